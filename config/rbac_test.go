@@ -159,7 +159,7 @@ func TestTheManagerMayWriteWhatIsClaimed(t *testing.T) {
 					name += "/status"
 				}
 				if right := verb + " " + name + "." + resource.Group; !allowed[right] {
-					t.Errorf("%s claims %s of %s and may not %s: add it to the rbac.go of its reconciler, and make generate", claim.Manager, path, claim.Kind, right)
+					t.Errorf("%s claims %s of %s and may not %s: add it to the markers of its reconciler, and make generate", claim.Manager, path, claim.Kind, right)
 				}
 			}
 		}

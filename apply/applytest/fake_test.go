@@ -14,8 +14,8 @@ import (
 	"coapply.dev/apply/ownership"
 )
 
-// TestFakeClientIsNoServer holds what doc.go says of the fake client. One that
-// fails here has learned something: then doc.go is to be changed.
+// TestFakeClientIsNoServer holds what the comment of the package says of the fake client. One that
+// fails here has learned something: then the comment is to be changed.
 func TestFakeClientIsNoServer(t *testing.T) {
 	force := func(content map[string]any) func(client.Client) error {
 		return func(c client.Client) error {

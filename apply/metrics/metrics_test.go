@@ -90,9 +90,9 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// The table in doc.go names every metric with its labels.
+// The table in the comment of the package names every metric with its labels.
 func TestDocumented(t *testing.T) {
-	doc, err := os.ReadFile("doc.go")
+	doc, err := os.ReadFile("metrics.go")
 	if err != nil {
 		t.Fatal(err)
 	}

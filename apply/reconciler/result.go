@@ -6,18 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
+	"coapply.dev/internal/recent"
 )
 
 // conflictRetry is how long a rejected conflict waits if no watch reports that the other owner
@@ -250,4 +253,56 @@ func Event(recorder events.EventRecorder, parent client.Object, eventType, reaso
 	told := fnv.New32a()
 	told.Write([]byte(note))
 	recorder.Eventf(regarding, nil, eventType, reason, fmt.Sprintf("Apply-%08x", told.Sum32()), "%s", note)
+}
+
+// news remembers the last trouble of each parent, so that trouble is logged and reported once
+// while it stays the same. A new process reports it again.
+type news struct {
+	byTrouble *recent.Cache[trouble, reported]
+}
+
+// reported describes the errors that were last reported for a trouble.
+type reported struct {
+	hash  uint64
+	since time.Time // the time of the first error since the last success
+}
+
+// trouble names one kind of trouble of one parent.
+type trouble struct {
+	parent types.UID
+	part   string // of what is applied: "" for what is emitted, or statusPart
+	what   string
+}
+
+const statusPart = "status"
+
+const rememberedTroubles = 8192
+
+func newNews() news { return news{recent.New[trouble, reported](rememberedTroubles)} }
+
+// isNew reports whether there are errors and they differ from those of the last time.
+func (n news) isNew(of trouble, errs ...error) bool {
+	isNew, _ := n.about(of, errs...)
+	return isNew
+}
+
+// about returns the result of isNew, and for how long there have been errors without a success.
+// The errors of that time may differ, as the text of a refusal may be different each time.
+func (n news) about(of trouble, errs ...error) (isNew bool, since time.Duration) {
+	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	if len(errs) == 0 {
+		n.byTrouble.Remove(of)
+		return false, 0
+	}
+	text := fnv.New64a()
+	for _, err := range errs {
+		text.Write([]byte(messageOf(err) + "\n"))
+	}
+	before, known := n.byTrouble.Get(of)
+	now := reported{text.Sum64(), before.since}
+	if !known {
+		now.since = time.Now()
+	}
+	n.byTrouble.Put(of, now)
+	return !known || before.hash != now.hash, time.Since(now.since)
 }

@@ -1,7 +1,26 @@
+// Package command returns the commands that findings, explanations and conditions recommend:
+// kubectl's, and those of its plugin kubectl-fieldowners.
+//
+// # Contract
+//
+//  1. Every word that comes from an object is quoted for a shell.
+//  2. What is not known is written in capitals: Placeholder for the object, MANAGER and FILE
+//     for the rest.
+//  3. A command is one line, and nothing runs it.
+//
+// It is below lint and explain, which both write commands.
+//
+// Valid:
+//
+//	fmt.Println(strings.Replace(command.Migrate("kubectl", "shop-web"), command.Placeholder, subject.Target(), 1))
+//
+// Invalid: a word added without Quote. The name of a field manager may be anything, "; rm"
+// too.
 package command
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,4 +91,15 @@ func EndSharing(by, with fieldowners.Manager, paths []fieldowners.Path) string {
 		command += " --operation Apply"
 	}
 	return command
+}
+
+// plainWord needs no quotes in any shell: zsh has a meaning for = as well.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+:,./-]+$`)
+
+// Quote returns a word quoted for a shell, if need be.
+func Quote(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

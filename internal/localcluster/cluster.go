@@ -1,14 +1,24 @@
 package localcluster
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // startTimeout bounds a start on a slow machine; a usual one takes seconds.
@@ -127,4 +137,135 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		return nil
 	}
 	return c.run.end(ctx)
+}
+
+// ActAs writes a kubeconfig into the run folder with which a program acts as a service account,
+// with its rights only. The administrator impersonates the account, so there is no token that
+// could expire.
+func (c *Cluster) ActAs(name types.NamespacedName) (kubeconfig string, err error) {
+	config, err := clientcmd.LoadFromFile(c.kubeconfig)
+	if err != nil {
+		return "", fmt.Errorf("acting as %s: %w", name, err)
+	}
+	for _, user := range config.AuthInfos {
+		user.Impersonate = "system:serviceaccount:" + name.Namespace + ":" + name.Name
+	}
+	for _, at := range config.Contexts {
+		at.Namespace = name.Namespace
+	}
+	kubeconfig = filepath.Join(c.Dir(), name.Namespace+"-"+name.Name+".kubeconfig")
+	return kubeconfig, clientcmd.WriteToFile(*config, kubeconfig)
+}
+
+// Dir returns the folder with everything that the cluster writes, such as etcd's data. Stop
+// deletes it, with all that the caller put there.
+func (c *Cluster) Dir() string { return c.run.dir }
+
+// Command prepares a program that belongs to the cluster: however this process ends, the program is killed with the
+// control plane. The end of the context asks it to end. It has a process group of its own, so that a Ctrl-C in the
+// terminal does not do so before.
+func (c *Cluster) Command(ctx context.Context, program string, args ...string) (*exec.Cmd, error) {
+	program, err := filepath.Abs(program)
+	if err != nil {
+		return nil, fmt.Errorf("finding %s: %w", program, err)
+	}
+	if err := checkExecutable([]string{program}, "build it first"); err != nil {
+		return nil, err
+	}
+	link := filepath.Join(c.run.binDir(), filepath.Base(program))
+	if err := os.Symlink(program, link); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("preparing %s: %w", program, err)
+	}
+	cmd := exec.CommandContext(ctx, link, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd, nil
+}
+
+// Etcd returns the URL of etcd's client port: plain HTTP on loopback, without authentication. Its metrics are there too.
+func (c *Cluster) Etcd() string { return c.etcd }
+
+// PID returns the process id of a running component, such as etcd or kube-apiserver.
+func (c *Cluster) PID(piece string) (int, error) {
+	pid, _, err := c.process(piece)
+	return pid, err
+}
+
+// Arguments returns the arguments with which a component runs, from /proc. It fails on systems
+// without /proc.
+func (c *Cluster) Arguments(piece string) ([]string, error) {
+	_, arguments, err := c.process(piece)
+	return arguments, err
+}
+
+func (c *Cluster) process(piece string) (pid int, arguments []string, err error) {
+	content, err := os.ReadFile(filepath.Join(c.run.dir, "clusters", c.name, "pids", piece+".pid"))
+	if err == nil {
+		pid, err = strconv.Atoi(strings.TrimSpace(string(content)))
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("looking for the process of %s: %w", piece, err)
+	}
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return 0, nil, fmt.Errorf("reading the arguments of %s: %w", piece, err)
+	}
+	program, rest, _ := bytes.Cut(bytes.TrimSuffix(line, []byte{0}), []byte{0})
+	if !strings.HasPrefix(string(program), c.run.dir+string(filepath.Separator)) { // it has ended, and its number is another's
+		return 0, nil, fmt.Errorf("%s does not run any more", piece)
+	}
+	return pid, strings.Split(string(rest), "\x00"), nil
+}
+
+// Attach returns the cluster of a kubeconfig that another process has from Start, so that tests
+// of several packages share one. Its Stop does nothing.
+func Attach(kubeconfig string) (*Cluster, error) {
+	dir := filepath.Dir(kubeconfig)
+	names, err := os.ReadDir(filepath.Join(dir, "clusters"))
+	if err != nil {
+		return nil, fmt.Errorf("attaching to the cluster of %s: %w", kubeconfig, err)
+	}
+	if len(names) != 1 {
+		return nil, fmt.Errorf("attaching to the cluster of %s: its folder has %d clusters, want one", kubeconfig, len(names))
+	}
+	c := &Cluster{run: &run{dir: dir}, name: names[0].Name(), kubeconfig: kubeconfig, attached: true}
+	c.binaries = c.run.binaries()
+	if c.etcd, err = (kwokctl{run: c.run, name: c.name}).configuredEtcd(); err != nil {
+		return nil, err
+	}
+	c.config, err = AttachAPIServer(kubeconfig)
+	return c, err
+}
+
+// configuredEtcd returns the URL of etcd from what configure wrote.
+func (k kwokctl) configuredEtcd() (string, error) {
+	file, err := os.Open(k.configFile())
+	if err != nil {
+		return "", fmt.Errorf("looking for etcd: %w", err)
+	}
+	defer file.Close()
+	var config struct{ Options struct{ EtcdPort int } }
+	if err := json.NewDecoder(file).Decode(&config); err != nil { // after it there are stages, in YAML
+		return "", fmt.Errorf("looking for etcd in %s: %w", k.configFile(), err)
+	}
+	return fmt.Sprintf("http://%s:%d", loopback, config.Options.EtcdPort), nil
+}
+
+// WriteKubeconfig writes a kubeconfig of the administrator, for other processes: AttachAPIServer reads it.
+func (s *APIServer) WriteKubeconfig(file string) error {
+	if err := os.WriteFile(file, s.environment.KubeConfig, 0o600); err != nil {
+		return fmt.Errorf("writing a kubeconfig: %w", err)
+	}
+	return nil
+}
+
+// AttachAPIServer returns the client configuration of a kubeconfig, without a client-side rate limit: the server's priority
+// and fairness decide.
+func AttachAPIServer(kubeconfig string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("attaching to the API server of %s: %w", kubeconfig, err)
+	}
+	config.QPS = -1
+	return config, nil
 }

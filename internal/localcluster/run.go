@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"time"
 
 	"github.com/gofrs/flock"
 )
@@ -134,4 +138,73 @@ func reapOrphans(ctx context.Context, runs string, log io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// tryLock takes an exclusive lock that the kernel frees however its holder ends, so that a lock
+// that can be taken has no living holder. It returns nil without an error if somebody else
+// holds the lock.
+func tryLock(path string) (*flock.Flock, error) {
+	l := flock.New(path)
+	held, err := l.TryLock()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("locking %s: %w", path, err)
+	case !held:
+		return nil, nil
+	}
+	return l, nil
+}
+
+// lock waits for the lock. waiting is called once if somebody else holds it.
+func lock(ctx context.Context, path string, waiting func()) (*flock.Flock, error) {
+	if l, err := tryLock(path); l != nil || err != nil {
+		return l, err
+	}
+	waiting()
+	l := flock.New(path)
+	if _, err := l.TryLockContext(ctx, 100*time.Millisecond); err != nil {
+		return nil, fmt.Errorf("waiting for %s: %w", path, err)
+	}
+	return l, nil
+}
+
+const loopback = "127.0.0.1"
+
+// Ports are drawn at random from below the range of outgoing connections: a free port chosen by
+// the kernel would soon be chosen again for somebody else, and kwokctl's own choice is the same
+// in every cluster.
+const (
+	firstPort = 20000
+	portCount = 10000
+)
+
+// freePorts returns distinct ports on which nobody listens.
+func freePorts(count int) ([]int, error) {
+	var ports []int
+	for _, offset := range rand.Perm(portCount) {
+		if checkPort(firstPort+offset) == nil {
+			ports = append(ports, firstPort+offset)
+		}
+		if len(ports) == count {
+			return ports, nil
+		}
+	}
+	return nil, fmt.Errorf("no %d free ports between %d and %d", count, firstPort, firstPort+portCount)
+}
+
+// FreeAddresses returns distinct addresses on loopback that nobody listens on.
+func FreeAddresses(count int) (addresses []string, err error) {
+	ports, err := freePorts(count)
+	for _, port := range ports {
+		addresses = append(addresses, net.JoinHostPort(loopback, strconv.Itoa(port)))
+	}
+	return addresses, err
+}
+
+func checkPort(port int) error {
+	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
+	if err != nil {
+		return fmt.Errorf("%w: %d: %w", ErrPortTaken, port, err)
+	}
+	return listener.Close()
 }

@@ -12,7 +12,7 @@ import (
 
 // TestEveryReconcilerIsListed finds a folder whose reconciler cmd/manager does not run.
 func TestEveryReconcilerIsListed(t *testing.T) {
-	listed := map[string]bool{}
+	listed := map[string]bool{"fieldmanagers": true, "setup": true} // no reconcilers
 	for _, c := range controllers.All() {
 		if c.Setup == nil { // the Runtime does it
 			listed[c.Name] = true
@@ -22,7 +22,7 @@ func TestEveryReconcilerIsListed(t *testing.T) {
 		folder, _, _ := strings.Cut(name[strings.LastIndex(name, "/")+1:], ".")
 		listed[folder] = true
 	}
-	folders, err := filepath.Glob("*/rbac.go")
+	folders, err := filepath.Glob("*/*.go")
 	if err != nil || len(folders) == 0 {
 		t.Fatal("no reconcilers", err)
 	}

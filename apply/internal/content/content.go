@@ -2,7 +2,12 @@
 package content
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"reflect"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -42,4 +47,99 @@ func Copy(object client.Object) (*unstructured.Unstructured, error) {
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	return &unstructured.Unstructured{Object: content}, err
+}
+
+// SameMeaning reports whether the live value is the wanted one. Fields that the server adds to
+// the items of a list, as defaults, are no difference.
+func SameMeaning(wanted, live any) bool {
+	switch wanted := wanted.(type) {
+	case map[string]any:
+		there, ok := live.(map[string]any)
+		if !ok {
+			return false
+		}
+		for name, value := range wanted {
+			at, has := there[name]
+			if has && !SameMeaning(value, at) || !has && !IsZero(value) {
+				return false
+			}
+		}
+		return true
+	case []any: // admission may add items at the end
+		there, ok := live.([]any)
+		if !ok || len(wanted) > len(there) {
+			return false
+		}
+		for i := range wanted {
+			if !SameMeaning(wanted[i], there[i]) {
+				return false
+			}
+		}
+		return true
+	case string:
+		there, ok := live.(string)
+		return ok && (wanted == there || SameQuantity(wanted, there))
+	case nil:
+		return true // the server drops it
+	}
+	if there, isText := live.(string); isText { // a quantity may be written as a number
+		return SameQuantity(decimal(wanted), there)
+	}
+	return reflect.DeepEqual(wanted, live) || sameNumber(wanted, live)
+}
+
+// SameBytes reports whether two texts are the same bytes in base64. The API server accepts line
+// breaks in base64, and removes them.
+func SameBytes(wanted, live any) bool {
+	first, isText := wanted.(string)
+	second, isText2 := live.(string)
+	if !isText || !isText2 {
+		return false
+	}
+	a, err := base64.StdEncoding.DecodeString(first)
+	b, err2 := base64.StdEncoding.DecodeString(second)
+	return err == nil && err2 == nil && bytes.Equal(a, b)
+}
+
+// decimal returns a number as a text, and "", which is no quantity, for any other value.
+func decimal(v any) string {
+	switch v := v.(type) {
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return ""
+}
+
+// sameNumber reports whether two numbers are the same, as 1 and 1.0 are.
+func sameNumber(a, b any) bool {
+	number := func(v any) (float64, bool) {
+		switch v := v.(type) {
+		case int64:
+			return float64(v), true
+		case float64:
+			return v, true
+		case json.Number:
+			f, err := v.Float64()
+			return f, err == nil
+		}
+		return 0, false
+	}
+	first, ok := number(a)
+	second, ok2 := number(b)
+	return ok && ok2 && first == second
+}
+
+// IsZero reports whether a value means the same as an absent one.
+func IsZero(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	case nil:
+		return true
+	}
+	return reflect.ValueOf(v).IsZero()
 }

@@ -1,17 +1,21 @@
 package steady
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
 	"reflect"
 	"unique"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"coapply.dev/apply/internal/wire"
 )
 
 // Print identifies an object for which an intent was proven to change nothing.
@@ -102,4 +106,18 @@ func hashOwned(hash *maphash.Hash, set *fieldpath.Set, of value.Value) bool {
 		found = found && hashOwned(hash, below, at)
 	})
 	return found
+}
+
+// Key identifies the content of an intent, the manager that applies it, and the subresource.
+type Key struct {
+	Manager     string
+	Subresource string
+
+	intent [sha256.Size]byte // of the JSON
+}
+
+// KeyOf returns the Key of a configuration, and false if the configuration cannot be encoded.
+func KeyOf(configuration runtime.ApplyConfiguration, manager, subresource string) (Key, bool) {
+	encoded, err := wire.Encode(configuration)
+	return Key{manager, subresource, sha256.Sum256(encoded.JSON)}, err == nil
 }

@@ -1,9 +1,13 @@
 package steady
 
 import (
+	"encoding/base64"
+	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -100,4 +104,123 @@ func heldIn(object value.Value, fields *fieldpath.Set) bool {
 		held = held && at != nil && at.IsMap()
 	})
 	return held
+}
+
+// elementOf returns the value to which one step of a path leads and, in a list, its index: a
+// new order is a change.
+func elementOf(of value.Value, element fieldpath.PathElement) (at value.Value, index int, found bool) {
+	switch {
+	case of == nil:
+		return nil, 0, false
+	case element.FieldName != nil:
+		if !of.IsMap() {
+			return nil, 0, false
+		}
+		at, found = of.AsMap().Get(*element.FieldName)
+		return at, 0, found
+	case !of.IsList():
+		return nil, 0, false
+	}
+	items := of.AsList()
+	for i := range items.Length() {
+		if item := items.At(i); isElement(item, i, element) {
+			return item, i, true
+		}
+	}
+	return nil, 0, false
+}
+
+func isElement(item value.Value, index int, element fieldpath.PathElement) bool {
+	switch {
+	case element.Index != nil:
+		return index == *element.Index
+	case element.Value != nil:
+		return value.Equals(item, *element.Value)
+	case !item.IsMap():
+		return false
+	}
+	fields := item.AsMap()
+	for _, key := range *element.Key {
+		if at, ok := fields.Get(key.Name); !ok || !value.Equals(at, key.Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// valueAt returns the value to which a path leads, or nil.
+func valueAt(of value.Value, path fieldpath.Path) value.Value {
+	for _, element := range path {
+		of, _, _ = elementOf(of, element)
+	}
+	return of
+}
+
+// holds returns the number of items of a map or a list; 1 for a scalar, and 0 for null and nil.
+func holds(of value.Value) int {
+	switch {
+	case of == nil || of.IsNull():
+		return 0
+	case of.IsMap():
+		return of.AsMap().Length()
+	case of.IsList():
+		return of.AsList().Length()
+	}
+	return 1
+}
+
+const (
+	data       = "data"
+	stringData = "stringData"
+)
+
+// setsStringData reports whether the request is for a Secret and sets stringData.
+func (r Request) setsStringData() bool {
+	_, has := r.Config[stringData]
+	return has && r.Kind == corev1.SchemeGroupVersion.WithKind("Secret")
+}
+
+// withoutStringData returns the request with stringData moved into data, as the API server moves
+// it. The API server moves stringData after it has computed fields and conflicts. So the manager
+// owns the fields that the request sets in stringData, and no fields of data. A stored object
+// never has stringData. So if another manager owns any field of stringData, an apply that sets
+// stringData conflicts, even with the same value.
+func (r Request) withoutStringData(read Read) (Request, error) {
+	moved, ok := r.Config[stringData].(map[string]any)
+	if !ok {
+		return r, errors.New("its stringData is no map")
+	}
+	all := map[string]any{}
+	if at, has := r.Config[data]; has {
+		known, _ := at.(map[string]any)
+		if maps.Copy(all, known); len(all) == 0 {
+			return r, errors.New("its data is empty, and its stringData is data")
+		}
+	}
+	for name, text := range moved {
+		text, ok := text.(string)
+		if _, twice := all[name]; !ok || twice {
+			return r, errors.New("its stringData has a key that the data has too, or no text")
+		}
+		all[name] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	for _, entry := range read.GetManagedFields() {
+		if theirs, err := parseFields(&entry); err != nil || !r.isOwn(entry) && sets(theirs, stringData) {
+			return r, errors.New("others own stringData, too")
+		}
+	}
+	r.Config = maps.Clone(r.Config)
+	delete(r.Config, stringData)
+	if len(all) > 0 {
+		r.Config[data] = all
+	}
+	return r, nil
+}
+
+// sets reports whether a set of fields contains the named top-level field, or anything below that
+// field.
+func sets(set *fieldpath.Set, field string) bool {
+	element := fieldpath.PathElement{FieldName: &field}
+	_, below := set.Children.Get(element)
+	return below || set.Members.Has(element)
 }

@@ -1,14 +1,56 @@
+// Package steady proves that an apply would change nothing: neither a value nor an owner.
+//
+// It is pure: from a request, an object as it was read, and the API server's schemas it
+// computes a proof, or the reason why there is none. It sends nothing, and does not change its
+// arguments.
+//
+// # Contract
+//
+//  1. Request.Prove does what the API server does (structured-merge-diff's Updater.Apply), by
+//     the same library and the server's own schemas. The manager must have exactly one managed
+//     fields entry, with exactly the fields that the server would keep, and the merge must
+//     change no value.
+//  2. What cannot be proven is an error. Nothing is guessed about fields that the Go type of
+//     the read does not have, or about unknown schemas.
+//  3. In kinds whose Go type is the server's own a value may differ in form, such as 1000m
+//     where the server has 1, if nobody else owns the field. So may defaults that the server
+//     adds to a value that is owned as a whole: those in the schema of a custom resource, and a
+//     few of the server's own kinds.
+//  4. A response of the API server (Read.Answer) shows more than a read: the stored form of each
+//     value, and that the manager owns nothing. A proof from a response holds only for the
+//     resourceVersion of the response.
+//  5. The stringData of a Secret is compared with the data into which the API server converts it.
+//     The empty strategy of a Deployment or DaemonSet is compared with the default that the API
+//     server restores.
+//  6. KeyOf returns different keys for intents whose JSON differs. A Print hashes what the proof
+//     depends on: the manager's entry, and the values that it owns. A proof for one version of
+//     an object holds for another version with the same Print, if the proof was exact.
+//  7. What the server does beyond Server-Side Apply, such as mutating admission, is not
+//     considered.
+//
+// Valid:
+//
+//	print, err := steady.Request{
+//		Manager: "shop", Kind: kind, Config: content, GoType: reflect.TypeFor[appsv1.Deployment](),
+//	}.Prove(steady.Read{Object: cached, Kind: kind}, schemas)
+//
+// Invalid: a Read of metadata alone, or an object from a cache that strips managed fields.
+// Neither shows what the proof needs, so nothing is ever proven.
 package steady
 
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
@@ -196,4 +238,50 @@ func hasEmptyItem(content any) bool {
 		fields, ok := item.(map[string]any)
 		return ok && len(fields) == 0
 	})
+}
+
+// Request describes an apply.
+type Request struct {
+	Manager     string
+	Subresource string // "" or status
+	Kind        schema.GroupVersionKind
+	Config      map[string]any // what is applied
+	GoType      reflect.Type   // of the kind, as the client's scheme knows it; nil where it does not
+}
+
+// Read is an object as it was read. It may be the cache's own, and is not written to.
+type Read struct {
+	client.Object
+
+	Kind schema.GroupVersionKind // of the object's Go type in the client's scheme
+
+	// Answer means that the object is the API server's unstructured response to a write. A
+	// response has an entry for each manager that owns something. A cached object may lack
+	// entries.
+	Answer bool
+}
+
+const status = "status"
+
+// contentOf returns an object as a value, with its kind and without its managed fields. The
+// object is not changed.
+func (r Request) contentOf(read Read) (value.Value, error) {
+	if read.Kind != r.Kind {
+		return nil, fmt.Errorf("it was read as %v", read.Kind)
+	}
+	object := read.Object
+	if read, ok := object.(runtime.Unstructured); ok { // also types that embed an unstructured.Unstructured
+		content := maps.Clone(read.UnstructuredContent())
+		metadata, _ := content["metadata"].(map[string]any) // it has our entry
+		metadata = maps.Clone(metadata)
+		delete(metadata, "managedFields")
+		content["metadata"] = metadata
+		return value.NewValueInterface(content), nil
+	}
+	shallow := reflect.New(reflect.TypeOf(object).Elem())
+	shallow.Elem().Set(reflect.ValueOf(object).Elem())
+	copied, _ := reflect.TypeAssert[client.Object](shallow) // as it was
+	copied.SetManagedFields(nil)
+	copied.GetObjectKind().SetGroupVersionKind(r.Kind) // typed objects are read without their kind
+	return value.NewValueReflect(copied)
 }

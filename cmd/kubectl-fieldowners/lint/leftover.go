@@ -106,3 +106,77 @@ func (l linting) named(name string, operation metav1.ManagedFieldsOperationType)
 	}
 	return found
 }
+
+// selfConflicts finds fields that a manager owns through a subresource such as /scale beside
+// what it applies: for the API server these are two owners. Older migrations left such entries,
+// and `kubectl scale` does if `kubectl apply --server-side` wrote the object. Fields that the
+// manager both applies with the object and wrote by Update are left to updateAndApply.
+func (l linting) selfConflicts() []Finding {
+	var found []Finding
+	for _, beside := range l.managers {
+		applied := l.mainEntry(beside.Name)
+		if applied == nil {
+			continue
+		}
+		var paths []fieldowners.Path
+		for _, path := range beside.Leaves() {
+			if beside.WritesAround(path) && (beside.Operation == metav1.ManagedFieldsOperationApply || !applied.Owns(path)) {
+				paths = append(paths, path)
+			}
+		}
+		if len(paths) == 0 {
+			continue
+		}
+		f := newFinding(RuleSelfConflict, []fieldowners.Manager{beside.Manager, applied.Manager}, paths)
+		f.Message = fmt.Sprintf("%s applies the object, and %s owns %s: to the API server two owners, so that %[1]s conflicts with itself "+
+			"when it applies another value", applied.Name, beside.Manager, count(f.Fields, "field"))
+		f.Remedy = command.Migrate(beside.Name, beside.Name)
+		if beside.Operation == metav1.ManagedFieldsOperationApply {
+			f.Remedy += " --operation Apply"
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// mainEntry returns the entry of what the manager applied to the object itself; nil if there is
+// none.
+func (l linting) mainEntry(name string) *fieldowners.Entry {
+	for _, entry := range l.named(name, metav1.ManagedFieldsOperationApply) {
+		if entry.Subresource == "" {
+			return &entry
+		}
+	}
+	return nil
+}
+
+// sharedByUpdate finds values that both an applier and a manager that wrote by Update own, for
+// example after kubectl scale to another number and back. They do no harm until the applier
+// wants another value, which is a conflict. Cases of other rules are left out.
+func (l linting) sharedByUpdate() []Finding {
+	var found []Finding
+	for _, updated := range l.managers {
+		if l.standsForOthers(updated) || l.isUnserved(updated.APIVersion) {
+			continue
+		}
+		appliers, shared := l.sharedWithAppliers(updated)
+		shared = slices.DeleteFunc(shared, func(path fieldowners.Path) bool {
+			return !isNamed(path) || path.IsKeyField()
+		})
+		if len(shared) == 0 || l.isUnserved(appliers[0].APIVersion) {
+			continue
+		}
+		f := newFinding(RuleSharedByUpdate, append([]fieldowners.Manager{updated.Manager}, appliers...), shared)
+		f.Message = fmt.Sprintf("%s owns %s together with %s: the next other value that %s applies conflicts, unless it forces; move what %s does not write any more",
+			updated.Manager, count(len(shared), "field"), appliers[0], appliers[0].Name, updated.Name)
+		f.Remedy = command.EndSharing(appliers[0], updated.Manager, shared)
+		found = append(found, f)
+	}
+	return found
+}
+
+// isNamed reports whether the path ends in a field or map key, not in a list item.
+func isNamed(path fieldowners.Path) bool {
+	elements := path.FieldPath()
+	return elements[len(elements)-1].FieldName != nil
+}

@@ -1,6 +1,13 @@
+// Package v1alpha1 holds the kinds of the example platform that cmd/manager runs.
+//
+// +kubebuilder:object:generate=true
+// +kubebuilder:ac:generate=true
+// +kubebuilder:ac:output:package=applyconfiguration
+// +groupName=platform.coapply.dev
 package v1alpha1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,3 +31,37 @@ var builder = runtime.NewSchemeBuilder(func(scheme *runtime.Scheme) error {
 
 // AddToScheme adds the kinds of this package to a scheme.
 var AddToScheme = builder.AddToScheme
+
+// Condition types that every kind may have.
+const (
+	// ConditionApplied says whether everything that is emitted for the object was applied.
+	// A Devbox has one such condition for each of its reconcilers instead.
+	ConditionApplied = "Applied"
+	// ConditionReady says whether the object is as its spec wants it. kstatus, and so Helm,
+	// Flux and kapp, wait for it and for the status's observedGeneration.
+	ConditionReady = "Ready"
+)
+
+// Resources are the requests and limits of a container.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || self.requests.all(r, !(r in self.limits) || quantity(string(self.requests[r])).compareTo(quantity(string(self.limits[r]))) <= 0)",message="a request must not be above its limit"
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(r, !string(self.requests[r]).startsWith('-'))",message="a request must not be negative"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || self.limits.all(r, !string(self.limits[r]).startsWith('-'))",message="a limit must not be negative"
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(r, !r.contains('/') || (has(self.limits) && r in self.limits && quantity(string(self.requests[r])).compareTo(quantity(string(self.limits[r]))) == 0))",message="devices are not shared: a request for one needs a limit that is the same"
+type Resources struct {
+	// requests by resource name, such as cpu: 500m.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=4
+	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['cpu', 'memory', 'ephemeral-storage'] || (r.matches('^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && !r.contains('kubernetes.io/')))",message="a resource is cpu, memory, ephemeral-storage, or a device's with its domain, such as example.com/gpu"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, quantity(string(self[r])).compareTo(quantity('1P')) <= 0)",message="a quantity is at most 1P"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, !r.contains('/') || quantity(string(self[r])).isInteger())",message="devices are counted in whole numbers"
+	Requests corev1.ResourceList `json:"requests,omitempty"`
+
+	// limits by resource name.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=4
+	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['cpu', 'memory', 'ephemeral-storage'] || (r.matches('^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && !r.contains('kubernetes.io/')))",message="a resource is cpu, memory, ephemeral-storage, or a device's with its domain, such as example.com/gpu"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, quantity(string(self[r])).compareTo(quantity('1P')) <= 0)",message="a quantity is at most 1P"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, !r.contains('/') || quantity(string(self[r])).isInteger())",message="devices are counted in whole numbers"
+	Limits corev1.ResourceList `json:"limits,omitempty"`
+}

@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -46,4 +47,16 @@ func powerStatus(_ context.Context, box *v1alpha1.Devbox, applied reconciler.App
 		setup.SetContended(&box.Status.Conditions, condition.ObservedGeneration, applied)
 		return nil
 	}}, nil
+}
+
+// emitPower returns an intent with the replicas alone of the Deployment that the workload
+// reconciler creates.
+func emitPower(box *v1alpha1.Devbox) ([]apply.Intent, error) {
+	var replicas int32
+	if isToRun(box) {
+		replicas = 1
+	}
+	deployment := appsv1ac.Deployment(box.Name, box.Namespace).
+		WithSpec(appsv1ac.DeploymentSpec().WithReplicas(replicas))
+	return []apply.Intent{{Config: deployment, MustExist: true}}, nil
 }

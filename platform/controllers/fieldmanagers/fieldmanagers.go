@@ -84,3 +84,180 @@ func shared(why string, paths ...string) map[string]string {
 	}
 	return reasons
 }
+
+var ownService = shared("each has a Service of its own, and leaves what is not its own alone", ".metadata", ".spec")
+
+var serviceFields = []string{
+	".metadata.labels",
+	".metadata.ownerReferences",
+	".spec.type",
+	".spec.selector",
+	".spec.ports",
+}
+
+// Somebody else's object under the name of a child is left alone altogether (package setup).
+var devbox = contract.Contract{
+	{Manager: DevboxWorkload, Kind: deployment, Applies: []string{
+		".metadata.labels",
+		".metadata.ownerReferences",
+		".spec.selector",
+		".spec.strategy",
+		".spec.template.metadata.labels",
+		`.spec.template.metadata.annotations["platform.coapply.dev/content-id"]`,
+		".spec.template.metadata.finalizers",
+		".spec.template.spec.automountServiceAccountToken",
+		`.spec.template.spec.containers[name="devbox"].name`,
+		`.spec.template.spec.containers[name="devbox"].image`,
+		`.spec.template.spec.containers[name="devbox"].ports`,
+		`.spec.template.spec.containers[name="devbox"].resources`,
+	}},
+	{Manager: DevboxPower, Kind: deployment, Applies: []string{".spec.replicas"}},
+	{Manager: DevboxNetwork, Kind: service, Applies: serviceFields, Shared: ownService},
+
+	{Manager: DevboxWorkload, Kind: ours("Devbox"), Updates: []string{
+		`.metadata.finalizers[="platform.coapply.dev/devbox-workload"]`,
+		".status.observedGeneration",
+		".status.phase",
+		".status.lastContainerStatus",
+		".status.lastContentID",
+		`.status.conditions[type="WorkloadApplied"]`,
+		`.status.conditions[type="Ready"]`,
+	}},
+	{Manager: DevboxPower, Kind: ours("Devbox"), Updates: []string{
+		`.status.conditions[type="PowerApplied"]`,
+		`.status.conditions[type="Contended"]`,
+	}},
+	{Manager: DevboxNetwork, Kind: ours("Devbox"), Updates: []string{
+		".status.network",
+		`.status.conditions[type="NetworkApplied"]`,
+	}},
+	{Manager: DevboxContent, Kind: ours("Devbox"), Updates: []string{".status.contentID"}},
+	// The pod template sets the finalizer, under the Deployment's name; workload removes it.
+	{Manager: DevboxWorkload, Kind: pod, Updates: []string{
+		`.metadata.finalizers[="platform.coapply.dev/record-status"]`,
+	}},
+}
+
+// The other fields of the Namespace are the User's.
+var license = contract.Contract{
+	{Manager: License, Kind: namespace, Applies: []string{
+		`.metadata.labels["platform.coapply.dev/license"]`,
+		`.metadata.annotations["platform.coapply.dev/limits"]`,
+	}},
+	{Manager: License, Kind: resourceQuota, Applies: []string{
+		".metadata.labels",
+		".metadata.ownerReferences",
+		".spec.hard",
+		".spec.scopeSelector",
+	}},
+
+	{Manager: License, Kind: ours("License"), Updates: []string{
+		`.metadata.finalizers[="platform.coapply.dev/license"]`,
+		".status.observedGeneration",
+		".status.phase",
+		".status.limits",
+		".status.namespace",
+		`.status.conditions[type="Applied"]`,
+		`.status.conditions[type="Ready"]`,
+		`.status.conditions[type="Contended"]`,
+	}},
+}
+
+// nodeMarks are what a node under maintenance has; strategy Update writes them by
+// get-modify-update.
+var nodeMarks = []string{
+	".spec.unschedulable",
+	`.metadata.annotations["platform.coapply.dev/maintenance"]`,
+	`.metadata.annotations["platform.coapply.dev/maintenance-reason"]`,
+}
+
+var nodeMaintenance = contract.Contract{
+	{Manager: NodeMaintenance, Kind: node, Applies: nodeMarks, Updates: nodeMarks},
+	{Manager: NodeMaintenance, Kind: ours("NodeMaintenance"), Updates: []string{
+		".status.observedGeneration",
+		".status.nodes",
+		".status.total",
+		".status.succeeded",
+		".status.failed",
+		".status.startTime",
+		".status.completionTime",
+		`.status.conditions[type="Complete"]`,
+		`.status.conditions[type="Ready"]`,
+		`.status.conditions[type="Stalled"]`,
+	}},
+}
+
+var slurm = contract.Contract{
+	{Manager: SlurmController, Kind: statefulSet, Applies: []string{
+		".metadata.labels",
+		".metadata.ownerReferences",
+		".spec.replicas",
+		".spec.serviceName",
+		".spec.podManagementPolicy",
+		".spec.selector",
+		".spec.template.metadata.labels",
+		".spec.template.spec.automountServiceAccountToken",
+		`.spec.template.spec.containers[name="slurmctld"].name`,
+		`.spec.template.spec.containers[name="slurmctld"].image`,
+		`.spec.template.spec.containers[name="slurmctld"].ports`,
+		`.spec.template.spec.containers[name="slurmctld"].resources`,
+	}},
+	{Manager: SlurmController, Kind: service, Applies: serviceFields, Shared: ownService},
+	{Manager: SlurmController, Kind: ours("SlurmController"), Updates: []string{
+		".status.observedGeneration",
+		".status.serviceName",
+		`.status.conditions[type="Applied"]`,
+		`.status.conditions[type="Ready"]`,
+	}},
+
+	{Manager: NodeSet, Kind: pod, Applies: []string{
+		".metadata.labels",
+		".metadata.ownerReferences",
+		".spec.automountServiceAccountToken",
+		`.spec.containers[name="slurmd"].name`,
+		`.spec.containers[name="slurmd"].image`,
+		`.spec.containers[name="slurmd"].env`,
+		`.spec.containers[name="slurmd"].resources`,
+	}},
+	{Manager: NodeSet, Kind: ours("NodeSet"), Updates: []string{
+		".status.observedGeneration",
+		".status.replicas",
+		".status.readyReplicas",
+		".status.updatedReplicas",
+		".status.revision",
+		".status.selector",
+		`.status.conditions[type="Applied"]`,
+		`.status.conditions[type="Ready"]`,
+	}},
+}
+
+// License owns fields of the Namespace as well, see license below.
+var user = contract.Contract{
+	{Manager: User, Kind: namespace, Applies: []string{
+		`.metadata.labels["platform.coapply.dev/owner"]`,
+		`.metadata.labels["app.kubernetes.io/managed-by"]`,
+		`.metadata.labels["pod-security.kubernetes.io/enforce"]`,
+		`.metadata.annotations["platform.coapply.dev/display-name"]`,
+		".metadata.ownerReferences",
+	}},
+	{Manager: User, Kind: serviceAccount, Applies: []string{
+		".metadata.labels",
+		".metadata.ownerReferences",
+		".automountServiceAccountToken",
+	}},
+	{Manager: User, Kind: roleBinding, Applies: []string{
+		".metadata.labels",
+		".metadata.ownerReferences",
+		".roleRef",
+		".subjects",
+	}},
+
+	{Manager: User, Kind: ours("User"), Updates: []string{
+		".status.observedGeneration",
+		".status.namespace",
+		".status.auditLog",
+		`.status.conditions[type="Applied"]`,
+		`.status.conditions[type="Ready"]`,
+		`.status.conditions[type="Contended"]`,
+	}},
+}

@@ -1,15 +1,45 @@
+// Package slurmcontroller reconciles a SlurmController: a StatefulSet of its name runs
+// slurmctld in one pod, which login and REST clients and the slurmds of a NodeSet find by the
+// Service NAME-controller. The SlurmController controls both, and they are garbage collected
+// with it. An object of one of these names that is someone else's is left alone.
 package slurmcontroller
 
 import (
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev"
 	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/fieldmanagers"
 	"coapply.dev/platform/controllers/setup"
 )
+
+// What the reconciler may do, for config/rbac/role.yaml.
+//
+// +kubebuilder:rbac:groups=platform.coapply.dev,resources=slurmcontrollers,verbs=get;list;watch
+// +kubebuilder:rbac:groups=platform.coapply.dev,resources=slurmcontrollers/status,verbs=update
+// +kubebuilder:rbac:groups=platform.coapply.dev,resources=slurmcontrollers/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=statefulsets,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Setup adds the reconciler that owns a SlurmController's StatefulSet, Service and
+// status.
+func Setup(mgr ctrl.Manager, options setup.Options) error {
+	byName := setup.Enqueue(controllerOf)
+	return coapply.For(options.Runtime, fieldmanagers.SlurmController, emit).
+		Named("slurmcontroller").
+		Watches(&appsv1.StatefulSet{}, byName).
+		Watches(&corev1.Service{}, byName).
+		Belongs(func(_ *v1alpha1.SlurmController, child client.Object) bool { return isControllers(child) }).
+		Status(statusReader{mgr.GetClient()}.status).
+		Complete()
+}
 
 const (
 	kind = "SlurmController"

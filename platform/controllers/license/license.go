@@ -1,3 +1,13 @@
+// Package license reconciles a License, which says what the User of the same name may use,
+// and for how long.
+//
+// The status is computed first: the phase from the clock, the limits from the phase, the
+// Namespace from the User's status. From the status alone follow the intents: the label and
+// annotation of the Namespace, whose other fields are the User's (package user), and a
+// ResourceQuota in it.
+//
+// The License forces its limits back if somebody changes them. Any other conflict is reported
+// and left to people.
 package license
 
 import (
@@ -8,6 +18,16 @@ import (
 
 	"coapply.dev/platform/api/v1alpha1"
 )
+
+// What the reconciler may do, for config/rbac/role.yaml.
+//
+// +kubebuilder:rbac:groups=platform.coapply.dev,resources=licenses,verbs=get;list;watch;update
+// +kubebuilder:rbac:groups=platform.coapply.dev,resources=licenses/status,verbs=update
+// +kubebuilder:rbac:groups=platform.coapply.dev,resources=licenses/finalizers,verbs=update
+// +kubebuilder:rbac:groups=platform.coapply.dev,resources=users,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups="",resources=resourcequotas,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // phaseAt returns the phase of a License at a time, and after how long it changes; 0 means
 // never. The License is valid at notBefore, and no longer at notAfter.

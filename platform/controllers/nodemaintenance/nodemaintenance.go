@@ -1,3 +1,22 @@
+// Package nodemaintenance cordons and uncordons nodes, a few at a time. A NodeMaintenance is
+// done once: its nodes are picked once, and each gets one result.
+//
+//	pick.go     which nodes the work is about
+//	plan.go     which nodes next, and what the status says: pure
+//	marks.go    what of a maintenance stands on a node, whose it is, and what is applied: pure
+//	apply.go    the way of Server-Side Apply
+//	update.go   the fallback: get-modify-update with four attempts
+//	work.go     one wave: nodes side by side, each until its deadline
+//	reconcile.go
+//
+// A reconcile does one wave. The nodes of a wave, with the time at which their turn
+// came, stand in the status before the first of them is written to, and one status
+// write records what became of them and begins the next wave. So a manager that
+// dies in between repeats a wave and nothing else; to a node that was done it writes
+// nothing, and a node's deadline does not begin anew.
+//
+// Nodes are read live, never from a cache: as the work is done once, a mistake by an old view
+// would not be corrected later.
 package nodemaintenance
 
 import (
@@ -13,6 +32,22 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 	"coapply.dev/platform/controllers/fieldmanagers"
 	"coapply.dev/platform/controllers/setup"
+)
+
+// What the reconciler may do, for config/rbac/role.yaml.
+//
+// +kubebuilder:rbac:groups=platform.coapply.dev,resources=nodemaintenances,verbs=get;list;watch
+// +kubebuilder:rbac:groups=platform.coapply.dev,resources=nodemaintenances/status,verbs=update
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;patch;update
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+const (
+	// Annotation is on a node under maintenance; its value is the name of the NodeMaintenance
+	// that cordoned it last.
+	Annotation = "platform.coapply.dev/maintenance"
+	// ReasonAnnotation is on a node under maintenance; its value is that NodeMaintenance's
+	// spec.reason. Without a reason it is absent.
+	ReasonAnnotation = "platform.coapply.dev/maintenance-reason"
 )
 
 // atATime is how many NodeMaintenances are worked on side by side, so that one whose nodes do

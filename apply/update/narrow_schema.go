@@ -1,0 +1,225 @@
+package update
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"coapply.dev/apply/internal/content"
+	"coapply.dev/apply/internal/gotypes"
+)
+
+// goType is the Go type of a value; zero if it has none, as unstructured content.
+type goType struct{ reflect.Type }
+
+func (t goType) pointed() reflect.Type {
+	at := t.Type
+	for at != nil && at.Kind() == reflect.Pointer {
+		at = at.Elem()
+	}
+	return at
+}
+
+// isStruct reports whether values are structs, not pointers to structs: they can be zero, and
+// never nil.
+func (t goType) isStruct() bool { return t.Type != nil && t.Type.Kind() == reflect.Struct }
+
+// field returns the type of a field by its name in JSON, or of a map's values.
+func (t goType) field(name string) goType {
+	at := t.pointed()
+	switch {
+	case at == nil:
+	case at.Kind() == reflect.Map:
+		return goType{at.Elem()}
+	case at.Kind() == reflect.Struct:
+		return goType{gotypes.FieldType(at, name)}
+	}
+	return goType{}
+}
+
+func (t goType) item() goType {
+	if at := t.pointed(); at != nil && at.Kind() == reflect.Slice {
+		return goType{at.Elem()}
+	}
+	return goType{}
+}
+
+// sameQuantity reports whether both texts are the same resource.Quantity, as 1k and 1e3 are.
+func (t goType) sameQuantity(a, b any) bool {
+	first, _ := a.(string) // "" is no quantity
+	second, _ := b.(string)
+	return t.pointed() == reflect.TypeFor[resource.Quantity]() && content.SameQuantity(first, second)
+}
+
+// place is the position of a value in an object, with the Go type of the value.
+type place struct {
+	goType
+
+	parent *place // nil for the object itself
+	name   string // the name of a field; empty for an item of a list
+	index  int    // the index of an item of a list
+}
+
+func (p *place) field(name string) *place {
+	return &place{goType: p.goType.field(name), parent: p, name: name}
+}
+
+func (p *place) item(index int) *place {
+	return &place{goType: p.goType.item(), parent: p, index: index}
+}
+
+// String returns the path of the place, such as .spec.steps[1].size.
+func (p *place) String() string {
+	switch {
+	case p.parent == nil:
+		return ""
+	case p.name == "":
+		return fmt.Sprintf("%v[%d]", p.parent, p.index)
+	}
+	return fmt.Sprintf("%v.%s", p.parent, p.name)
+}
+
+// unknownTo returns the place of a field that the live value has and the Go type lacks, or nil.
+// The argument shown is the value as the Go type writes it. A field that is not in shown may
+// still exist in the Go type, which omits fields with a zero value.
+func unknownTo(at *place, live, shown any) *place {
+	switch live := live.(type) {
+	case map[string]any:
+		shown, _ := shown.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(live)) {
+			field := at.field(name)
+			if _, written := shown[name]; !written && field.Type == nil {
+				return field
+			}
+			if found := unknownTo(field, live[name], shown[name]); found != nil {
+				return found
+			}
+		}
+	case []any:
+		shown, _ := shown.([]any)
+		for i := range live {
+			var item any
+			if len(shown) == len(live) {
+				item = shown[i]
+			}
+			if found := unknownTo(at.item(i), live[i], item); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+// refuse rejects a write: it returns an error if one of the given live items of a list has a
+// field that the Go type lacks. The argument why is the reason why the item cannot be matched
+// with a live item.
+func (n narrowing) refuse(list *place, live, shown []any, items []int, why error) error {
+	for _, j := range items {
+		var item any
+		if len(shown) > j {
+			item = shown[j]
+		}
+		if field := unknownTo(list.item(j), live[j], item); field != nil {
+			return &UnknownFieldError{Object: n.object, Field: field.String(), List: list.String(), GoType: n.goType, Err: why}
+		}
+	}
+	return nil
+}
+
+// schemaOf returns a function that returns the API server's schema of a kind. That function is
+// called only if mutate changed a list item whose live form the Go type does not show completely.
+func (u *Updater) schemaOf(ctx context.Context, kind schema.GroupVersionKind) func() (*typed.TypedValue, error) {
+	return func() (*typed.TypedValue, error) {
+		if u.config.Schemas == nil {
+			return nil, errNoSchemas
+		}
+		converter, err := u.config.Schemas(ctx, kind.GroupVersion())
+		if err != nil {
+			return nil, err
+		}
+		return emptyOf(converter, kind)
+	}
+}
+
+// emptyOf returns an empty typed object of a kind, from which the schema of the kind can be read.
+func emptyOf(converter managedfields.TypeConverter, kind schema.GroupVersionKind) (*typed.TypedValue, error) {
+	empty := &unstructured.Unstructured{}
+	empty.SetGroupVersionKind(kind)
+	return converter.ObjectToTyped(empty)
+}
+
+// listKeys are the key fields of a list's items. standard is the default that the API server sets
+// if an item lacks the key field.
+type listKeys []struct {
+	name     string
+	standard any
+}
+
+// keysOf returns the key fields of a list from the API server's schema.
+func (n narrowing) keysOf(list *place) (keys listKeys, err error) {
+	kind, err := n.schema()
+	if err != nil {
+		return nil, err
+	}
+	atom, _ := list.in(kind)
+	if atom.List == nil || atom.List.ElementRelationship != smd.Associative || len(atom.List.Keys) == 0 {
+		return nil, errNoKeys
+	}
+	item, _ := kind.Schema().Resolve(atom.List.ElementType)
+	keys = make(listKeys, len(atom.List.Keys))
+	for i, name := range atom.List.Keys {
+		keys[i].name = name
+		if item.Map != nil {
+			field, _ := item.Map.FindField(name)
+			keys[i].standard = field.Default
+		}
+	}
+	return keys, nil
+}
+
+// in returns the schema of a place within an object of a kind. ok is false if the schema does not
+// have the place.
+func (p *place) in(kind *typed.TypedValue) (atom smd.Atom, ok bool) {
+	if p.parent == nil {
+		return kind.Schema().Resolve(kind.TypeRef())
+	}
+	parent, ok := p.parent.in(kind)
+	switch {
+	case !ok:
+	case p.name == "" && parent.List != nil:
+		return kind.Schema().Resolve(parent.List.ElementType)
+	case p.name != "" && parent.Map != nil:
+		if field, known := parent.Map.FindField(p.name); known {
+			return kind.Schema().Resolve(field.Type)
+		}
+		return kind.Schema().Resolve(parent.Map.ElementType)
+	}
+	return smd.Atom{}, false
+}
+
+// index returns the index of each item by the text of its keys. ok is false if two items have the
+// same keys.
+func (k listKeys) index(items []any) (at map[string]int, ok bool) {
+	at = map[string]int{}
+	for i, item := range items {
+		content, _ := item.(map[string]any)
+		values := make([]any, len(k))
+		for n, key := range k {
+			values[n] = key.standard
+			if value, has := content[key.name]; has {
+				values[n] = value
+			}
+		}
+		at[text(values)] = i
+	}
+	return at, len(at) == len(items)
+}
