@@ -20,7 +20,6 @@ type demonstration struct {
 	platform *platform
 	show     *show
 	stderr   io.Writer
-	measured measurements
 	selector string // of the NodeSet's pods
 }
 
@@ -59,7 +58,6 @@ func demo(ctx context.Context, stdout, stderr io.Writer) (err error) {
 		d.maintenance,
 		d.uncordon,
 		d.fight,
-		d.summary,
 	} {
 		if err := carryOut(ctx, step); err != nil {
 			return fmt.Errorf("step %d is not as it says: %w%s", d.show.steps, err, d.managersLog())
@@ -82,11 +80,8 @@ func (d *demonstration) start(ctx context.Context) {
 		"only. The CRDs and RBAC of config/ are installed; the manager runs with the",
 		"rights of its service account. A person's wishes win for now: the reconciler",
 		"that owns the replicas is told to Reject conflicts, not to Force them.")
-	start := time.Now()
 	d.platform = must(startPlatform(ctx, localcluster.Options{Name: "demo", Nodes: demoNodes, Log: d.stderr}))
-	d.allowMetrics(ctx)
 	check(d.platform.startManager(ctx, "Reject"))
-	d.measured.add("control plane, CRDs, RBAC and manager ready", time.Since(start))
 	d.kubectl(ctx, "get", "nodes")
 	d.show.ok("the manager is ready: its caches are filled")
 }
@@ -97,7 +92,6 @@ func (d *demonstration) createDevboxes(ctx context.Context) {
 	d.show.step("Three Devboxes, each made by four reconcilers",
 		"workload writes the Deployment, power its replicas, network the Service,",
 		"content names what its pod starts from; all four write parts of one status.")
-	start := time.Now()
 	for _, name := range boxes {
 		network := v1alpha1.NetworkClusterIP
 		if name == "beta" {
@@ -108,7 +102,6 @@ func (d *demonstration) createDevboxes(ctx context.Context) {
 	for _, name := range boxes {
 		d.waitFor(ctx, name, "its pod runs and every reconciler is content", settled)
 	}
-	d.measured.add("three Devboxes created until their pods run", time.Since(start))
 	d.get(ctx, "devboxes", "deployments", "pods")
 	d.show.ok("every Devbox is Running, each of its conditions is True")
 }

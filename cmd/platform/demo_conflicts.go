@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -73,12 +72,9 @@ func (d *demonstration) scaleUnderForce(ctx context.Context) {
 		"It is started again with --replicas-conflict Force. Power takes the field",
 		"back: an unforced apply tells what there is to take, and the forced one is",
 		"pinned to what was read before that, so that nothing else goes with it.")
-	d.count(ctx)
 	check(d.platform.stopManager())
-	start := time.Now()
 	check(d.platform.startManager(ctx, "Force"))
 	d.waitFor(ctx, "alpha", "power has its field again", conditionIs(v1alpha1.ConditionPowerApplied, "True", "Applied"))
-	d.measured.add("manager started again until the replicas were taken back", time.Since(start))
 	d.checkReplicas(ctx, 1, fieldmanagers.DevboxPower)
 	d.showEvent(ctx, "OwnershipForced")
 	d.showReplicas(ctx)

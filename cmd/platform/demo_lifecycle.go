@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,10 +18,8 @@ func (d *demonstration) stopAndRun(ctx context.Context) {
 	d.show.step("Stopped, and Running again",
 		"The pod ends gracefully. It carries our finalizer, so that the end of its",
 		"container stands in the Devbox's status before the pod may go.")
-	start := time.Now()
 	d.setState(ctx, "alpha", v1alpha1.DevboxStopped)
 	box := d.waitFor(ctx, "alpha", "it has stopped", phaseIs(v1alpha1.PhaseStopped))
-	d.measured.add("Running to Stopped, with a graceful end of the pod", time.Since(start))
 	last := box.Status.LastContainerStatus
 	if last == nil || last.State.Terminated == nil {
 		fail("status.lastContainerStatus is %v, want a terminated container", last)
@@ -31,20 +28,16 @@ func (d *demonstration) stopAndRun(ctx context.Context) {
 		box.Status.Phase, last.Name, last.State.Terminated.ExitCode, last.State.Terminated.Reason))
 	d.noPods(ctx, "alpha")
 	d.show.ok("no pod is left, its last container status is recorded")
-	start = time.Now()
 	d.setState(ctx, "alpha", v1alpha1.DevboxRunning)
 	d.waitFor(ctx, "alpha", "it runs again", settled)
-	d.measured.add("Stopped to Running", time.Since(start))
 	d.show.ok("it runs again")
 }
 
 func (d *demonstration) shutdown(ctx context.Context) {
 	d.show.step("Shutdown",
 		"As Stopped, but what is left of the pod is deleted at once.")
-	start := time.Now()
 	d.setState(ctx, "beta", v1alpha1.DevboxShutdown)
 	d.waitFor(ctx, "beta", "it is shut down", phaseIs(v1alpha1.PhaseShutdown))
-	d.measured.add("Running to Shutdown, the pod deleted at once", time.Since(start))
 	d.noPods(ctx, "beta")
 	d.kubectl(ctx, "get", "devboxes")
 	d.show.ok("no pod is left")
@@ -64,7 +57,6 @@ func (d *demonstration) deletion(ctx context.Context) {
 	if len(pods) != 1 || len(pods[0].Finalizers) == 0 || len(box.Finalizers) == 0 {
 		fail("%d pods; want one, and a finalizer on each", len(pods))
 	}
-	start := time.Now()
 	check(d.platform.client.Delete(ctx, box))
 	until(ctx, "the Devbox is gone", func(ctx context.Context) (string, error) {
 		err := d.platform.client.Get(ctx, client.ObjectKeyFromObject(box), box)
@@ -73,7 +65,6 @@ func (d *demonstration) deletion(ctx context.Context) {
 		}
 		return strings.Join(box.Finalizers, ", "), err
 	})
-	d.measured.add("deletion of a Devbox with its Deployment and pod", time.Since(start))
 	if err := d.platform.client.Get(ctx, client.ObjectKeyFromObject(box), &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
 		fail("the Devbox went before its Deployment (%w)", err)
 	}

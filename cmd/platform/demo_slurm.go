@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -27,7 +26,6 @@ func (d *demonstration) slurm(ctx context.Context) {
 	d.show.step("Slurm: a controller, and compute nodes under fixed names",
 		"A SlurmController has a StatefulSet behind a Service, a NodeSet pods whose",
 		"names follow from their numbers: no stale look makes one too many.")
-	start := time.Now()
 	d.create(ctx, &v1alpha1.SlurmController{
 		ObjectMeta: metav1.ObjectMeta{Namespace: slurm.Namespace, Name: slurm.Name},
 		Spec:       v1alpha1.SlurmControllerSpec{Image: "registry.example.com/slurmctld:1"},
@@ -42,7 +40,6 @@ func (d *demonstration) slurm(ctx context.Context) {
 	})
 	d.served(ctx, controller.Status.ServiceName)
 	d.workers(ctx, 3)
-	d.measured.add("a SlurmController and a NodeSet of 3 until they are ready", time.Since(start))
 	d.get(ctx, "slurmcontrollers", "nodesets")
 	d.show.ok("clients find slurmctld through the Service %s", controller.Status.ServiceName)
 	d.show.ok("workers-0 to workers-2 are ready")
@@ -69,19 +66,15 @@ func (d *demonstration) scaleAndRoll(ctx context.Context) {
 		"kubectl scale works on it as on a Deployment. The pods that there are stay. A",
 		"new image replaces them, two at a time, under the names that they had.")
 	three := d.workers(ctx, 3)
-	start := time.Now()
 	d.kubectl(ctx, "scale", "nodeset/workers", "--replicas=6")
 	six := d.workers(ctx, 6)
-	d.measured.add("the NodeSet scaled from 3 to 6 pods", time.Since(start))
 	for name, uid := range three {
 		if six[name] != uid {
 			fail("pod %s was replaced", name)
 		}
 	}
-	start = time.Now()
 	d.kubectl(ctx, "patch", "nodeset/workers", "--type=merge", "--patch", `{"spec":{"image":"registry.example.com/slurmd:2"}}`)
 	rolled := d.workers(ctx, 6)
-	d.measured.add("its 6 pods replaced, two at a time", time.Since(start))
 	d.kubectl(ctx, "get", "pods", "--selector", d.selector)
 	for name, uid := range six {
 		if rolled[name] == uid {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +23,6 @@ func (d *demonstration) tenant(ctx context.Context) {
 	d.show.step("A person, and what they may use",
 		"A User has a Namespace; the License of the same name limits it to one pod. So",
 		"two reconcilers write to one Namespace, each to its own label and annotation.")
-	start := time.Now()
 	named := metav1.ObjectMeta{Name: person}
 	d.create(ctx, &v1alpha1.User{ObjectMeta: named, Spec: v1alpha1.UserSpec{DisplayName: "Anna"}},
 		&v1alpha1.License{ObjectMeta: named, Spec: v1alpha1.LicenseSpec{Limits: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}}})
@@ -33,7 +31,6 @@ func (d *demonstration) tenant(ctx context.Context) {
 	await(ctx, d, client.ObjectKey{Name: person}, "everything is applied", func(u *v1alpha1.User) string {
 		return unlessCondition(u.Status.Conditions, v1alpha1.ConditionApplied, "True", "Applied")
 	})
-	d.measured.add("a User and a License until the quota is enforced", time.Since(start))
 	d.get(ctx, "users", "licenses")
 	managers := fieldmanagers.User + "," + fieldmanagers.License
 	d.kubectl(ctx, "fieldowners", "namespace/"+quota.Namespace, "--path", ".metadata", "--manager", managers)

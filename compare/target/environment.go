@@ -40,14 +40,14 @@ func (t *Target) describeLocal(ctx context.Context, e *results.Environment) {
 	folder := t.cluster.Dir()
 	e.FileSystem = fileSystem(folder)
 	e.FsyncP50, e.FsyncP99 = measureFsync(ctx, folder)
-	e.Etcd = etcdVersion(ctx, t.cluster.Etcd())
+	e.Etcd = etcdVersion(ctx, processes{folder}.etcd())
 	e.APIServerFlags = map[string]string{}
-	arguments, _ := t.cluster.Arguments("kube-apiserver")
+	_, arguments, _ := processes{folder}.find("kube-apiserver")
 	for _, argument := range arguments {
 		name, value, _ := strings.Cut(argument, "=")
 		e.APIServerFlags[name] = strings.ReplaceAll(value, folder, "RUN")
 	}
-	arguments, err := t.cluster.Arguments("etcd")
+	_, arguments, err := processes{folder}.find("etcd")
 	if err == nil {
 		e.EtcdFsync = fsyncOf(arguments)
 	}

@@ -50,7 +50,7 @@ func (t *Target) pin() pinned {
 	}
 	p := pinned{server: cores[:1], generator: cores[1:]}
 	for _, piece := range []string{"kube-apiserver", "etcd"} {
-		pid, err := t.cluster.PID(piece)
+		pid, _, err := processes{t.cluster.Dir()}.find(piece)
 		if err == nil {
 			err = confine(pid, p.server)
 		}

@@ -38,7 +38,7 @@ func (t *Target) Scrape(ctx context.Context) (Snapshot, error) {
 	}
 	if t.cluster != nil {
 		var err error
-		if s.etcd, err = fetchPage(ctx, http.DefaultClient, t.cluster.Etcd()+"/metrics"); err != nil {
+		if s.etcd, err = fetchPage(ctx, http.DefaultClient, processes{t.cluster.Dir()}.etcd()+"/metrics"); err != nil {
 			return Snapshot{}, fmt.Errorf("reading etcd's metrics: %w", err)
 		}
 	}

@@ -1,9 +1,7 @@
 package localcluster
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -63,7 +59,6 @@ func (o Options) validated() (Options, error) {
 type Cluster struct {
 	run        *run
 	name       string
-	etcd       string
 	kubeconfig string
 	config     *rest.Config
 	binaries   Binaries
@@ -98,14 +93,13 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	k := kwokctl{run: c.run, name: options.Name}
 	c.kubeconfig = k.kubeconfig()
 	fmt.Fprintln(options.Log, "starting the control plane in", c.run.dir)
-	etcd, err := k.configure(options.APIServerPort)
-	if err != nil {
+	if err := k.configure(options.APIServerPort); err != nil {
 		return err
 	}
-	c.etcd = etcd
 	if err := k.create(ctx); err != nil {
 		return withLogs(err, k.logDir())
 	}
+	var err error
 	if c.config, err = AttachAPIServer(c.kubeconfig); err != nil {
 		return err
 	}
@@ -182,41 +176,6 @@ func (c *Cluster) Command(ctx context.Context, program string, args ...string) (
 	return cmd, nil
 }
 
-// Etcd returns the URL of etcd's client port: plain HTTP on loopback, without authentication. Its metrics are there too.
-func (c *Cluster) Etcd() string { return c.etcd }
-
-// PID returns the process id of a running component, such as etcd or kube-apiserver.
-func (c *Cluster) PID(piece string) (int, error) {
-	pid, _, err := c.process(piece)
-	return pid, err
-}
-
-// Arguments returns the arguments with which a component runs, from /proc. It fails on systems
-// without /proc.
-func (c *Cluster) Arguments(piece string) ([]string, error) {
-	_, arguments, err := c.process(piece)
-	return arguments, err
-}
-
-func (c *Cluster) process(piece string) (pid int, arguments []string, err error) {
-	content, err := os.ReadFile(filepath.Join(c.run.dir, "clusters", c.name, "pids", piece+".pid"))
-	if err == nil {
-		pid, err = strconv.Atoi(strings.TrimSpace(string(content)))
-	}
-	if err != nil {
-		return 0, nil, fmt.Errorf("looking for the process of %s: %w", piece, err)
-	}
-	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil {
-		return 0, nil, fmt.Errorf("reading the arguments of %s: %w", piece, err)
-	}
-	program, rest, _ := bytes.Cut(bytes.TrimSuffix(line, []byte{0}), []byte{0})
-	if !strings.HasPrefix(string(program), c.run.dir+string(filepath.Separator)) { // it has ended, and its number is another's
-		return 0, nil, fmt.Errorf("%s does not run any more", piece)
-	}
-	return pid, strings.Split(string(rest), "\x00"), nil
-}
-
 // Attach returns the cluster of a kubeconfig that another process has from Start, so that tests
 // of several packages share one. Its Stop does nothing.
 func Attach(kubeconfig string) (*Cluster, error) {
@@ -230,25 +189,8 @@ func Attach(kubeconfig string) (*Cluster, error) {
 	}
 	c := &Cluster{run: &run{dir: dir}, name: names[0].Name(), kubeconfig: kubeconfig, attached: true}
 	c.binaries = c.run.binaries()
-	if c.etcd, err = (kwokctl{run: c.run, name: c.name}).configuredEtcd(); err != nil {
-		return nil, err
-	}
 	c.config, err = AttachAPIServer(kubeconfig)
 	return c, err
-}
-
-// configuredEtcd returns the URL of etcd from what configure wrote.
-func (k kwokctl) configuredEtcd() (string, error) {
-	file, err := os.Open(k.configFile())
-	if err != nil {
-		return "", fmt.Errorf("looking for etcd: %w", err)
-	}
-	defer file.Close()
-	var config struct{ Options struct{ EtcdPort int } }
-	if err := json.NewDecoder(file).Decode(&config); err != nil { // after it there are stages, in YAML
-		return "", fmt.Errorf("looking for etcd in %s: %w", k.configFile(), err)
-	}
-	return fmt.Sprintf("http://%s:%d", loopback, config.Options.EtcdPort), nil
 }
 
 // WriteKubeconfig writes a kubeconfig of the administrator, for other processes: AttachAPIServer reads it.

@@ -3,7 +3,6 @@ package localcluster
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -52,13 +51,6 @@ func versionFlags(kubernetes string) string {
 // compile builds the program that has all of the control plane's binaries.
 func compile(ctx context.Context, program string, from source, progress io.Writer) (err error) {
 	fmt.Fprintf(progress, "building the control plane of Kubernetes %s (minutes, once for each version)\n", from.kubernetes)
-	env, err := goEnvironment(ctx, from.dir)
-	if err != nil {
-		return err
-	}
-	if err := checkBuildSpace(filepath.Dir(program), env); err != nil {
-		return err
-	}
 	packages, err := countPackages(ctx, from)
 	if err != nil {
 		return err
@@ -67,23 +59,6 @@ func compile(ctx context.Context, program string, from source, progress io.Write
 	defer func() { meter.stop(err) }()
 	args := append([]string{"build", "-v", "-o", program}, from.flags()...)
 	return runGo(ctx, from.dir, io.Discard, &meter.compiled, args...)
-}
-
-// goEnvironment returns the go command's folders, or ErrGoToolchain if there is no go command.
-func goEnvironment(ctx context.Context, dir string) (goFolders, error) {
-	if _, err := exec.LookPath("go"); err != nil {
-		return goFolders{}, fmt.Errorf("%w: go is not on the PATH; install the version that %s asks for: %w",
-			ErrGoToolchain, filepath.Join(dir, "go.mod"), err)
-	}
-	var out bytes.Buffer
-	if err := runGo(ctx, dir, &out, nil, "env", "-json", "GOCACHE", "GOMODCACHE"); err != nil {
-		return goFolders{}, fmt.Errorf("%w: %w", ErrGoToolchain, err)
-	}
-	var folders goFolders
-	if err := json.Unmarshal(out.Bytes(), &folders); err != nil {
-		return goFolders{}, fmt.Errorf("%w: reading go env: %w", ErrGoToolchain, err)
-	}
-	return folders, nil
 }
 
 // countPackages returns how many packages a build compiles. It also downloads the modules, as
@@ -119,7 +94,7 @@ func runGo(ctx context.Context, dir string, stdout io.Writer, compiled *atomic.I
 		return fmt.Errorf("%w: %w: %w\n%s", ErrBuild, ErrDiskSpace, err, last)
 	}
 	if _, exited := errors.AsType[*exec.ExitError](err); !exited {
-		return fmt.Errorf("%w: %w", ErrGoToolchain, err)
+		return fmt.Errorf("%w: install the version that %s asks for: %w", ErrGoToolchain, filepath.Join(dir, "go.mod"), err)
 	}
 	return fmt.Errorf("%w: go %s in %s: %w\n%s", ErrBuild, args[0], dir, err, last)
 }

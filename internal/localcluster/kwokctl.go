@@ -38,13 +38,12 @@ func (k kwokctl) configFile() string { return filepath.Join(k.run.dir, "kwok.yam
 func (k kwokctl) kubeconfig() string { return filepath.Join(k.run.dir, "kubeconfig") }
 func (k kwokctl) logDir() string     { return filepath.Join(k.run.dir, "clusters", k.name, "logs") }
 
-// configure writes kwokctl's configuration and the stages, and returns the URL at which etcd
-// will be. kwokctl uses its default stages only if it is given none at all, so kwok's node
+// configure writes kwokctl's configuration and the stages. kwokctl uses its default stages only if it is given none at all, so kwok's node
 // stages are here as well.
-func (k kwokctl) configure(apiServerPort int) (etcd string, err error) {
+func (k kwokctl) configure(apiServerPort int) error {
 	ports, err := freePorts(6)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if apiServerPort != 0 {
 		ports[2] = apiServerPort
@@ -71,15 +70,15 @@ func (k kwokctl) configure(apiServerPort int) (etcd string, err error) {
 	}
 	var out bytes.Buffer
 	if err := json.NewEncoder(&out).Encode(config); err != nil { // JSON is YAML
-		return "", fmt.Errorf("configuring kwokctl: %w", err)
+		return fmt.Errorf("configuring kwokctl: %w", err)
 	}
 	if err := appendStages(&out); err != nil {
-		return "", err
+		return err
 	}
 	if err := os.WriteFile(k.configFile(), out.Bytes(), 0o600); err != nil {
-		return "", fmt.Errorf("configuring kwokctl: %w", err)
+		return fmt.Errorf("configuring kwokctl: %w", err)
 	}
-	return fmt.Sprintf("http://%s:%d", loopback, ports[0]), nil
+	return nil
 }
 
 // withArguments returns a patch of a component. pairs are names of arguments, each followed by
