@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	cliflag "k8s.io/component-base/cli/flag"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -38,35 +36,10 @@ line, the last on stderr.`)
 	return b.String()
 }
 
-const helpWidth = 100
-
-// groupUsage makes --help show the flags by group; the commands below cmd, those of completion,
-// keep cobra's usage.
-func groupUsage(cmd *cobra.Command, groups cliflag.NamedFlagSets) {
-	cmd.InitDefaultHelpFlag()
-	cmd.InitDefaultVersionFlag()
-	for _, name := range []string{"help", "version"} {
-		groups.FlagSet("Other").AddFlag(cmd.Flags().Lookup(name))
-	}
-	standard := cmd.UsageFunc()
-	cmd.SetUsageFunc(func(c *cobra.Command) error {
-		if c != cmd {
-			return standard(c)
-		}
-		out := c.OutOrStderr()
-		fmt.Fprintf(out, "Usage:\n  %s\n\nExamples:\n%s\n", c.UseLine(), c.Example)
-		for _, name := range groups.Order { // cliflag.PrintSections would take two lines for each flag, padded with blanks
-			fmt.Fprintf(out, "\n%s:\n%s", name, groups.FlagSets[name].FlagUsagesWrapped(helpWidth))
-		}
-		return nil
-	})
-}
-
 // completeFlags makes the shell complete the values of flags that have few values.
 func completeFlags(cmd *cobra.Command) {
 	values := map[string][]string{
 		"controllers": append(controllerNames(), allControllers),
-		"log-level":   {"error", "info", "debug"},
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if c, ok := f.Value.(*choice); ok {

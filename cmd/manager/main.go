@@ -3,7 +3,7 @@
 // A start goes through these steps, each with its own file, and ends at the first
 // that fails with one line on stderr:
 //
-//  1. flags.go: the flags make sense together; the ports are free.
+//  1. flags.go: the flags make sense together.
 //  2. cluster.go: there is a kubeconfig, the API server answers, it serves our
 //     kinds, and the Lease of the leader election can be written.
 //  3. manager.go: the reconcilers run until a signal or an error ends them.
@@ -61,7 +61,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 func newCommand(stderr io.Writer) *cobra.Command {
 	o := &options{}
-	groups := o.flagGroups()
 	cmd := &cobra.Command{
 		Use:           "manager",
 		Short:         "Run the reconcilers of the coapply example platform",
@@ -81,11 +80,9 @@ func newCommand(stderr io.Writer) *cobra.Command {
 			return o.serve(cmd.Context(), selected, stderr)
 		},
 	}
-	for _, flags := range groups.FlagSets {
-		cmd.Flags().AddFlagSet(flags)
-	}
+	o.addFlags(cmd.Flags())
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUsageError(flagerror.Plain(err)) })
-	groupUsage(cmd, groups)
+	cmd.SetUsageTemplate(strings.ReplaceAll(cmd.UsageTemplate(), ".LocalFlags.FlagUsages", ".LocalFlags.FlagUsagesWrapped 100"))
 	completeFlags(cmd)
 	return cmd
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -57,12 +56,8 @@ func TestWrongCommandLine(t *testing.T) {
 		{"not a duration", []string{"--reconciliation-timeout=1"}, []string{"reconciliation-timeout"}},
 		{"negative shutdown", []string{"--graceful-shutdown-timeout=-1s"}, []string{"must be 0 or more"}},
 		{"a namespace for no election", []string{"--leader-elect=false", "--leader-elect-namespace=x"}, []string{"contradicts"}},
-		{"no port", []string{"--metrics-bind-address=localhost"}, []string{"--metrics-bind-address must be HOST:PORT"}},
-		{"empty is not off", []string{"--health-probe-bind-address="}, []string{"--health-probe-bind-address", "0 for none"}},
-		{"port too large", []string{"--health-probe-bind-address=:65536", "--metrics-bind-address=0"},
-			[]string{"--health-probe-bind-address", "65536: invalid port"}},
 		{"unknown format", []string{"--log-format=xml"}, []string{"must be json or text"}},
-		{"unknown level", []string{"--log-level=11"}, []string{"number from 0 to 10"}},
+		{"unknown level", []string{"--log-level=11"}, []string{"must be error or info or debug"}},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			code, stdout, stderr := runManager(t, t.Context(), tt.args...)
@@ -86,37 +81,6 @@ func TestElectionNeedsNamespaceOutsideACluster(t *testing.T) {
 		t.Errorf("exit code %d, want %d", code, exitUsage)
 	}
 	wantOneLine(t, stderr, "--leader-elect-namespace", "--leader-elect=false")
-}
-
-func TestTakenPort(t *testing.T) {
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	for i, flag := range []string{"--metrics-bind-address", "--health-probe-bind-address"} {
-		code, _, stderr := runManager(t, t.Context(), noPorts[1-i], flag+"="+listener.Addr().String())
-		if code != exitFailed {
-			t.Errorf("%s: exit code %d, want %d", flag, code, exitFailed)
-		}
-		wantOneLine(t, stderr, flag+" "+listener.Addr().String(), "the port is taken")
-	}
-}
-
-func TestOnePortForBoth(t *testing.T) {
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String() // free again in a moment
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	code, _, stderr := runManager(t, t.Context(), "--metrics-bind-address="+address, "--health-probe-bind-address="+address)
-	if code != exitFailed {
-		t.Errorf("exit code %d, want %d", code, exitFailed)
-	}
-	wantOneLine(t, stderr, "--health-probe-bind-address "+address, "by the other of our two addresses")
 }
 
 func TestHelpExplainsEveryFlag(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
@@ -34,7 +35,7 @@ const leaderElectionID = "coapply-manager.coapply.dev"
 
 // serve checks and runs until the context ends or something fails.
 func (o *options) serve(ctx context.Context, selected []controllers.Controller, stderr io.Writer) error {
-	if err := errors.Join(fieldmanagers.Check(fieldmanagers.All()), o.checkAddresses(ctx)); err != nil {
+	if err := fieldmanagers.Check(fieldmanagers.All()); err != nil {
 		return err
 	}
 	leaseNamespace := ""
@@ -48,8 +49,9 @@ func (o *options) serve(ctx context.Context, selected []controllers.Controller, 
 	if err != nil {
 		return err
 	}
-	logger := newLogger(o.logFormat.value, o.logLevel, stderr)
-	logEverythingTo(logger, o.logLevel)
+	logger := newLogger(o.logFormat.value, o.logLevel.value, stderr)
+	ctrl.SetLogger(logger) // controller-runtime and client-go keep theirs in a global
+	klog.SetLogger(logger.WithName("client-go"))
 	scheme := newScheme()
 	if err := checkCluster(ctx, config, scheme, leaseNamespace); err != nil {
 		return err
