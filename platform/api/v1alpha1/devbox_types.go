@@ -35,7 +35,6 @@ const (
 // DevboxSpec is the desired state.
 type DevboxSpec struct {
 	// image is what the devbox runs.
-	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="!self.matches('\\\\s')",message="an image reference has no white space"
@@ -44,16 +43,13 @@ type DevboxSpec struct {
 
 	// state is Running (one pod), Stopped (no pod; it is ended gracefully) or Shutdown (no
 	// pod; it is deleted at once).
-	// +optional
 	// +default="Running"
 	State DevboxState `json:"state,omitempty"`
 
 	// resources of the devbox's container.
-	// +optional
 	Resources Resources `json:"resources,omitzero"`
 
 	// network is how the devbox is reached.
-	// +optional
 	// +default={}
 	Network DevboxNetwork `json:"network,omitzero"`
 }
@@ -61,13 +57,11 @@ type DevboxSpec struct {
 // DevboxNetwork is how a devbox is reached.
 type DevboxNetwork struct {
 	// type of the devbox's Service; None means that there is no Service.
-	// +optional
 	// +default="ClusterIP"
 	// +kubebuilder:validation:Enum=ClusterIP;NodePort;None
 	Type NetworkType `json:"type,omitempty"`
 
 	// port that the devbox listens on.
-	// +optional
 	// +default=22
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
@@ -108,36 +102,29 @@ const (
 type DevboxStatus struct {
 	// observedGeneration is the generation of the spec that this status describes; -1 if no
 	// reconciler has written it yet.
-	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// phase is what the devbox is doing.
-	// +optional
 	Phase DevboxPhase `json:"phase,omitempty"`
 
 	// lastContainerStatus is the container's status in the last pod that ended.
-	// +optional
 	LastContainerStatus *corev1.ContainerStatus `json:"lastContainerStatus,omitempty"`
 
 	// contentID names the content that the devbox starts from: that of its image, and what was
 	// committed on top of it when it was Stopped. A new contentID replaces the pod.
-	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	ContentID string `json:"contentID,omitempty"`
 
 	// lastContentID is the content that the container of lastContainerStatus ran on; empty
 	// after a Shutdown, which drops what the container left behind.
-	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	LastContentID string `json:"lastContentID,omitempty"`
 
 	// network is where the devbox is reached.
-	// +optional
 	Network *DevboxNetworkStatus `json:"network,omitempty"`
 
 	// conditions: one for each reconciler, and Ready, which is True while the devbox is as the
 	// spec wants it: running with a ready pod of its present spec, or without a pod.
-	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -146,11 +133,9 @@ type DevboxStatus struct {
 // DevboxNetworkStatus is where a devbox is reached.
 type DevboxNetworkStatus struct {
 	// type of the Service.
-	// +optional
 	Type NetworkType `json:"type,omitempty"`
 
 	// nodePort that the server chose; 0 unless the type is NodePort.
-	// +optional
 	NodePort int32 `json:"nodePort,omitempty"`
 }
 
@@ -177,11 +162,9 @@ type Devbox struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is the desired state.
-	// +required
 	Spec DevboxSpec `json:"spec"`
 
 	// status is the observed state.
-	// +optional
 	// +default={"observedGeneration": -1}
 	Status DevboxStatus `json:"status,omitzero"`
 }

@@ -50,7 +50,6 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(r, !r.contains('/') || (has(self.limits) && r in self.limits && quantity(string(self.requests[r])).compareTo(quantity(string(self.limits[r]))) == 0))",message="devices are not shared: a request for one needs a limit that is the same"
 type Resources struct {
 	// requests by resource name, such as cpu: 500m.
-	// +optional
 	// +kubebuilder:validation:MaxProperties=4
 	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['cpu', 'memory', 'ephemeral-storage'] || (r.matches('^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && !r.contains('kubernetes.io/')))",message="a resource is cpu, memory, ephemeral-storage, or a device's with its domain, such as example.com/gpu"
 	// +kubebuilder:validation:XValidation:rule="self.all(r, quantity(string(self[r])).compareTo(quantity('1P')) <= 0)",message="a quantity is at most 1P"
@@ -58,7 +57,6 @@ type Resources struct {
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 
 	// limits by resource name.
-	// +optional
 	// +kubebuilder:validation:MaxProperties=4
 	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['cpu', 'memory', 'ephemeral-storage'] || (r.matches('^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && !r.contains('kubernetes.io/')))",message="a resource is cpu, memory, ephemeral-storage, or a device's with its domain, such as example.com/gpu"
 	// +kubebuilder:validation:XValidation:rule="self.all(r, quantity(string(self[r])).compareTo(quantity('1P')) <= 0)",message="a quantity is at most 1P"

@@ -10,17 +10,14 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.notBefore) || !has(self.notAfter) || self.notBefore < self.notAfter",message="notBefore must be before notAfter"
 type LicenseSpec struct {
 	// notBefore is the time from which the license is valid; without it, it is valid at once.
-	// +optional
 	NotBefore *metav1.Time `json:"notBefore,omitempty"`
 
 	// notAfter is the time from which it is no longer valid; without it, it never ends.
-	// +optional
 	NotAfter *metav1.Time `json:"notAfter,omitempty"`
 
 	// limits is what the user may use while the license is valid, as a ResourceQuota's hard
 	// limits: cpu, memory, pods, requests.cpu and the like. Resources that it does not name
 	// are not limited.
-	// +required
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=12
 	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['cpu', 'memory', 'pods', 'services', 'services.nodeports', 'persistentvolumeclaims', 'requests.cpu', 'requests.memory', 'requests.storage', 'limits.cpu', 'limits.memory', 'count/devboxes.platform.coapply.dev'])",message="a limit is one of cpu, memory, pods, services, services.nodeports, persistentvolumeclaims, requests.cpu, requests.memory, requests.storage, limits.cpu, limits.memory, count/devboxes.platform.coapply.dev"
@@ -46,25 +43,20 @@ const (
 type LicenseStatus struct {
 	// observedGeneration is the generation of the spec that this status describes; -1 if no
 	// reconciler has written it yet.
-	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// phase says which limits apply now.
-	// +optional
 	Phase LicensePhase `json:"phase,omitempty"`
 
 	// limits are those that apply now: the spec's, with pods set to 0 while the license is not
 	// Active.
-	// +optional
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 
 	// namespace is that of the User of the same name, while it exists.
-	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
 	// conditions: Applied says whether the quota is as the limits want it; Ready says the
 	// same for kstatus, with the phase as its reason.
-	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -90,11 +82,9 @@ type License struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is the desired state.
-	// +required
 	Spec LicenseSpec `json:"spec"`
 
 	// status is the observed state.
-	// +optional
 	// +default={"observedGeneration": -1}
 	Status LicenseStatus `json:"status,omitzero"`
 }

@@ -37,11 +37,9 @@ const (
 // +kubebuilder:validation:XValidation:rule="!(has(self.force) && self.force) || (self.action == 'Uncordon' && self.strategy == 'Apply')",message="force is for action Uncordon with strategy Apply: there it takes a foreign cordon"
 type NodeMaintenanceSpec struct {
 	// action is Cordon or Uncordon.
-	// +required
 	Action MaintenanceAction `json:"action"`
 
 	// nodes by name.
-	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=1000
@@ -51,16 +49,13 @@ type NodeMaintenanceSpec struct {
 	Nodes []string `json:"nodes,omitempty"`
 
 	// nodeSelector picks among the nodes that exist when the work begins.
-	// +optional
 	NodeSelector *NodeSelector `json:"nodeSelector,omitempty"`
 
 	// strategy is how nodes are written to.
-	// +optional
 	// +default="Apply"
 	Strategy WriteStrategy `json:"strategy,omitempty"`
 
 	// concurrency is how many nodes are written to at a time.
-	// +optional
 	// +default=5
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=50
@@ -68,7 +63,6 @@ type NodeMaintenanceSpec struct {
 
 	// nodeDeadlineSeconds is how long one node may take, from when its turn came. If the time
 	// passed while the manager was down or the work paused, the node gets a few seconds more.
-	// +optional
 	// +default=30
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=300
@@ -76,11 +70,9 @@ type NodeMaintenanceSpec struct {
 
 	// force lets an Uncordon take spec.unschedulable from whoever else has cordoned the
 	// node. Otherwise that is a conflict, and the node's error says who it is.
-	// +optional
 	Force bool `json:"force,omitempty"`
 
 	// reason is written to the nodes, for people.
-	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\x{2028}\\\\x{2029}\\\\x{202a}-\\\\x{202e}\\\\x{2066}-\\\\x{2069}]')",message="a reason has no line breaks and no control characters"
 	Reason string `json:"reason,omitempty"`
@@ -101,25 +93,20 @@ const (
 // NodeStatus is how far a node is.
 type NodeStatus struct {
 	// name of the node.
-	// +required
 	Name string `json:"name"`
 
 	// result so far.
-	// +required
 	// +kubebuilder:validation:Enum=Pending;Succeeded;Failed
 	Result NodeResult `json:"result"`
 
 	// startTime is when the node's turn came, before anything was written to it. Its
 	// deadline counts from here, however often the manager is restarted.
-	// +optional
 	StartTime *metav1.MicroTime `json:"startTime,omitempty"`
 
 	// attempts that were made and recorded; 0 if the node was as it should be already.
-	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
 
 	// error of a failed node; of a pending node, the error of its last attempt.
-	// +optional
 	// +kubebuilder:validation:MaxLength=400
 	Error string `json:"error,omitempty"`
 }
@@ -128,41 +115,33 @@ type NodeStatus struct {
 type NodeMaintenanceStatus struct {
 	// observedGeneration is the generation of the spec that this status describes; -1 if no
 	// reconciler has written it yet.
-	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// nodes that are worked on, each with its result.
-	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=1000
 	Nodes []NodeStatus `json:"nodes,omitempty"`
 
 	// total number of nodes.
-	// +optional
 	Total int32 `json:"total,omitempty"`
 
 	// succeeded is how many are done.
-	// +optional
 	Succeeded int32 `json:"succeeded,omitempty"`
 
 	// failed is how many could not be done.
-	// +optional
 	Failed int32 `json:"failed,omitempty"`
 
 	// startTime is when the nodes were picked.
-	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
 	// completionTime is when the last node had its result.
-	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
 	// conditions: Complete is False with the reason InProgress as long as a node is Pending,
 	// then True with the reason Succeeded, Failed (at least one node failed), NoNodes,
 	// TooManyNodes or InvalidSelector; Ready is True once it is complete and no node failed;
 	// Stalled is True if it is complete and not Ready.
-	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -197,11 +176,9 @@ type NodeMaintenance struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is the work.
-	// +required
 	Spec NodeMaintenanceSpec `json:"spec"`
 
 	// status is how far it is.
-	// +optional
 	// +default={"observedGeneration": -1}
 	Status NodeMaintenanceStatus `json:"status,omitzero"`
 }

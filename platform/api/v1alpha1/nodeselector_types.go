@@ -12,13 +12,11 @@ import (
 // +kubebuilder:validation:XValidation:rule="(has(self.matchLabels) && self.matchLabels.size() > 0) || (has(self.matchExpressions) && self.matchExpressions.size() > 0)",message="an empty selector would pick every node: to mean that, name a label that all of them have"
 type NodeSelector struct {
 	// matchLabels are labels and their values, all of which a node must have.
-	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="a label is [PREFIX/]NAME: a DNS name, and at most 63 letters, digits, -, _ and ."
 	MatchLabels map[string]LabelValue `json:"matchLabels,omitempty"`
 
 	// matchExpressions are further requirements on a node's labels.
-	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	MatchExpressions []NodeSelectorRequirement `json:"matchExpressions,omitempty"`
@@ -35,18 +33,15 @@ type LabelValue string
 // +kubebuilder:validation:XValidation:rule="(self.operator in ['In', 'NotIn']) == (has(self.values) && self.values.size() > 0)",message="In and NotIn need values; Exists and DoesNotExist have none"
 type NodeSelectorRequirement struct {
 	// key is the label.
-	// +required
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="a label is [PREFIX/]NAME: a DNS name, and at most 63 letters, digits, -, _ and ."
 	Key string `json:"key"`
 
 	// operator is In, NotIn, Exists or DoesNotExist.
-	// +required
 	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
 	Operator metav1.LabelSelectorOperator `json:"operator"`
 
 	// values that the label may have, or may not.
-	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Values []LabelValue `json:"values,omitempty"`

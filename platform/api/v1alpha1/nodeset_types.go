@@ -8,21 +8,18 @@ import (
 type NodeSetSpec struct {
 	// controllerName is the SlurmController of the namespace whose Service address the pods
 	// get. Pods are created once it exists. Without a name they get no address.
-	// +optional
 	// +kubebuilder:validation:MaxLength=52
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	ControllerName string `json:"controllerName,omitempty"`
 
 	// replicas is how many pods there are: NAME-0 to NAME-(replicas-1). Scaling in
 	// deletes the highest.
-	// +optional
 	// +default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=5000
 	Replicas *int32 `json:"replicas,omitempty"`
 
 	// image runs slurmd.
-	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="!self.matches('\\\\s')",message="an image reference has no white space"
@@ -30,12 +27,10 @@ type NodeSetSpec struct {
 	Image string `json:"image"`
 
 	// resources of slurmd's container.
-	// +optional
 	Resources Resources `json:"resources,omitzero"`
 
 	// maxUnavailable is how many of the wanted pods may be missing or not ready while a
 	// change replaces them.
-	// +optional
 	// +default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=5000
@@ -46,37 +41,29 @@ type NodeSetSpec struct {
 type NodeSetStatus struct {
 	// observedGeneration is the generation of the spec that this status describes; -1 if no
 	// reconciler has written it yet.
-	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// replicas is the number of pods that have not finished and are not being deleted.
-	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
 
 	// readyReplicas is how many of these pods are ready.
-	// +optional
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 
 	// updatedReplicas is how many of these pods have the present revision.
-	// +optional
 	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
 
 	// revision identifies the pod spec that pods should have.
-	// +optional
 	Revision string `json:"revision,omitempty"`
 
 	// controllerAddress is HOST:PORT of slurmctld as pods get it. It is kept if the
 	// SlurmController, or its Service, does not exist any more.
-	// +optional
 	ControllerAddress string `json:"controllerAddress,omitempty"`
 
 	// selector finds the pods, for the scale subresource.
-	// +optional
 	Selector string `json:"selector,omitempty"`
 
 	// conditions: Applied, and Ready, which is True while every wanted pod is ready and has
 	// the revision.
-	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -102,11 +89,9 @@ type NodeSet struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is the desired state.
-	// +required
 	Spec NodeSetSpec `json:"spec"`
 
 	// status is the observed state.
-	// +optional
 	// +default={"observedGeneration": -1}
 	Status NodeSetStatus `json:"status,omitzero"`
 }

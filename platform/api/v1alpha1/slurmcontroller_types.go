@@ -7,7 +7,6 @@ import (
 // SlurmControllerSpec is the desired state.
 type SlurmControllerSpec struct {
 	// image runs slurmctld.
-	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="!self.matches('\\\\s')",message="an image reference has no white space"
@@ -15,14 +14,12 @@ type SlurmControllerSpec struct {
 	Image string `json:"image"`
 
 	// port that slurmctld listens on.
-	// +optional
 	// +default=6817
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
 
 	// resources of slurmctld's container.
-	// +optional
 	Resources Resources `json:"resources,omitzero"`
 }
 
@@ -30,15 +27,12 @@ type SlurmControllerSpec struct {
 type SlurmControllerStatus struct {
 	// observedGeneration is the generation of the spec that this status describes; -1 if no
 	// reconciler has written it yet.
-	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// serviceName is how login and REST clients reach slurmctld.
-	// +optional
 	ServiceName string `json:"serviceName,omitempty"`
 
 	// conditions: Applied, and Ready, which is True while slurmctld's pod is ready.
-	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -63,11 +57,9 @@ type SlurmController struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is the desired state.
-	// +required
 	Spec SlurmControllerSpec `json:"spec"`
 
 	// status is the observed state.
-	// +optional
 	// +default={"observedGeneration": -1}
 	Status SlurmControllerStatus `json:"status,omitzero"`
 }

@@ -7,7 +7,6 @@ import (
 // UserSpec is the desired state.
 type UserSpec struct {
 	// displayName is the name of the person.
-	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\x{2028}\\\\x{2029}\\\\x{202a}-\\\\x{202e}\\\\x{2066}-\\\\x{2069}]')",message="a display name has no line breaks and no control characters"
 	DisplayName string `json:"displayName,omitempty"`
@@ -16,7 +15,6 @@ type UserSpec struct {
 // AuditLog has fields that are set once and never changed.
 type AuditLog struct {
 	// createTime is the creation time of the user's first Namespace.
-	// +optional
 	CreateTime *metav1.Time `json:"createTime,omitempty"`
 }
 
@@ -24,21 +22,17 @@ type AuditLog struct {
 type UserStatus struct {
 	// observedGeneration is the generation of the spec that this status describes; -1 if no
 	// reconciler has written it yet.
-	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// namespace is the user's own, while it exists. It is empty while the Namespace of that
 	// name is someone else's or is being deleted.
-	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
 	// auditLog is set once.
-	// +optional
 	AuditLog AuditLog `json:"auditLog,omitzero"`
 
 	// conditions: Applied says whether Namespace, ServiceAccount and RoleBinding are as they
 	// should be; Ready says the same for kstatus.
-	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -64,11 +58,9 @@ type User struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is the desired state.
-	// +optional
 	Spec UserSpec `json:"spec,omitzero"`
 
 	// status is the observed state.
-	// +optional
 	// +default={"observedGeneration": -1}
 	Status UserStatus `json:"status,omitzero"`
 }
