@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"coapply.dev/apply"
@@ -43,7 +44,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 			"Reject leaves them and reports the conflict, Force takes them")
 	flags.IntVar(&o.forcesPerMinute, "forces-per-minute", 3,
 		"how often a reconciler may force a field within a minute; if the field is then taken back once more, the reconciler stops forcing "+
-			"it for a minute at first, and reports both owners; 0 never stops")
+			"it for a minute at first, and reports both owners")
 	flags.DurationVar(&o.reconciliationTimeout, "reconciliation-timeout", time.Minute,
 		"how long one reconciliation may take before it is cancelled and tried again; above 0")
 	flags.IntVar(&o.concurrency, "max-concurrent-reconciles", 4,
@@ -135,8 +136,8 @@ func (o *options) validate(changed func(flag string) bool) ([]controllers.Contro
 	switch {
 	case changed("replicas-conflict") && !has(powerController):
 		return nil, usagef("--replicas-conflict is about %s, which --controllers leaves out", powerController)
-	case o.forcesPerMinute < 0:
-		return nil, usagef("--forces-per-minute must be 0 or more, not %d", o.forcesPerMinute)
+	case o.forcesPerMinute < 1:
+		return nil, usagef("--forces-per-minute must be 1 or more, not %d", o.forcesPerMinute)
 	case o.reconciliationTimeout <= 0:
 		return nil, usagef("--reconciliation-timeout must be above 0, not %v", o.reconciliationTimeout)
 	case o.concurrency < 1:
@@ -151,3 +152,45 @@ func (o *options) validate(changed func(flag string) bool) ([]controllers.Contro
 
 // powerController has a flag of its own.
 const powerController = "devbox-power"
+
+const examples = `  # On a workstation, against the cluster of the current kubeconfig
+  kubectl apply -k config/crd
+  manager --leader-elect-namespace=default --log-format=text
+
+  # One reconciler, no ports, no leader election
+  manager --controllers=devbox-network --leader-elect=false \
+    --metrics-bind-address=0 --health-probe-bind-address=0
+
+  # Leave replicas to whoever scaled a devbox by hand, and say so in its status
+  manager --leader-elect-namespace=default --replicas-conflict=Reject
+
+  # Completion for this shell session
+  source <(manager completion bash)`
+
+func longHelp() string {
+	var b strings.Builder
+	b.WriteString("Run the reconcilers of the coapply example platform until SIGINT or SIGTERM.\n\nReconcilers:\n")
+	for _, c := range controllers.All() {
+		fmt.Fprintf(&b, "  %-16s %s\n", c.Name, c.Description)
+	}
+	b.WriteString(`
+Exit codes: 0 asked to stop and stopped, 1 failed, 2 wrong flags. A failure is one
+line, the last on stderr.`)
+	return b.String()
+}
+
+// completeFlags makes the shell complete the values of flags that have few values.
+func completeFlags(cmd *cobra.Command) {
+	values := map[string][]string{
+		"controllers": append(controllerNames(), allControllers),
+	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if c, ok := f.Value.(*choice); ok {
+			values[f.Name] = c.of
+		}
+	})
+	for name, of := range values {
+		// An error says that there is no such flag, which a test of completion shows.
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp))
+	}
+}

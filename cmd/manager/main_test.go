@@ -47,7 +47,7 @@ func TestWrongCommandLine(t *testing.T) {
 		{"a typo", []string{"--controllers=devbox-network,devbox-pwoer"}, []string{`did you mean "devbox-power"?`}},
 		{"no reconciler", []string{"--controllers="}, []string{"names none"}},
 		{"unknown decision", []string{"--replicas-conflict=Share"}, []string{"must be Reject or Force"}},
-		{"a negative number of forces", []string{"--forces-per-minute=-1"}, []string{"must be 0 or more"}},
+		{"no forces", []string{"--forces-per-minute=0"}, []string{"must be 1 or more"}},
 		{"a decision for nobody", []string{"--controllers=devbox-network", "--replicas-conflict=Force"},
 			[]string{"devbox-power", "leaves out"}},
 		{"no time to reconcile", []string{"--reconciliation-timeout=0"}, []string{"must be above 0"}},

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"coapply.dev"
 	"coapply.dev/apply"
 	"coapply.dev/apply/breaker"
 	"coapply.dev/platform/api/v1alpha1"
@@ -112,11 +113,11 @@ func (o *options) managerOptions(scheme *runtime.Scheme, leaseNamespace string) 
 }
 
 func (o *options) setUp(mgr *tracked, selected []controllers.Controller) error {
-	forces, err := o.breaker()
+	forces, err := breaker.New(breaker.Config{PerMinute: o.forcesPerMinute})
 	if err != nil {
 		return err
 	}
-	rt, err := setup.NewRuntime(mgr, forces)
+	rt, err := coapply.New(mgr, coapply.WithBreaker(forces))
 	if err != nil {
 		return err
 	}
@@ -130,14 +131,6 @@ func (o *options) setUp(mgr *tracked, selected []controllers.Controller) error {
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("caches", mgr.check),
 	)
-}
-
-// breaker returns nil if no force is to be stopped.
-func (o *options) breaker() (*breaker.Breaker, error) {
-	if o.forcesPerMinute == 0 {
-		return nil, nil
-	}
-	return breaker.New(breaker.Config{PerMinute: o.forcesPerMinute})
 }
 
 func (o *options) replicasDecision() apply.Decision {

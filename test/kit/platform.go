@@ -108,7 +108,11 @@ func (p *Platform) start(restConfig *rest.Config, replicas apply.Decision) (end 
 		return nil, err
 	}
 	options := setup.Options{Replicas: replicas}
-	if options.Runtime, err = setup.NewRuntime(mgr, p.Breaker, coapply.WithMetrics(&p.Applies)); err != nil {
+	with := []coapply.Option{coapply.WithMetrics(&p.Applies)}
+	if p.Breaker != nil {
+		with = append(with, coapply.WithBreaker(p.Breaker))
+	}
+	if options.Runtime, err = coapply.New(mgr, with...); err != nil {
 		return nil, err
 	}
 	for _, add := range p.reconcilers() {

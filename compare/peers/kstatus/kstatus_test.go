@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"coapply.dev"
 	"coapply.dev/apply"
 	"coapply.dev/internal/localcluster"
 	"coapply.dev/platform/api/v1alpha1"
@@ -174,7 +175,7 @@ func runReconcilers(t *testing.T, cluster *localcluster.Cluster) {
 		t.Fatal(err)
 	}
 	options := setup.Options{Replicas: apply.Force}
-	if options.Runtime, err = setup.NewRuntime(mgr, nil); err != nil {
+	if options.Runtime, err = coapply.New(mgr); err != nil {
 		t.Fatal(err)
 	}
 	for _, each := range controllers.All() {

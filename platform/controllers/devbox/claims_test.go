@@ -22,6 +22,6 @@ func TestClaims(t *testing.T) {
 		fieldmanagers.DevboxNetwork:  "network",
 		fieldmanagers.DevboxContent:  "content",
 	} {
-		applytest.Owns(t, fieldmanagers.Contract(manager), emitters[emit], full)
+		applytest.Owns(t, fieldmanagers.All().Of(manager), emitters[emit], full)
 	}
 }

@@ -1,7 +1,6 @@
 // Package devbox reconciles a Devbox with four reconcilers, each under its own field manager:
-// workload, power, network and content. Each has its intent, a pure function of the Devbox, in
-// NAME_intent.go, and its wiring in NAME.go; content emits no object, and its pure function is
-// in content.go.
+// workload, power, network and content. Each has a file with its wiring and its intent, a pure
+// function of the Devbox; content emits no object.
 //
 //	content   which content the Devbox starts from
 //	workload  the Deployment but its replicas; the pods' end; the finalizer

@@ -10,6 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -155,4 +158,114 @@ func (w workload) gone(ctx context.Context, box types.NamespacedName) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// emitWorkload returns the Deployment without its replicas, once the content reconciler has
+// named a content of the image: a new Devbox, and one with a new image, would otherwise get its
+// pod replaced a moment later. A Devbox that is not to run does not get a Deployment: the
+// workload reconciler does not set the replicas, so the API server would run one pod.
+func emitWorkload(box *v1alpha1.Devbox) ([]apply.Intent, error) {
+	if !contentFits(box) {
+		return nil, nil
+	}
+	deployment := appsv1ac.Deployment(box.Name, box.Namespace).
+		WithLabels(labels(box)).
+		WithOwnerReferences(setup.OwnedBy(kind, box)).
+		WithSpec(appsv1ac.DeploymentSpec().
+			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selector(box))).
+			// Two pods of one devbox would write to one content.
+			WithStrategy(appsv1ac.DeploymentStrategy().WithType(appsv1.RecreateDeploymentStrategyType)).
+			WithTemplate(podTemplate(box)))
+	return []apply.Intent{{Config: deployment, MustExist: !isToRun(box)}}, nil
+}
+
+func podTemplate(box *v1alpha1.Devbox) *corev1ac.PodTemplateSpecApplyConfiguration {
+	return corev1ac.PodTemplateSpec().
+		WithLabels(labels(box)).
+		WithAnnotations(map[string]string{ContentAnnotation: box.Status.ContentID}).
+		WithFinalizers(PodFinalizer).
+		WithSpec(corev1ac.PodSpec().
+			WithAutomountServiceAccountToken(false).
+			WithContainers(container(box)))
+}
+
+func container(box *v1alpha1.Devbox) *corev1ac.ContainerApplyConfiguration {
+	return corev1ac.Container().
+		WithName(ContainerName).
+		WithImage(box.Spec.Image).
+		WithPorts(corev1ac.ContainerPort().
+			WithContainerPort(box.Spec.Network.Port).
+			WithProtocol(corev1.ProtocolTCP)).
+		WithResources(setup.ResourceRequirements(box.Spec.Resources))
+}
+
+// cleanup deletes the Deployment in the foreground, so that none of its ReplicaSets makes
+// another pod, and removes the pods' finalizers. It is done when a live read finds no pod: a
+// pod that outlived the Devbox's finalizer would keep its own for ever.
+func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool, err error) {
+	var deployment appsv1.Deployment // stays empty if there is none
+	err = w.live.Get(ctx, client.ObjectKeyFromObject(box), &deployment)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading the Deployment: %w", err)
+	}
+	kept := map[types.UID]bool{}
+	ours := metav1.IsControlledBy(&deployment, box)
+	switch {
+	case ours && deployment.DeletionTimestamp == nil:
+		err = setup.Delete(ctx, w.client, w.live, &deployment, client.PropagationPolicy(metav1.DeletePropagationForeground))
+	case !ours: // gone, or someone else's by now
+		kept, err = w.deleteReplicaSets(ctx, box, deployment.UID)
+	}
+	if err != nil {
+		return false, err
+	}
+	pods, err := podsOf(ctx, w.live, client.ObjectKeyFromObject(box))
+	if err != nil {
+		return false, err
+	}
+	return w.removePods(ctx, ownPods(box, pods), ours, kept)
+}
+
+// removePods removes the pods whose owner is not in kept, and reports whether there were none.
+// If replaced is true, as the Deployment is still there and would replace them, it removes only
+// pods that are going anyway, and returns false.
+func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced bool, kept map[types.UID]bool) (none bool, err error) {
+	none = !replaced
+	var errs []error
+	for _, pod := range pods {
+		if owner := metav1.GetControllerOf(pod); owner != nil && kept[owner.UID] {
+			continue
+		}
+		none = false
+		if !replaced || pod.DeletionTimestamp != nil {
+			errs = append(errs, w.removePod(ctx, pod))
+		}
+	}
+	return none, errors.Join(errs...)
+}
+
+// deleteReplicaSets deletes ReplicaSets of a Deployment that was deleted with its dependents
+// orphaned: they would replace every pod. They are deleted at once, and we remove their pods.
+// ReplicaSets of a Deployment that somebody has taken from the Devbox are kept and returned,
+// with their pods.
+func (w workload) deleteReplicaSets(ctx context.Context, box *v1alpha1.Devbox, taken types.UID) (kept map[types.UID]bool, err error) {
+	var list appsv1.ReplicaSetList
+	err = w.live.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})
+	if err != nil {
+		return nil, fmt.Errorf("listing the ReplicaSets: %w", err)
+	}
+	kept = map[types.UID]bool{}
+	for i := range list.Items {
+		set := &list.Items[i]
+		if owner := metav1.GetControllerOf(set); owner != nil && owner.UID == taken {
+			kept[set.UID] = true
+		}
+		if kept[set.UID] || !isOwnSet(box, set) {
+			continue
+		}
+		if err := setup.Delete(ctx, w.client, w.live, set, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+			return nil, err
+		}
+	}
+	return kept, nil
 }

@@ -41,9 +41,6 @@ func All() contract.Contract {
 	return slices.Concat(devbox, license, nodeMaintenance, slurm, user)
 }
 
-// Contract returns the claims of one manager.
-func Contract(manager string) contract.Contract { return All().Of(manager) }
-
 // Check returns an error for a contract that cannot be kept, or with a name that is not ours.
 func Check(c contract.Contract) error {
 	errs := []error{contract.Check(c)}

@@ -69,5 +69,5 @@ func TestGoldenIntents(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
-	applytest.Owns(t, fieldmanagers.Contract(fieldmanagers.License), emit, in(v1alpha1.LicenseActive))
+	applytest.Owns(t, fieldmanagers.All().Of(fieldmanagers.License), emit, in(v1alpha1.LicenseActive))
 }

@@ -40,7 +40,7 @@ func TestGoldenIntents(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
-	applytest.Owns(t, fieldmanagers.Contract(fieldmanagers.NodeMaintenance), func(work *v1alpha1.NodeMaintenance) ([]apply.Intent, error) {
+	applytest.Owns(t, fieldmanagers.All().Of(fieldmanagers.NodeMaintenance), func(work *v1alpha1.NodeMaintenance) ([]apply.Intent, error) {
 		return []apply.Intent{cordon(someNode(), work), take(someNode(), allMarks)}, nil
 	}, someWork(v1alpha1.Cordon, "kernel update"))
 }

@@ -6,8 +6,7 @@
 //	marks.go    what of a maintenance stands on a node, whose it is, and what is applied: pure
 //	apply.go    the way of Server-Side Apply
 //	update.go   the fallback: get-modify-update with four attempts
-//	work.go     one wave: nodes side by side, each until its deadline
-//	reconcile.go
+//	reconcile.go one wave: nodes side by side, each until its deadline
 //
 // A reconcile does one wave. The nodes of a wave, with the time at which their turn
 // came, stand in the status before the first of them is written to, and one status

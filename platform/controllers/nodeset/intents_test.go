@@ -57,7 +57,7 @@ func TestRevision(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
-	applytest.Owns(t, fieldmanagers.Contract(fieldmanagers.NodeSet), func(set *v1alpha1.NodeSet) ([]apply.Intent, error) {
+	applytest.Owns(t, fieldmanagers.All().Of(fieldmanagers.NodeSet), func(set *v1alpha1.NodeSet) ([]apply.Intent, error) {
 		return []apply.Intent{podIntent(set, 0)}, nil
 	}, sample(full))
 }

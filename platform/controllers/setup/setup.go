@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -25,20 +24,11 @@ import (
 
 // Options are common to all reconcilers.
 type Options struct {
-	// Runtime is from NewRuntime; all reconcilers of a process write by it.
+	// Runtime is that by which all reconcilers of a process write.
 	Runtime *coapply.Runtime
 	// Replicas decides what happens when someone else, a person with kubectl scale
 	// or an autoscaler, owns the replicas of a Devbox's Deployment.
 	Replicas apply.Decision
-}
-
-// NewRuntime returns the Runtime by which the reconcilers write. Each reconciler asks the Breaker
-// before it forces a field. A nil Breaker stops no force.
-func NewRuntime(mgr ctrl.Manager, forces *breaker.Breaker, options ...coapply.Option) (*coapply.Runtime, error) {
-	if forces != nil {
-		options = append(options, coapply.WithBreaker(forces))
-	}
-	return coapply.New(mgr, options...)
 }
 
 // SetContended sets the condition Contended of a parent while the Breaker stops a force of its

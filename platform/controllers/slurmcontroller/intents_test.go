@@ -53,5 +53,5 @@ func TestGoldenIntents(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
-	applytest.Owns(t, fieldmanagers.Contract(fieldmanagers.SlurmController), emit, sample(withResources))
+	applytest.Owns(t, fieldmanagers.All().Of(fieldmanagers.SlurmController), emit, sample(withResources))
 }

@@ -74,5 +74,5 @@ func TestEmitIntoAnothersNamespace(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
-	applytest.Owns(t, fieldmanagers.Contract(fieldmanagers.User), emit, complete())
+	applytest.Owns(t, fieldmanagers.All().Of(fieldmanagers.User), emit, complete())
 }
