@@ -3,7 +3,6 @@ module coapply.dev
 go 1.26.0
 
 require (
-	github.com/agext/levenshtein v1.2.3
 	github.com/dustin/go-humanize v1.1.0
 	github.com/fatih/color v1.19.0
 	github.com/go-logr/logr v1.4.3

@@ -21,7 +21,7 @@ import (
 // manager, and changes of the given fields, such as a status field that emit reads. For a kind
 // without a generation, such as ConfigMap, every change passes. The Builder uses this predicate.
 func Relevant[P client.Object](fieldManager string, fields ...func(P) any) predicate.Predicate {
-	return relevantOr(Lost(fieldManager), fields...)
+	return relevantOr(lostFields(fieldManager), fields...)
 }
 
 func relevantOr[P client.Object](lost predicate.Predicate, fields ...func(P) any) predicate.Predicate {
@@ -55,13 +55,13 @@ func Changed(of func(client.Object) any) predicate.Predicate {
 	}}
 }
 
-// Lost returns a predicate that passes an update after which a field manager owns fewer fields of
+// lostFields returns a predicate that passes an update after which a field manager owns fewer fields of
 // the object. Somebody removed a field, set it to another value, or took over its ownership. The
 // predicate also passes a write by which the manager itself gave up a field. It passes every
 // write to an object without managed fields, for example an object that was created without a
 // spec. The API server records no updates of such an object, so the manager's own fields are not
 // known.
-func Lost(manager string) predicate.Predicate {
+func lostFields(manager string) predicate.Predicate {
 	return predicate.Or(lostRecorded(manager), unrecorded)
 }
 
@@ -70,7 +70,7 @@ var unrecorded = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return len(e.ObjectOld.GetManagedFields()) == 0 && len(e.ObjectNew.GetManagedFields()) == 0
 }}
 
-// lostRecorded is Lost for a manager that writes only by Apply. The API server records each
+// lostRecorded is lostFields for a manager that writes only by Apply. The API server records each
 // apply, also for an object without managed fields.
 func lostRecorded(manager string) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {

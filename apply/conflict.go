@@ -31,7 +31,7 @@ type Conflict struct {
 	// an entry is forced if the policy says so, and otherwise rejected.
 	Own bool
 
-	// Hidden reports whether String leaves both values out, see IsHidden. The values of a
+	// Hidden reports whether String leaves both values out. The values of a
 	// Secret are not in the Conflict at all.
 	Hidden bool
 

@@ -29,7 +29,7 @@ func TestDependencies(t *testing.T) {
 			reason:    "fieldowners is what its folders stand on",
 			field:     "Deps",
 			packages:  []string{"coapply.dev/fieldowners"},
-			forbidden: []string{"coapply.dev/fieldowners/contract", "coapply.dev/fieldowners/command"},
+			forbidden: []string{"coapply.dev/fieldowners/contract", "coapply.dev/internal/command"},
 		},
 		{
 			reason: "applying needs a client, no manager, and reports to an interface. Direct imports " +

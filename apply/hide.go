@@ -16,10 +16,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// IsHidden reports whether the values of a field are left out of errors, events, conditions and
+// isHidden reports whether the values of a field are left out of errors, events, conditions and
 // logs: all in a Secret, and in other kinds what is named env, args or data, with everything
 // below, as credentials are often there. A ConfigMap's values are shown.
-func IsHidden(object ObjectRef, path fieldowners.Path) bool {
+func isHidden(object ObjectRef, path fieldowners.Path) bool {
 	switch {
 	case isSecret(object):
 		return true
@@ -37,7 +37,7 @@ func isDelicate(name string) bool { return slices.Contains([]string{"env", "args
 // hidden field below it.
 func hides(object ObjectRef, path fieldowners.Path, values ...any) bool {
 	switch {
-	case IsHidden(object, path):
+	case isHidden(object, path):
 		return true
 	case object.Group == "" && object.Kind == "ConfigMap":
 		return false

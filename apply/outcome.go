@@ -79,7 +79,7 @@ type Outcome struct {
 type Difference struct {
 	Path         fieldowners.Path
 	Wanted, Live any  // nil if there is none; those of a Secret are left out
-	Hidden       bool // String leaves both values out, see IsHidden
+	Hidden       bool // String leaves both values out
 	// By lists who else owns the field. If it is empty, admission or the server itself changed
 	// the value.
 	By []fieldowners.Manager

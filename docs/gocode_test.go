@@ -44,7 +44,7 @@ var imported = map[string]string{
 	"controllers":     "coapply.dev/platform/controllers",
 	"corev1":          "k8s.io/api/core/v1",
 	"corev1ac":        "k8s.io/client-go/applyconfigurations/core/v1",
-	"command":         "coapply.dev/fieldowners/command",
+	"command":         "coapply.dev/internal/command",
 	"ctrl":            "sigs.k8s.io/controller-runtime",
 	"discovery":       "k8s.io/client-go/discovery",
 	"errors":          "errors",

@@ -59,7 +59,7 @@ type comparison struct {
 
 // compare compares the values at one path. place is that path without the names of list items.
 func (c *comparison) compare(at fieldpath.Path, place string, before, after presence) {
-	if !before.exists && !after.exists || before.exists && after.exists && EqualValues(before.value, after.value) {
+	if !before.exists && !after.exists || before.exists && after.exists && equalValues(before.value, after.value) {
 		return
 	}
 	deep := len(at) >= MaxDepth
@@ -189,7 +189,7 @@ func matchItems(how items.Naming, before, after []any) (pairs []namedItem, ok bo
 // FormatValue returns a value of an object as JSON on one line, cut off after 80 characters, in
 // a form that cannot control a terminal; for Hidden it returns "(hidden)".
 func FormatValue(v any) string {
-	if hidden, is := v.(HiddenValue); is {
+	if hidden, is := v.(hiddenValue); is {
 		return string(hidden)
 	}
 	var encoded strings.Builder
@@ -206,9 +206,9 @@ func FormatValue(v any) string {
 	return notation.EscapeUnseen(string(text))
 }
 
-// EqualValues reports whether two values of objects are equal as JSON: 1 and 1.0 are the
+// equalValues reports whether two values of objects are equal as JSON: 1 and 1.0 are the
 // same number.
-func EqualValues(a, b any) bool {
+func equalValues(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
 		y, ok := b.(map[string]any)
@@ -216,14 +216,14 @@ func EqualValues(a, b any) bool {
 			return false
 		}
 		for name, v := range x {
-			if other, has := y[name]; !has || !EqualValues(v, other) {
+			if other, has := y[name]; !has || !equalValues(v, other) {
 				return false
 			}
 		}
 		return true
 	case []any:
 		y, ok := b.([]any)
-		return ok && slices.EqualFunc(x, y, EqualValues)
+		return ok && slices.EqualFunc(x, y, equalValues)
 	case int64:
 		if y, ok := b.(float64); ok {
 			return float64(x) == y

@@ -33,3 +33,15 @@ func (o Ownership) Equal(other Ownership) bool {
 		return a.SameEntry(b.Manager) && a.Time.Equal(b.Time) && a.fields.Equals(b.fields)
 	})
 }
+
+// OwnershipOf returns the ownership with these entries.
+func OwnershipOf(entries ...Entry) Ownership {
+	all := slices.Clone(entries)
+	for i := range all {
+		all[i].fields = all[i].Set()
+	}
+	return newOwnership(all)
+}
+
+// EqualValues is how Changes compares values.
+var EqualValues = equalValues

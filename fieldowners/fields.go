@@ -178,7 +178,7 @@ type place struct {
 
 func (j *joining) join(at place) Field {
 	path := Path{elements: at.path.Copy()}
-	field := Field{Path: path, Value: at.value, Exists: true, Whole: at.whole, Server: path.IsServerKept()}
+	field := Field{Path: path, Value: at.value, Exists: true, Whole: at.whole, Server: path.isServerKept()}
 	field.Owners = at.owned.named()
 	if whole := at.owned.whole(); len(whole) > 0 {
 		at.whole = slices.Concat(at.whole, whole)

@@ -145,15 +145,15 @@ var serverKept = map[string]bool{
 	".metadata.deletionTimestamp": true, ".metadata.deletionGracePeriodSeconds": true,
 }
 
-// IsServerKept reports whether the API server maintains the field itself and records no owner:
+// isServerKept reports whether the API server maintains the field itself and records no owner:
 // apiVersion, kind, the name, the uid and the like.
-func (p Path) IsServerKept() bool { return len(p.elements) <= 2 && serverKept[p.String()] }
+func (p Path) isServerKept() bool { return len(p.elements) <= 2 && serverKept[p.String()] }
 
 // Hidden stands for a value that must not be shown.
-const Hidden = HiddenValue("(hidden)")
+const Hidden = hiddenValue("(hidden)")
 
-// HiddenValue is the type of Hidden. No value of an object has this type.
-type HiddenValue string
+// hiddenValue is the type of Hidden. No value of an object has this type.
+type hiddenValue string
 
 // Hide returns Hidden in place of a value, and nil for nil: that there is no value may be
 // shown.

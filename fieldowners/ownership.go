@@ -108,16 +108,6 @@ type Ownership struct {
 	entries []Entry
 }
 
-// OwnershipOf returns the ownership with these entries. Entries of the same manager are merged,
-// with the later time.
-func OwnershipOf(entries ...Entry) Ownership {
-	all := slices.Clone(entries)
-	for i := range all {
-		all[i].fields = all[i].Set()
-	}
-	return newOwnership(all)
-}
-
 // Entries returns the managers with their fields, ordered by name, operation, subresource and
 // apiVersion.
 func (o Ownership) Entries() []Entry { return slices.Clone(o.entries) }

@@ -11,7 +11,7 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/command"
+	"coapply.dev/internal/command"
 )
 
 // Reasons of conditions and events.

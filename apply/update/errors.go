@@ -3,13 +3,10 @@ package update
 import (
 	"errors"
 	"fmt"
-	"reflect"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"coapply.dev/apply"
-	"coapply.dev/fieldowners"
 )
 
 // Sentinels for errors.Is, beside those of package apply.
@@ -71,62 +68,6 @@ func (e *InterruptedError) Unwrap() []error {
 	}
 	return []error{e.Context, e.Err}
 }
-
-// FinalizerDroppedError is ErrFinalizerDropped with the finalizer.
-type FinalizerDroppedError struct {
-	Object    apply.ObjectRef
-	Finalizer string
-}
-
-func (e *FinalizerDroppedError) Error() string {
-	return fmt.Sprintf("adding finalizer %s to %v: the server accepted the write and %v; look for a mutating webhook or admission policy for %s that sets metadata.finalizers",
-		e.Finalizer, e.Object, ErrFinalizerDropped, e.Object.Kind)
-}
-
-// Unwrap returns ErrFinalizerDropped.
-func (e *FinalizerDroppedError) Unwrap() error { return ErrFinalizerDropped }
-
-// FinalizerRemainsError is ErrFinalizerRemains with who owns the finalizer.
-type FinalizerRemainsError struct {
-	Object    apply.ObjectRef
-	Finalizer string
-	Managers  []fieldowners.Manager // by the answer's managed fields; empty if it has none
-}
-
-func (e *FinalizerRemainsError) Error() string {
-	var owners []string
-	for _, m := range e.Managers {
-		owners = append(owners, m.String())
-	}
-	if len(owners) == 0 {
-		owners = []string{"no recorded manager"}
-	}
-	return fmt.Sprintf("removing finalizer %s from %v: %v, owned by %s",
-		e.Finalizer, e.Object, ErrFinalizerRemains, strings.Join(owners, ", "))
-}
-
-// Unwrap returns ErrFinalizerRemains.
-func (e *FinalizerRemainsError) Unwrap() error { return ErrFinalizerRemains }
-
-// UnknownFieldError is ErrUnknownField with the field. mutate changed or removed a list item, and
-// coapply cannot match that item with a live item. For example, the API server's schema has no
-// keys for the list.
-type UnknownFieldError struct {
-	Object apply.ObjectRef
-	Field  string // of the live object, such as .spec.steps[1].timeout
-	List   string // such as .spec.steps
-	GoType reflect.Type
-	Err    error // why the item cannot be matched with a live item
-}
-
-func (e *UnknownFieldError) Error() string {
-	return fmt.Sprintf("%v: nothing was written: an item of %s was changed or removed and cannot be matched with a live item (%v), "+
-		"so the write could drop %s, which %v does not have; pass an *unstructured.Unstructured, or add the field to the Go type",
-		e.Object, e.List, e.Err, e.Field, e.GoType)
-}
-
-// Unwrap returns ErrUnknownField, and the reason why the item cannot be matched with a live item.
-func (e *UnknownFieldError) Unwrap() []error { return []error{ErrUnknownField, e.Err} }
 
 func on(object apply.ObjectRef) string {
 	if object.Name == "" {

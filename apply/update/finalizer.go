@@ -17,7 +17,8 @@ import (
 // EnsureFinalizer adds a finalizer, named DOMAIN/NAME, to an object that lacks it. If the
 // object has it, nothing is written. If the object is being deleted, the error matches
 // ErrBeingDeleted. The answer is verified: if the finalizer is not in it, for example because
-// admission took it off, the error is a *FinalizerDroppedError.
+// admission took it off, the error matches
+// ErrFinalizerDropped.
 func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T, finalizer string) (Result[T], error) {
 	return run(ctx, u, object, verb[T]{
 		name:    "EnsureFinalizer",
@@ -39,8 +40,8 @@ func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T,
 
 // RemoveFinalizer removes a finalizer. It succeeds if the object is absent or does not have the
 // finalizer. The answer is verified: if the finalizer is still in it, for example because
-// admission put it back, the error is a *FinalizerRemainsError that names the managers that own
-// it. With the last finalizer an object that is being deleted goes.
+// admission put it back, the error matches ErrFinalizerRemains, and names the managers that
+// own it. With the last finalizer an object that is being deleted goes.
 //
 // It is a PUT of the list as read, because giving up the finalizer by Server-Side Apply would
 // not remove it as long as another manager owns it as well.
@@ -61,20 +62,25 @@ func verifyAdded(ref apply.ObjectRef, answer client.Object, finalizer string) er
 	if slices.Contains(answer.GetFinalizers(), finalizer) {
 		return nil
 	}
-	return &FinalizerDroppedError{Object: ref, Finalizer: finalizer}
+	return fmt.Errorf("adding finalizer %s to %v: the server accepted the write and %w; look for a mutating webhook or admission policy for %s that sets metadata.finalizers",
+		finalizer, ref, ErrFinalizerDropped, ref.Kind)
 }
 
 func verifyRemoved(ref apply.ObjectRef, answer client.Object, finalizer string) error {
 	if !slices.Contains(answer.GetFinalizers(), finalizer) {
 		return nil
 	}
-	remains := &FinalizerRemainsError{Object: ref, Finalizer: finalizer}
 	ownership, unread := fieldowners.ParseReadable(answer.GetManagedFields())
 	path := fieldowners.MustParsePath(fmt.Sprintf(".metadata.finalizers[=%q]", finalizer)) // its name is a qualified one
-	if remains.Managers = ownership.OwnersOf(path); len(unread) > 0 {
-		return errors.Join(remains, unread[0])
+	owners := []string{"no recorded manager"}
+	for i, m := range ownership.OwnersOf(path) {
+		owners = append(owners[:i], m.String())
 	}
-	return remains
+	err := fmt.Errorf("removing finalizer %s from %v: %w, owned by %s", finalizer, ref, ErrFinalizerRemains, strings.Join(owners, ", "))
+	if len(unread) > 0 {
+		return errors.Join(err, unread[0])
+	}
+	return err
 }
 
 // ValidFinalizer returns an error for a name that EnsureFinalizer refuses, without a request.

@@ -112,9 +112,8 @@ func TestEnsureFinalizerVerifiesTheAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	result, err := update.EnsureFinalizer(t.Context(), u, cached(t, s, pod()), mine)
-	var dropped *update.FinalizerDroppedError
-	if !errors.Is(err, update.ErrFinalizerDropped) || !errors.As(err, &dropped) || dropped.Finalizer != mine || dropped.Object.UID != "uid-1" {
-		t.Fatalf("error = %v, want a FinalizerDroppedError", err)
+	if !errors.Is(err, update.ErrFinalizerDropped) {
+		t.Fatalf("error = %v, want ErrFinalizerDropped", err)
 	}
 	for _, part := range []string{"adding finalizer " + mine, "Pod ns/pod", "mutating webhook"} {
 		if !strings.Contains(err.Error(), part) {
@@ -216,11 +215,10 @@ func TestRemoveFinalizerVerifiesTheAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = update.RemoveFinalizer(t.Context(), u, cached(t, s, pod()), mine)
-			var remains *update.FinalizerRemainsError
-			if !errors.Is(err, update.ErrFinalizerRemains) || !errors.As(err, &remains) {
-				t.Fatalf("error = %v, want a FinalizerRemainsError", err)
+			if !errors.Is(err, update.ErrFinalizerRemains) {
+				t.Fatalf("error = %v, want ErrFinalizerRemains", err)
 			}
-			if !strings.Contains(err.Error(), tc.want) || remains.Object.UID != "uid-1" {
+			if !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error = %v, want %q in it", err, tc.want)
 			}
 		})

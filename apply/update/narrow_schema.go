@@ -129,7 +129,9 @@ func (n narrowing) refuse(list *place, live, shown []any, items []int, why error
 			item = shown[j]
 		}
 		if field := unknownTo(list.item(j), live[j], item); field != nil {
-			return &UnknownFieldError{Object: n.object, Field: field.String(), List: list.String(), GoType: n.goType, Err: why}
+			return fmt.Errorf("%v: nothing was written: %w: an item of %s was changed or removed and cannot be matched with a live item (%w), "+
+				"so the write could drop %s, which %v does not have; pass an *unstructured.Unstructured, or add the field to the Go type",
+				n.object, ErrUnknownField, list, why, field, n.goType)
 		}
 	}
 	return nil

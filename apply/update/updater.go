@@ -39,7 +39,7 @@
 //     has the same keys, by the API server's schema (Config.Schemas). If no live item has these
 //     keys, the item is new, and inherits no fields. If the list has no keys, or the schema is
 //     not known, a changed item is sent as the Go type writes it. If such a write could drop a
-//     field that the Go type lacks, nothing is written, and the error is an *UnknownFieldError.
+//     field that the Go type lacks, nothing is written, and the error matches ErrUnknownField.
 //     An unstructured object lacks no field, and never causes this error.
 //  6. A write carries the resourceVersion that was read, and no managed fields: the server
 //     keeps the live ones, while a partial list, such as that of a stripped cache, would erase

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"coapply.dev/apply"
-	"coapply.dev/internal/nearest"
 	"coapply.dev/platform/controllers"
 )
 
@@ -93,7 +92,7 @@ func selectControllers(names []string) ([]controllers.Controller, error) {
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		if name != allControllers && !slices.Contains(known, name) {
-			return nil, unknownController(name)
+			return nil, usagef("--controllers: no reconciler is called %q; known are %s", name, knownControllers())
 		}
 		wanted[name] = true
 	}
@@ -104,13 +103,6 @@ func selectControllers(names []string) ([]controllers.Controller, error) {
 		return nil, usagef("--controllers names none; known are %s", knownControllers())
 	}
 	return selected, nil
-}
-
-func unknownController(name string) error {
-	if near := nearest.Names(name, controllerNames()); len(near) > 0 {
-		return usagef("--controllers: no reconciler is called %q, did you mean %q? Known are %s", name, near[0], knownControllers())
-	}
-	return usagef("--controllers: no reconciler is called %q; known are %s", name, knownControllers())
 }
 
 func controllerNames() []string {

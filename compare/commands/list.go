@@ -11,8 +11,8 @@ import (
 
 	"coapply.dev/compare"
 	"coapply.dev/compare/bench"
+	"coapply.dev/compare/nearest"
 	"coapply.dev/compare/results"
-	"coapply.dev/internal/nearest"
 )
 
 func listCommand(catalogue compare.Catalogue) *cobra.Command {

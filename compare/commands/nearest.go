@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"coapply.dev/compare/nearest"
 	"coapply.dev/internal/flagerror"
-	"coapply.dev/internal/nearest"
 )
 
 // unknown says that a name is none of those there are, and which are near to it.

@@ -16,26 +16,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// ClaimError says what is wrong with a claim.
-type ClaimError struct {
-	Manager string
-	Kind    schema.GroupKind
-	Path    string // as the claim has it; "" if the error is about the whole claim
-	Reason  string
-}
-
-func (e *ClaimError) Error() string {
-	text := fmt.Sprintf("contract: %q, %s", e.Manager, cmp.Or(e.Kind.String(), "no kind"))
-	if e.Path != "" {
-		text += ", " + e.Path
-	}
-	return text + ": " + e.Reason
-}
-
 // Check returns an error for a contract that cannot be kept: with a name that no field manager
 // can have, a malformed kind or path, a manager with two claims of one kind, a path that is
-// claimed twice, or a field that two managers claim without a reason in Shared. The error joins
-// a ClaimError for each.
+// claimed twice, or a field that two managers claim without a reason in Shared. The error joins one
+// for each.
 func Check(c Contract) error {
 	check := checking{}
 	for _, claim := range c {
@@ -60,7 +44,11 @@ type parsedClaim struct {
 
 func (c *checking) claim(claim Claim) {
 	fail := func(path, format string, args ...any) {
-		c.errs = append(c.errs, &ClaimError{claim.Manager, claim.Kind, path, fmt.Sprintf(format, args...)})
+		subject := fmt.Sprintf("%q, %s", claim.Manager, cmp.Or(claim.Kind.String(), "no kind"))
+		if path != "" {
+			subject += ", " + path
+		}
+		c.errs = append(c.errs, fmt.Errorf("contract: %s: "+format, append([]any{subject}, args...)...))
 	}
 	if reason := wrongName(claim.Manager); reason != "" {
 		fail("", "%s", reason)

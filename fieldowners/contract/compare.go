@@ -3,7 +3,6 @@ package contract
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -34,15 +33,6 @@ type Finding struct {
 	Owner fieldowners.Manager
 	// Missing means that Owner owns no field of the object.
 	Missing bool
-}
-
-// String returns the manager, the kind, the fields and their owner by the contract.
-func (f Finding) String() string {
-	paths := make([]string, len(f.Paths))
-	for i, path := range f.Paths {
-		paths[i] = path.String()
-	}
-	return fmt.Sprintf("%s: %s: %s", f.Rule, f.Message(), strings.Join(paths, ", "))
 }
 
 // Message returns what is wrong, without the fields.
@@ -127,7 +117,7 @@ func grantsOf(claim Claim) []grant {
 			for other := range claim.Shared {
 				shared = shared || overlap(path, fieldowners.MustParsePath(other))
 			}
-			grants = append(grants, grant{claim.Manager, operation, path, !shared && !IsEverybodys(path), selector})
+			grants = append(grants, grant{claim.Manager, operation, path, !shared && !isEverybodys(path), selector})
 		}
 	}
 	return grants

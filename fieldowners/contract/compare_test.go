@@ -139,14 +139,14 @@ func TestMessages(t *testing.T) {
 		want    string
 	}{
 		{contract.Finding{Rule: contract.RuleOutside, Manager: update, Kind: deployment, Paths: path},
-			"outside-contract: web/Update owns 1 field of Deployment.apps that the contract does not give it: .spec.replicas"},
+			"web/Update owns 1 field of Deployment.apps that the contract does not give it"},
 		{contract.Finding{Rule: contract.RuleOutside, Manager: update, Kind: deployment, Paths: path, Owner: fieldowners.Manager{Name: "power"}},
-			"outside-contract: web/Update owns 1 field of Deployment.apps that the contract gives to power: .spec.replicas"},
+			"web/Update owns 1 field of Deployment.apps that the contract gives to power"},
 		{contract.Finding{Rule: contract.RuleWide, Manager: update, Kind: deployment, Paths: append(path, path...), Owner: fieldowners.Manager{Name: "web", Operation: metav1.ManagedFieldsOperationApply}},
-			"wide-update: web/Update owns 2 fields of Deployment.apps that the contract gives it by Apply only; an update of the whole " +
-				"object takes what its author did not mean to change: .spec.replicas, .spec.replicas"},
+			"web/Update owns 2 fields of Deployment.apps that the contract gives it by Apply only; an update of the whole " +
+				"object takes what its author did not mean to change"},
 	} {
-		if got := test.finding.String(); got != test.want {
+		if got := test.finding.Message(); got != test.want {
 			t.Errorf("%s\nwant %s", got, test.want)
 		}
 	}

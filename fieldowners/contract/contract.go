@@ -18,7 +18,7 @@
 //     a field that it may not own is a Finding. A field that a manager may own and does not own
 //     is no finding.
 //  5. Labels, annotations, owner references and finalizers are everybody's. Others may add to
-//     them even if a manager claims them as a whole. See IsEverybodys.
+//     them even if a manager claims them as a whole.
 //  6. An object is compared if a manager of the contract owns any of its fields, or if a Selector
 //     matches it. Other objects are skipped: a contract is about kinds, and most Deployments of a
 //     cluster belong to somebody else. If a manager owns nothing of an object that its Selector
@@ -108,9 +108,9 @@ func Covers(claimed, path fieldowners.Path) bool {
 	return path.HasPrefix(claimed) || claimed.HasPrefix(path.Parent()) && path.IsKeyField()
 }
 
-// IsEverybodys reports whether a path names the whole of an object's labels, annotations,
+// isEverybodys reports whether a path names the whole of an object's labels, annotations,
 // owner references or finalizers, or of those of a template in it.
-func IsEverybodys(path fieldowners.Path) bool {
+func isEverybodys(path fieldowners.Path) bool {
 	steps := path.Elements()
 	n := len(steps)
 	return n >= 2 && steps[n-2].Text == ".metadata" &&

@@ -70,8 +70,8 @@ managers:
 		panic(err)
 	}
 	for _, finding := range comparer.Compare(schema.GroupKind{Group: "apps", Kind: "Deployment"}, nil, ownership) {
-		fmt.Println(finding)
+		fmt.Println(finding.Message(), finding.Paths)
 	}
 	// Output:
-	// outside-contract: shop-web/Apply owns 1 field of Deployment.apps that the contract does not give it: .spec.replicas
+	// shop-web/Apply owns 1 field of Deployment.apps that the contract does not give it [.spec.replicas]
 }

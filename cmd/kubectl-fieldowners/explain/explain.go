@@ -23,7 +23,7 @@ import (
 	"slices"
 
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/command"
+	"coapply.dev/internal/command"
 )
 
 // Explanation is one answer of the API server to an apply that met conflicts.

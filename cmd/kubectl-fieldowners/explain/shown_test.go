@@ -6,7 +6,7 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/explain"
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/command"
+	"coapply.dev/internal/command"
 )
 
 // TestObject holds which object an explanation is about.

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/command"
+	"coapply.dev/internal/command"
 )
 
 const applyCommand = "kubectl apply --server-side --field-manager MANAGER -f FILE"

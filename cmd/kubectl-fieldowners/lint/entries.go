@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/command"
+	"coapply.dev/internal/command"
 )
 
 func (l linting) ancientChanges() []Finding {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/command"
+	"coapply.dev/internal/command"
 )
 
 // wideUpdate finds fields that a manager took by writing the whole object to change a finalizer

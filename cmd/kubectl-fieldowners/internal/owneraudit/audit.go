@@ -24,8 +24,8 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/cmd/kubectl-fieldowners/lint"
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/command"
 	"coapply.dev/fieldowners/contract"
+	"coapply.dev/internal/command"
 )
 
 // Object is what an audit needs of an object.

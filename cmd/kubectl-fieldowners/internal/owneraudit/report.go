@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
-	"coapply.dev/fieldowners/command"
+	"coapply.dev/internal/command"
 )
 
 // Report is what an audit found, and what -o json and -o yaml print. It is stable:

@@ -18,7 +18,7 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
-	"coapply.dev/fieldowners/command"
+	"coapply.dev/internal/command"
 )
 
 // engine is what the commands that change managed fields share: they show first, and write with

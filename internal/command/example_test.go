@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/command"
+	"coapply.dev/internal/command"
 )
 
 func ExampleMigrate() {

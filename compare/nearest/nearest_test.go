@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"coapply.dev/internal/nearest"
+	"coapply.dev/compare/nearest"
 )
 
 func TestNames(t *testing.T) {

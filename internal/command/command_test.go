@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/command"
+	"coapply.dev/internal/command"
 )
 
 func TestQuote(t *testing.T) {

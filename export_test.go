@@ -1,0 +1,4 @@
+package coapply
+
+// LostFields is a part of Relevant.
+var LostFields = lostFields
