@@ -158,7 +158,7 @@ func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (
 		return proof{}, false
 	}
 	if object.GetResourceVersion() != before.ResourceVersion {
-		if before, ok = c.holdsStill(key, before, object); !ok {
+		if !c.holdsStill(key, before, object) {
 			return proof{}, false
 		}
 	}
@@ -167,17 +167,17 @@ func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (
 
 // holdsStill reports whether what was proven holds for another version of the object, and
 // remembers it so.
-func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) (now *proven, ok bool) {
+func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) bool {
 	read, err := c.asRead(object)
 	if err != nil {
-		return nil, false
+		return false
 	}
-	now = &proven{Print: c.asApplied(nil, key.Subresource).PrintOf(read), schema: before.schema}
+	now := &proven{Print: c.asApplied(nil, key.Subresource).PrintOf(read), schema: before.schema}
 	if !before.HoldsFor(now.Print) {
-		return nil, false
+		return false
 	}
 	c.config.Steady.proven.Put(key, now)
-	return now, true
+	return true
 }
 
 // becomesSteady is the second half: the proof.

@@ -196,7 +196,7 @@ func TestWatchTellsOfFights(t *testing.T) {
 				}
 				var managers []string
 				for i := range e.Managers {
-					managers = append(managers, fmt.Sprint(&e.Managers[i]))
+					managers = append(managers, e.Managers[i].String())
 				}
 				got = append(got, strings.Join(managers, ", "))
 			}

@@ -83,9 +83,9 @@ func (r *Reader) flatten(item Item, each func(Item) error) error {
 		return each(item)
 	}
 	for i, raw := range items {
-		below, isMap := item, false
-		below.Source = fmt.Sprintf("%s, item %d", item.Source, i)
-		if below.Content, isMap = raw.(map[string]any); !isMap {
+		content, isMap := raw.(map[string]any)
+		below := Item{item.File, item.Line, fmt.Sprintf("%s, item %d", item.Source, i), content}
+		if !isMap {
 			return fmt.Errorf("%s: no object, but %s", below.Source, kindOfValue(raw))
 		}
 		// The items of a typed list, as the API returns it, have neither apiVersion nor kind.
