@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
 // ManagedFields returns the ownership as metadata.managedFields has it: Parse makes the same ownership of it.
@@ -38,7 +39,9 @@ func (o Ownership) Equal(other Ownership) bool {
 func OwnershipOf(entries ...Entry) Ownership {
 	all := slices.Clone(entries)
 	for i := range all {
-		all[i].fields = all[i].Set()
+		if all[i].fields == nil { // the zero Entry
+			all[i].fields = fieldpath.NewSet()
+		}
 	}
 	return newOwnership(all)
 }

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
-
 	"coapply.dev/fieldowners"
 )
 
@@ -47,34 +45,6 @@ func TestFormatValue(t *testing.T) {
 		if got := fieldowners.FormatValue(value); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
-	}
-}
-
-// TestSetsCrossOver: what goes to structured-merge-diff and back is the same.
-func TestSetsCrossOver(t *testing.T) {
-	ownership := mustParse(
-		exampleEntry("a", "Apply", `{"f:spec":{"f:replicas":{},"f:list":{"k:{\"name\":\"x\"}":{".":{},"f:name":{}}}}}`),
-		exampleEntry("b", "Update", `{"f:status":{"f:ready":{}}}`),
-	)
-	var entries []fieldowners.Entry
-	for _, entry := range ownership.Entries() {
-		set := fieldpath.NewSet()
-		for _, path := range entry.Fields() {
-			set.Insert(path.FieldPath())
-			if !fieldowners.PathOf(path.FieldPath()).Equal(path) {
-				t.Errorf("%s is another path then", path)
-			}
-		}
-		if !set.Equals(entry.Set()) {
-			t.Errorf("%s: %v is not %v", entry.Manager, set, entry.Set())
-		}
-		entries = append([]fieldowners.Entry{fieldowners.EntryOf(entry.Manager, set)}, entries...)
-	}
-	if again := fieldowners.OwnershipOf(entries...); !again.Equal(ownership) {
-		t.Errorf("%v is not %v", again, ownership)
-	}
-	if empty := fieldowners.OwnershipOf(fieldowners.Entry{}); len(empty.Entries()[0].Fields()) > 0 {
-		t.Error("an entry of nobody owns something")
 	}
 }
 

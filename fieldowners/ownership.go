@@ -21,15 +21,13 @@
 //  4. Absence of managed fields means unknown, not unowned: they may have been
 //     stripped on the way.
 //  5. Join returns the fields of an object with their owners.
-//  6. PathOf, Path.FieldPath, EntryOf and Entry.Set convert from and to structured-merge-diff
-//     v4. Paths are copied; a set is not, and must not be changed.
-//  7. Diff compares two ownerships, Changes two objects; neither needs a schema: list items are
+//  6. Diff compares two ownerships, Changes two objects; neither needs a schema: list items are
 //     identified as in the managed fields. Changes and Join return the objects' own values,
 //     including those of Secrets: see Hide and Path.HoldsSecret before you show them.
-//  8. Transfer plans moves of fields between managers, and returns the managed fields that
+//  7. Transfer plans moves of fields between managers, and returns the managed fields that
 //     result: no field is left without an owner, all other entries stay as they are, and
 //     TransferPlan.Undo reverts the move. Package apply/ownership writes them.
-//  9. Path.Set, Path.Cut and the transform of KeepOwn change the object that they are given, in
+//  8. Path.Set, Path.Cut and the transform of KeepOwn change the object that they are given, in
 //     place. Nothing else does.
 //
 // Valid:
@@ -59,22 +57,6 @@ type Entry struct {
 	Manager
 
 	fields *fieldpath.Set
-}
-
-// EntryOf returns the entry of a manager that owns these fields. It keeps the set: do not
-// insert into it afterwards.
-func EntryOf(manager Manager, fields *fieldpath.Set) Entry {
-	return Entry{Manager: manager, fields: fields}
-}
-
-// Set returns the fields of the entry as a set of structured-merge-diff. The set is not a copy,
-// and sets from Parse are shared by the whole process: do not insert into it, nor into a result
-// of Union or Difference, which has parts of it.
-func (e Entry) Set() *fieldpath.Set {
-	if e.fields == nil { // the zero Entry
-		return fieldpath.NewSet()
-	}
-	return e.fields
 }
 
 // Owns reports whether the entry names exactly this field.

@@ -18,12 +18,6 @@ type Path struct {
 	elements fieldpath.Path
 }
 
-// PathOf returns the path with these elements, which it copies.
-func PathOf(elements fieldpath.Path) Path { return Path{elements: elements.Copy()} }
-
-// FieldPath returns the elements of the path for structured-merge-diff, as a copy.
-func (p Path) FieldPath() fieldpath.Path { return p.elements.Copy() }
-
 // String returns the path in the notation that ParsePath reads, such as
 // .spec.template.spec.containers[name="web"].image. The root is "". Invisible characters are
 // written as JSON escapes, so that the text cannot control a terminal.

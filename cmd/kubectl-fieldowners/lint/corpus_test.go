@@ -48,7 +48,6 @@ func TestCorpus(t *testing.T) {
 		"autoscaler":         "shared-by-update operator/Update;",
 		"before-first-apply": "before-first-apply before-first-apply/Update;",
 		"deployment":         "client-side-apply kubectl-client-side-apply/Update;",
-		"released":           "owns-nothing empty/Apply;",
 		"scaled":             "duplicate-entry kubectl-client-side-apply/Update;",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

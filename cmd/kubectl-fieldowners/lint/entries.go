@@ -2,10 +2,8 @@ package lint
 
 import (
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 
 	"coapply.dev/fieldowners"
 	"coapply.dev/internal/command"
@@ -94,70 +92,4 @@ func (l linting) duplicates() []Finding {
 		found = append(found, f)
 	}
 	return found
-}
-
-// ownsNothing finds entries that own only the existence of fields whose parts others own.
-func (l linting) ownsNothing() []Finding {
-	var found []Finding
-	var sets []*fieldpath.Set
-	for _, entry := range l.managers {
-		sets = append(sets, entry.Set())
-	}
-	if len(sets) > fewManagers { // otherwise each entry is compared with each
-		sets = []*fieldpath.Set{unionOf(sets)}
-	}
-	for _, entry := range l.managers {
-		if ownsValue(entry, sets) {
-			continue
-		}
-		f := newFinding(RuleOwnsNothing, []fieldowners.Manager{entry.Manager}, entry.Leaves())
-		f.Message = fmt.Sprintf("%s owns nothing", entry.Manager)
-		if f.Fields > 0 {
-			f.Message += fmt.Sprintf(" any more but the existence of %s, whose parts others own, which does no harm", count(f.Fields, "field"))
-		}
-		switch to := l.mainApplier(); {
-		case entry.Operation == metav1.ManagedFieldsOperationApply:
-			f.Remedy = command.Release(entry.Name)
-		case to == unknownManager: // then it can be released under its own name
-			f.Remedy = command.Migrate(entry.Name, entry.Name)
-		default:
-			f.Remedy = command.Migrate(entry.Name, to)
-		}
-		found = append(found, f)
-	}
-	return found
-}
-
-// fewManagers is the number of managers up to which comparing each with each is cheaper than
-// one set of all fields.
-const fewManagers = 16
-
-// ownsValue reports whether the entry has a field below which nobody owns anything, by all
-// sets.
-func ownsValue(e fieldowners.Entry, all []*fieldpath.Set) (owns bool) {
-	e.Set().Iterate(func(path fieldpath.Path) {
-		owns = owns || !slices.ContainsFunc(all, func(set *fieldpath.Set) bool { return hasBelow(set, path) })
-	})
-	return owns
-}
-
-// hasBelow reports whether the set has fields below the path.
-func hasBelow(set *fieldpath.Set, path fieldpath.Path) bool {
-	for _, element := range path {
-		set = set.WithPrefix(element)
-	}
-	return !set.Empty()
-}
-
-// unionOf returns the union of sets; nil of none. It merges halves, so that each field is copied only a few
-// times.
-func unionOf(sets []*fieldpath.Set) *fieldpath.Set {
-	switch n := len(sets); n {
-	case 0:
-		return nil
-	case 1:
-		return sets[0]
-	default:
-		return unionOf(sets[:n/2]).Union(unionOf(sets[n/2:]))
-	}
 }

@@ -1,11 +1,12 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 
 	"coapply.dev/fieldowners"
 	"coapply.dev/internal/command"
@@ -45,21 +46,21 @@ func (l linting) leftOf(name string, rule Rule) []Finding {
 // sharedWithAppliers returns the appliers that own leaves of the entry as well, the one
 // with most of them first, and these leaves.
 func (l linting) sharedWithAppliers(entry fieldowners.Entry) (appliers []fieldowners.Manager, shared []fieldowners.Path) {
-	leaves := entry.Set().Leaves()
-	var parts []*fieldpath.Set
 	counts := map[fieldowners.Manager]int{}
-	for _, applier := range l.managers {
-		if applier.Operation != metav1.ManagedFieldsOperationApply {
-			continue
+	for _, leaf := range entry.Leaves() {
+		owned := false
+		for _, applier := range l.managers {
+			if applier.Operation == metav1.ManagedFieldsOperationApply && applier.Owns(leaf) {
+				counts[applier.Manager]++
+				owned = true
+			}
 		}
-		if both := leaves.Intersection(applier.Set()); !both.Empty() {
-			appliers = append(appliers, applier.Manager)
-			counts[applier.Manager] = both.Size()
-			parts = append(parts, both)
+		if owned {
+			shared = append(shared, leaf)
 		}
 	}
-	slices.SortStableFunc(appliers, func(a, b fieldowners.Manager) int { return counts[b] - counts[a] })
-	return appliers, fieldowners.EntryOf(fieldowners.Manager{}, unionOf(parts)).Fields()
+	appliers = slices.SortedFunc(maps.Keys(counts), func(a, b fieldowners.Manager) int { return cmp.Or(counts[b]-counts[a], a.Compare(b)) })
+	return appliers, shared
 }
 
 // updateAndApply finds fields that a manager owns by Update although it applies: it changed to
@@ -177,6 +178,6 @@ func (l linting) sharedByUpdate() []Finding {
 
 // isNamed reports whether the path ends in a field or map key, not in a list item.
 func isNamed(path fieldowners.Path) bool {
-	elements := path.FieldPath()
-	return elements[len(elements)-1].FieldName != nil
+	steps := path.Elements()
+	return steps[len(steps)-1].Field != nil
 }

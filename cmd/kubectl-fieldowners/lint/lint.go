@@ -60,8 +60,6 @@ const (
 	RuleUnservedVersion Rule = "unserved-version"
 	// RuleDuplicateEntry: a manager has two entries, of which the next write drops one.
 	RuleDuplicateEntry Rule = "duplicate-entry"
-	// RuleOwnsNothing: a manager owns only the existence of fields whose parts others own.
-	RuleOwnsNothing Rule = "owns-nothing"
 	// RuleManyManagers: so many managers that applies to the object take much longer.
 	RuleManyManagers Rule = "many-managers"
 	// RuleLargeManagedFields: more than half of the object is managed fields.
@@ -112,7 +110,7 @@ func Check(entries []metav1.ManagedFieldsEntry, facts Facts) ([]Finding, error) 
 	for _, rule := range []func() []Finding{
 		l.beforeFirstApply, l.clientSideApply, l.updateAndApply, l.selfConflicts, l.sharedByUpdate,
 		l.wideUpdate, l.ancientChanges,
-		l.unserved, l.duplicates, l.ownsNothing, l.manyManagers, l.large,
+		l.unserved, l.duplicates, l.manyManagers, l.large,
 	} {
 		found := rule()
 		slices.SortStableFunc(found, func(a, b Finding) int { return a.Managers[0].Compare(b.Managers[0]) })

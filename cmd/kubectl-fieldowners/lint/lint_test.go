@@ -177,17 +177,6 @@ func TestCheck(t *testing.T) {
 
 		{"a version that nobody knows of", []metav1.ManagedFieldsEntry{inVersion(update("us", a), "unknown/v1", "")}, nil},
 
-		{"a shell of what others own", []metav1.ManagedFieldsEntry{update("gone", `{"f:spec":{}}`), apply("us", ab)}, []string{
-			"owns-nothing: gone/Update owns nothing any more but the existence of 1 field, whose parts others own, which does no harm: .spec",
-			"kubectl fieldowners migrate TYPE/NAME --from gone --to us"}},
-		{"a shell, and nobody applies", []metav1.ManagedFieldsEntry{update("gone", `{"f:spec":{}}`), update("other", ab)}, []string{
-			"owns-nothing: gone/Update owns nothing any more but the existence of 1 field, whose parts others own, which does no harm: .spec",
-			"kubectl fieldowners migrate TYPE/NAME --from gone --to gone"}},
-		{"an applier of which only that is left", []metav1.ManagedFieldsEntry{apply("gone", `{"f:spec":{},"f:metadata":{"f:labels":{}}}`), apply("us", `{"f:spec":{"f:a":{}},"f:metadata":{"f:labels":{"f:l":{}}}}`)}, []string{
-			"owns-nothing: gone/Apply owns nothing any more but the existence of 2 fields, whose parts others own, which does no harm: .metadata.labels, .spec",
-			"kubectl fieldowners release TYPE/NAME --field-manager gone"}},
-		{"nothing at all", []metav1.ManagedFieldsEntry{apply("gone", `{}`), apply("us", a)}, []string{
-			"owns-nothing: gone/Apply owns nothing", "kubectl fieldowners release TYPE/NAME --field-manager gone"}},
 		{"a map or an atomic list that it owns as a whole", []metav1.ManagedFieldsEntry{update("x", `{"f:spec":{}}`), apply("us", `{"f:status":{"f:a":{}}}`)}, nil},
 		{"a shell, and a value", []metav1.ManagedFieldsEntry{update("x", `{"f:data":{},"f:spec":{"f:a":{}}}`), apply("us", `{"f:data":{"f:k":{}}}`)}, nil},
 	} {

@@ -43,7 +43,7 @@ func (l linting) manyManagers() []Finding {
 		}
 		return 0
 	}
-	slices.SortStableFunc(entries, func(a, b fieldowners.Entry) int { return cmp.Or(rank(a)-rank(b), a.Set().Size()-b.Set().Size()) })
+	slices.SortStableFunc(entries, func(a, b fieldowners.Entry) int { return cmp.Or(rank(a)-rank(b), len(a.Fields())-len(b.Fields())) })
 	f := newFinding(RuleManyManagers, []fieldowners.Manager{entries[0].Manager, entries[1].Manager, entries[2].Manager}, nil)
 	f.Message = fmt.Sprintf("%s, of whom %d apply, which has no limit, and %d bytes of managed fields: every write costs the API server more "+
 		"with each of them, of a built-in kind up to Kubernetes 1.36 by the square; have fewer reconcilers apply to one object, "+

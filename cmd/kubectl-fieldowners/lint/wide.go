@@ -72,18 +72,27 @@ func (l linting) standsForOthers(entry fieldowners.Entry) bool {
 // if neither.
 func besideContent(entry fieldowners.Entry) string {
 	var what []string
-	if hasBelow(entry.Set(), fieldowners.FinalizersPath.FieldPath()) {
+	if hasBelow(entry.Fields(), fieldowners.FinalizersPath) {
 		what = append(what, "a finalizer")
 	}
-	if hasBelow(entry.Set(), fieldowners.StatusPath.FieldPath()) {
+	if hasBelow(entry.Fields(), fieldowners.StatusPath) {
 		what = append(what, "the status")
 	}
 	return strings.Join(what, " and ")
 }
 
+// hasBelow reports whether fields, in the order of Entry.Fields, has one below the path.
+func hasBelow(fields []fieldowners.Path, path fieldowners.Path) bool {
+	at, found := slices.BinarySearchFunc(fields, path, fieldowners.Path.Compare)
+	if found {
+		at++
+	}
+	return at < len(fields) && fields[at].HasPrefix(path)
+}
+
 // isContent reports whether a field is neither metadata nor status.
 func isContent(path fieldowners.Path) bool {
-	first := path.FieldPath()[0].FieldName
+	first := path.Elements()[0].Field
 	return first != nil && !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, *first)
 }
 
@@ -101,7 +110,8 @@ func isWriter(entry fieldowners.Entry) bool {
 // madeBy returns the maps, lists and items of content that the manager made: it owns their
 // existence, and something in them.
 func madeBy(entry fieldowners.Entry) []fieldowners.Path {
-	return slices.DeleteFunc(entry.Fields(), func(path fieldowners.Path) bool { return !isContent(path) || !hasBelow(entry.Set(), path.FieldPath()) })
+	fields := entry.Fields()
+	return slices.DeleteFunc(slices.Clone(fields), func(path fieldowners.Path) bool { return !isContent(path) || !hasBelow(fields, path) })
 }
 
 // madeFor reports whether the manager that made these wrote before the other one. The creator
@@ -109,9 +119,10 @@ func madeBy(entry fieldowners.Entry) []fieldowners.Path {
 // applies no content, or updates, as the control plane may do to any object, anything made
 // counts.
 func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
+	theirs := other.Fields()
 	applies := other.Operation == metav1.ManagedFieldsOperationApply && len(contentLeaves(other)) > 0
 	return slices.ContainsFunc(made, func(path fieldowners.Path) bool {
-		return !applies || path.Len() == 1 || !isNamed(path) || hasBelow(other.Set(), path.FieldPath())
+		return !applies || path.Len() == 1 || !isNamed(path) || hasBelow(theirs, path)
 	})
 }
 
@@ -124,7 +135,7 @@ func (l linting) giveBack(entry fieldowners.Entry, to fieldowners.Manager, taken
 	}
 	var parts []fieldowners.Path
 	for _, path := range taken {
-		if part := fieldowners.PathOf(path.FieldPath()[:1]); !slices.ContainsFunc(parts, part.Equal) {
+		if part := fieldowners.MustParsePath(path.Elements()[0].Text); !slices.ContainsFunc(parts, part.Equal) {
 			parts = append(parts, part)
 		}
 	}

@@ -190,24 +190,6 @@ func TestLintFinds(t *testing.T) {
 			"ancient-changes ancient-changes/Update 4: kubectl fieldowners migrate TYPE/NAME --from ancient-changes --to MANAGER",
 			migrate("ancient-changes", "us"),
 		},
-		"owns-nothing": {
-			func(name string) apply.ObjectRef {
-				object := w.create(name, "old", map[string]any{"fill": filler})
-				w.patch(object, `{"data":{"fill":"`+filler+`y"}}`, "taker")
-				return w.ref(name)
-			},
-			"owns-nothing old/Update 1: kubectl fieldowners migrate TYPE/NAME --from old --to old",
-			func(ref apply.ObjectRef) {
-				migrate("old", "old")(ref)
-				want := []string{"owns-nothing old/Apply 1: kubectl fieldowners release TYPE/NAME --field-manager old"}
-				if diff := cmp.Diff(want, w.lint(ref)); diff != "" {
-					t.Errorf("the next step (-want +got):\n%s", diff)
-				}
-				if _, err := kit.NewApplier(t, c, "old", apply.Policy{}).Release(t.Context(), ref); err != nil {
-					t.Fatal(err)
-				}
-			},
-		},
 		"many-managers": {
 			func(name string) apply.ObjectRef {
 				for i := range 16 {
