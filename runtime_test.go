@@ -167,12 +167,12 @@ func TestNoMethodIsForgotten(t *testing.T) {
 
 // counter counts what is observed.
 type counter struct {
-	apply.NoMetrics
-
 	sent int
 }
 
 func (c *counter) ObserveApply(apply.ApplyObservation) { c.sent++ }
+
+func (*counter) ObserveUpdate(apply.UpdateObservation) {}
 
 // TestEveryApplyIsObserved: applies through an Applier and those that are sent as they are.
 func TestEveryApplyIsObserved(t *testing.T) {

@@ -344,6 +344,9 @@ func (c *call) end(landed *answer, err error) (Outcome, error) {
 }
 
 func (c *call) observe(outcome Outcome, err error, loop string) {
+	if c.config.Metrics == nil {
+		return
+	}
 	result := string(outcome.Action)
 	if err != nil {
 		result = ResultOf(err)
@@ -359,7 +362,7 @@ func (c *call) observe(outcome Outcome, err error, loop string) {
 			forced = append(forced, conflict)
 		}
 	}
-	c.metrics.ObserveApply(ApplyObservation{
+	c.config.Metrics.ObserveApply(ApplyObservation{
 		FieldManager: c.config.FieldManager,
 		Kind:         c.ref.GroupVersionKind,
 		Object:       c.ref,

@@ -275,7 +275,7 @@ func TestRememberedConflictsAreObservedOnce(t *testing.T) {
 }
 
 type decisions struct {
-	apply.NoMetrics
+	ignoredUpdates
 
 	all []map[apply.Decision]int
 }

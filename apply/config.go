@@ -57,7 +57,6 @@ func (c Config) validate() error {
 type Applier struct {
 	client   client.Client
 	config   Config
-	metrics  Metrics
 	reads    *cacheReads // of the client
 	seen     *seenVersions
 	made     *made
@@ -76,15 +75,11 @@ func New(c client.Client, config Config) (*Applier, error) {
 	if config.Lanes == nil {
 		config.Lanes = lanes.New()
 	}
-	a := &Applier{
-		client: c, config: config, metrics: config.Metrics, reads: newCacheReads(c),
+	return &Applier{
+		client: c, config: config, reads: newCacheReads(c),
 		seen: recent.New[seenKey, wire.Identity](seenObjects), made: recent.New[lanes.Key, madeObject](seenObjects),
 		reported: recent.New[reportedKey, []uint64](reportedObjects),
-	}
-	if a.metrics == nil {
-		a.metrics = NoMetrics{}
-	}
-	return a, nil
+	}, nil
 }
 
 // FieldManager returns the name that owns what is applied.
@@ -161,12 +156,3 @@ func ResultOf(err error) string {
 	}
 	return "Error"
 }
-
-// NoMetrics counts nothing. A nil Metrics means NoMetrics.
-type NoMetrics struct{}
-
-// ObserveApply does nothing.
-func (NoMetrics) ObserveApply(ApplyObservation) {}
-
-// ObserveUpdate does nothing.
-func (NoMetrics) ObserveUpdate(UpdateObservation) {}

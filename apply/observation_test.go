@@ -18,9 +18,14 @@ import (
 	"coapply.dev/apply"
 )
 
+// ignoredUpdates is embedded in the metrics of tests that only apply.
+type ignoredUpdates struct{}
+
+func (ignoredUpdates) ObserveUpdate(apply.UpdateObservation) {}
+
 // observer keeps what is observed.
 type observer struct {
-	apply.NoMetrics
+	ignoredUpdates
 
 	seen []apply.ApplyObservation
 }

@@ -131,7 +131,7 @@ func TestRelease(t *testing.T) {
 
 // observations keeps the results observed.
 type observations struct {
-	apply.NoMetrics
+	ignoredUpdates
 
 	results []string
 }

@@ -31,7 +31,7 @@ func (o Ownership) ManagedFields() ([]metav1.ManagedFieldsEntry, error) {
 // Equal reports whether both have the same entries with the same fields and times.
 func (o Ownership) Equal(other Ownership) bool {
 	return slices.EqualFunc(o.entries, other.entries, func(a, b Entry) bool {
-		return a.SameEntry(b.Manager) && a.Time.Equal(b.Time) && a.fields.Equals(b.fields)
+		return a.sameEntry(b.Manager) && a.Time.Equal(b.Time) && a.fields.Equals(b.fields)
 	})
 }
 

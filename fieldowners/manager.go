@@ -30,9 +30,9 @@ func (m Manager) String() string {
 	return s
 }
 
-// SameEntry reports whether both identify the same entry of managed fields: they are equal
+// sameEntry reports whether both identify the same entry of managed fields: they are equal
 // except for the time.
-func (m Manager) SameEntry(other Manager) bool {
+func (m Manager) sameEntry(other Manager) bool {
 	return m.Name == other.Name && m.Operation == other.Operation &&
 		m.Subresource == other.Subresource && m.APIVersion == other.APIVersion
 }

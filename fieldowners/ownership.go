@@ -153,7 +153,7 @@ func newOwnership(entries []Entry) Ownership {
 	var o Ownership
 	for _, entry := range entries {
 		last := len(o.entries) - 1
-		if last < 0 || !o.entries[last].SameEntry(entry.Manager) {
+		if last < 0 || !o.entries[last].sameEntry(entry.Manager) {
 			o.entries = append(o.entries, entry)
 			continue
 		}

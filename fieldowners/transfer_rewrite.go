@@ -125,7 +125,7 @@ func (s slots) of(m Manager) *slot {
 		if m.Operation == metav1.ManagedFieldsOperationApply {
 			wanted.APIVersion = known.APIVersion
 		}
-		return known.SameEntry(wanted)
+		return known.sameEntry(wanted)
 	})
 	if at < 0 {
 		return nil

@@ -47,8 +47,10 @@ const (
 	maxFields = 4096
 )
 
-// Breaker is safe for concurrent use.
+// Breaker is safe for concurrent use. It is the collector of its metric.
 type Breaker struct {
+	prometheus.Collector
+
 	config Config
 	stops  *prometheus.CounterVec
 
@@ -91,10 +93,11 @@ func New(config Config) (*Breaker, error) {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	return &Breaker{config: config, fields: recent.New[field, *forces](maxFields), report: func(*OpenError) {},
-		stops: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "coapply", Name: "breaker_opened_total",
-			Help: "How often a field manager stopped forcing a field because another field manager took the field back again and again.",
-		}, []string{"field_manager", "kind"})}, nil
+	stops := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "coapply", Name: "breaker_opened_total",
+		Help: "How often a field manager stopped forcing a field because another field manager took the field back again and again.",
+	}, []string{"field_manager", "kind"})
+	return &Breaker{Collector: stops, config: config, stops: stops,
+		report: func(*OpenError) {}, fields: recent.New[field, *forces](maxFields)}, nil
 }
 
 // OnOpen sets a function that is called each time the Breaker opens. It must not call the Breaker.
@@ -152,7 +155,9 @@ func (m counting) ObserveApply(o apply.ApplyObservation) {
 	for _, conflict := range o.Forced {
 		m.breaker.forced(o.FieldManager, conflict)
 	}
-	m.Metrics.ObserveApply(o)
+	if m.Metrics != nil {
+		m.Metrics.ObserveApply(o)
+	}
 }
 
 func keyOf(fieldManager string, conflict apply.Conflict) field {
@@ -216,22 +221,6 @@ func (b *Breaker) refuses(fieldManager string, conflict apply.Conflict) error {
 	b.report(open)
 	return open
 }
-
-// RegisterIn registers the Breaker's metric. A registry that has the metric of another Breaker
-// keeps that one.
-func (b *Breaker) RegisterIn(registry prometheus.Registerer) error {
-	var taken prometheus.AlreadyRegisteredError
-	if err := registry.Register(b); err != nil && !errors.As(err, &taken) {
-		return err
-	}
-	return nil
-}
-
-// Describe implements prometheus.Collector.
-func (b *Breaker) Describe(to chan<- *prometheus.Desc) { b.stops.Describe(to) }
-
-// Collect implements prometheus.Collector.
-func (b *Breaker) Collect(to chan<- prometheus.Metric) { b.stops.Collect(to) }
 
 // ReasonFight is the reason of the condition Contended and of the event about an open Breaker: two
 // field managers take a field from each other again and again.

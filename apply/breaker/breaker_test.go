@@ -39,7 +39,7 @@ func newWorld(t *testing.T, config breaker.Config) *world {
 		t.Fatal(err)
 	}
 	w.OnOpen(func(e *breaker.OpenError) { w.opened = append(w.opened, e) })
-	w.sent = w.Metrics(apply.NoMetrics{})
+	w.sent = w.Metrics(nil)
 	return w
 }
 

@@ -46,6 +46,7 @@ import (
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"coapply.dev/apply"
 )
@@ -53,6 +54,8 @@ import (
 // Metrics is the Prometheus implementation of apply.Metrics. It is safe for
 // concurrent use.
 type Metrics struct {
+	prometheus.Collector
+
 	applies        *prometheus.CounterVec
 	applyRequests  *prometheus.CounterVec
 	applyAttempts  *prometheus.HistogramVec
@@ -97,7 +100,18 @@ var attemptBuckets = []float64{0, 1, 2, 3, 4, 5, 8, 16, 32}
 var durationBuckets = []float64{0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 
 func newMetrics() *Metrics {
+	all := prometheus.NewRegistry()
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return promauto.With(all).NewCounterVec(prometheus.CounterOpts{Namespace: "coapply", Name: name, Help: help},
+			append(slices.Clip(common), labels...))
+	}
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		return promauto.With(all).NewHistogramVec(
+			prometheus.HistogramOpts{Namespace: "coapply", Name: name, Help: help, Buckets: buckets},
+			append(slices.Clip(common), labels...))
+	}
 	return &Metrics{
+		Collector: all,
 		applies: counter("apply_total",
 			"Applies by what they did to the object, or how they failed.", "result"),
 		applyRequests: counter("apply_requests_total",
@@ -125,38 +139,6 @@ func newMetrics() *Metrics {
 
 // common are the first labels of each metric.
 var common = []string{"field_manager", "kind"}
-
-func counter(name, help string, labels ...string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "coapply", Name: name, Help: help},
-		append(slices.Clip(common), labels...))
-}
-
-func histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(
-		prometheus.HistogramOpts{Namespace: "coapply", Name: name, Help: help, Buckets: buckets},
-		append(slices.Clip(common), labels...))
-}
-
-func (m *Metrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{
-		m.applies, m.applyRequests, m.applyAttempts, m.applyDuration, m.conflicts, m.loops,
-		m.updates, m.updateAttempts, m.updateDuration, m.staleWrites, m.laneWaits,
-	}
-}
-
-// Describe implements prometheus.Collector.
-func (m *Metrics) Describe(descs chan<- *prometheus.Desc) {
-	for _, c := range m.collectors() {
-		c.Describe(descs)
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
-	for _, c := range m.collectors() {
-		c.Collect(metrics)
-	}
-}
 
 // ObserveApply implements apply.Metrics.
 func (m *Metrics) ObserveApply(o apply.ApplyObservation) {

@@ -31,6 +31,9 @@ func run[T client.Object](ctx context.Context, u *Updater, object T, v verb[T]) 
 	start := time.Now()
 	c := &call[T]{Updater: u, verb: v, given: object}
 	err := c.run(ctx)
+	if u.config.Metrics == nil {
+		return c.result, err
+	}
 	u.config.Metrics.ObserveUpdate(apply.UpdateObservation{
 		FieldManager: u.config.FieldManager,
 		Kind:         c.ref.GroupVersionKind,

@@ -175,9 +175,6 @@ func New(config Config) (*Updater, error) {
 	if config.Lanes == nil {
 		config.Lanes = lanes.New()
 	}
-	if config.Metrics == nil {
-		config.Metrics = apply.NoMetrics{}
-	}
 	return &Updater{config: config, written: lastWritten{versions: recent.New[types.UID, string](writtenKept)}}, nil
 }
 

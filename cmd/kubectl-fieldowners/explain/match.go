@@ -65,12 +65,8 @@ func subjectOfObject(object map[string]any) (command.Subject, error) {
 // 1}}), the Path stays the root. The owner is completed from its entry.
 func (c *Conflict) locate(fields map[string][]fieldowners.Owned, live, intent map[string]any) {
 	var owned, wanted []fieldowners.Path
-	asked := c.Owner
-	asked.APIVersion = ""
 	for _, o := range fields[c.ServerPath] {
-		who := o.Manager
-		who.APIVersion = ""
-		if !who.SameEntry(asked) {
+		if !o.Manager.SameWriter(c.Owner) {
 			continue
 		}
 		c.Owner = o.Manager

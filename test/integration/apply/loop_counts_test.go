@@ -18,14 +18,14 @@ import (
 
 // loopClock is a clock that the test moves, and the loops that were reported by it.
 type loopClock struct {
-	apply.NoMetrics
-
 	client    client.Client
 	namespace string
 	now       time.Time
 	loops     *apply.Loops
 	reports   []string
 }
+
+func (*loopClock) ObserveUpdate(apply.UpdateObservation) {}
 
 func newLoopClock(t *testing.T) *loopClock {
 	t.Helper()
