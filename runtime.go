@@ -56,7 +56,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -113,11 +112,7 @@ func WithBreaker(b *breaker.Breaker) Option {
 		}
 		rt.breaker = b
 		b.OnOpen(rt.breakerOpened)
-		err := ctrlmetrics.Registry.Register(b)
-		if errors.As(err, new(prometheus.AlreadyRegisteredError)) { // of another Runtime, which counts for both
-			return nil
-		}
-		return err
+		return nil
 	}
 }
 

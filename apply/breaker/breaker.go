@@ -20,9 +20,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"coapply.dev/apply"
 	"coapply.dev/internal/recent"
@@ -47,12 +49,15 @@ const (
 	maxFields = 4096
 )
 
-// Breaker is safe for concurrent use. It is the collector of its metric.
-type Breaker struct {
-	prometheus.Collector
+// stops counts, in controller-runtime's registry, the stops of all Breakers of the process.
+var stops = promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
+	Namespace: "coapply", Name: "breaker_opened_total",
+	Help: "How often a field manager stopped forcing a field because another field manager took the field back again and again.",
+}, []string{"field_manager", "kind"})
 
+// Breaker is safe for concurrent use.
+type Breaker struct {
 	config Config
-	stops  *prometheus.CounterVec
 
 	mu     sync.Mutex
 	report func(*OpenError)
@@ -93,11 +98,7 @@ func New(config Config) (*Breaker, error) {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	stops := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "coapply", Name: "breaker_opened_total",
-		Help: "How often a field manager stopped forcing a field because another field manager took the field back again and again.",
-	}, []string{"field_manager", "kind"})
-	return &Breaker{Collector: stops, config: config, stops: stops,
-		report: func(*OpenError) {}, fields: recent.New[field, *forces](maxFields)}, nil
+	return &Breaker{config: config, report: func(*OpenError) {}, fields: recent.New[field, *forces](maxFields)}, nil
 }
 
 // OnOpen sets a function that is called each time the Breaker opens. It must not call the Breaker.
@@ -217,7 +218,7 @@ func (b *Breaker) refuses(fieldManager string, conflict apply.Conflict) error {
 	}
 	f.until, f.tried = now.Add(wait.Jitter(f.coolDown, 0.2)), time.Time{}
 	open := &OpenError{fieldManager, conflict, f.counted, f.until}
-	b.stops.WithLabelValues(fieldManager, conflict.Object.GroupKind().String()).Inc()
+	stops.WithLabelValues(fieldManager, conflict.Object.GroupKind().String()).Inc()
 	b.report(open)
 	return open
 }
