@@ -1,25 +1,21 @@
 package fieldowners
 
 import (
-	"fmt"
-	"math/bits"
 	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
-	"sigs.k8s.io/structured-merge-diff/v4/value"
 
+	"coapply.dev/fieldowners/internal/items"
 	"coapply.dev/fieldowners/internal/notation"
 )
 
 // Index finds fields of an unstructured object, with the same results as Path.Value, Path.Nearest
 // and Locate. Those functions compare the wanted list item with every item of the list. Index
-// compares it only with items that have the same key. So the cost of looking up n items of a list
-// is proportional to n, and not to its square. The object must not change while the Index is
-// used. An Index is not safe for concurrent use.
+// compares it only with items that lack a key field, and finds all others by name. The object must
+// not change while the Index is used. An Index is not safe for concurrent use.
 type Index struct {
-	object   any
-	lists    map[listOf]map[string][]any // items by the fields of their key that they have
-	compared int                         // the number of items that were compared with a path
+	object any
+	lists  map[listOf]itemFinder
 }
 
 // listOf identifies a list by its first item, and by the names of the key fields.
@@ -28,13 +24,9 @@ type listOf struct {
 	fields string
 }
 
-// maxKeyFields limits the number of key fields, because the Index looks up every subset of them.
-// No real list has more key fields, but anybody can forge managed fields.
-const maxKeyFields = 6
-
 // NewIndex returns an Index of an object.
 func NewIndex(object any) *Index {
-	return &Index{object: object, lists: map[listOf]map[string][]any{}}
+	return &Index{object: object, lists: map[listOf]itemFinder{}}
 }
 
 // Value returns the same result as Path.Value for the object.
@@ -52,98 +44,20 @@ func (x *Index) Locate(serverPath string) []Path {
 
 func (x *Index) child(parent any, element fieldpath.PathElement) (any, bool) {
 	list, _ := parent.([]any)
-	switch {
-	case len(list) == 0 || element.Key == nil && element.Value == nil || element.Key != nil && len(*element.Key) > maxKeyFields:
+	how, isItem := items.NamingOf(element)
+	if len(list) == 0 || !isItem {
 		return child(parent, element)
-	case element.Value != nil:
-		same := x.items(list, nil)[keyText(*element.Value)]
-		x.compared += len(same)
-		return child(same, element)
 	}
-	x.compared++
-	return x.itemByKey(list, *element.Key)
-}
-
-// itemByKey returns the same result as the function itemByKey. It compares the items that have
-// the whole key. If none of them matches, it compares the items that have a part of the key and
-// lack the other key fields.
-func (x *Index) itemByKey(list []any, key value.FieldList) (any, bool) {
-	items := x.items(list, key)
-	whole := uint(1)<<len(key) - 1
-	if same := items[partText(key, whole)]; len(same) > 0 {
-		x.compared += len(same)
-		if item, ok := itemByKey(same, key); ok {
-			return item, ok
-		}
+	of := listOf{&list[0], strings.Join(how.Fields, "\x00")}
+	finder, known := x.lists[of]
+	if !known {
+		finder = newItemFinder(how, list)
+		x.lists[of] = finder
 	}
-	var partial []any
-	for part := uint(1); part < whole; part++ {
-		partial = append(partial, items[partText(key, part)]...)
+	if i := finder.find(element); i >= 0 {
+		return list[i], true
 	}
-	x.compared += len(partial)
-	return itemByKey(partial, key)
-}
-
-// items returns the items of a list, grouped by the text of the key fields that they have. If key
-// is nil, the list is a set, and its items are grouped by the text of their values.
-func (x *Index) items(list []any, key value.FieldList) map[string][]any {
-	var names []string
-	for _, field := range key {
-		names = append(names, field.Name)
-	}
-	of := listOf{&list[0], strings.Join(names, "\x00")}
-	if items, known := x.lists[of]; known {
-		return items
-	}
-	items := map[string][]any{}
-	for _, item := range list {
-		text := keyText(value.NewValueInterface(item))
-		if key != nil {
-			fields, _ := item.(map[string]any)
-			text = itemText(fields, names)
-		}
-		items[text] = append(items[text], item)
-	}
-	x.lists[of] = items
-	return items
-}
-
-// itemText returns the text of those of the named fields that an item has.
-func itemText(fields map[string]any, names []string) string {
-	var text strings.Builder
-	for i, name := range names {
-		if have, present := fields[name]; present {
-			fmt.Fprintf(&text, "%d=%q ", i, keyText(value.NewValueInterface(have)))
-		}
-	}
-	return text.String()
-}
-
-// partText returns the itemText of an item that has exactly the key fields whose bits are set in
-// part.
-func partText(key value.FieldList, part uint) string {
-	var text strings.Builder
-	for ; part != 0; part &= part - 1 {
-		i := bits.TrailingZeros(part)
-		fmt.Fprintf(&text, "%d=%q ", i, keyText(key[i].Value))
-	}
-	return text.String()
-}
-
-// keyText returns the same text for equal values. Two different large numbers may have the same
-// text, so a caller must compare the values as well.
-func keyText(v value.Value) string {
-	switch {
-	case v.IsFloat():
-		return fmt.Sprint(v.AsFloat())
-	case v.IsInt():
-		return fmt.Sprint(float64(v.AsInt()))
-	case v.IsString():
-		return "s" + v.AsString()
-	case v.IsBool():
-		return fmt.Sprint(v.AsBool())
-	}
-	return "" // all values of other types share this text
+	return nil, false
 }
 
 // Locate returns the fields of an unstructured object that the API server may mean by a path
