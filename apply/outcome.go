@@ -106,7 +106,8 @@ func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructure
 		return nil
 	}
 	var found []Difference
-	all := readable(entries)
+	ownership, _ := fieldowners.ParseReadable(entries) // forged entries of others hide nothing of ours
+	all := ownership.Entries()
 	for _, entry := range all {
 		if !c.isOurs(entry.Manager) {
 			continue
@@ -155,17 +156,6 @@ func (c *call) compare(landed *answer) {
 	if object := landed.object(); object != nil {
 		c.outcome.Differ = c.differences(landed.sent, object, landed.head().ManagedFields)
 	}
-}
-
-// readable returns the entries that can be read, so that forged entries of others hide nothing
-// of ours.
-func readable(entries []metav1.ManagedFieldsEntry) (all []fieldowners.Entry) {
-	for _, entry := range entries {
-		if ownership, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{entry}); err == nil {
-			all = append(all, ownership.Entries()...)
-		}
-	}
-	return all
 }
 
 // Conditions returns the conditions for a status intent: those wanted, each with the

@@ -42,22 +42,23 @@ changes:
   .spec.minReadySeconds: removed 5
   .spec.replicas: 5 -> 3
 taken:
-  .spec.replicas from hpa/Update[scale]
+  .spec.replicas: hpa/Update[scale] -> coapply-test/Apply
 shared:
-  .metadata.labels.a with other/Apply
-  .metadata.labels.z with other/Apply
-  .spec.paused with kubectl/Apply
-  .spec.replicas with other/Apply
+  .metadata.labels.a of other/Apply
+  .metadata.labels.z of other/Apply
+  .spec.paused of kubectl/Apply
+  .spec.replicas of other/Apply
 gained:
   .metadata.labels.a
   .metadata.labels.z
   .spec.paused
 dropped:
-  .spec.minReadySeconds goes with its value 5
-  .spec.revisionHistoryLimit stays, owned by other/Apply
-other managers:
-  .spec.progressDeadlineSeconds lost by third/Apply
-  .spec.strategy gained by fourth/Apply
+  .spec.minReadySeconds: goes with its value 5
+  .spec.revisionHistoryLimit: stays, owned by other/Apply
+lost by other managers:
+  .spec.progressDeadlineSeconds of third/Apply
+gained by other managers:
+  .spec.strategy of fourth/Apply
 `
 	if diff := cmp.Diff(want, plan.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -112,11 +113,11 @@ changes:
   .data.token: removed (hidden)
   .data.user: removed (hidden)
 shared:
-  .data.password with vault/Update
+  .data.password of vault/Update
 gained:
   .data.password
 dropped:
-  .data.user goes with its value (hidden)
+  .data.user: goes with its value (hidden)
 `
 	if diff := cmp.Diff(want, plan.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

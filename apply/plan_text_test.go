@@ -36,24 +36,20 @@ func TestPlanString(t *testing.T) {
 				"  " + strings.TrimSpace(strings.Repeat("word ", 20)) + "\n",
 		},
 		{
-			"values are cut, paths are not", apply.Plan{Action: apply.Configured, Changes: []fieldowners.Change{
-				change(`.metadata.annotations["example.com/a"]`, strings.Repeat("x", 50), strings.Repeat("y", 50)),
+			"long values are cut, paths are not", apply.Plan{Action: apply.Configured, Changes: []fieldowners.Change{
+				change(`.metadata.annotations["example.com/a"]`, strings.Repeat("x", 100), strings.Repeat("y", 100)),
 				change(".spec."+strings.Repeat("p", 80), nil, int64(1)),
 			}},
 			"Deployment shop/web: would be configured by us\nchanges:\n" +
-				`  .metadata.annotations["example.com/a"]: "` + strings.Repeat("x", 32) + `… -> "` + strings.Repeat("y", 32) + "…\n" +
+				`  .metadata.annotations["example.com/a"]: "` + strings.Repeat("x", 79) + `… -> "` + strings.Repeat("y", 79) + "…\n" +
 				"  .spec." + strings.Repeat("p", 80) + ": added 1\n",
-		},
-		{
-			"a value that is just short enough", apply.Plan{Action: apply.Configured, Changes: []fieldowners.Change{change(".a", nil, strings.Repeat("x", 31))}},
-			"Deployment shop/web: would be configured by us\nchanges:\n" + `  .a: added "` + strings.Repeat("x", 31) + `"` + "\n",
 		},
 		{
 			"values that are hidden", apply.Plan{Action: apply.Configured, Conflicts: []apply.Conflict{
 				{Manager: hpa, Path: path(".data.a"), Ours: "x", Theirs: "y", Decision: apply.Force, Hidden: true},
 			}},
 			"Deployment shop/web: would be configured by us\nconflicts:\n" +
-				"  Force .data.a to (hidden), owned by hpa/Update[scale] with (hidden)\n",
+				"  Force .data.a to (hidden): owned by hpa/Update[scale] with (hidden)\n",
 		},
 		{
 			"everything there is", apply.Plan{
@@ -77,28 +73,29 @@ func TestPlanString(t *testing.T) {
 			},
 			`Deployment shop/web (status): would be configured by us
 conflicts:
-  Force .spec.replicas to 3, owned by hpa/Update[scale] with 5
-  Share .spec.paused to true, owned by long-name-long-name-long-name-long-name-/Apply with false
-  Force .a.b owned by hpa/Update[scale]
+  Force .spec.replicas to 3: owned by hpa/Update[scale] with 5
+  Share .spec.paused to true: owned by long-name-long-name-long-name-long-name-/Apply with false
+  Force .a.b: owned by hpa/Update[scale]
 taken:
-  .spec.replicas from hpa/Update[scale]
+  .spec.replicas: hpa/Update[scale] -> us/Apply
 shared:
-  .spec.paused with long-name-long-name-long-name-long-name-/Apply
+  .spec.paused of long-name-long-name-long-name-long-name-/Apply
 gained:
   .spec.paused
 dropped:
-  .spec.a goes with its value 1
-  .spec.b 1 -> 2, owned by hpa/Update[scale]
-other managers:
-  .spec.c lost by hpa/Update[scale]
-  .spec.d gained by us/Apply
-  .status.a gained by us/Update[status]
+  .spec.a: goes with its value 1
+  .spec.b: 1 -> 2, owned by hpa/Update[scale]
+lost by other managers:
+  .spec.c of hpa/Update[scale]
+gained by other managers:
+  .spec.d of us/Apply
+  .status.a of us/Update[status]
 `,
 		},
 		{
 			"the changes of a new object say what is gained",
 			apply.Plan{Action: apply.Created, Gained: []fieldowners.Path{path(".a"), path(".b")}},
-			"Deployment shop/web: would be created by us\ngained:\n  2 fields\n",
+			"Deployment shop/web: would be created by us\n",
 		},
 	} {
 		test.plan.FieldManager, test.plan.Object = "us", webAt("")

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // look calls mutate on a copy of the object passed in. The call is settled without a request if
@@ -24,28 +21,13 @@ func (c *call[T]) look() (settled bool, err error) {
 	if !c.written.shows(c.given) {
 		return false, nil
 	}
-	object := copySharingManagedFields(c.given)
+	object := copyOf(c.given)
 	_, changed, err := c.judge(object)
 	if err != nil || changed {
 		return errors.Is(err, ErrIdentityChanged), err
 	}
 	c.result.Object = object
 	return true, nil
-}
-
-// copySharingManagedFields copies the object but its managed fields, which are most of many
-// objects: judge removes them before mutate sees the copy.
-func copySharingManagedFields[T client.Object](object T) T {
-	if _, raw := any(object).(runtime.Unstructured); raw {
-		return copyOf(object) // its content is a map, whose managed fields cannot be left out for the copy alone
-	}
-	without := reflect.New(reflect.TypeOf(object).Elem())
-	without.Elem().Set(reflect.ValueOf(object).Elem())
-	short := without.Interface().(T)
-	short.SetManagedFields(nil)
-	copied := copyOf(short)
-	copied.SetManagedFields(slices.Clone(object.GetManagedFields()))
-	return copied
 }
 
 // judge calls mutate on an object. It returns a copy from before, and whether there is anything

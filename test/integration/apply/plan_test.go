@@ -177,17 +177,17 @@ func TestPlanHidesSecrets(t *testing.T) {
 	}
 	want := "Secret " + namespace + `/a: would be configured by us
 conflicts:
-  Force .data.taken to (hidden), owned by other/Apply with (hidden)
+  Force .data.taken to (hidden): owned by other/Apply with (hidden)
 changes:
   .data.dropped: removed (hidden)
   .data.new: added (hidden)
   .data.taken: (hidden) -> (hidden)
 taken:
-  .data.taken from other/Apply
+  .data.taken: other/Apply -> us/Apply
 gained:
   .data.new
 dropped:
-  .data.dropped goes with its value (hidden)
+  .data.dropped: goes with its value (hidden)
 `
 	if diff := cmp.Diff(want, plan.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
