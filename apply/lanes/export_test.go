@@ -2,13 +2,6 @@ package lanes
 
 import "time"
 
-// HoldsRoom reports whether memory is held for a map that has been large.
-func (s *Set) HoldsRoom() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lanes != nil
-}
-
 // Queued counts who wants the lane of an object, inside included.
 func (s *Set) Queued(object Key) int {
 	s.mu.Lock()
@@ -17,7 +10,7 @@ func (s *Set) Queued(object Key) int {
 	if l == nil {
 		return 0
 	}
-	return l.inside.len + l.waiting.len
+	return len(l.inside) + len(l.waiting)
 }
 
 // Held counts lanes, those of a remembered pace included.

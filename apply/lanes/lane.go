@@ -1,13 +1,16 @@
 package lanes
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // lane is the lane of one object. Set.mu guards it.
 type lane struct {
 	set    *Set
 	object Key
 
-	inside, waiting line
+	inside, waiting []*visit
 
 	probe  *Probe // nobody is let in until it has ended
 	pace   pace
@@ -23,39 +26,34 @@ func (l *lane) admit(handed any) {
 		l.probe.unlessBusy()
 		return
 	}
-	for v := l.waiting.first; v != nil; {
-		next := v.next
+	for i := 0; i < len(l.waiting); {
+		v := l.waiting[i]
 		switch {
-		case l.inside.len == 0:
+		case len(l.inside) == 0:
 			if v.alone {
 				v.received = handed
 			}
 			l.letIn(v)
-		case v.alone || l.inside.first.alone || l.inside.len >= l.width():
+		case v.alone || l.inside[0].alone || len(l.inside) >= l.width():
 			return
-		case !l.has(v.by):
+		case slices.ContainsFunc(l.inside, func(other *visit) bool { return other.by == v.by }):
+			i++
+		default:
 			l.letIn(v)
 		}
-		v = next
 	}
 }
 
+// letIn moves a visit from waiting to inside.
 func (l *lane) letIn(v *visit) {
-	l.waiting.remove(v)
-	l.inside.push(v)
+	l.waiting, l.inside, v.inside = without(l.waiting, v), append(l.inside, v), true
 	if v.turn != nil {
 		close(v.turn)
 	}
 }
 
-// has reports whether a writer is inside.
-func (l *lane) has(writer string) bool {
-	for v := l.inside.first; v != nil; v = v.next {
-		if v.by == writer {
-			return true
-		}
-	}
-	return false
+func without(visits []*visit, v *visit) []*visit {
+	return slices.DeleteFunc(visits, func(other *visit) bool { return other == v })
 }
 
 // yield makes a joint visit wait until it is alone, before all other waiting visits except
@@ -64,28 +62,28 @@ func (l *lane) yield(v *visit) bool {
 	l.set.mu.Lock()
 	defer l.set.mu.Unlock()
 	v.alone = true
-	if l.inside.len == 1 {
+	if len(l.inside) == 1 {
 		return false
 	}
-	l.inside.remove(v)
-	before := l.waiting.first
-	for before != nil && before.yielded {
-		before = before.next
+	l.inside, v.inside = without(l.inside, v), false
+	first := 0
+	for first < len(l.waiting) && l.waiting[first].yielded {
+		first++
 	}
 	v.yielded, v.turn = true, make(chan struct{})
-	l.waiting.insert(v, before) // first in line, and somebody is inside: nobody is let in now
+	l.waiting = slices.Insert(l.waiting, first, v) // somebody is inside: nobody is let in now
 	return true
 }
 
 // leave ends a visit and lets in the next ones.
 func (l *lane) leave(v *visit) {
 	var handed any
-	if v.in == &l.inside {
+	if v.inside {
 		handed = l.ended(v)
 	}
-	v.in.remove(v)
+	l.inside, l.waiting, v.inside = without(l.inside, v), without(l.waiting, v), false
 	l.admit(handed)
-	if l.inside.len == 0 && l.probe == nil {
+	if len(l.inside) == 0 && l.probe == nil {
 		l.rest()
 	}
 }
@@ -93,7 +91,7 @@ func (l *lane) leave(v *visit) {
 // ended takes from a visit that was inside what later ones need: the pace, and what it hands
 // on, which it returns.
 func (l *lane) ended(v *visit) (handed any) {
-	contended := l.waiting.len > 0 || l.inside.len > 1
+	contended := len(l.waiting) > 0 || len(l.inside) > 1
 	switch {
 	case v.alone:
 		handed = v.handed
@@ -134,7 +132,7 @@ func (l *lane) rest() {
 		l.expiry = time.AfterFunc(left, l.expire)
 		return
 	}
-	l.set.remove(l)
+	delete(l.set.lanes, l.object)
 }
 
 // wake keeps a lane to which somebody comes from being removed.
@@ -151,6 +149,6 @@ func (l *lane) expire() {
 	defer l.set.mu.Unlock()
 	if l.expiry != nil && l.pace.expires(time.Now) <= 0 { // otherwise somebody came, and may have left again
 		l.wake()
-		l.set.remove(l)
+		delete(l.set.lanes, l.object)
 	}
 }

@@ -62,13 +62,8 @@ type Set struct {
 	mu    sync.Mutex
 	lanes map[Key]*lane
 	quiet int       // how many of lanes are kept for their pace alone
-	grown bool      // lanes has held more than keptRoom
 	trip  roundTrip // to the API server
 }
-
-// keptRoom is the number of objects above which the map is made anew once it is empty: a map
-// does not return its memory.
-const keptRoom = 64
 
 // New returns a set of lanes without writers.
 func New() *Set { return &Set{} }
@@ -125,7 +120,7 @@ func (e *ReentryError) Unwrap() error { return ErrReentry }
 // inside wait until their contexts end.
 func (s *Set) Enter(ctx context.Context, object Key) (inside context.Context, leave func(), err error) {
 	v, err := s.enter(ctx, object, true, "")
-	return v, v.leave, err // short enough to be inlined, so that leave is not allocated
+	return v, v.leave, err
 }
 
 // Join is Enter for a write that needs no read, such as an unforced apply. Other joint writes
@@ -210,43 +205,19 @@ func (s *Set) arrive(ctx context.Context, object Key, alone bool, by string) *vi
 	defer s.mu.Unlock()
 	l := s.lanes[object]
 	if l == nil {
-		return s.first(ctx, object, alone, by)
+		l = &lane{set: s, object: object}
+		if s.lanes == nil {
+			s.lanes = map[Key]*lane{}
+		}
+		s.lanes[object] = l
 	}
 	l.wake()
 	v := &visit{Context: ctx, lane: l, by: by, alone: alone}
-	l.waiting.push(v)
-	if l.admit(nil); v.in == &l.waiting {
+	l.waiting = append(l.waiting, v)
+	if l.admit(nil); !v.inside {
 		v.turn = make(chan struct{})
 	}
 	return v
-}
-
-// first adds a lane with a visit inside, in one allocation.
-func (s *Set) first(ctx context.Context, object Key, alone bool, by string) *visit {
-	both := &struct {
-		visit
-		lane lane
-	}{
-		visit: visit{Context: ctx, by: by, alone: alone},
-		lane:  lane{set: s, object: object},
-	}
-	v, l := &both.visit, &both.lane
-	v.lane = l
-	l.inside.push(v)
-	if s.lanes == nil {
-		s.lanes = map[Key]*lane{}
-	}
-	s.lanes[object] = l
-	s.grown = s.grown || len(s.lanes) > keptRoom
-	return v
-}
-
-// remove forgets a lane that nobody is in.
-func (s *Set) remove(l *lane) {
-	delete(s.lanes, l.object)
-	if s.grown && len(s.lanes) == 0 {
-		s.lanes, s.grown = nil, false
-	}
 }
 
 // lingers is for how long the pace of a lane is remembered after its last joint write, so that

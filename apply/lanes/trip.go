@@ -67,7 +67,7 @@ func Measure(inside context.Context) *Probe {
 	s := l.set
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if v.left.Load() || v.alone || l.inside.len+l.waiting.len < 2 || s.trip.asking || time.Now().Before(s.trip.again) {
+	if v.left.Load() || v.alone || len(l.inside)+len(l.waiting) < 2 || s.trip.asking || time.Now().Before(s.trip.again) {
 		return nil
 	}
 	s.trip.asking = true
@@ -122,14 +122,14 @@ func (p *Probe) end(again time.Time, note func(*roundTrip)) {
 	note(&l.set.trip)
 	l.probe = nil
 	l.pace.resume(time.Now())
-	if l.admit(nil); l.inside.len == 0 {
+	if l.admit(nil); len(l.inside) == 0 {
 		l.rest()
 	}
 }
 
 // unlessBusy begins the measurement once nobody is inside.
 func (p *Probe) unlessBusy() {
-	if p.lane.inside.len == 0 {
+	if len(p.lane.inside) == 0 {
 		select {
 		case <-p.quiet:
 		default:

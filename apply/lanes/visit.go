@@ -17,11 +17,10 @@ type visit struct {
 	handed   any // handed on to the next visit
 
 	// Under Set.mu.
-	in         *line // where it is: inside or waiting
-	next, prev *visit
-	turn       chan struct{} // closed when it is let in; nil without a wait
-	alone      bool          // shares the lane with nobody
-	yielded    bool          // it was inside, and waits to be alone
+	inside  bool          // otherwise it waits, or has left
+	turn    chan struct{} // closed when it is let in; nil without a wait
+	alone   bool          // shares the lane with nobody
+	yielded bool          // it was inside, and waits to be alone
 
 	left atomic.Bool
 }
@@ -73,47 +72,4 @@ func (v *visit) leave() {
 	v.lane.set.mu.Lock()
 	defer v.lane.set.mu.Unlock()
 	v.lane.leave(v)
-}
-
-// line is a doubly linked list of visits.
-type line struct {
-	first, last *visit
-	len         int
-}
-
-func (l *line) push(v *visit) { l.insert(v, nil) }
-
-// insert puts a visit before another one, or last.
-func (l *line) insert(v, before *visit) {
-	after := l.last
-	if before != nil {
-		after = before.prev
-	}
-	v.in, v.prev, v.next = l, after, before
-	*l.from(after) = v
-	*l.to(before) = v
-	l.len++
-}
-
-func (l *line) remove(v *visit) {
-	*l.from(v.prev) = v.next
-	*l.to(v.next) = v.prev
-	v.in, v.next, v.prev = nil, nil, nil
-	l.len--
-}
-
-// from returns the pointer to the visit after v, or to the first if v is nil; to the pointer to
-// the visit before it, or to the last.
-func (l *line) from(v *visit) **visit {
-	if v == nil {
-		return &l.first
-	}
-	return &v.next
-}
-
-func (l *line) to(v *visit) **visit {
-	if v == nil {
-		return &l.last
-	}
-	return &v.prev
 }
