@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -16,85 +17,82 @@ import (
 // Real objects have some ten.
 const MaxDepth = 1000
 
-// fieldsReader reads FieldsV1, the API server's form of a set of fields: nested objects, whose
+// decodeFields parses FieldsV1, the API server's form of a set of fields: nested objects, whose
 // keys are path elements or ".", the field itself.
 //
 // It returns the same set as fieldpath.Set.FromJSON (a fuzz test compares them), and returns an
 // error where that skips something: text after the value, keys of an unknown form (a newer API
 // server may know what they mean), keys that occur twice, content where there must be none.
-type fieldsReader struct {
-	text string
-	at   int
-}
-
-// decodeFields parses FieldsV1. The set refers to parts of the text.
 func decodeFields(text string) (*fieldpath.Set, error) {
-	r := fieldsReader{text: text}
-	set := fieldpath.NewSet()
-	_, err := r.object(set, 0) // the root cannot be owned: "." means nothing here
-	if r.peek(); err == nil && r.at < len(text) {
-		err = r.unexpected("the end")
+	if !utf8.ValidString(text) {
+		return nil, errors.New("fieldsV1 is not UTF-8")
+	}
+	r, set := json.NewDecoder(strings.NewReader(text)), fieldpath.NewSet()
+	_, err := decodeObject(r, set, 0) // the root cannot be owned: "." means nothing here
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if err == nil {
+		if _, after := r.Token(); after != io.EOF {
+			err = errors.New("text follows the value")
+		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("fieldsV1: %w", err)
+		return nil, fmt.Errorf("fieldsV1: near offset %d: %w", r.InputOffset(), err)
 	}
 	return set, nil
 }
 
-// object reads one object into a set. self reports whether the object's field is owned itself,
-// as it is if the object is empty.
-func (r *fieldsReader) object(into *fieldpath.Set, depth int) (self bool, err error) {
+// decodeObject reads one object into a set. self reports whether the object's field is owned
+// itself, as it is if the object is empty.
+func decodeObject(r *json.Decoder, into *fieldpath.Set, depth int) (self bool, err error) {
 	if depth > MaxDepth {
-		return false, r.fail(r.at, fmt.Sprintf("nested deeper than %d levels", MaxDepth))
+		return false, fmt.Errorf("nested deeper than %d levels", MaxDepth)
 	}
-	if !r.take('{') {
-		return false, r.unexpected(`an object, "{"`)
-	}
-	if r.take('}') {
-		return true, nil
-	}
-	for {
-		isSelf, err := r.field(into, depth)
-		switch {
-		case err != nil:
-			return false, err
-		case isSelf && self:
-			return false, r.fail(r.at, `"." occurs twice`)
-		}
-		self = self || isSelf
-		if r.take('}') {
-			return self, nil
-		}
-		if !r.take(',') {
-			return false, r.unexpected(`"," or "}"`)
-		}
-	}
-}
-
-// field reads one key and what is below it; isSelf is true for ".".
-func (r *fieldsReader) field(into *fieldpath.Set, depth int) (isSelf bool, err error) {
-	r.peek()
-	start := r.at
-	key, err := r.key()
+	token, err := r.Token()
 	if err != nil {
 		return false, err
 	}
-	if !r.take(':') {
-		return false, r.unexpected(`":"`)
+	if token != json.Delim('{') {
+		return false, errors.New("an object is expected")
 	}
+	self = !r.More()
+	for r.More() {
+		key, err := r.Token()
+		if err != nil {
+			return false, err
+		}
+		isSelf, err := decodeField(r, into, depth, key.(string)) // the decoder checks that keys are strings
+		if err != nil {
+			return false, err
+		}
+		if isSelf && self {
+			return false, errors.New(`"." occurs twice`)
+		}
+		self = self || isSelf
+	}
+	_, err = r.Token() // "}"
+	return self, err
+}
+
+// decodeField reads what is below one key; isSelf is true for ".".
+func decodeField(r *json.Decoder, into *fieldpath.Set, depth int, key string) (isSelf bool, err error) {
+	below := &fieldpath.Set{}
 	if key == "." {
-		return true, r.nothing()
+		_, err := decodeObject(r, below, depth+1)
+		if err == nil && !below.Empty() {
+			err = errors.New(`{} is expected for "."`)
+		}
+		return true, err
 	}
 	element, err := decodeElement(key)
 	if err != nil {
-		return false, r.fail(start, fmt.Sprintf("key %.80q: %v", key, err))
+		return false, fmt.Errorf("key %.80q: %w", key, err)
 	}
-	_, has := into.Children.Get(element)
-	if has || into.Members.Has(element) {
-		return false, r.fail(start, fmt.Sprintf("key %.80q occurs twice", key))
+	if _, has := into.Children.Get(element); has || into.Members.Has(element) {
+		return false, fmt.Errorf("key %.80q occurs twice", key)
 	}
-	below := &fieldpath.Set{}
-	owned, err := r.object(below, depth+1)
+	owned, err := decodeObject(r, below, depth+1)
 	if err != nil {
 		return false, err
 	}
@@ -105,79 +103,6 @@ func (r *fieldsReader) field(into *fieldpath.Set, depth int) (isSelf bool, err e
 		*into.Children.Descend(element) = *below
 	}
 	return false, nil
-}
-
-// nothing reads the empty object that belongs to ".".
-func (r *fieldsReader) nothing() error {
-	if !r.take('{') || !r.take('}') {
-		return r.unexpected(`"{}" for "."`)
-	}
-	return nil
-}
-
-// key reads a JSON string.
-func (r *fieldsReader) key() (string, error) {
-	if !r.take('"') {
-		return "", r.unexpected("a key")
-	}
-	start, escaped := r.at, false
-	for ; r.at < len(r.text); r.at++ {
-		switch c := r.text[r.at]; {
-		case c == '"':
-			r.at++
-			return r.unquote(start, escaped)
-		case c == '\\':
-			escaped = true
-			r.at++
-		case c < ' ':
-			return "", r.fail(r.at, "a control character in a key")
-		}
-	}
-	r.at = len(r.text)
-	return "", r.unexpected(`the end of a key, '"'`)
-}
-
-func (r *fieldsReader) unquote(start int, escaped bool) (string, error) {
-	key := r.text[start : r.at-1]
-	if !utf8.ValidString(key) {
-		return "", r.fail(start, fmt.Sprintf("key %.80q is not UTF-8", key))
-	}
-	if escaped {
-		if err := json.Unmarshal([]byte(r.text[start-1:r.at]), &key); err != nil {
-			return "", r.fail(start, fmt.Sprintf("%.80q is no JSON string", key))
-		}
-	}
-	return key, nil
-}
-
-// take skips white space and the character c, and reports whether c was there.
-func (r *fieldsReader) take(c byte) bool {
-	if r.peek() != c {
-		return false
-	}
-	r.at++
-	return true
-}
-
-// peek returns the next character that is not white space; 0 at the end.
-func (r *fieldsReader) peek() byte {
-	for ; r.at < len(r.text); r.at++ {
-		if c := r.text[r.at]; c != ' ' && c != '\t' && c != '\n' && c != '\r' {
-			return c
-		}
-	}
-	return 0
-}
-
-func (r *fieldsReader) fail(at int, reason string) error {
-	return fmt.Errorf("at offset %d: %s", at, reason)
-}
-
-func (r *fieldsReader) unexpected(want string) error {
-	if r.at >= len(r.text) {
-		return r.fail(r.at, "it ends where "+want+" is expected")
-	}
-	return r.fail(r.at, fmt.Sprintf("%s expected, found %.20q", want, r.text[r.at:]))
 }
 
 // decodeElement is stricter than fieldpath.DeserializePathElement, which accepts text after a

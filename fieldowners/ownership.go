@@ -120,9 +120,6 @@ func (e *EntryError) Unwrap() error { return e.Err }
 
 // Parse reads metadata.managedFields. Entries of the same manager, which writes through /scale
 // leave, are merged, with the later time. The error is an *EntryError.
-//
-// Equal FieldsV1 are parsed once in a process, for all managers and objects, unless they are
-// longer than 64 KiB, and while they are among the last few MiB in use.
 func Parse(entries []metav1.ManagedFieldsEntry) (Ownership, error) {
 	ownership, unread := ParseReadable(entries)
 	if len(unread) > 0 {

@@ -157,7 +157,7 @@ func TestTransferRefuses(t *testing.T) {
 		entries list
 		want    string
 	}{
-		"trailing garbage": {list{owned("old Update v1", `{"f:spec":{"f:replicas":{}}} {`)}, `managedFields[0] (manager "old"): fieldsV1: at offset`},
+		"trailing garbage": {list{owned("old Update v1", `{"f:spec":{"f:replicas":{}}} {`)}, `managedFields[0] (manager "old"): fieldsV1: near offset`},
 		"two Apply entries": {list{owned("us Apply v1", `{"f:a":{}}`), owned("us Apply v2", `{"f:b":{}}`)},
 			`managedFields[1] (manager "us"): a second Apply entry of the manager, in v2 beside v1`},
 	} {

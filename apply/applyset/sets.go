@@ -57,45 +57,27 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// Sets applies what parents emit, and deletes what they emitted before and no longer emit, by
-// the rules of KEP-3659: annotations of the parent have the id of its set and the kinds and
-// namespaces where members may be; a label of each member has that id.
+// Sets applies what parents emit, and deletes what they emitted before and no longer emit.
+// Annotations of the parent have the id of its set, and the kinds and namespaces where members
+// may be. A label of each member has that id. Sets.Delete deletes everything that a parent
+// emitted, before the parent itself is deleted.
 //
-//	round := sets.Apply(ctx, parent, emit)
-//	if len(round.Errs) == 0 {
-//		pruned, err := round.Prune(ctx)
-//	}
-//
-// Delete deletes everything that a parent emitted before the parent itself is deleted.
-//
-// Each intent makes its object a member, whoever created it, unless the intent is partial
+// Each intent makes its object a member, whoever created the object, unless the intent is partial
 // (MustExist or a Subresource). A partial intent adds fields to an object that someone else
 // creates: it labels and deletes nothing. The parent names the object, and Prune releases the
 // fields once they are no longer emitted, as apply.Applier.Release does. A round has at most
 // one intent for an object or subresource.
 //
-// An object is in one set at most. Before the first write to a member in this process, the
-// member is read past the cache; if it has the label of another set, the error is a
-// RefusedError until that set has pruned it or the label is removed. So the set that has it
-// keeps it, also after a restart. This needs one Sets for a field manager, in one process at a
-// time: two could both read a member before either applies it, and then take it from each
-// other.
-//
-// Nothing is orphaned, whatever step a process dies at: the parent names a kind and namespace
-// before the first member is applied there, and an object before its first partial intent, for
-// as long as anything may be left. Objects that were emitted before there was a set are not
-// known.
-//
-// A parent has one set, and a set one field manager: a second reconciler that prunes for the
-// same parent gets a RefusedError. The caller applies one round at a time for a parent, as a
-// controller does.
+// Before the first write to a member in this process, the member is read past the cache. If it
+// has the label of another set, the error is a RefusedError until that set has pruned the member
+// or the label is removed. A second reconciler that prunes for the same parent gets a
+// RefusedError, too. Objects that were emitted before there was a set are not known.
 //
 // Cost beside the applies: for each member, a read of its metadata before the first write in a
 // process, and after a failure; for each parent and process, one read of the parent and one
 // list for each recorded kind and namespace, again whenever something is no longer emitted, and
 // every ten minutes at most while something is kept; a write to the parent before the first and
-// after the last member of a kind and namespace, or partial intent for an object. A steady
-// state costs no request.
+// after the last member of a kind and namespace, or partial intent for an object.
 //
 // Rights: get and patch of parents; get, list and delete of members.
 type Sets struct {

@@ -129,7 +129,7 @@ func TestProblems(t *testing.T) {
 		t.Errorf("the managers that can be read: -want +got:\n%s", diff)
 	}
 	for i, want := range []string{
-		`Deployment shop/one: managedFields[1] (manager "torn\x1b[31m"): fieldsV1: at offset 10`,
+		`Deployment shop/one: managedFields[1] (manager "torn\x1b[31m"): fieldsV1: near offset 10`,
 		`Deployment shop/one: managedFields[2] (manager "without"): fieldsV1 is missing`,
 	} {
 		if i >= len(got.Problems) || !strings.HasPrefix(got.Problems[i], want) {
