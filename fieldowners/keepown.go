@@ -48,50 +48,29 @@ func KeepOwn(managers ...string) func(object any) (any, error) {
 // keepOwn returns the entries of these managers, and the entries of others that share a field with
 // them, in a new slice.
 func keepOwn(entries []metav1.ManagedFieldsEntry, managers []string) (kept []metav1.ManagedFieldsEntry) {
-	isOwn := func(entry metav1.ManagedFieldsEntry) bool { return slices.Contains(managers, entry.Manager) }
-	others := func(entry metav1.ManagedFieldsEntry) bool { return !isOwn(entry) }
-	shared := &sharing{ours: slices.DeleteFunc(slices.Clone(entries), others)}
-	for _, entry := range entries {
-		if isOwn(entry) || shared.with(entry) {
-			kept = append(kept, entry)
+	var ours []Entry
+	malformed := false
+	for _, raw := range entries {
+		if slices.Contains(managers, raw.Manager) {
+			entry, err := parseEntry(raw)
+			ours, malformed = append(ours, entry), malformed || err != nil
+		}
+	}
+	for _, raw := range entries {
+		if slices.Contains(managers, raw.Manager) || len(ours) > 0 && (malformed || mayShare(ours, raw)) {
+			kept = append(kept, raw)
 		}
 	}
 	return kept
 }
 
-// sharing decides which entries share a field with ours.
-type sharing struct {
-	ours []metav1.ManagedFieldsEntry
-	sets []*fieldpath.Set
-}
-
-// with reports whether an entry shares a field with one of ours, or cannot be judged.
-func (s *sharing) with(theirs metav1.ManagedFieldsEntry) bool {
-	if len(s.ours) == 0 {
-		return false
-	}
-	for _, our := range s.ours {
-		if our.APIVersion != theirs.APIVersion {
-			return true // the same field may have another name in that version
-		}
-	}
-	entry, err := parseEntry(theirs)
-	if err != nil || !s.parse() {
-		return true
-	}
-	return slices.ContainsFunc(s.sets, func(our *fieldpath.Set) bool { return overlap(our, entry.fields) })
-}
-
-// parse reads our own entries, once. It returns false if one of them is malformed.
-func (s *sharing) parse() bool {
-	for len(s.sets) < len(s.ours) {
-		entry, err := parseEntry(s.ours[len(s.sets)])
-		if err != nil {
-			return false
-		}
-		s.sets = append(s.sets, entry.fields)
-	}
-	return true
+// mayShare reports whether an entry shares a field with one of ours, or cannot be judged.
+func mayShare(ours []Entry, raw metav1.ManagedFieldsEntry) bool {
+	theirs, err := parseEntry(raw)
+	return err != nil || slices.ContainsFunc(ours, func(our Entry) bool {
+		return our.APIVersion != theirs.APIVersion || // the same field may have another name in that version
+			overlap(our.fields, theirs.fields)
+	})
 }
 
 // overlap reports whether both sets have the same field, or one has a field as a whole of which

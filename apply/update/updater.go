@@ -7,30 +7,22 @@
 //
 // # Contract of the four verbs
 //
-//  1. The object passed in is never written to: it may be the cache's own. The object after the
+//  1. The object passed in may be the cache's own and is never written to. The object after the
 //     call is in the Result.
-//  2. The object passed in decides one thing: whether there is anything to write. If mutate
-//     changes nothing of a copy of the object (nil and empty are the same), no request is sent
-//     and no attempt is made. Later writes by others arrive as the next event. So the object must
-//     be at least as new as the event that led to the call: it is not compared with other
-//     informers of its kind. An object from before the updater's own last write decides nothing,
-//     because the cache does not have that write yet. Then the object is read live.
-//     If there is something to write, every attempt, including the first, reads live and calls
-//     mutate again. So a write costs a read and a PUT, however far the cache lags, and only the
-//     read if somebody else has made the change meanwhile. If calls wait for each other, the
-//     answer to one's write is the next one's read, and a write costs only the PUT: if another
-//     process has written in between, the write is stale, and the object is read in the same
-//     turn. An object without uid or resourceVersion only names the object, and decides
-//     nothing.
-//  3. mutate is called once on the copy, if the object passed in decides, and in each attempt
-//     on the object that the call before handed on, if it did, and on the one that is read. It
-//     sees no managed fields. Its error on the object read live ends the call; an earlier error
-//     decides nothing, as the object may be old. Only ErrIdentityChanged ends the call at once.
-//  4. An attempt that finds nothing to write any more sends no write and succeeds with Changed
-//     false. It is inside the object's lane (Config.Lanes) from the read to the write, so that
-//     no other write of the process comes between them: a stale write is then the doing of
-//     another process. A call that backs off, or has nothing to write, is in no lane.
-//  5. A write is narrow: it sends the object as the API server has it, byte for byte, with only
+//  2. If mutate changes nothing of a copy of the object passed in (nil and empty are the same),
+//     no request is sent and no attempt is made. So the object must be at least as new as the
+//     event that led to the call. An object without uid or resourceVersion only names the object,
+//     and an object from before the updater's own last write is too old: both are read live.
+//  3. If there is something to write, every attempt reads live and calls mutate again. So a write
+//     costs a read and a PUT, however far the cache lags, and only the read if somebody else has
+//     made the change meanwhile. If calls in one process wait for each other, the answer to the
+//     write of one is the read of the next.
+//  4. mutate sees no managed fields. Its error on the object read live ends the call. An earlier
+//     error decides nothing, as the object may be old; only ErrIdentityChanged ends the call.
+//  5. An attempt is inside the object's lane (Config.Lanes) from the read to the write, so only
+//     another process can make the write stale. A call that backs off, or has nothing to write,
+//     is in no lane.
+//  6. A write is narrow: it sends the object as the API server has it, byte for byte, with only
 //     the changes by mutate. Fields that the Go type lacks, empty structs and zero values keep
 //     their values and their owners. So does a quantity such as 1024Mi, which the Go type would
 //     write as 1Gi. A value that the API server did not have is sent whole, with the zero values
@@ -40,15 +32,13 @@
 //     keys, the item is new, and inherits no fields. If the list has no keys, or the schema is
 //     not known, a changed item is sent as the Go type writes it. If such a write could drop a
 //     field that the Go type lacks, nothing is written, and the error matches ErrUnknownField.
-//     An unstructured object lacks no field, and never causes this error.
-//  6. A write carries the resourceVersion that was read, and no managed fields: the server
-//     keeps the live ones, while a partial list, such as that of a stripped cache, would erase
-//     the entries of others.
-//  7. Only a stale write is retried. Every other error ends the call. Errors of the API server
+//  7. A write carries the resourceVersion that was read, and no managed fields: the API server
+//     keeps the live ones. A partial list, such as that of a stripped cache, would erase the
+//     entries of others.
+//  8. Only a stale write is retried. Every other error ends the call. Errors of the API server
 //     are returned as by apply.Classify. NotFound is returned unchanged (apierrors.IsNotFound) if
-//     a live read confirms that the object does not exist.
-//  8. An object recreated under the same name is not touched: apply.ErrUIDMismatch. For
-//     RemoveFinalizer an absent object is a success.
+//     a live read confirms that the object does not exist; for RemoveFinalizer that is a success.
+//     An object recreated under the same name is not touched: apply.ErrUIDMismatch.
 //  9. The error is an ExhaustedError when the backoff allows no further attempt, and an
 //     InterruptedError when the context ends between attempts or while one waits for the lane.
 //     Both have the number of attempts and wrap the last error. Return them from Reconcile,
@@ -56,21 +46,17 @@
 //
 // # Contract of the caller
 //
-//  1. mutate reads from the object that it is given. A value captured outside is as old as the
-//     call, and written in every attempt.
-//  2. mutate is idempotent, and keeps nothing from one of its calls for the next: the object of
-//     the first is never written. After a stale write nothing has landed, and even an increment
-//     may run again on the fresh object. After a lost answer the write may have landed, and a
-//     repeated call increments twice. mutate sends no writes: one to its own object would wait
-//     for the lane that it is in, until its context ends.
-//  3. Side effects (notifications, requests to others) come after the call, where they happen
-//     once.
-//  4. NotFound is handled: the object may be deleted at any time.
-//  5. mutate creates nothing, and decides nothing by a count.
-//  6. mutate sets single fields. One that replaces the whole status or spec with what was known
+//  1. mutate is idempotent, reads from the object that it is given and not from what was captured
+//     before, and keeps nothing from one of its calls for the next. After a lost answer the write
+//     may have landed, and a repeated call increments twice.
+//  2. mutate sets single fields. One that replaces the whole status or spec with what was known
 //     before loses what others wrote, without any 409.
-//  7. Do is for metadata and spec, Status for the status. The server drops the
-//     rest silently when the kind has a status subresource.
+//  3. mutate sends no writes: one to its own object would wait for the lane that it is in, until
+//     its context ends. Side effects (notifications, requests to others) come after the call,
+//     where they happen once.
+//  4. NotFound is handled: the object may be deleted at any time.
+//  5. Do is for metadata and spec, Status for the status. The API server drops the rest silently
+//     when the kind has a status subresource.
 //
 // Valid:
 //
