@@ -58,7 +58,6 @@ func TestForTakesPathsOfOtherKinds(t *testing.T) {
 		"an owned kind without type": coapply.For(rt, "copier", emitCopy).Owns(custom).OnConflict(force(".spec.cogs")),
 		"a watched kind without type": coapply.For(rt, "copier", emitCopy).Watches(custom, &handler.EnqueueRequestForObject{}).
 			OnConflict(force(".spec.cogs")),
-		"a kind that the policy names": coapply.For(rt, "copier", emitCopy).OnConflict(force(".data.page").For(corev1ac.ConfigMap("", ""))),
 		"each conflict of a manager": coapply.For(rt, "copier", emitCopy).
 			OnConflict(apply.OnConflict(apply.Reject).When(apply.Match{Manager: "helm"}, apply.Force)),
 	} {

@@ -50,7 +50,7 @@ func (c Config) validate() error {
 	if c.LiveReader == nil {
 		errs = append(errs, errors.New("LiveReader: a reader past the cache is needed, such as mgr.GetAPIReader()"))
 	}
-	return errors.Join(append(errs, c.Policy.validate())...)
+	return errors.Join(append(errs, c.Policy.err)...)
 }
 
 // Applier applies intents under one field manager. It is safe for concurrent use.

@@ -3,7 +3,9 @@ package apply_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 
@@ -20,17 +22,16 @@ func ExamplePolicy() {
 		When(apply.Match{Manager: "manager", Operation: metav1.ManagedFieldsOperationUpdate}, apply.Force).
 		Func(func(conflict apply.Conflict) (apply.Decision, bool) {
 			return apply.Force, conflict.Manager.Name == "before-first-apply" // else the rules decide
-		}).
-		For(appsv1ac.Deployment("", ""))
+		})
 	c := exampleServer(nil)
 	_, err := apply.New(c, apply.Config{FieldManager: "example-workload", LiveReader: c, Policy: policy})
 	fmt.Println(err)
 
-	_, err = apply.New(c, apply.Config{FieldManager: "example-workload", LiveReader: c, Policy: policy.At(".spec.replica", apply.Force)})
-	fmt.Println(err)
+	deployment := reflect.TypeFor[appsv1.Deployment]()
+	fmt.Println(policy.At(".spec.replica", apply.Force).CheckPaths(deployment))
 	// Output:
 	// <nil>
-	// apply: policy: .spec.replica cannot exist: v1.DeploymentSpec has no field "replica"
+	// policy: .spec.replica cannot exist: v1.DeploymentSpec has no field "replica"
 }
 
 // Replicas are left to whoever else owns them. From the second time on that costs no

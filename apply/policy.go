@@ -8,10 +8,8 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"coapply.dev/apply/internal/gotypes"
-	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -76,7 +74,6 @@ type Policy struct {
 	rules     []rule
 	ask       func(Conflict) (Decision, bool)
 	refuses   func(Conflict) error
-	kinds     []runtime.ApplyConfiguration
 	err       error // of building the policy; New returns it
 }
 
@@ -167,13 +164,6 @@ func (p Policy) ForceUnless(refuses func(Conflict) error) Policy {
 	return p
 }
 
-// For returns the policy for these kinds, given as typed apply configurations such as
-// appsv1ac.Deployment("", ""): New then returns an error for a path that none of the kinds has.
-func (p Policy) For(kinds ...runtime.ApplyConfiguration) Policy {
-	p.kinds = append(slices.Clone(p.kinds), kinds...)
-	return p
-}
-
 func (p Policy) refuse(r rule) error {
 	switch {
 	case r.Match == Match{}:
@@ -186,14 +176,6 @@ func (p Policy) refuse(r rule) error {
 		return fmt.Errorf("policy: %s is given twice", r)
 	}
 	return nil
-}
-
-// validate returns what is wrong with the policy.
-func (p Policy) validate() error {
-	if p.err != nil {
-		return p.err
-	}
-	return checkPaths(p.rules, p.kinds)
 }
 
 func (d Decision) valid() bool { return d >= Reject && d <= Share }
@@ -297,36 +279,16 @@ func (p Policy) mayGiveWay() bool {
 	return p.ask != nil || gives(p.otherwise) || slices.ContainsFunc(p.rules, func(r rule) bool { return gives(r.decision) })
 }
 
-// checkPaths returns an error for rules whose path none of the kinds has, by the Go types of
-// their apply configurations.
-func checkPaths(rules []rule, kinds []runtime.ApplyConfiguration) error {
-	var types []reflect.Type
-	for _, kind := range kinds {
-		t := reflect.TypeOf(kind)
-		if _, untyped := kind.(wire.Unstructured); untyped || t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
-			return fmt.Errorf("policy: %T is no typed apply configuration, so it has no schema to check paths by", kind)
-		}
-		types = append(types, t)
-	}
-	var errs []error
-	for _, r := range rules {
-		if err := gotypes.HasPath(r.path, types); err != nil {
-			errs = append(errs, fmt.Errorf("policy: %s cannot exist: %w", r.path, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// CheckPaths returns an error for each rule whose path exists in none of the given Go types.
-// CheckPaths skips a policy that is restricted to kinds by For: New checks such a policy against
-// these kinds.
+// CheckPaths returns an error for each rule whose path exists in none of the given types, which
+// are Go types of objects or of apply configurations, such as
+// reflect.TypeFor[appsv1.Deployment]().
 func (p Policy) CheckPaths(kinds ...reflect.Type) error {
-	if len(p.kinds) > 0 {
-		return nil
-	}
 	var errs []error
 	for _, r := range p.rules {
-		if gotypes.HasPath(r.path, kinds) != nil {
+		switch err := gotypes.HasPath(r.path, kinds); {
+		case err != nil && len(kinds) == 1:
+			errs = append(errs, fmt.Errorf("policy: %s cannot exist: %w", r.path, err))
+		case err != nil:
 			errs = append(errs, fmt.Errorf("policy: none of %d kinds has the field %s", len(kinds), r.path))
 		}
 	}

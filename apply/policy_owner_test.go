@@ -1,14 +1,13 @@
 package apply
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/fieldowners"
 )
@@ -79,7 +78,7 @@ func TestPolicyAsksFirst(t *testing.T) {
 }
 
 func TestPolicyPathsMustExist(t *testing.T) {
-	deployment := appsv1ac.Deployment("", "")
+	deployment := reflect.TypeFor[appsv1ac.DeploymentApplyConfiguration]()
 	for _, test := range []struct {
 		path   string
 		says   string // "": it exists
@@ -99,23 +98,13 @@ func TestPolicyPathsMustExist(t *testing.T) {
 		{`.spec.strategy[="x"]`, "DeploymentStrategy is no list", "a struct has fields"},
 		{`.spec.template.spec.containers[nme="x"]`, `Container has no field "nme"`, "a key that items do not have"},
 	} {
-		err := OnConflict(Reject).At(test.path, Force).For(deployment).validate()
+		err := OnConflict(Reject).At(test.path, Force).CheckPaths(deployment)
 		if test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
 			t.Errorf("%s: %v, want %q: %s", test.path, err, test.says, test.reason)
 		}
 	}
-	both := OnConflict(Reject).At(".data.x", Force).At(".spec.replicas", Force).For(deployment, corev1ac.ConfigMap("", ""))
-	if err := both.validate(); err != nil {
-		t.Errorf("each path is one of these kinds': %v", err)
-	}
-	for name, kind := range map[string]runtime.ApplyConfiguration{
-		"nil": nil, "unstructured": client.ApplyConfigurationFromUnstructured(nil),
-	} {
-		if err := OnConflict(Reject).For(kind).validate(); err == nil || !strings.Contains(err.Error(), "no schema") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if err := OnConflict(Reject).At(".spec.x", Force).When(Match{Manager: "m"}, Force).validate(); err != nil {
-		t.Errorf("without kinds there is no schema: %v", err)
+	policy, configMap := OnConflict(Reject).At(".data.x", Force).At(".spec.y", Force), reflect.TypeFor[corev1.ConfigMap]()
+	if err := policy.CheckPaths(deployment, configMap); err == nil || err.Error() != "policy: none of 2 kinds has the field .spec.y" {
+		t.Errorf("of two kinds: %v", err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/fieldowners"
@@ -112,11 +111,6 @@ type mapConfig map[string]string
 
 func (mapConfig) IsApplyConfiguration() {}
 
-// structConfig is a configuration that is no pointer.
-type structConfig struct{}
-
-func (structConfig) IsApplyConfiguration() {}
-
 func TestNewRefuses(t *testing.T) {
 	var c struct{ client.Client } // never called
 	valid := Config{FieldManager: "m", LiveReader: c}
@@ -145,20 +139,16 @@ func TestNewRefuses(t *testing.T) {
 		"index":          {policy(Policy{}.At(".spec.list[0].x", Force)), []string{".spec.list[0].x names an item by its index"}},
 		"never, no path": {policy(Policy{}.Never("spec")), []string{`path "spec": at offset 0`}},
 		"never, no path, and a rule of a manager": {policy(Policy{}.When(Match{Manager: "m"}, Force).Never("spec")), []string{`path "spec": at offset 0`}},
-		"a kind by value":                         {policy(OnConflict(Force).For(structConfig{})), []string{"structConfig is no typed apply configuration"}},
-		"never, a rule":                           {policy(Policy{}.At(".spec", Force).Never(".spec")), []string{"a rule for .spec, which is not for a policy to decide"}},
+		"never, a rule": {policy(Policy{}.At(".spec", Force).Never(".spec")), []string{"a rule for .spec, which is not for a policy to decide"}},
 		"operation twice": {policy(Policy{}.When(Match{Operation: "Update"}, Force).When(Match{Operation: "Update"}, Share)),
 			[]string{"every field of */Update is given twice"}},
-		"broken, for a kind":  {policy(OnConflict(7).For(appsv1ac.Deployment("", ""))), []string{"unknown decision 7"}},
-		"a kind of no type":   {policy(OnConflict(Force).For(mapConfig{})), []string{"mapConfig is no typed apply configuration"}},
-		"a kind of no fields": {policy(OnConflict(Force).For(new(mapConfig))), []string{"mapConfig is no typed apply configuration"}},
-		"operation":           {policy(Policy{}.When(Match{Operation: "apply"}, Force)), []string{`unknown operation "apply"`}},
-		"manager twice":       {policy(Policy{}.When(Match{Manager: "m"}, Force).When(Match{Manager: "m"}, Share)), []string{"every field of m/* is given twice"}},
-		"no function":         {policy(Policy{}.Func(nil)), []string{"Func(nil): a function is needed"}},
-		"two functions":       {policy(Policy{}.Func(ask).Func(ask)), []string{"Func is given twice"}},
-		"no question":         {policy(Policy{}.ForceUnless(nil)), []string{"ForceUnless(nil): a function is needed"}},
-		"two questions":       {policy(Policy{}.ForceUnless(refusesNothing).ForceUnless(refusesNothing)), []string{"ForceUnless is given twice"}},
-		"all of it":           {policy(Policy{}.At("", Force).At("x", Force)), []string{"empty path", `path "x"`}},
+		"operation":     {policy(Policy{}.When(Match{Operation: "apply"}, Force)), []string{`unknown operation "apply"`}},
+		"manager twice": {policy(Policy{}.When(Match{Manager: "m"}, Force).When(Match{Manager: "m"}, Share)), []string{"every field of m/* is given twice"}},
+		"no function":   {policy(Policy{}.Func(nil)), []string{"Func(nil): a function is needed"}},
+		"two functions": {policy(Policy{}.Func(ask).Func(ask)), []string{"Func is given twice"}},
+		"no question":   {policy(Policy{}.ForceUnless(nil)), []string{"ForceUnless(nil): a function is needed"}},
+		"two questions": {policy(Policy{}.ForceUnless(refusesNothing).ForceUnless(refusesNothing)), []string{"ForceUnless is given twice"}},
+		"all of it":     {policy(Policy{}.At("", Force).At("x", Force)), []string{"empty path", `path "x"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			applier, err := New(c, test.config)
@@ -219,7 +209,7 @@ func TestNever(t *testing.T) {
 		t.Error(got)
 	}
 	ruled := OnConflict(Reject).At(".spec.replicas", Force).Never(".spec.replicas")
-	if err := ruled.validate(); err == nil || !strings.Contains(err.Error(), ".spec.replicas") {
+	if err := ruled.err; err == nil || !strings.Contains(err.Error(), ".spec.replicas") {
 		t.Errorf("a rule for it: %v", err)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,9 +17,7 @@ import (
 
 // policy takes the page back from whoever changes it: the Website says what it is.
 // Every other conflict is reported, for people to settle.
-var policy = apply.OnConflict(apply.Reject).
-	At(".data", apply.Force).
-	For(corev1ac.ConfigMap("", ""), appsv1ac.Deployment("", ""))
+var policy = apply.OnConflict(apply.Reject).At(".data", apply.Force)
 
 // Setup adds the controller to a manager.
 func Setup(mgr ctrl.Manager) error {
