@@ -171,11 +171,7 @@ func (p *getPrinter) table() {
 	for i := range rows {
 		rows[i] = rows[i][left:]
 	}
-	switch {
-	case len(rows) == 0:
-	case p.output == "wide":
-		p.screen.Wide(p.Out, header, rows)
-	default:
+	if len(rows) > 0 {
 		p.screen.Table(p.Out, header, rows)
 	}
 }
