@@ -131,9 +131,6 @@ func onOneLine(text string) string {
 
 // inJSON returns a value as JSON, which is YAML as well.
 func inJSON(v any) string {
-	encoded, err := json.Marshal(v)
-	if err != nil { // it was read from JSON or YAML
-		return "# " + Safe(err.Error())
-	}
-	return escaped(string(encoded), escapeOfYAML)
+	encoded, _ := json.Marshal(v) // v was read from JSON or YAML
+	return Visible(string(encoded))
 }
