@@ -64,11 +64,10 @@ func IndentedJSON(v any) ([]byte, error) {
 // YAML encodes a value, in JSON, which is YAML too, if the YAML library would leave such
 // characters unescaped.
 func YAML(v any) ([]byte, error) {
-	encoded, err := json.Marshal(v)
+	encoded, err := JSON(v)
 	if err != nil {
 		return nil, err
 	}
-	encoded = []byte(Visible(string(encoded))) // YAML allows no control characters
 	text, err := yaml.JSONToYAML(encoded)
 	if err != nil || bytes.ContainsFunc(text, hides) {
 		return append(encoded, '\n'), err
@@ -77,8 +76,8 @@ func YAML(v any) ([]byte, error) {
 }
 
 // Visible returns text with JSON escapes for characters that are not printable, or would change
-// the order of the characters around them. Line breaks stay. None of these characters is
-// beyond U+FFFF, so that the escapes are also those of YAML.
+// the order of the characters around them. Line breaks stay. Characters beyond U+FFFF stay as
+// well: none of them can control a terminal, and YAML has another escape for them than JSON.
 func Visible(text string) string {
 	var b strings.Builder
 	for _, r := range text {
