@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,15 +58,8 @@ func (e Explanation) legend() string {
 const legend = "MANAGER is the field manager that met the conflict, kubectl if none was named, and FILE what it applied. " +
 	"The Go expressions are policies of coapply.dev/apply."
 
-func (c Conflict) field() string {
-	if c.Path.IsRoot() {
-		return c.ServerPath
-	}
-	return c.Path.String()
-}
-
 func (c Conflict) text() string {
-	text := fmt.Sprintf("  %s\n    owner  %s\n", c.field(), c.Owner)
+	text := fmt.Sprintf("  %s\n    owner  %s\n", cmp.Or(c.Path.String(), c.ServerPath), c.Owner)
 	if c.Theirs != nil {
 		text += "    live   " + view.CutOff(fieldowners.FormatValue(*c.Theirs), columns-11) + "\n"
 	}
