@@ -49,7 +49,6 @@ var imported = map[string]string{
 	"discovery":       "k8s.io/client-go/discovery",
 	"errors":          "errors",
 	"fieldmanagers":   "coapply.dev/platform/controllers/fieldmanagers",
-	"explain":         "coapply.dev/cmd/kubectl-fieldowners/explain",
 	"fieldowners":     "coapply.dev/fieldowners",
 	"lint":            "coapply.dev/cmd/kubectl-fieldowners/lint",
 	"fmt":             "fmt",

@@ -17,7 +17,10 @@ import (
 
 // Subject is the object that a command is about, as far as it is known.
 type Subject struct {
-	Group, Kind, Namespace, Name string
+	Group     string `json:"group"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
 }
 
 // Placeholder is written in commands for an object that is not known.

@@ -62,7 +62,7 @@ var variable = []struct {
 	{regexp.MustCompile(`\b(\d+(ms|s|m|h|d))+\b`), "AGE"},
 	{regexp.MustCompile(`resourceVersion: "\d+"`), "resourceVersion"},
 	{regexp.MustCompile(`-\d+\.(yaml|json)`), "-VERSION.$1"},
-	{regexp.MustCompile(`fieldowners \S+ \w+/\w+ go\S+.* commit \w+`), "fieldowners VERSION"},
+	{regexp.MustCompile(`fieldowners \S+ \w+/\w+ go[\w.]+`), "fieldowners VERSION"},
 	{regexp.MustCompile(` +`), " "}, // columns are as wide as what stands in them
 }
 

@@ -30,10 +30,10 @@ are the ways you can resolve this warning:
 	// Output:
 	// 2 conflicts on Deployment shop/web
 	//   .metadata.annotations["example.com/team"]
-	//     owner  kubectl-edit/Update, apps/v1
+	//     owner  kubectl-edit/Update
 	//     live   "ops"
 	//   .spec.replicas
-	//     owner  hpa/Update[scale], apps/v1
+	//     owner  hpa/Update[scale]
 	//     live   4
 	//
 	// Look first

@@ -22,28 +22,31 @@ import (
 	"fmt"
 	"slices"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
 	"coapply.dev/internal/command"
 )
 
-// Explanation is one answer of the API server to an apply that met conflicts.
+// Explanation is one answer of the API server to an apply that met conflicts. Its fields, and those
+// of Conflict and Way, are what -o json and -o yaml print.
 type Explanation struct {
-	Object    command.Subject
-	Conflicts []Conflict // as the answer lists them; one for each field and owner
-	Look      string     // a command that shows who owns these fields now
-	Ways      []Way      // the ways out: force, leave out, share
+	command.Subject // empty if the object is not known
+
+	Conflicts []Conflict `json:"conflicts"` // as the answer lists them; one for each field and owner
+	Look      string     `json:"look"`      // a command that shows who owns these fields now
+	Ways      []Way      `json:"ways"`      // the ways out: force, leave out, share
 }
 
 // Conflict is one field that another manager owns and that an apply sets to
 // another value.
 type Conflict struct {
-	ServerPath string           // as the answer names the field; ambiguous
-	Path       fieldowners.Path // the root if the field is ambiguous
-	Owner      fieldowners.Manager
-	// The values, if the intent and the live object are given and have the field. Those of a
-	// Secret are hidden.
-	Ours, Theirs           any
-	OursKnown, TheirsKnown bool
+	Path       fieldowners.Path `json:"path"`       // the root if the field is ambiguous
+	ServerPath string           `json:"serverPath"` // as the answer names the field; ambiguous
+	Owner      view.OwnerItem   `json:"owner"`
+	// The values, if the intent and the live object are given and have the field, else nil. Those
+	// of a Secret are hidden.
+	Ours   *any `json:"ours,omitempty"`
+	Theirs *any `json:"theirs,omitempty"`
 }
 
 // Way is one way out of the conflicts.
@@ -132,11 +135,12 @@ func explanationOf(conflicts []Conflict, live, intent map[string]any) (Explanati
 	if err != nil {
 		return Explanation{}, fmt.Errorf("the live object: %w", err)
 	}
-	e := Explanation{Object: object}
+	e := Explanation{Subject: object}
 	fields := byServerPath(ownership)
 	for _, c := range conflicts {
 		c.locate(fields, live, intent)
-		c.setValues(live, intent, fieldowners.IsSecret(object.Group, object.Kind))
+		isSecret := fieldowners.IsSecret(object.Group, object.Kind)
+		c.Ours, c.Theirs = valueOf(c.Path, intent, isSecret), valueOf(c.Path, live, isSecret)
 		e.Conflicts = append(e.Conflicts, c)
 	}
 	e.Look = e.look()

@@ -1,13 +1,15 @@
 package explain_test
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"coapply.dev/cmd/kubectl-fieldowners/explain"
+	"coapply.dev/fieldowners"
 )
 
 const advice = `Please review the fields above--they currently have other managers. Here
@@ -68,14 +70,26 @@ func TestReads(t *testing.T) {
 		for _, e := range explanations {
 			var lines []string
 			for _, k := range e.Conflicts {
-				lines = append(lines, k.String())
+				lines = append(lines, lineOf(k))
 			}
 			got = append(got, lines)
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
+		if diff := gocmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 		}
 	}
+}
+
+// lineOf returns the field, its owner and what is known of the values on one line.
+func lineOf(c explain.Conflict) string {
+	text := cmp.Or(c.Path.String(), c.ServerPath) + ": owned by " + c.Owner.String()
+	if c.Theirs != nil {
+		text += " with " + fieldowners.FormatValue(*c.Theirs)
+	}
+	if c.Ours != nil {
+		text += ", ours is " + fieldowners.FormatValue(*c.Ours)
+	}
+	return text
 }
 
 const noConflict = "Apply failed with 0 conflicts: conflicts with \"a\":\n"

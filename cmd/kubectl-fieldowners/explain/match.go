@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
 	"coapply.dev/internal/command"
 )
@@ -62,14 +63,13 @@ func subjectOfObject(object map[string]any) (command.Subject, error) {
 // entry, preferably one that the intent sets; if the entry has none, as for the owner
 // before-first-apply, one of the intent, or else of the live object; if none of these has any,
 // what the name means in every object. If two fields have this name ({"a.b": 1} and {"a": {"b":
-// 1}}), the Path stays the root. The owner is completed from its entry.
+// 1}}), the Path stays the root.
 func (c *Conflict) locate(fields map[string][]fieldowners.Owned, live, intent map[string]any) {
 	var owned, wanted []fieldowners.Path
 	for _, o := range fields[c.ServerPath] {
-		if !o.Manager.SameWriter(c.Owner) {
+		if view.Owner(o.Manager) != c.Owner {
 			continue
 		}
-		c.Owner = o.Manager
 		owned = append(owned, o.Path)
 		if _, set := o.Path.Nearest(intent); set {
 			wanted = append(wanted, o.Path)
@@ -93,21 +93,17 @@ func (c *Conflict) locate(fields map[string][]fieldowners.Owned, live, intent ma
 	}
 }
 
-func (c *Conflict) setValues(live, intent map[string]any, secret bool) {
-	if c.Path.IsRoot() {
-		return
+// valueOf returns the value that an object has for a field; nil if it has none, or the field is
+// not known.
+func valueOf(path fieldowners.Path, object map[string]any, isSecret bool) *any {
+	value, known := path.Value(object)
+	switch {
+	case !known || path.IsRoot():
+		return nil
+	case isSecret && path.HoldsSecret():
+		value = fieldowners.Hidden
 	}
-	c.Ours, c.OursKnown = c.Path.Value(intent)
-	c.Theirs, c.TheirsKnown = c.Path.Value(live)
-	if !secret || !c.Path.HoldsSecret() {
-		return
-	}
-	if c.OursKnown {
-		c.Ours = fieldowners.Hidden
-	}
-	if c.TheirsKnown {
-		c.Theirs = fieldowners.Hidden
-	}
+	return &value
 }
 
 // certain matches the texts of the API server that have one meaning in every object. Otherwise a
@@ -122,16 +118,12 @@ func certainPath(serverPath string) fieldowners.Path {
 	if found == nil {
 		return fieldowners.Path{}
 	}
-	path, _ := fieldowners.ParsePath(strings.TrimSuffix(serverPath, "."+found[1]) + keyText(found[1]))
-	return path
-}
-
-// keyText returns the key of a map as paths have it; "" for none.
-func keyText(key string) string {
-	if key == "" {
-		return ""
+	text := serverPath
+	if key := found[1]; key != "" {
+		text = strings.TrimSuffix(text, "."+key) + "[" + strconv.Quote(key) + "]"
 	}
-	return "[" + strconv.Quote(key) + "]"
+	path, _ := fieldowners.ParsePath(text)
+	return path
 }
 
 // byServerPath returns the owned fields by the API server's names for them.

@@ -77,7 +77,7 @@ func TestLocates(t *testing.T) {
 			t.Errorf("%s: %v", c.reason, err)
 			continue
 		}
-		if diff := cmp.Diff(c.want, explanations[0].Conflicts[0].String()); diff != "" {
+		if diff := cmp.Diff(c.want, lineOf(explanations[0].Conflicts[0])); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 		}
 	}
@@ -124,10 +124,10 @@ func TestHidesSecrets(t *testing.T) {
 	}
 	var shown []string
 	for _, c := range explanations[0].Conflicts {
-		if got := c.String(); strings.Contains(got, "ours is (hidden)") == strings.Contains(got, "theirs") || c.Path.IsRoot() {
+		if got := lineOf(c); strings.Contains(got, "ours is (hidden)") == strings.Contains(got, "theirs") || c.Path.IsRoot() {
 			t.Errorf("%v: hidden and shown, or neither", got)
 		}
-		if strings.Contains(c.String(), "theirs") {
+		if strings.Contains(lineOf(c), "theirs") {
 			shown = append(shown, c.Path.String())
 		}
 	}
@@ -173,7 +173,7 @@ func TestSteersNoTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := explanations[0].String()
-	if strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, "    owner  a\ufffd[31m b/Apply\n") {
+	if strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, `    owner  "a\x1b[31m\nb/Apply"`) {
 		t.Errorf("%q", text)
 	}
 }

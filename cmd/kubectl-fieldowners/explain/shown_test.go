@@ -21,22 +21,8 @@ func TestObject(t *testing.T) {
 		{"the intent has no namespace", configMap(nil, nil), anywhere, command.Subject{Kind: "ConfigMap", Namespace: "shop", Name: "a"}},
 		{"only the intent has one", anywhere, configMap(nil, nil), command.Subject{Kind: "ConfigMap", Namespace: "shop", Name: "a"}},
 	} {
-		if got := explainOne(t, statusJSON, c.live, c.intent).Object; got != c.want {
+		if got := explainOne(t, statusJSON, c.live, c.intent).Subject; got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.reason, got, c.want)
-		}
-	}
-}
-
-// TestOwnerFromEntry: an answer does not have everything about an owner; its entry has.
-func TestOwnerFromEntry(t *testing.T) {
-	for owner, entry := range map[string]map[string]any{
-		`"m"`:          entryOf("m", "Apply", "f:x"),
-		`"m" using v2`: entryOf("m", "Update", "f:x"),
-	} {
-		entry["time"] = "2026-01-02T03:04:05Z"
-		got := explainOne(t, "Apply failed with 1 conflict: conflict with "+owner+": .data.x", configMap([]any{entry}, nil), nil).Conflicts[0].Owner
-		if got.APIVersion != "v1" || got.Time.IsZero() {
-			t.Errorf("%s: %+v", owner, got)
 		}
 	}
 }
@@ -77,7 +63,7 @@ func TestShown(t *testing.T) {
 // TestHidesNothingThatIsNot: of a Secret, too, a value that is not known is none.
 func TestHidesNothingThatIsNot(t *testing.T) {
 	c := explainOne(t, `Apply failed with 1 conflict: conflict with "m": .data.k`, nil, secretObject("ours")).Conflicts[0]
-	if c.Ours != fieldowners.Hidden || c.Theirs != nil {
+	if c.Ours == nil || *c.Ours != fieldowners.Hidden || c.Theirs != nil {
 		t.Errorf("ours %v, theirs %v", c.Ours, c.Theirs)
 	}
 }

@@ -1,11 +1,14 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
+	"github.com/dustin/go-humanize/english"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
 	"coapply.dev/internal/wrap"
 )
@@ -19,14 +22,11 @@ const (
 // longer. The text cannot control a terminal.
 func (e Explanation) String() string {
 	var b strings.Builder
-	many := "1 conflict"
-	if len(e.Conflicts) > 1 {
-		many = fmt.Sprintf("%d conflicts", len(e.Conflicts))
+	b.WriteString(english.Plural(len(e.Conflicts), "conflict", ""))
+	if known := e.Subject.String(); known != "" {
+		b.WriteString(" on " + known)
 	}
-	if known := e.Object.String(); known != "" {
-		many += " on " + known
-	}
-	fmt.Fprintf(&b, "%s\n", many)
+	b.WriteByte('\n')
 	for _, c := range e.Conflicts {
 		b.WriteString(c.text())
 	}
@@ -43,7 +43,7 @@ func (e Explanation) String() string {
 		b.WriteByte('\n')
 	}
 	b.WriteString("\n" + wrapped(strings.Fields(e.legend()), 0, ""))
-	return strings.Map(harmless, b.String())
+	return view.Visible(b.String())
 }
 
 func (e Explanation) legend() string {
@@ -58,51 +58,13 @@ func (e Explanation) legend() string {
 const legend = "MANAGER is the field manager that met the conflict, kubectl if none was named, and FILE what it applied. " +
 	"The Go expressions are policies of coapply.dev/apply."
 
-// String returns the field, its owner and what is known of the values on one line.
-func (c Conflict) String() string {
-	text := c.field() + ": owned by " + c.Owner.String()
-	if c.TheirsKnown {
-		text += " with " + fieldowners.FormatValue(c.Theirs)
-	}
-	if c.OursKnown {
-		text += ", ours is " + fieldowners.FormatValue(c.Ours)
-	}
-	return text
-}
-
-func (c Conflict) field() string {
-	if c.Path.IsRoot() {
-		return c.ServerPath
-	}
-	return c.Path.String()
-}
-
-// harmless replaces characters that may control a terminal, as names in an answer may have.
-func harmless(r rune) rune {
-	if r == '\n' || unicode.IsPrint(r) {
-		return r
-	}
-	return unicode.ReplacementChar
-}
-
 func (c Conflict) text() string {
-	owner := strings.Join(strings.Fields(c.Owner.String()), " ")
-	if c.Owner.APIVersion != "" {
-		owner += ", " + c.Owner.APIVersion
+	text := fmt.Sprintf("  %s\n    owner  %s\n", cmp.Or(c.Path.String(), c.ServerPath), c.Owner)
+	if c.Theirs != nil {
+		text += "    live   " + view.CutOff(fieldowners.FormatValue(*c.Theirs), columns-11) + "\n"
 	}
-	text := fmt.Sprintf("  %s\n    owner  %s\n", c.field(), owner)
-	if c.TheirsKnown {
-		text += "    live   " + cutTo(fieldowners.FormatValue(c.Theirs), columns-11) + "\n"
-	}
-	if c.OursKnown {
-		text += "    yours  " + cutTo(fieldowners.FormatValue(c.Ours), columns-11) + "\n"
-	}
-	return text
-}
-
-func cutTo(text string, limit int) string {
-	if runes := []rune(text); len(runes) > limit {
-		return strings.TrimSuffix(string(runes[:limit-1]), "…") + "…"
+	if c.Ours != nil {
+		text += "    yours  " + view.CutOff(fieldowners.FormatValue(*c.Ours), columns-11) + "\n"
 	}
 	return text
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
 )
 
@@ -116,27 +117,27 @@ func readConflicts(first string, rest []string) ([]Conflict, error) {
 
 // readOwner reads "conflict with MANAGER: PATH" or "conflicts with MANAGER:". After the quoted
 // names of a manager there is no other colon that is followed by a space.
-func readOwner(text string) (owner fieldowners.Manager, path string, err error) {
+func readOwner(text string) (owner view.OwnerItem, path string, err error) {
 	rest, ok := strings.CutPrefix(text, "conflicts with ")
 	if !ok {
 		rest, ok = strings.CutPrefix(text, "conflict with ")
 	}
 	if !ok {
-		return fieldowners.Manager{}, "", errors.New(`"conflict with" and a manager expected`)
+		return view.OwnerItem{}, "", errors.New(`"conflict with" and a manager expected`)
 	}
 	behind, err := behindQuoted(rest)
 	if after, has := strings.CutPrefix(behind, " with subresource "); has {
 		behind, err = behindQuoted(after)
 	}
 	if err != nil {
-		return fieldowners.Manager{}, "", fmt.Errorf("the manager of the conflict: %w", err)
+		return view.OwnerItem{}, "", fmt.Errorf("the manager of the conflict: %w", err)
 	}
 	who, path, ok := strings.Cut(strings.TrimRight(behind, " ")+" ", ": ")
 	if !ok {
-		return fieldowners.Manager{}, "", errors.New("a colon expected behind the manager of the conflict")
+		return view.OwnerItem{}, "", errors.New("a colon expected behind the manager of the conflict")
 	}
-	owner, err = fieldowners.ParseCause("conflict with " + rest[:len(rest)-len(behind)] + who)
-	return owner, strings.TrimSpace(path), err
+	manager, err := fieldowners.ParseCause("conflict with " + rest[:len(rest)-len(behind)] + who)
+	return view.Owner(manager), strings.TrimSpace(path), err
 }
 
 func behindQuoted(text string) (rest string, err error) {

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
 	"coapply.dev/internal/command"
 )
@@ -42,7 +43,7 @@ func (e Explanation) waysOut() []Way {
 }
 
 // perOwner returns a sentence for each group of owners for which what returns the same.
-func (e Explanation) perOwner(what func(fieldowners.Manager) string) string {
+func (e Explanation) perOwner(what func(view.OwnerItem) string) string {
 	owners := map[string][]string{}
 	var order []string
 	for _, c := range e.Conflicts {
@@ -61,7 +62,7 @@ func (e Explanation) perOwner(what func(fieldowners.Manager) string) string {
 	return strings.Join(sentences, " ")
 }
 
-func afterForce(owner fieldowners.Manager) string {
+func afterForce(owner view.OwnerItem) string {
 	switch {
 	case madeByServer(owner.Name):
 		return "this stands for former writers and never writes again"
@@ -71,7 +72,7 @@ func afterForce(owner fieldowners.Manager) string {
 	return "the next apply meets this conflict from the other side; if that one is forced as well, you take turns"
 }
 
-func afterShare(owner fieldowners.Manager) string {
+func afterShare(owner view.OwnerItem) string {
 	switch {
 	case madeByServer(owner.Name):
 		return "this stands for former writers and never writes again; but it keeps the field on the object when you leave it out later"
@@ -88,7 +89,7 @@ func madeByServer(name string) bool {
 
 // look returns the command that shows the present owners.
 func (e Explanation) look() string {
-	get := "kubectl fieldowners get " + e.Object.Target()
+	get := "kubectl fieldowners get " + e.Target()
 	paths := map[string]bool{}
 	for _, c := range e.Conflicts {
 		paths[c.Path.String()] = true
@@ -121,7 +122,7 @@ func (e Explanation) policy(decision string) string {
 
 // whenOwner returns the rule for an owner, broken if it is too long for a line that is indented
 // twice.
-func whenOwner(owner fieldowners.Manager, decision string) string {
+func whenOwner(owner view.OwnerItem, decision string) string {
 	match := fmt.Sprintf("Manager: %s, Operation: %q", goQuote(owner.Name), owner.Operation)
 	rule := fmt.Sprintf("When(apply.Match{%s}, apply.%s)", match, decision)
 	if len(rule) < columns-2*indented {
@@ -153,13 +154,13 @@ func (e Explanation) mayTakeOver(live fieldowners.Ownership) bool {
 	return slices.ContainsFunc(e.Conflicts, func(c Conflict) bool {
 		return c.Owner.Name == fieldowners.ClientSideApply && updatesObject(c.Owner)
 	}) || slices.ContainsFunc(live.Entries(), func(entry fieldowners.Entry) bool {
-		return updatesObject(entry.Manager) && entry.Owns(fieldowners.LastAppliedPath)
+		return updatesObject(view.Owner(entry.Manager)) && entry.Owns(fieldowners.LastAppliedPath)
 	})
 }
 
 // updatesObject reports whether kubectl may take fields over from an owner: one that updated
 // the object itself.
-func updatesObject(owner fieldowners.Manager) bool {
+func updatesObject(owner view.OwnerItem) bool {
 	return owner.Operation == metav1.ManagedFieldsOperationUpdate && owner.Subresource == ""
 }
 

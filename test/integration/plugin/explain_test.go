@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
@@ -10,13 +11,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"coapply.dev/cmd/kubectl-fieldowners/explain"
+	"coapply.dev/fieldowners"
 	"coapply.dev/test/kit"
 )
 
@@ -99,11 +101,23 @@ func conflictLines(t *testing.T, answer []byte, live, intent map[string]any) (li
 	}
 	for _, e := range explanations {
 		for _, c := range e.Conflicts {
-			lines = append(lines, c.String())
+			lines = append(lines, lineOf(c))
 		}
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// lineOf returns the field, its owner and what is known of the values on one line.
+func lineOf(c explain.Conflict) string {
+	text := cmp.Or(c.Path.String(), c.ServerPath) + ": owned by " + c.Owner.String()
+	if c.Theirs != nil {
+		text += " with " + fieldowners.FormatValue(*c.Theirs)
+	}
+	if c.Ours != nil {
+		text += ", ours is " + fieldowners.FormatValue(*c.Ours)
+	}
+	return text
 }
 
 const explained = `apiVersion: apps/v1
@@ -162,11 +176,11 @@ func TestExplainAgrees(t *testing.T) {
 		}
 		status := w.answer(c.intent, "us")
 		for from, answer := range map[string][]byte{"kubectl's text": []byte(printed), "the Status": status} {
-			if diff := cmp.Diff(c.want, conflictLines(t, answer, live, intent)); diff != "" {
+			if diff := gocmp.Diff(c.want, conflictLines(t, answer, live, intent)); diff != "" {
 				t.Errorf("%s: from %s (-want +got):\n%s\n%s", c.reason, from, diff, answer)
 			}
 		}
-		if diff := cmp.Diff(conflictLines(t, status, nil, nil), conflictLines(t, []byte(printed), nil, nil)); diff != "" {
+		if diff := gocmp.Diff(conflictLines(t, status, nil, nil), conflictLines(t, []byte(printed), nil, nil)); diff != "" {
 			t.Errorf("%s: without objects (-Status +text):\n%s", c.reason, diff)
 		}
 	}
@@ -238,7 +252,7 @@ func TestExplainWaysWork(t *testing.T) {
 		w.must(strings.Fields(command)[1:]...)
 		live := &unstructured.Unstructured{Object: w.live("ConfigMap", "v1", "a")}
 		owned := slices.DeleteFunc(kit.FieldsBy(t, live.GetManagedFields()), func(l string) bool { return !strings.HasPrefix(l, ".data.") })
-		if diff := cmp.Diff(c.want, owned); diff != "" {
+		if diff := gocmp.Diff(c.want, owned); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", way.Title, diff)
 		}
 	}

@@ -107,7 +107,7 @@ func (p *progress) say(text string) {
 	}
 	p.lastSaid = time.Now()
 	line := fmt.Sprintf("reading %s%s (kind %d of %d)", view.Safe(p.kind), text, p.number, p.kinds)
-	p.out.Show(view.Shorten(line, p.width-1))
+	p.out.Show(view.CutOff(line, p.width-1))
 }
 
 // end removes the line.

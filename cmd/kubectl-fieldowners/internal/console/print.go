@@ -50,22 +50,18 @@ func TerminalOf(stream any) (is bool, width int) {
 
 // Structured prints content as json or yaml; for other outputs it does nothing.
 func (c *Console) Structured(output string, content any) error {
-	text, err := Encode(output, content)
+	var text []byte
+	var err error
+	switch output {
+	case "json":
+		text, err = view.IndentedJSON(content)
+	case "yaml":
+		text, err = view.YAML(content)
+	}
 	if err == nil {
 		_, err = c.Out.Write(text)
 	}
 	return err
-}
-
-// Encode returns the text of Structured.
-func Encode(output string, content any) ([]byte, error) {
-	switch output {
-	case "json":
-		return view.IndentedJSON(content)
-	case "yaml":
-		return view.YAML(content)
-	}
-	return nil, nil
 }
 
 // output is a writer that remembers its first error, so that the command fails if its output is
@@ -119,18 +115,9 @@ func (s *StatusLine) clear() {
 	s.shown = false
 }
 
-// Version returns what the go command has recorded: the module's version if the plugin was
-// installed by go install, the commit if it was built from a checkout.
+// Version returns what the go command has recorded: the module's version, which ends with the
+// commit if the plugin was built from a checkout.
 func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return Name + " (unknown version)"
-	}
-	commit := "unknown"
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			commit = setting.Value
-		}
-	}
-	return fmt.Sprintf("%s %s %s/%s %s commit %s", Name, info.Main.Version, runtime.GOOS, runtime.GOARCH, info.GoVersion, commit)
+	info, _ := debug.ReadBuildInfo() // every build with modules has it
+	return fmt.Sprintf("%s %s %s/%s %s", Name, info.Main.Version, runtime.GOOS, runtime.GOARCH, info.GoVersion)
 }

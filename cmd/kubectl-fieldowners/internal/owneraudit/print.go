@@ -42,7 +42,7 @@ func printManagers(w io.Writer, managers []ManagerRow, screen view.Screen, wide 
 		rows = append(rows, row)
 	}
 	if wide {
-		screen.Wide(w, header, rows)
+		screen.Table(w, header, rows)
 		return
 	}
 	if screen.Width > 0 && screen.Width < roomy {

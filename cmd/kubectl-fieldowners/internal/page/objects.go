@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
-	"coapply.dev/fieldowners"
 )
 
 // Shown is an object, with the filter for what is shown of it.
@@ -80,7 +79,6 @@ func newSection(known badges, about About, number int, o Shown) section {
 	for _, err := range o.Unread {
 		s.Errors = append(s.Errors, text(err.Error()))
 	}
-	names := namesOf(known, o)
 	s.Managers = managersOf(known, about, all.Managers, s.Shares)
 	s.Bar = s.Shares.bar(s.Managers)
 	for _, f := range o.Item(o.Filter).Fields {
@@ -88,43 +86,25 @@ func newSection(known badges, about About, number int, o Shown) section {
 		case len(f.Owners) == 0:
 			s.Unowned = append(s.Unowned, field{Path: text(f.Path)})
 		case len(f.Owners) > 1 && !f.Existence:
-			s.Shared = append(s.Shared, field{text(f.Path), names.of(f.Owners, false)})
+			s.Shared = append(s.Shared, field{text(f.Path), known.chips(f.Owners, false)})
 		}
 	}
 	lines, missing := o.Lines(o.Filter)
 	s.More = max(len(lines)-MaxLines, 0)
 	lines = lines[:len(lines)-s.More]
-	s.Lines, s.Column = linesOf(names, lines)
+	s.Lines, s.Column = linesOf(known, lines)
 	for _, f := range missing {
-		s.Missing = append(s.Missing, field{text(f.Path.String()), names.managers(slices.Concat(f.Owners, f.Whole), false)})
+		s.Missing = append(s.Missing, field{text(f.Path.String()), known.chips(view.OwnersOf(slices.Concat(f.Owners, f.Whole)), false)})
 	}
 	return s
 }
 
-// names are the chips of an object's managers.
-type names map[view.OwnerItem]chip
-
-func namesOf(known badges, o Shown) names {
-	n := names{}
-	for _, entry := range o.Ownership.Entries() {
-		m := view.Owner(entry.Manager)
-		n[m] = chip{badge: known.of(m), Name: cut(o.Label(entry.Manager))}
-	}
-	return n
-}
-
-func (n names) of(owners []view.OwnerItem, exists bool) []chip {
+func (b badges) chips(owners []view.OwnerItem, exists bool) []chip {
 	var chips []chip
 	for _, m := range owners {
-		c := n[m]
-		c.Exists = exists
-		chips = append(chips, c)
+		chips = append(chips, chip{b.of(m), cut(m.String()), exists})
 	}
 	return chips
-}
-
-func (n names) managers(managers []fieldowners.Manager, exists bool) []chip {
-	return n.of(view.OwnersOf(managers), exists)
 }
 
 // line is a line of the object as YAML.
@@ -143,7 +123,7 @@ const minColumn, maxColumn = 36, 76
 
 // linesOf returns the lines, and the class of the column where owners begin: after the widest
 // line that leaves room for them. Longer lines are broken.
-func linesOf(names names, all []view.Line) ([]line, string) {
+func linesOf(known badges, all []view.Line) ([]line, string) {
 	lines := make([]line, 0, len(all))
 	column := minColumn
 	var before []chip
@@ -151,7 +131,7 @@ func linesOf(names names, all []view.Line) ([]line, string) {
 		content := strings.TrimLeft(l.Text, " ")
 		shown := line{
 			Indent: l.Text[:len(l.Text)-len(content)], Text: text(content), Nobody: l.Nobody,
-			Owners: names.managers(l.Owners, l.Existence), Item: names.managers(l.Item, true),
+			Owners: known.chips(view.OwnersOf(l.Owners), l.Existence), Item: known.chips(view.OwnersOf(l.Item), true),
 		}
 		shown.Class = shown.classes(l, before)
 		before = slices.Concat(shown.Owners, shown.Item)

@@ -105,9 +105,6 @@ const maxLine = 1000
 
 // cut returns a line without an end that is too long, and with a note about it.
 func cut(text string) string {
-	if len(text) <= maxLine {
-		return text
-	}
 	runes := []rune(text)
 	if len(runes) <= maxLine {
 		return text

@@ -116,33 +116,9 @@ func (e *explainCommand) validate(cmd *cobra.Command) error {
 	return nil
 }
 
-// explainItem is one answer. The object is empty if it is not known.
-type explainItem struct {
-	Group     string            `json:"group"`
-	Kind      string            `json:"kind"`
-	Namespace string            `json:"namespace"`
-	Name      string            `json:"name"`
-	Conflicts []explainConflict `json:"conflicts"`
-	Look      string            `json:"look"`
-	Ways      []explain.Way     `json:"ways"` // force, leave out, share
-}
-
-// explainConflict is one field with one of its owners. Values of Secrets are hidden.
-type explainConflict struct {
-	Path       string         `json:"path"` // empty: only the server's string is known
-	ServerPath string         `json:"serverPath"`
-	Owner      view.OwnerItem `json:"owner"`
-	Ours       *any           `json:"ours,omitempty"` // only where it is known
-	Theirs     *any           `json:"theirs,omitempty"`
-}
-
 func (e *explainCommand) print(explanations []explain.Explanation) error {
 	if e.output != "text" {
-		list := view.List[explainItem]{Items: []explainItem{}}
-		for _, x := range explanations {
-			list.Items = append(list.Items, newExplainItem(x))
-		}
-		return e.Structured(e.output, list)
+		return e.Structured(e.output, view.List[explain.Explanation]{Items: explanations})
 	}
 	for i, x := range explanations {
 		if i > 0 {
@@ -156,21 +132,4 @@ func (e *explainCommand) print(explanations []explain.Explanation) error {
 		}
 	}
 	return nil
-}
-
-func newExplainItem(x explain.Explanation) explainItem {
-	item := explainItem{
-		Group: x.Object.Group, Kind: x.Object.Kind, Namespace: x.Object.Namespace, Name: x.Object.Name, Look: x.Look, Ways: x.Ways,
-	}
-	for _, c := range x.Conflicts {
-		conflict := explainConflict{Path: c.Path.String(), ServerPath: c.ServerPath, Owner: view.Owner(c.Owner)}
-		if c.OursKnown {
-			conflict.Ours = new(c.Ours)
-		}
-		if c.TheirsKnown {
-			conflict.Theirs = new(c.Theirs)
-		}
-		item.Conflicts = append(item.Conflicts, conflict)
-	}
-	return item
 }

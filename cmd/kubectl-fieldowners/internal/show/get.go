@@ -1,5 +1,5 @@
-// Package show has the commands that show ownership as it is: get, with the owners of each field;
-// diff, with what changed owners; explain, with what a conflict means.
+// Package show has the commands get, which shows the owners of each field, and explain, which shows
+// what a conflict means.
 package show
 
 import (

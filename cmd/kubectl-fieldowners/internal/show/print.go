@@ -23,7 +23,6 @@ type getPrinter struct {
 	shown      int
 	incomplete bool
 	noPath     error // why --path named no field of an object
-	pathSeen   bool  // an object has the field of --path
 	managers   map[string]bool
 	items      []view.Item
 	rows       [][]string // of a table, with namespace and object first
@@ -50,7 +49,6 @@ func (p *getPrinter) print(o *view.Object) {
 		}
 	}
 	paths, noPath := o.Find(p.path)
-	p.pathSeen = p.pathSeen || o.Has(paths)
 	if filter.Paths = paths; noPath == nil && p.shows(o, filter) {
 		p.shown++
 	}
@@ -141,8 +139,8 @@ func (p *getPrinter) summary() error {
 // hint returns the names that there are, as one on the command line may be misspelt.
 func (p *getPrinter) hint() string {
 	switch {
-	case p.path != "" && !p.pathSeen:
-		return ": no object has a field " + view.Safe(p.path)
+	case p.path != "":
+		return " at the path " + view.Safe(p.path)
 	case len(p.filter.Managers) > 0 && len(p.managers) > 0:
 		names := slices.Sorted(maps.Keys(p.managers))
 		more := ""
@@ -171,11 +169,7 @@ func (p *getPrinter) table() {
 	for i := range rows {
 		rows[i] = rows[i][left:]
 	}
-	switch {
-	case len(rows) == 0:
-	case p.output == "wide":
-		p.screen.Wide(p.Out, header, rows)
-	default:
+	if len(rows) > 0 {
 		p.screen.Table(p.Out, header, rows)
 	}
 }

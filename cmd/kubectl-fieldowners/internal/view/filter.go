@@ -60,7 +60,7 @@ func (f Filter) choose(field fieldowners.Field) (chosen shown, ok bool) {
 		switch {
 		case found:
 			chosen.below = append(chosen.below, below)
-		case isKeyField(field, child):
+		case child.Path.IsKeyField():
 			keys = append(keys, below)
 		}
 	}
@@ -69,15 +69,6 @@ func (f Filter) choose(field fieldowners.Field) (chosen shown, ok bool) {
 		chosen.below = append(keys, chosen.below...)
 	}
 	return chosen, ok
-}
-
-func isKeyField(item, field fieldowners.Field) bool {
-	steps, below := item.Path.Elements(), field.Path.Elements()
-	if len(steps) == 0 {
-		return false
-	}
-	name := below[len(below)-1].Field
-	return name != nil && slices.Contains(steps[len(steps)-1].Keys, *name)
 }
 
 // Fields returns the fields of an object that the filter selects, parents first.
@@ -140,16 +131,6 @@ func dotted(text string) string {
 		return "." + text
 	}
 	return text
-}
-
-// Has reports whether the object has one of the fields, or somebody owns it.
-func (o *Object) Has(paths []fieldowners.Path) bool {
-	for field := range o.Root.All() {
-		if slices.ContainsFunc(paths, field.Path.Equal) {
-			return true
-		}
-	}
-	return false
 }
 
 // locate returns the fields that the API server may mean by a text.

@@ -29,7 +29,7 @@ type Object struct {
 	// Live reports whether the object was read from a cluster.
 	Live bool
 
-	// Deep reports whether fields lie deeper than fieldowners.MaxDepth.
+	// Deep reports whether fields lie as deep as fieldowners.MaxDepth.
 	Deep bool
 
 	Ownership fieldowners.Ownership
@@ -44,7 +44,7 @@ func New(content map[string]any) *Object {
 	o.Ownership, _ = fieldowners.ParseReadable(entries) // each is
 	o.Root = o.Ownership.Join(withoutSecrets(o.GVK(), content))
 	for field := range o.Root.All() {
-		o.Deep = o.Deep || field.IsLeaf() && field.Path.Len() == fieldowners.MaxDepth && !isScalar(field.Value)
+		o.Deep = o.Deep || field.Path.Len() == fieldowners.MaxDepth
 	}
 	return o
 }
@@ -61,16 +61,6 @@ func (o *Object) Absence() string {
 // is nobody's.
 func (o *Object) knowsAll() bool { return !o.Absent && len(o.Unread) == 0 }
 
-func isScalar(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		return len(v) == 0
-	case []any:
-		return len(v) == 0
-	}
-	return true
-}
-
 // withoutSecrets returns the content to show: for a Secret with its values hidden, also in the
 // annotation of client-side apply.
 func withoutSecrets(kind schema.GroupVersionKind, content map[string]any) map[string]any {
@@ -80,13 +70,11 @@ func withoutSecrets(kind schema.GroupVersionKind, content map[string]any) map[st
 	const hidden = string(fieldowners.Hidden)
 	shown := runtime.DeepCopyJSON(content)
 	for _, field := range []string{"data", "stringData"} {
-		switch values := shown[field].(type) {
-		case nil:
-		case map[string]any:
+		if values, is := shown[field].(map[string]any); is {
 			for key := range values {
 				values[key] = hidden
 			}
-		default:
+		} else if shown[field] != nil {
 			shown[field] = hidden
 		}
 	}

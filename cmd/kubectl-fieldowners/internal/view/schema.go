@@ -50,17 +50,13 @@ func (r Ref) Resource() string {
 }
 
 // Target returns the object as kubectl's arguments.
-func (r Ref) Target() string {
-	return command.Subject{Group: r.GVK().Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}.Target()
-}
+func (r Ref) Target() string { return r.subject().Target() }
 
-// String returns kind, namespace and name, unable to steer a terminal.
-func (r Ref) String() string {
-	name := r.Name
-	if r.Namespace != "" {
-		name = r.Namespace + "/" + r.Name
-	}
-	return Safe(r.Kind + " " + name)
+// String returns kind, namespace and name, in a form that cannot control a terminal.
+func (r Ref) String() string { return Safe(r.subject().String()) }
+
+func (r Ref) subject() command.Subject {
+	return command.Subject{Group: r.GVK().Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
 // Item is one object.

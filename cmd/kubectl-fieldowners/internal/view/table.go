@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"unicode/utf8"
 
 	"coapply.dev/fieldowners"
 )
@@ -64,11 +63,9 @@ func (s Screen) Rows(o *Object, filter Filter, wide bool) [][]string {
 	return rows
 }
 
-// Table writes rows below a header, within the screen: if it is too narrow, the widest columns
-// are shortened.
+// Table writes rows below a header. As in kubectl's tables, no cell is cut.
 func (s Screen) Table(w io.Writer, header []string, rows [][]string) {
-	all := s.narrowed(append([][]string{header}, rows...))
-	for i, text := range Align(all) {
+	for i, text := range Align(append([][]string{header}, rows...)) {
 		switch {
 		case i > 0:
 			fmt.Fprintln(w, text)
@@ -76,12 +73,6 @@ func (s Screen) Table(w io.Writer, header []string, rows [][]string) {
 			fmt.Fprintln(w, s.Palette.Strong(text))
 		}
 	}
-}
-
-// Wide writes a table without cutting cells, as kubectl does, whatever the width of the screen.
-func (s Screen) Wide(w io.Writer, header []string, rows [][]string) {
-	s.Width = 0
-	s.Table(w, header, rows)
 }
 
 // held returns the fields without those that repeat others: parents without owners of their
@@ -99,45 +90,6 @@ func held(fields []fieldowners.Field) []fieldowners.Field {
 		kept, above = append(kept, f), append(above, f)
 	}
 	return kept
-}
-
-// narrowest is the least width to which a column of text is shortened.
-const narrowest = 16
-
-// narrowed returns rows with shortened cells in the widest columns, so that the table fits the
-// screen.
-func (s Screen) narrowed(rows [][]string) [][]string {
-	widths, total := measure(rows)
-	if s.Width == 0 || total <= s.Width {
-		return rows
-	}
-	for ; total > s.Width; total-- {
-		widest := slices.Index(widths, slices.Max(widths))
-		if widths[widest] <= narrowest {
-			break
-		}
-		widths[widest]--
-	}
-	narrowed := make([][]string, len(rows))
-	for i, row := range rows {
-		for at, cell := range row {
-			narrowed[i] = append(narrowed[i], Shorten(cell, widths[at]))
-		}
-	}
-	return narrowed
-}
-
-// measure returns the widths of a table's columns and of the whole.
-func measure(rows [][]string) (widths []int, total int) {
-	widths = make([]int, len(rows[0]))
-	total = gap * (len(widths) - 1)
-	for i := range widths {
-		for _, row := range rows {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
-		}
-		total += widths[i]
-	}
-	return widths, total
 }
 
 // valueText returns a field's value on one short line.

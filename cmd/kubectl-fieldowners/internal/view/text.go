@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -32,21 +31,6 @@ func Age(then, now time.Time) string {
 		return "<unknown>"
 	}
 	return duration.HumanDuration(now.Sub(then))
-}
-
-// Shorten returns a text without its middle if it is wider than a column; a width of 0 is
-// unlimited. The end of a path says most.
-func Shorten(text string, width int) string {
-	runes := []rune(text)
-	if width <= 0 || len(runes) <= width {
-		return text
-	}
-	if width < 4 {
-		return string(runes[:width])
-	}
-	tail := (width - 1) * 2 / 3
-	head := width - 1 - tail
-	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
 }
 
 // CutOff returns a line without its end if it is too wide.
@@ -80,11 +64,10 @@ func IndentedJSON(v any) ([]byte, error) {
 // YAML encodes a value, in JSON, which is YAML too, if the YAML library would leave such
 // characters unescaped.
 func YAML(v any) ([]byte, error) {
-	encoded, err := json.Marshal(v)
+	encoded, err := JSON(v)
 	if err != nil {
 		return nil, err
 	}
-	encoded = []byte(escaped(string(encoded), escapeOfYAML)) // YAML allows no control characters
 	text, err := yaml.JSONToYAML(encoded)
 	if err != nil || bytes.ContainsFunc(text, hides) {
 		return append(encoded, '\n'), err
@@ -93,17 +76,13 @@ func YAML(v any) ([]byte, error) {
 }
 
 // Visible returns text with JSON escapes for characters that are not printable, or would change
-// the order of the characters around them. Line breaks stay.
-func Visible(text string) string { return escaped(text, escapeOfJSON) }
-
-func escaped(text string, escape func(rune) string) string {
-	if !strings.ContainsFunc(text, hides) {
-		return text
-	}
+// the order of the characters around them. Line breaks stay. Characters beyond U+FFFF stay as
+// well: none of them can control a terminal, and YAML has another escape for them than JSON.
+func Visible(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		if hides(r) {
-			b.WriteString(escape(r))
+			fmt.Fprintf(&b, `\u%04x`, r)
 		} else {
 			b.WriteRune(r)
 		}
@@ -111,14 +90,4 @@ func escaped(text string, escape func(rune) string) string {
 	return b.String()
 }
 
-func escapeOfJSON(r rune) string {
-	if high, low := utf16.EncodeRune(r); high != unicode.ReplacementChar {
-		return fmt.Sprintf(`\u%04x\u%04x`, high, low)
-	}
-	return fmt.Sprintf(`\u%04x`, r)
-}
-
-// escapeOfYAML returns an escape without surrogate halves, which YAML does not allow.
-func escapeOfYAML(r rune) string { return fmt.Sprintf(`\U%08x`, r) }
-
-func hides(r rune) bool { return !unicode.IsPrint(r) && r != '\t' && r != '\n' }
+func hides(r rune) bool { return !unicode.IsPrint(r) && r != '\t' && r != '\n' && r <= 0xffff }

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -21,8 +22,8 @@ type Screen struct {
 }
 
 // Tree writes the object as YAML, with the owners of each field behind it as a
-// comment, after a legend of the managers. It is valid YAML, in which only a text that
-// is wider than the screen is cut. Tree reports whether there was anything to show.
+// comment, after a legend of the managers. On a screen, lines that are too wide are cut.
+// Tree reports whether there was anything to show.
 func (s Screen) Tree(w io.Writer, o *Object, filter Filter) bool {
 	lines, missing := o.Lines(filter)
 	if len(lines)+len(missing) == 0 {
@@ -31,28 +32,18 @@ func (s Screen) Tree(w io.Writer, o *Object, filter Filter) bool {
 	if !s.NoHeaders {
 		s.legend(w, o)
 	}
-	labels := labelsOf(o)
-	labels.now = s.Now
 	column := s.column(lines)
 	for _, l := range lines {
-		s.line(w, labels, l, column)
+		s.line(w, o, l, column)
 	}
-	s.missing(w, o, missing)
+	if len(missing) > 0 {
+		fmt.Fprintln(w, "# Owned, and not in the object as read:")
+	}
+	for _, field := range missing {
+		owners := distinct(slices.Concat(field.Owners, field.Whole))
+		fmt.Fprintf(w, "#   %s  %s\n", Safe(field.Path.String()), s.names(o, owners))
+	}
 	return true
-}
-
-// missing writes the fields that are owned and absent in the object.
-func (s Screen) missing(w io.Writer, o *Object, fields []fieldowners.Field) {
-	for i, field := range fields {
-		if i == 0 {
-			fmt.Fprintln(w, "# Owned, and not in the object as read:")
-		}
-		owners, path := o.Owners(field), Safe(field.Path.String())
-		if s.Width > 0 {
-			path = Shorten(path, max(s.Width-utf8.RuneCountInString(owners)-6, 24))
-		}
-		fmt.Fprintf(w, "#   %s  %s\n", path, owners)
-	}
 }
 
 func (s Screen) legend(w io.Writer, o *Object) {
@@ -65,7 +56,6 @@ func (s Screen) legend(w io.Writer, o *Object) {
 		fmt.Fprintf(w, "# incomplete: %d of the managed fields' entries cannot be read\n", len(o.Unread))
 	}
 	rows := [][]string{{"MANAGER", "OPERATION", "SUBRESOURCE", "FIELDS", "AGE"}}
-	labels := labelsOf(o)
 	for _, entry := range o.Ownership.Entries() {
 		rows = append(rows, []string{
 			Safe(entry.Name), Safe(string(entry.Operation)), Safe(entry.Subresource),
@@ -74,7 +64,7 @@ func (s Screen) legend(w io.Writer, o *Object) {
 	}
 	for i, text := range Align(rows) {
 		if i > 0 {
-			text = s.Palette.manager(labels.index(o.Ownership.Entries()[i-1].Manager), text)
+			text = s.Palette.manager(o.index(o.Ownership.Entries()[i-1].Manager), text)
 		}
 		fmt.Fprintln(w, strings.TrimRight("# "+text, " "))
 	}
@@ -96,78 +86,48 @@ func (s Screen) column(lines []Line) int {
 	return column + 2
 }
 
-// line writes a line with its owners: in their column, further to the right after a longer
-// text, or below it if the screen has no room for both.
-func (s Screen) line(w io.Writer, labels labels, l Line, column int) {
-	text := l.fit(s.Width)
-	width := utf8.RuneCountInString(text)
+// line writes a line with its owners: in their column, or further to the right after a longer
+// text.
+func (s Screen) line(w io.Writer, o *Object, l Line, column int) {
+	text := CutOff(l.Text, s.Width)
+	gap := max(column-utf8.RuneCountInString(text), 2)
 	if l.Context {
 		text = s.Palette.Faint(text)
 	}
-	if !l.owned() {
-		fmt.Fprintln(w, text)
-		return
+	if owners := s.owners(o, l); owners != "" {
+		text += strings.Repeat(" ", gap) + "# " + owners
 	}
-	at := max(column, width+2)
-	room := s.Width - at - len("# ")
-	gap := strings.Repeat(" ", at-width)
-	below := at > column && !l.block && s.Width > 0 // a comment below would belong to a block
-	if below && utf8.RuneCountInString(Screen{Width: s.Width}.owners(labels, l, room)) > room {
-		room = s.Width - column - len("# ")
-		gap = "\n" + strings.Repeat(" ", column)
-	}
-	fmt.Fprintln(w, text+gap+"# "+s.owners(labels, l, room))
+	fmt.Fprintln(w, text)
 }
 
-func (l Line) owned() bool { return len(l.Owners)+len(l.Item) > 0 || l.Nobody }
-
-// owners returns the comment of a line: the owners of the field, their operation and since
-// when; in parentheses the owners of the existence of a map, a list or a list item. If the
-// screen has no room for all, it returns names alone, with the number of those left out.
-func (s Screen) owners(labels labels, l Line, room int) string {
-	label, most := labels.detailed, len(l.Owners)+len(l.Item)
-	fits := func() bool {
-		return s.Width == 0 || utf8.RuneCountInString(comment(l, most, label)) <= room
-	}
-	if !fits() {
-		label = labels.of
-	}
-	for most > 1 && !fits() {
-		most--
-	}
-	if l.Nobody {
-		return s.Palette.Faint(comment(l, most, label))
-	}
-	return comment(l, most, func(m fieldowners.Manager) string { return s.Palette.manager(labels.index(m), label(m)) })
-}
-
-// comment returns a comment with at most this many of a line's owners.
-func comment(l Line, most int, label func(fieldowners.Manager) string) string {
-	owned, left := names(l.Owners, most, label)
-	item, leftOfItem := names(l.Item, most-len(l.Owners), label)
+// owners returns the comment of a line: the owners of the field, and in parentheses the owners of
+// the existence of a map, a list or a list item.
+func (s Screen) owners(o *Object, l Line) string {
+	owners := s.names(o, l.Owners)
 	switch {
 	case l.Nobody:
-		owned = "nobody"
+		owners = s.Palette.Faint("nobody")
 	case l.Existence:
-		owned = "(" + owned + ")"
+		owners = "(" + owners + ")"
 	}
-	if item != "" {
-		owned = strings.TrimSpace(owned + " (item: " + item + ")")
+	if len(l.Item) > 0 {
+		owners = strings.TrimSpace(owners + " (item: " + s.names(o, l.Item) + ")")
 	}
-	if left += leftOfItem; left > 0 {
-		owned += fmt.Sprintf(" +%d", left)
-	}
-	return owned
+	return owners
 }
 
-// names returns the first managers, and how many others there are.
-func names(managers []fieldowners.Manager, most int, label func(fieldowners.Manager) string) (names string, left int) {
-	shown := managers[:max(min(most, len(managers)), 0)]
+// names returns managers with their operations and, where it was recorded, how long ago each last
+// wrote.
+func (s Screen) names(o *Object, managers []fieldowners.Manager) string {
 	var texts []string
-	for _, m := range shown {
-		texts = append(texts, label(m))
+	for _, m := range managers {
+		text := Owner(m).String()
+		if !m.Time.IsZero() {
+			text += " " + Age(m.Time, s.Now)
+		}
+		texts = append(texts, s.Palette.manager(o.index(m), text))
 	}
-	return strings.Join(texts, ", "), len(managers) - len(shown)
+	return strings.Join(texts, ", ")
 }
 
 // okabeIto are the colours of Okabe and Ito's palette that stand out on light and

@@ -43,16 +43,15 @@ func parsed(t failing, text string) map[string]any {
 	return content
 }
 
-// TestTreeFitsTheScreen holds lines to the width as long as the names of owners leave
-// room for the object.
+// TestTreeFitsTheScreen holds lines of the object to the width; comments may be wider.
 func TestTreeFitsTheScreen(t *testing.T) {
 	for name, content := range recorded(t) {
-		for _, width := range []int{80, 160} {
+		for _, width := range []int{1, 20, 80, 160} {
 			var text bytes.Buffer
-			view.Screen{Width: width, Now: time.Now()}.Tree(&text, view.New(content), view.Filter{})
+			view.Screen{Width: width, Now: time.Now(), NoHeaders: true}.Tree(&text, view.New(content), view.Filter{})
 			for line := range strings.Lines(text.String()) {
 				before, _, _ := strings.Cut(line, "  # ")
-				if n := utf8.RuneCountInString(strings.TrimSpace(before)); n > width {
+				if n := utf8.RuneCountInString(strings.TrimSpace(before)); n > width && line[0] != '#' {
 					t.Errorf("%s: %d columns of %d: %s", name, n, width, line)
 				}
 			}
@@ -60,9 +59,8 @@ func TestTreeFitsTheScreen(t *testing.T) {
 	}
 }
 
-// TestTreeSaysHowAndWhen has operation and age beside each field where the screen has
-// room for them, the names alone where it has not, and owners below what is too wide
-// for both.
+// TestTreeSaysHowAndWhen has operation and age beside each field, and further to the right behind a
+// text that is too wide for the column.
 func TestTreeSaysHowAndWhen(t *testing.T) {
 	o := view.New(parsed(t, `
 apiVersion: v1
@@ -86,32 +84,16 @@ data:            # (ci/Apply 5m)
   a: b           # autoscaler/Update[scale], ci/Apply 5m
   image: registry.example.com/a/path/that/goes/on:1.2.3  # ci/Apply 5m
 `,
-		55: `
-data:            # (ci/Apply 5m)
-  a: b           # autoscaler[scale], ci
-  image: registry.example.com/a/path/that/goes/on:1.2.3
-                 # ci/Apply 5m
-`,
 		38: `
 data:            # (ci/Apply 5m)
-  a: b           # autoscaler[scale] +1
-  image: registry.example.com/a/path/…
-                 # ci/Apply 5m
+  a: b           # autoscaler/Update[scale], ci/Apply 5m
+  image: registry.example.com/a/path/…  # ci/Apply 5m
 `,
 	} {
 		var text bytes.Buffer
 		view.Screen{Width: width, Now: now, NoHeaders: true}.Tree(&text, o, view.Filter{})
 		if !strings.Contains("\n"+text.String(), want) {
 			t.Errorf("%d columns: want%sgot\n%s", width, want, text.String())
-		}
-	}
-}
-
-func TestTreeOfNarrowScreens(t *testing.T) {
-	for _, width := range []int{1, 2, 10, 20} {
-		for _, content := range recorded(t) {
-			var text bytes.Buffer
-			view.Screen{Width: width}.Tree(&text, view.New(content), view.Filter{})
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (w *yamlWriter) write(field *shown, lead string, indent int) {
 	steps, below := field.Path.Elements(), w.content(field)
 	name := steps[len(steps)-1].Field
 	if name != nil {
-		lead = w.key(*name, lead, indent)
+		lead += onOneLine(*name) + ":"
 	} else {
 		lead += "-"
 	}
@@ -38,7 +38,7 @@ func (w *yamlWriter) write(field *shown, lead string, indent int) {
 			w.lines[first].item = field
 		}
 	default:
-		w.lines = append(w.lines, Line{Text: lead, lead: len(lead), field: field})
+		w.lines = append(w.lines, Line{Text: lead, field: field})
 		if _, isList := field.Value.([]any); !isList {
 			indent += 2
 		}
@@ -90,29 +90,10 @@ func (w *yamlWriter) lose(field fieldowners.Field) {
 	}
 }
 
-// maxKey is the length up to which a key is on one line with its value: YAML parsers accept
-// 1024 characters.
-const maxKey = 1000
-
-// key returns the text before a value. A key that is too long gets a line of its own.
-func (w *yamlWriter) key(name, lead string, indent int) string {
-	key := onOneLine(name)
-	if len(key) > maxKey {
-		w.lines = append(w.lines, Line{Text: lead + "? " + key, block: true})
-		lead, key = strings.Repeat(" ", indent), ""
-	}
-	return lead + key + ":"
-}
-
 // leaf adds a value without fields of its own. Content below MaxDepth is on one line.
 func (w *yamlWriter) leaf(field *shown, lead string, indent int) {
-	text := scalar(field.Value)
-	first, rest, several := strings.Cut(text, "\n")
-	l := Line{Text: lead + first, lead: len(lead), field: field, block: several}
-	if value, is := field.Value.(string); is && !several {
-		l.value = &value
-	}
-	w.lines = append(w.lines, l)
+	first, rest, several := strings.Cut(scalar(field.Value), "\n")
+	w.lines = append(w.lines, Line{Text: lead + first, field: field})
 	if !several {
 		return
 	}
@@ -120,7 +101,7 @@ func (w *yamlWriter) leaf(field *shown, lead string, indent int) {
 		if text != "" {
 			text = strings.Repeat(" ", indent) + text
 		}
-		w.lines = append(w.lines, Line{Text: text, lead: indent + 2, block: true})
+		w.lines = append(w.lines, Line{Text: text})
 	}
 }
 
@@ -150,32 +131,6 @@ func onOneLine(text string) string {
 
 // inJSON returns a value as JSON, which is YAML as well.
 func inJSON(v any) string {
-	encoded, err := json.Marshal(v)
-	if err != nil { // it was read from JSON or YAML
-		return "# " + Safe(err.Error())
-	}
-	return escaped(string(encoded), escapeOfYAML)
-}
-
-// fit returns the line for a screen, still as YAML: of what is too wide, a text is cut.
-func (l Line) fit(width int) string {
-	switch {
-	case width == 0 || utf8.RuneCountInString(l.Text) <= width:
-	case l.block && l.field == nil && l.lead > 0:
-		return CutOff(l.Text, max(width, l.lead+1))
-	case l.value != nil:
-		return l.Text[:l.lead] + shortened(*l.value, width-utf8.RuneCountInString(l.Text[:l.lead]))
-	}
-	return l.Text
-}
-
-// shortened returns the beginning of a text, encoded within this many columns.
-func shortened(text string, columns int) string {
-	runes := []rune(text)
-	for n := min(len(runes), columns); n > 0; n-- {
-		if cut := onOneLine(string(runes[:n]) + "…"); utf8.RuneCountInString(cut) <= columns {
-			return cut
-		}
-	}
-	return "…"
+	encoded, _ := json.Marshal(v) // v was read from JSON or YAML
+	return Visible(string(encoded))
 }
