@@ -100,7 +100,6 @@ type answeredError struct{ typed, answer error }
 
 func (e *answeredError) Error() string { return e.typed.Error() }
 
-// Unwrap returns both errors.
 func (e *answeredError) Unwrap() []error { return []error{e.typed, e.answer} }
 
 // sender is the client of Appliers: the manager's, behind mayApply and mayWriteIn.

@@ -53,7 +53,6 @@ func (e *IntentError) Error() string {
 	return fmt.Sprintf("%v for %v: %s", ErrInvalidIntent, e.Object, wire.OneLine(e.Err))
 }
 
-// Unwrap returns ErrInvalidIntent and the reason.
 func (e *IntentError) Unwrap() []error { return []error{ErrInvalidIntent, e.Err} }
 
 // ConflictError is ErrConflict with every conflict of the judged answer: the rejected ones, and
@@ -92,7 +91,6 @@ func (e *ConflictError) Error() string {
 	return message
 }
 
-// Unwrap returns ErrConflict and the server's answer.
 func (e *ConflictError) Unwrap() []error { return []error{ErrConflict, e.Err} }
 
 // ContendedError is ErrContended with what was tried.
@@ -108,7 +106,6 @@ func (e *ContendedError) Error() string {
 		ErrContended, e.Object, e.Attempts)
 }
 
-// Unwrap returns ErrContended and the server's last answer.
 func (e *ContendedError) Unwrap() []error { return []error{ErrContended, e.Err} }
 
 // StaleWriteError is ErrStaleWrite with the server's answer.
@@ -121,7 +118,6 @@ func (e *StaleWriteError) Error() string {
 	return fmt.Sprintf("%v: %v changed since it was read: %s", ErrStaleWrite, e.Object, wire.OneLine(e.Err))
 }
 
-// Unwrap returns ErrStaleWrite and the server's answer.
 func (e *StaleWriteError) Unwrap() []error { return []error{ErrStaleWrite, e.Err} }
 
 // UIDMismatchError is ErrUIDMismatch with the uid that was meant.
@@ -138,7 +134,6 @@ func (e *UIDMismatchError) Error() string {
 		ErrUIDMismatch, e.Object, e.Object.UID)
 }
 
-// Unwrap returns ErrUIDMismatch and the server's answer.
 func (e *UIDMismatchError) Unwrap() []error { return []error{ErrUIDMismatch, e.Err} }
 
 // RetryableError is ErrRetryable with the wait that the server asked for.
@@ -152,7 +147,6 @@ func (e *RetryableError) Error() string {
 	return fmt.Sprintf("writing %v failed for the moment: %s", e.Object, wire.OneLine(e.Err))
 }
 
-// Unwrap returns ErrRetryable and the cause.
 func (e *RetryableError) Unwrap() []error { return []error{ErrRetryable, e.Err} }
 
 // RefusedError is ErrRefused with the server's answer.
@@ -165,7 +159,6 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%v is %v: %s", e.Object, ErrRefused, wire.OneLine(e.Err))
 }
 
-// Unwrap returns ErrRefused and the server's answer.
 func (e *RefusedError) Unwrap() []error { return []error{ErrRefused, e.Err} }
 
 // ErrNotOurs means that an object is someone else's. A client given to an Applier may refuse to
@@ -194,7 +187,6 @@ func (e *NotOursError) Error() string {
 		e.Object, ErrRefused, ErrNotOurs, because)
 }
 
-// Unwrap returns ErrNotOurs and ErrRefused.
 func (e *NotOursError) Unwrap() []error { return []error{ErrNotOurs, ErrRefused} }
 
 // IsOwnershipConflict reports whether an error is an ownership conflict, as opposed to a stale

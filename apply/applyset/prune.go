@@ -51,7 +51,6 @@ func (e *PruneError) Error() string {
 	return fmt.Sprintf("pruning what %v emitted before: %s", e.Parent, strings.Join(parts, "; "))
 }
 
-// Unwrap returns the errors.
 func (e *PruneError) Unwrap() []error { return e.Errs }
 
 // Prune deletes the members that the parent no longer emits, with background propagation, each

@@ -101,7 +101,6 @@ func (e *ReentryError) Error() string {
 		ErrReentry, e.Object)
 }
 
-// Unwrap returns ErrReentry.
 func (e *ReentryError) Unwrap() error { return ErrReentry }
 
 // Enter waits until nobody else is inside the lane of the object, and keeps others out until

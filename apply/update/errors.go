@@ -41,7 +41,6 @@ func (e *ExhaustedError) Error() string {
 	return fmt.Sprintf("%v%s after %s: %v", ErrExhausted, on(e.Object), count(e.Attempts), e.Err)
 }
 
-// Unwrap returns ErrExhausted and the last error.
 func (e *ExhaustedError) Unwrap() []error { return []error{ErrExhausted, e.Err} }
 
 // InterruptedError means that the context ended before the first attempt, between two attempts,
@@ -61,7 +60,6 @@ func (e *InterruptedError) Error() string {
 	return message
 }
 
-// Unwrap returns the context's error and that of the last attempt.
 func (e *InterruptedError) Unwrap() []error {
 	if e.Err == nil {
 		return []error{e.Context}
