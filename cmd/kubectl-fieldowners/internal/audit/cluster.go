@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"runtime/debug"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,17 +27,11 @@ func (a *auditor) readCluster(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	progress := &r.progress
-	progress.kinds = len(kinds)
-	if is, width := console.TerminalOf(a.ErrOut); is {
-		progress.out, _ = a.ErrOut.(*console.StatusLine)
-		progress.width = width
-	}
-	defer progress.end()
+	defer r.show("")
 	defer r.noteRefused()
-	defer collectSeldom()()
-	for _, kind := range kinds {
-		progress.begin(kind.String())
+	for i, kind := range kinds {
+		r.progress = fmt.Sprintf("reading %s (kind %d of %d)", view.Safe(kind.String()), i+1, len(kinds))
+		r.show(r.progress)
 		err := r.read(ctx, kind)
 		var status apierrors.APIStatus
 		switch {
@@ -65,20 +57,24 @@ type cluster struct {
 
 	client    metadata.Interface
 	namespace string
-	progress  progress
+	progress  string   // which kind is being read
 	refused   []string // kinds that may not be listed
 	refusal   error    // of the first of them
 }
 
-// noteRefused reports all kinds that may not be listed at once: an audit of all kinds
-// meets many.
+// noteRefused reports all kinds that may not be listed as one problem, as an audit of all kinds
+// may find many.
 func (r *cluster) noteRefused() {
-	switch len(r.refused) {
-	case 0:
-	case 1:
-		r.audit.Problem(fmt.Errorf("%s: %w", r.refused[0], r.refusal))
-	default:
-		r.audit.Problem(fmt.Errorf("%d kinds may not be listed: %s; the first: %w", len(r.refused), strings.Join(r.refused, ", "), r.refusal))
+	if r.refusal != nil {
+		r.audit.Problem(fmt.Errorf("%s: %w", strings.Join(r.refused, ", "), r.refusal))
+	}
+}
+
+// show replaces the last line of a terminal, which says how far the audit is.
+func (r *cluster) show(text string) {
+	line, is := r.ErrOut.(*console.StatusLine)
+	if terminal, width := console.TerminalOf(r.ErrOut); is && terminal {
+		line.Show(view.Shorten(text, width-1))
 	}
 }
 
@@ -123,7 +119,7 @@ func (r *cluster) read(ctx context.Context, kind kind) error {
 				Facts:         facts,
 			})
 		}
-		r.progress.page(r.audit.Objects()-before, page.RemainingItemCount)
+		r.show(fmt.Sprintf("%s: %d objects", r.progress, r.audit.Objects()-before))
 		return ctx.Err()
 	})
 	listed := owneraudit.List{
@@ -134,17 +130,6 @@ func (r *cluster) read(ctx context.Context, kind kind) error {
 	}
 	r.audit.Listed(listed)
 	return err
-}
-
-// collectSeldom lets garbage grow to three times the memory in use before it is collected,
-// until back is called, unless GOGC is set. Little memory is in use here, and collecting would
-// take a third of the time.
-func collectSeldom() (back func()) {
-	if os.Getenv("GOGC") != "" {
-		return func() {}
-	}
-	before := debug.SetGCPercent(300)
-	return func() { debug.SetGCPercent(before) }
 }
 
 // newMetadataClient returns a client that accepts only metadata. metadata.Interface alone would
