@@ -118,7 +118,7 @@ func follow(ctx context.Context, client metadata.Interface, targets []Target, re
 	defer end(nil)
 	var all sync.WaitGroup
 	for _, target := range targets {
-		f := &follower{Target: target, client: target.In(client), report: report}
+		f := &follower{Target: target, client: client.Resource(target.Resource).Namespace(target.Namespace), report: report}
 		all.Go(func() {
 			end(f.follow(ctx))
 			report.ended(f.behind)
@@ -179,11 +179,6 @@ func (w *command) kind(name string) (mapping *meta.RESTMapping, namespace string
 	}
 	namespace, _, err = w.Namespace()
 	return mapping, namespace, err
-}
-
-// In returns a client for the objects.
-func (t Target) In(client metadata.Interface) metadata.ResourceInterface {
-	return client.Resource(t.Resource).Namespace(t.Namespace)
 }
 
 func (t Target) options(o metav1.ListOptions) metav1.ListOptions {
