@@ -74,7 +74,7 @@ func (r *cluster) noteRefused() {
 func (r *cluster) show(text string) {
 	line, is := r.ErrOut.(*console.StatusLine)
 	if terminal, width := console.TerminalOf(r.ErrOut); is && terminal {
-		line.Show(view.Shorten(text, width-1))
+		line.Show(view.CutOff(text, width-1))
 	}
 }
 

@@ -50,6 +50,7 @@ type Audit struct {
 // New returns an Audit without objects.
 func New() *Audit {
 	return &Audit{
+		report:   Report{AbsentExamples: []view.Ref{}, Lists: []List{}, Problems: []string{}}, // not null as JSON
 		managers: map[Manager]*managerTally{},
 		findings: map[findingKey]*Finding{},
 	}
@@ -170,9 +171,6 @@ func (a *Audit) Report(complete bool) Report {
 	slices.SortFunc(report.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Rule, b.Rule), b.Objects-a.Objects, compareManagers(a.Manager, b.Manager), cmp.Compare(a.Remedy, b.Remedy))
 	})
-	report.AbsentExamples = append([]view.Ref{}, report.AbsentExamples...)
-	report.Lists = append([]List{}, report.Lists...)
-	report.Problems = append([]string{}, report.Problems...)
 	return report
 }
 

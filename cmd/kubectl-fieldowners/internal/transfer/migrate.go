@@ -97,12 +97,9 @@ func (m *migrateCommand) validate(args []string) (from []ownership.From, err err
 	if err != nil {
 		return nil, err
 	}
-	for i, name := range m.from {
+	for _, name := range m.from {
 		if err := console.CheckManager(m.cmd, "from", name); err != nil {
 			return nil, err
-		}
-		if slices.Contains(m.from[:i], name) {
-			return nil, console.UsageError(m.cmd, "--from names %s twice", name)
 		}
 		from = append(from, ownership.From{Manager: name, Paths: paths})
 	}
