@@ -102,15 +102,29 @@ func (a *auditor) newCluster(args []string) (*cluster, []kind, error) {
 	return r, kinds, err
 }
 
+// read reads the objects of a kind. If a page is asked for too late for the server to know the state
+// of the first page, the list is no snapshot: the server returns the following objects as they are now.
 func (r *cluster) read(ctx context.Context, kind kind) error {
 	apiVersion, name := kind.kind.ToAPIVersionAndKind()
-	before := r.audit.Objects()
-	namespace := ""
-	if kind.namespaced && !r.AllNamespaces {
-		namespace = r.namespace
-	}
 	facts := lint.Facts{Served: r.versions(name)}
-	snapshot, err := listPages(ctx, r.client.Resource(kind.GroupVersionResource).Namespace(namespace), r.Selection, func(page *metav1.PartialObjectMetadataList) error {
+	listed := owneraudit.List{Resource: kind.String(), Snapshot: true}
+	if kind.namespaced && !r.AllNamespaces {
+		listed.Namespace = r.namespace
+	}
+	client := r.client.Resource(kind.GroupVersionResource).Namespace(listed.Namespace)
+	options := metav1.ListOptions{Limit: objects.PageSize, LabelSelector: r.Labels, FieldSelector: r.Fields}
+	for {
+		page, err := client.List(ctx, options)
+		var status apierrors.APIStatus
+		if apierrors.IsResourceExpired(err) && errors.As(err, &status) && status.Status().Continue != "" {
+			listed.Snapshot, options.Continue = false, status.Status().Continue
+			continue
+		}
+		if err != nil {
+			listed.Snapshot, listed.Error = false, err.Error()
+			r.audit.Listed(listed)
+			return err
+		}
 		for _, m := range page.Items {
 			r.add(owneraudit.Object{
 				Ref:           view.Ref{APIVersion: apiVersion, Kind: name, Namespace: m.Namespace, Name: m.Name, UID: string(m.UID)},
@@ -119,17 +133,13 @@ func (r *cluster) read(ctx context.Context, kind kind) error {
 				Facts:         facts,
 			})
 		}
-		r.show(fmt.Sprintf("%s: %d objects", r.progress, r.audit.Objects()-before))
-		return ctx.Err()
-	})
-	listed := owneraudit.List{
-		Resource: kind.String(), Namespace: namespace, Objects: r.audit.Objects() - before, Snapshot: snapshot && err == nil,
+		listed.Objects += len(page.Items)
+		r.show(fmt.Sprintf("%s: %d objects", r.progress, listed.Objects))
+		if options.Continue = page.Continue; options.Continue == "" {
+			r.audit.Listed(listed)
+			return nil
+		}
 	}
-	if err != nil {
-		listed.Error = err.Error()
-	}
-	r.audit.Listed(listed)
-	return err
 }
 
 // newMetadataClient returns a client that accepts only metadata. metadata.Interface alone would
@@ -148,37 +158,4 @@ func (o onlyMetadata) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	request.Header.Set("Accept", strings.TrimSuffix(request.Header.Get("Accept"), ",application/json"))
 	return o.next.RoundTrip(request)
-}
-
-// listPages reads all pages. snapshot is false if a page was asked for too late for the server
-// to know the state of the first one: then it returns the following objects as they are now.
-func listPages(ctx context.Context, client metadata.ResourceInterface, s objects.Selection, each func(*metav1.PartialObjectMetadataList) error) (snapshot bool, err error) {
-	snapshot = true
-	options := metav1.ListOptions{Limit: objects.PageSize, LabelSelector: s.Labels, FieldSelector: s.Fields}
-	for {
-		page, err := client.List(ctx, options)
-		if late := tokenBehind(err); late != "" && late != options.Continue {
-			snapshot, options.Continue = false, late
-			continue
-		}
-		if err == nil {
-			err = each(page)
-		}
-		if err != nil {
-			return snapshot, err
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			return snapshot, nil
-		}
-	}
-}
-
-// tokenBehind returns the token with which the server offers to go on after that of the page
-// before has expired.
-func tokenBehind(err error) string {
-	var status apierrors.APIStatus
-	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
-		return ""
-	}
-	return status.Status().Continue
 }

@@ -48,7 +48,13 @@ func discover(r *objects.Reader) (discovered, error) {
 	client.Invalidate()
 	d := discovered{served: map[string]bool{}, failed: map[string]bool{}}
 	_, all, err := client.ServerGroupsAndResources()
-	if err := d.note(err); err != nil {
+	if failed := (*discovery.ErrGroupDiscoveryFailed)(nil); errors.As(err, &failed) {
+		for group, why := range failed.Groups {
+			d.failed[group.String()] = true
+			d.problems = append(d.problems, fmt.Errorf("the kinds of %s are not known: %w", group, why))
+		}
+		slices.SortFunc(d.problems, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	} else if err != nil {
 		return d, err
 	}
 	for _, list := range all {
@@ -68,20 +74,6 @@ func discover(r *objects.Reader) (discovered, error) {
 	}
 	slices.SortFunc(d.all, func(a, b kind) int { return cmp.Compare(a.String(), b.String()) })
 	return d, nil
-}
-
-// note records groups about which the server could not be asked as problems.
-func (d *discovered) note(err error) error {
-	failed := (*discovery.ErrGroupDiscoveryFailed)(nil)
-	if !errors.As(err, &failed) {
-		return err
-	}
-	for group, why := range failed.Groups {
-		d.failed[group.String()] = true
-		d.problems = append(d.problems, fmt.Errorf("the kinds of %s are not known: %w", group, why))
-	}
-	slices.SortFunc(d.problems, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
-	return nil
 }
 
 // kindsFor returns the kinds that the arguments name, or all that an audit of a
