@@ -67,7 +67,7 @@ Exit codes: 0 nothing to move, or done; 1 there is something to move; 2 an error
 
 func (m *migrateCommand) run(args []string) (err error) {
 	ctx := m.cmd.Context()
-	if m.cmd.Flags().Changed("undo") {
+	if m.undo != "" {
 		return m.runUndo(ctx, args)
 	}
 	from, err := m.validate(args)
@@ -144,7 +144,8 @@ func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, fr
 	if len(moves) == 0 || !m.yes {
 		return m.dryRun(len(moves)), nil
 	}
-	file, saved := cmp.Or(m.undoFile, undoPath(object)), newUndoFile(object, moves)
+	unique := fmt.Sprintf("undo-migrate-%s-%s-%s.json", strings.ToLower(object.Kind), object.Name, object.ResourceVersion)
+	file, saved := cmp.Or(m.undoFile, unique), newUndoFile(object, moves)
 	if err := saved.save(file); err != nil {
 		return false, err
 	}

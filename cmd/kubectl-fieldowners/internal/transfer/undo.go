@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
@@ -56,11 +55,6 @@ func decodeUndo(content []byte) (saved undoFile, err error) {
 	return saved, err
 }
 
-// undoPath returns the path of the undo file, unless --undo-file gives another one.
-func undoPath(object apply.ObjectRef) string {
-	return fmt.Sprintf("undo-migrate-%s-%s-%s.json", strings.ToLower(object.Kind), object.Name, object.ResourceVersion)
-}
-
 // save writes the file. If it exists already, it stays as it is, and save returns an error.
 func (f undoFile) save(path string) error {
 	content, err := f.encode()
@@ -86,11 +80,8 @@ func (f undoFile) save(path string) error {
 
 // runUndo undoes what the file of --undo has.
 func (m *migrateCommand) runUndo(ctx context.Context, args []string) error {
-	switch {
-	case len(args) > 0:
+	if len(args) > 0 {
 		return console.UsageError(m.cmd, "%q beside --undo: the file says which object is meant", args[0])
-	case m.undo == "":
-		return console.UsageError(m.cmd, "--undo: which file?")
 	}
 	source, content, err := m.ReadFile(m.undo)
 	if err != nil {

@@ -146,15 +146,6 @@ func (r *reporter) unread(object string, err error) {
 	}
 }
 
-// ended records the error of a watch that was interrupted when it ended; nil if it was not.
-func (r *reporter) ended(behind error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if behind != nil {
-		r.behind = append(r.behind, behind)
-	}
-}
-
 // result returns the error with which the command ends when its time is over. A watch that is
 // interrupted at the end is an error.
 func (r *reporter) result() error {

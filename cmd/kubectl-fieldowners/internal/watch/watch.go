@@ -117,14 +117,18 @@ func follow(ctx context.Context, client metadata.Interface, targets []Target, re
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	var all sync.WaitGroup
+	var followers []*follower
 	for _, target := range targets {
 		f := &follower{Target: target, client: client.Resource(target.Resource).Namespace(target.Namespace), report: report}
-		all.Go(func() {
-			end(f.follow(ctx))
-			report.ended(f.behind)
-		})
+		followers = append(followers, f)
+		all.Go(func() { end(f.follow(ctx)) })
 	}
 	all.Wait()
+	for _, f := range followers {
+		if f.behind != nil {
+			report.behind = append(report.behind, f.behind)
+		}
+	}
 	return context.Cause(ctx)
 }
 
