@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 
+	"github.com/dustin/go-humanize/english"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/fieldowners"
@@ -14,7 +15,7 @@ func (l linting) ancientChanges() []Finding {
 	for _, entry := range l.named(fieldowners.AncientChanges, metav1.ManagedFieldsOperationUpdate) {
 		f := newFinding(RuleAncientChanges, []fieldowners.Manager{entry.Manager}, entry.Leaves())
 		f.Message = fmt.Sprintf("more than ten managers wrote by Update, and the API server merged the oldest of them: "+
-			"who wrote %s is not known any more", count(f.Fields, "field"))
+			"who wrote %s is not known any more", english.Plural(f.Fields, "field", ""))
 		f.Remedy = command.Migrate(fieldowners.AncientChanges, l.mainApplier())
 		found = append(found, f)
 	}
@@ -59,7 +60,7 @@ func (l linting) unserved() []Finding {
 		f := newFinding(RuleUnservedVersion, []fieldowners.Manager{entry.Manager}, entry.Leaves())
 		f.Message = fmt.Sprintf("%s owns %s in %s, which is not served: once its definition does not have the version at all, applies are refused, and "+
 			"the next plain write drops all managed fields of the object (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on)",
-			entry.Manager, count(f.Fields, "field"), entry.APIVersion)
+			entry.Manager, english.Plural(f.Fields, "field", ""), entry.APIVersion)
 		if entry.Operation == metav1.ManagedFieldsOperationApply {
 			f.Message += "; applying in a served version before heals it"
 			f.Remedy = command.Reapply(entry.Name)

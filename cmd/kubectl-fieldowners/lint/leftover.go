@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/dustin/go-humanize/english"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/fieldowners"
@@ -14,13 +15,6 @@ import (
 
 // What an Update entry owns stays on the object when an applier leaves it out, since
 // the server removes only what nobody else owns.
-
-func (l linting) beforeFirstApply() []Finding {
-	return l.leftOf(fieldowners.BeforeFirstApply, RuleBeforeFirstApply)
-}
-func (l linting) clientSideApply() []Finding {
-	return l.leftOf(fieldowners.ClientSideApply, RuleClientSideApply)
-}
 
 // leftOf finds fields that a manager which will not write again owns together with appliers.
 func (l linting) leftOf(name string, rule Rule) []Finding {
@@ -36,7 +30,7 @@ func (l linting) leftOf(name string, rule Rule) []Finding {
 			with += fmt.Sprintf(" and %d more", more)
 		}
 		f.Message = fmt.Sprintf("%s owns %s together with %s: what an applier leaves out stays on the object",
-			left.Manager, count(len(shared), "field"), with)
+			left.Manager, english.Plural(len(shared), "field", ""), with)
 		f.Remedy = command.Migrate(left.Name, appliers[0].Name)
 		found = append(found, f)
 	}
@@ -91,7 +85,7 @@ func (l linting) updateAndApply() []Finding {
 		f := newFinding(RuleUpdateAndApply, []fieldowners.Manager{updated.Manager, applied[0].Manager}, all)
 		f.Message = fmt.Sprintf("%s applies, and owns %s by Update, %d of them both ways: "+
 			"they stay on the object when it leaves them out of what it applies",
-			updated.Name, count(f.Fields, "field"), len(both))
+			updated.Name, english.Plural(f.Fields, "field", ""), len(both))
 		f.Remedy = command.Migrate(updated.Name, updated.Name)
 		found = append(found, f)
 	}
@@ -115,10 +109,12 @@ func (l linting) named(name string, operation metav1.ManagedFieldsOperationType)
 func (l linting) selfConflicts() []Finding {
 	var found []Finding
 	for _, beside := range l.managers {
-		applied := l.mainEntry(beside.Name)
-		if applied == nil {
+		entries := l.named(beside.Name, metav1.ManagedFieldsOperationApply)
+		main := slices.IndexFunc(entries, func(e fieldowners.Entry) bool { return e.Subresource == "" })
+		if main < 0 {
 			continue
 		}
+		applied := entries[main]
 		var paths []fieldowners.Path
 		for _, path := range beside.Leaves() {
 			if beside.WritesAround(path) && (beside.Operation == metav1.ManagedFieldsOperationApply || !applied.Owns(path)) {
@@ -130,25 +126,11 @@ func (l linting) selfConflicts() []Finding {
 		}
 		f := newFinding(RuleSelfConflict, []fieldowners.Manager{beside.Manager, applied.Manager}, paths)
 		f.Message = fmt.Sprintf("%s applies the object, and %s owns %s: to the API server two owners, so that %[1]s conflicts with itself "+
-			"when it applies another value", applied.Name, beside.Manager, count(f.Fields, "field"))
-		f.Remedy = command.Migrate(beside.Name, beside.Name)
-		if beside.Operation == metav1.ManagedFieldsOperationApply {
-			f.Remedy += " --operation Apply"
-		}
+			"when it applies another value", applied.Name, beside.Manager, english.Plural(f.Fields, "field", ""))
+		f.Remedy = command.EndSharing(applied.Manager, beside.Manager, nil)
 		found = append(found, f)
 	}
 	return found
-}
-
-// mainEntry returns the entry of what the manager applied to the object itself; nil if there is
-// none.
-func (l linting) mainEntry(name string) *fieldowners.Entry {
-	for _, entry := range l.named(name, metav1.ManagedFieldsOperationApply) {
-		if entry.Subresource == "" {
-			return &entry
-		}
-	}
-	return nil
 }
 
 // sharedByUpdate finds values that both an applier and a manager that wrote by Update own, for
@@ -169,7 +151,7 @@ func (l linting) sharedByUpdate() []Finding {
 		}
 		f := newFinding(RuleSharedByUpdate, append([]fieldowners.Manager{updated.Manager}, appliers...), shared)
 		f.Message = fmt.Sprintf("%s owns %s together with %s: the next other value that %s applies conflicts, unless it forces; move what %s does not write any more",
-			updated.Manager, count(len(shared), "field"), appliers[0], appliers[0].Name, updated.Name)
+			updated.Manager, english.Plural(len(shared), "field", ""), appliers[0], appliers[0].Name, updated.Name)
 		f.Remedy = command.EndSharing(appliers[0], updated.Manager, shared)
 		found = append(found, f)
 	}

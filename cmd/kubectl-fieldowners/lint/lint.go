@@ -80,7 +80,11 @@ type Finding struct {
 func (f Finding) String() string {
 	text := fmt.Sprintf("%s: %s", f.Rule, f.Message)
 	if len(f.Paths) > 0 {
-		text += ": " + joinPaths(f.Paths)
+		var paths []string
+		for _, path := range f.Paths {
+			paths = append(paths, cmp.Or(path.String(), "the object itself"))
+		}
+		text += ": " + strings.Join(paths, ", ")
 		if more := f.Fields - len(f.Paths); more > 0 {
 			text += fmt.Sprintf(" and %d more", more)
 		}
@@ -108,7 +112,9 @@ func Check(entries []metav1.ManagedFieldsEntry, facts Facts) ([]Finding, error) 
 	l.mainApplier = sync.OnceValue(l.findMainApplier)
 	var findings []Finding
 	for _, rule := range []func() []Finding{
-		l.beforeFirstApply, l.clientSideApply, l.updateAndApply, l.selfConflicts, l.sharedByUpdate,
+		func() []Finding { return l.leftOf(fieldowners.BeforeFirstApply, RuleBeforeFirstApply) },
+		func() []Finding { return l.leftOf(fieldowners.ClientSideApply, RuleClientSideApply) },
+		l.updateAndApply, l.selfConflicts, l.sharedByUpdate,
 		l.wideUpdate, l.ancientChanges,
 		l.unserved, l.duplicates, l.manyManagers, l.large,
 	} {
@@ -131,20 +137,4 @@ type linting struct {
 func newFinding(rule Rule, managers []fieldowners.Manager, paths []fieldowners.Path) Finding {
 	const examples = 3
 	return Finding{Rule: rule, Managers: managers, Paths: paths[:min(examples, len(paths))], Fields: len(paths)}
-}
-
-// count says how many fields or managers there are: 1 field, 2 fields.
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
-}
-
-func joinPaths(paths []fieldowners.Path) string {
-	texts := make([]string, len(paths))
-	for i, path := range paths {
-		texts[i] = cmp.Or(path.String(), "the object itself")
-	}
-	return strings.Join(texts, ", ")
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/dustin/go-humanize/english"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/fieldowners"
@@ -48,11 +49,8 @@ func (l linting) manyManagers() []Finding {
 	f.Message = fmt.Sprintf("%s, of whom %d apply, which has no limit, and %d bytes of managed fields: every write costs the API server more "+
 		"with each of them, of a built-in kind up to Kubernetes 1.36 by the square; have fewer reconcilers apply to one object, "+
 		"and merge those that do not write any more",
-		count(len(entries), "manager"), appliers, encodedSize(l.entries))
-	f.Remedy = command.Migrate(unknownManager, main)
-	if entries[0].Operation == metav1.ManagedFieldsOperationApply {
-		f.Remedy += " --operation Apply"
-	}
+		english.Plural(len(entries), "manager", ""), appliers, encodedSize(l.entries))
+	f.Remedy = command.EndSharing(fieldowners.Manager{Name: main}, fieldowners.Manager{Name: unknownManager, Operation: entries[0].Operation}, nil)
 	return []Finding{f}
 }
 
@@ -74,7 +72,7 @@ func (l linting) large() []Finding {
 	f := newFinding(RuleLargeManagedFields, managers[:min(3, len(managers))], nil)
 	f.Message = fmt.Sprintf("%d of %d bytes are managed fields of %s, %d of them of %s: every write pays for each manager; "+
 		"release or migrate those that do not write any more",
-		bytes, l.facts.ObjectBytes, count(len(managers), "manager"), sizes[managers[0]], managers[0])
+		bytes, l.facts.ObjectBytes, english.Plural(len(managers), "manager", ""), sizes[managers[0]], managers[0])
 	f.Remedy = "kubectl fieldowners get " + command.Placeholder
 	return []Finding{f}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/fieldowners"
@@ -31,7 +32,9 @@ func (l linting) wideUpdate() []Finding {
 		made := madeBy(entry)
 		var others []fieldowners.Manager
 		for _, other := range l.managers {
-			if other.Name != entry.Name && other.Subresource == "" && isWriter(other) && !madeFor(made, other) {
+			// All content of an applier may have been taken.
+			isWriter := other.Operation == metav1.ManagedFieldsOperationApply || len(contentLeaves(other)) > 0
+			if other.Name != entry.Name && other.Subresource == "" && isWriter && !madeFor(made, other) {
 				others = append(others, other.Manager)
 			}
 		}
@@ -47,7 +50,7 @@ func (l linting) wideUpdate() []Finding {
 		f := newFinding(RuleWideUpdate, append([]fieldowners.Manager{entry.Manager}, others...), taken)
 		f.Message = fmt.Sprintf("%s wrote %s, and owns %s of content as well: an update of the whole object takes every value that "+
 			"its Go type spells or defaults differently, and %s; move them back, and have its author send only what changed",
-			entry.Manager, beside, count(len(taken), "field"), whatConflicts(others[0]))
+			entry.Manager, beside, english.Plural(len(taken), "field", ""), whatConflicts(others[0]))
 		f.Remedy = l.giveBack(entry, others[0], taken)
 		found = append(found, f)
 	}
@@ -99,12 +102,6 @@ func isContent(path fieldowners.Path) bool {
 // contentLeaves returns the leaves that are content.
 func contentLeaves(entry fieldowners.Entry) []fieldowners.Path {
 	return slices.DeleteFunc(entry.Leaves(), func(path fieldowners.Path) bool { return !isContent(path) })
-}
-
-// isWriter reports whether the manager owns content, or applies: then all of its content may
-// have been taken.
-func isWriter(entry fieldowners.Entry) bool {
-	return entry.Operation == metav1.ManagedFieldsOperationApply || len(contentLeaves(entry)) > 0
 }
 
 // madeBy returns the maps, lists and items of content that the manager made: it owns their

@@ -88,7 +88,7 @@ func TestCheck(t *testing.T) {
 func TestCheckIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ reason, content, wants string }{
-		{"a kind that the server does not know", `{apiVersion: example.com/v1, kind: Nonsense, metadata: {name: a}}`, "the API server has no kind Nonsense in example.com/v1"},
+		{"a kind that the server does not know", `{apiVersion: example.com/v1, kind: Nonsense, metadata: {name: a}}`, `no matches for kind "Nonsense" in version "example.com/v1"`},
 		{"a field that the kind does not have", `{apiVersion: v1, kind: ConfigMap, metadata: {name: check-refused}, dota: {a: b}}`, "dota"},
 		{"no name", `{apiVersion: v1, kind: ConfigMap, data: {a: b}}`, "metadata.name is missing"},
 		{"a value of a Secret", `{apiVersion: v1, kind: Secret, metadata: {name: check-refused}, stringData: {password: 12345678}}`, "the server's message is hidden"},

@@ -56,7 +56,11 @@ Exit codes: 0 no findings, 1 findings, 2 not everything could be read.`,
 	flags.StringVar(&a.contract, "contract", "", "compare the objects with the contract in this `file`, - for stdin")
 	console.Complete(cmd, "contract", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
 	a.Source.AddFlags(cmd)
-	completeTypes(p, cmd)
+	p.CompleteObjects(cmd)
+	complete := cmd.ValidArgsFunction
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return complete(cmd, nil, typed) // every argument is a kind
+	}
 	return cmd
 }
 
@@ -125,13 +129,10 @@ func (a *auditor) readFiles() error {
 		if len(whole) >= small { // otherwise the size is not judged
 			facts.ObjectBytes = len(whole)
 		}
-		a.add(owneraudit.Object{Ref: view.RefOf(content), Labels: labelsOf(content), ManagedFields: entries, Unread: unread, Facts: facts})
+		labels := (&unstructured.Unstructured{Object: content}).GetLabels()
+		a.add(owneraudit.Object{Ref: view.RefOf(content), Labels: labels, ManagedFields: entries, Unread: unread, Facts: facts})
 		return nil
 	})
-}
-
-func labelsOf(content map[string]any) map[string]string {
-	return (&unstructured.Unstructured{Object: content}).GetLabels()
 }
 
 // small is the size below which objects are usually mostly managed fields, which does no harm.

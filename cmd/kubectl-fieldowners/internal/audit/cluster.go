@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"runtime/debug"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,17 +27,11 @@ func (a *auditor) readCluster(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	progress := &r.progress
-	progress.kinds = len(kinds)
-	if is, width := console.TerminalOf(a.ErrOut); is {
-		progress.out, _ = a.ErrOut.(*console.StatusLine)
-		progress.width = width
-	}
-	defer progress.end()
+	defer r.show("")
 	defer r.noteRefused()
-	defer collectSeldom()()
-	for _, kind := range kinds {
-		progress.begin(kind.String())
+	for i, kind := range kinds {
+		r.progress = fmt.Sprintf("reading %s (kind %d of %d)", view.Safe(kind.String()), i+1, len(kinds))
+		r.show(r.progress)
 		err := r.read(ctx, kind)
 		var status apierrors.APIStatus
 		switch {
@@ -65,20 +57,24 @@ type cluster struct {
 
 	client    metadata.Interface
 	namespace string
-	progress  progress
+	progress  string   // which kind is being read
 	refused   []string // kinds that may not be listed
 	refusal   error    // of the first of them
 }
 
-// noteRefused reports all kinds that may not be listed at once: an audit of all kinds
-// meets many.
+// noteRefused reports all kinds that may not be listed as one problem, as an audit of all kinds
+// may find many.
 func (r *cluster) noteRefused() {
-	switch len(r.refused) {
-	case 0:
-	case 1:
-		r.audit.Problem(fmt.Errorf("%s: %w", r.refused[0], r.refusal))
-	default:
-		r.audit.Problem(fmt.Errorf("%d kinds may not be listed: %s; the first: %w", len(r.refused), strings.Join(r.refused, ", "), r.refusal))
+	if r.refusal != nil {
+		r.audit.Problem(fmt.Errorf("%s: %w", strings.Join(r.refused, ", "), r.refusal))
+	}
+}
+
+// show replaces the last line of a terminal, which says how far the audit is.
+func (r *cluster) show(text string) {
+	line, is := r.ErrOut.(*console.StatusLine)
+	if terminal, width := console.TerminalOf(r.ErrOut); is && terminal {
+		line.Show(view.CutOff(text, width-1))
 	}
 }
 
@@ -106,15 +102,29 @@ func (a *auditor) newCluster(args []string) (*cluster, []kind, error) {
 	return r, kinds, err
 }
 
+// read reads the objects of a kind. If a page is asked for too late for the server to know the state
+// of the first page, the list is no snapshot: the server returns the following objects as they are now.
 func (r *cluster) read(ctx context.Context, kind kind) error {
 	apiVersion, name := kind.kind.ToAPIVersionAndKind()
-	before := r.audit.Objects()
-	namespace := ""
-	if kind.namespaced && !r.AllNamespaces {
-		namespace = r.namespace
-	}
 	facts := lint.Facts{Served: r.versions(name)}
-	snapshot, err := listPages(ctx, r.client.Resource(kind.GroupVersionResource).Namespace(namespace), r.Selection, func(page *metav1.PartialObjectMetadataList) error {
+	listed := owneraudit.List{Resource: kind.String(), Snapshot: true}
+	if kind.namespaced && !r.AllNamespaces {
+		listed.Namespace = r.namespace
+	}
+	client := r.client.Resource(kind.GroupVersionResource).Namespace(listed.Namespace)
+	options := metav1.ListOptions{Limit: objects.PageSize, LabelSelector: r.Labels, FieldSelector: r.Fields}
+	for {
+		page, err := client.List(ctx, options)
+		var status apierrors.APIStatus
+		if apierrors.IsResourceExpired(err) && errors.As(err, &status) && status.Status().Continue != "" {
+			listed.Snapshot, options.Continue = false, status.Status().Continue
+			continue
+		}
+		if err != nil {
+			listed.Snapshot, listed.Error = false, err.Error()
+			r.audit.Listed(listed)
+			return err
+		}
 		for _, m := range page.Items {
 			r.add(owneraudit.Object{
 				Ref:           view.Ref{APIVersion: apiVersion, Kind: name, Namespace: m.Namespace, Name: m.Name, UID: string(m.UID)},
@@ -123,28 +133,13 @@ func (r *cluster) read(ctx context.Context, kind kind) error {
 				Facts:         facts,
 			})
 		}
-		r.progress.page(r.audit.Objects()-before, page.RemainingItemCount)
-		return ctx.Err()
-	})
-	listed := owneraudit.List{
-		Resource: kind.String(), Namespace: namespace, Objects: r.audit.Objects() - before, Snapshot: snapshot && err == nil,
+		listed.Objects += len(page.Items)
+		r.show(fmt.Sprintf("%s: %d objects", r.progress, listed.Objects))
+		if options.Continue = page.Continue; options.Continue == "" {
+			r.audit.Listed(listed)
+			return nil
+		}
 	}
-	if err != nil {
-		listed.Error = err.Error()
-	}
-	r.audit.Listed(listed)
-	return err
-}
-
-// collectSeldom lets garbage grow to three times the memory in use before it is collected,
-// until back is called, unless GOGC is set. Little memory is in use here, and collecting would
-// take a third of the time.
-func collectSeldom() (back func()) {
-	if os.Getenv("GOGC") != "" {
-		return func() {}
-	}
-	before := debug.SetGCPercent(300)
-	return func() { debug.SetGCPercent(before) }
 }
 
 // newMetadataClient returns a client that accepts only metadata. metadata.Interface alone would
@@ -163,37 +158,4 @@ func (o onlyMetadata) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	request.Header.Set("Accept", strings.TrimSuffix(request.Header.Get("Accept"), ",application/json"))
 	return o.next.RoundTrip(request)
-}
-
-// listPages reads all pages. snapshot is false if a page was asked for too late for the server
-// to know the state of the first one: then it returns the following objects as they are now.
-func listPages(ctx context.Context, client metadata.ResourceInterface, s objects.Selection, each func(*metav1.PartialObjectMetadataList) error) (snapshot bool, err error) {
-	snapshot = true
-	options := metav1.ListOptions{Limit: objects.PageSize, LabelSelector: s.Labels, FieldSelector: s.Fields}
-	for {
-		page, err := client.List(ctx, options)
-		if late := tokenBehind(err); late != "" && late != options.Continue {
-			snapshot, options.Continue = false, late
-			continue
-		}
-		if err == nil {
-			err = each(page)
-		}
-		if err != nil {
-			return snapshot, err
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			return snapshot, nil
-		}
-	}
-}
-
-// tokenBehind returns the token with which the server offers to go on after that of the page
-// before has expired.
-func tokenBehind(err error) string {
-	var status apierrors.APIStatus
-	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
-		return ""
-	}
-	return status.Status().Continue
 }

@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
@@ -28,17 +26,16 @@ func (k kind) String() string { return k.GroupResource().String() }
 
 // discovered is what the server serves.
 type discovered struct {
-	all      []kind // that can be listed and patched, in order
-	served   map[schema.GroupVersionKind]bool
-	failed   map[schema.GroupVersion]bool // could not be asked
-	problems []error                      // why not
+	all      []kind          // that can be listed and patched, in order
+	served   map[string]bool // by apiVersion/Kind
+	failed   map[string]bool // the apiVersions whose kinds are not known
+	problems []error         // why they are not known
 }
 
 // versions returns a function that reports for a kind whether a version is served, and whether that is known.
 func (d discovered) versions(kind string) func(apiVersion string) (served, known bool) {
 	return func(apiVersion string) (served, known bool) {
-		version, err := schema.ParseGroupVersion(apiVersion)
-		return err == nil && d.served[version.WithKind(kind)], !d.failed[version]
+		return d.served[apiVersion+"/"+kind], !d.failed[apiVersion]
 	}
 }
 
@@ -49,56 +46,34 @@ func discover(r *objects.Reader) (discovered, error) {
 		return discovered{}, err
 	}
 	client.Invalidate()
-	d := discovered{served: map[schema.GroupVersionKind]bool{}, failed: map[schema.GroupVersion]bool{}}
+	d := discovered{served: map[string]bool{}, failed: map[string]bool{}}
 	_, all, err := client.ServerGroupsAndResources()
-	if err := d.note(err); err != nil {
+	if failed := (*discovery.ErrGroupDiscoveryFailed)(nil); errors.As(err, &failed) {
+		for group, why := range failed.Groups {
+			d.failed[group.String()] = true
+			d.problems = append(d.problems, fmt.Errorf("the kinds of %s are not known: %w", group, why))
+		}
+		slices.SortFunc(d.problems, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	} else if err != nil {
 		return d, err
 	}
 	for _, list := range all {
-		for _, k := range kindsOf(list) {
-			d.served[k.kind] = true
+		for _, r := range list.APIResources {
+			d.served[list.GroupVersion+"/"+r.Kind] = true
 		}
 	}
 	preferred, err := client.ServerPreferredResources()
 	if len(preferred) == 0 && err != nil {
 		return d, err
 	}
-	for _, list := range preferred {
-		d.all = append(d.all, kindsOf(list, "list", "patch")...)
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "patch"}}, preferred) {
+		version, _ := schema.ParseGroupVersion(list.GroupVersion) // as all that a server has
+		for _, r := range list.APIResources {
+			d.all = append(d.all, kind{version.WithResource(r.Name), version.WithKind(r.Kind), r.Namespaced})
+		}
 	}
 	slices.SortFunc(d.all, func(a, b kind) int { return cmp.Compare(a.String(), b.String()) })
 	return d, nil
-}
-
-// note records groups about which the server could not be asked as problems.
-func (d *discovered) note(err error) error {
-	failed := (*discovery.ErrGroupDiscoveryFailed)(nil)
-	if !errors.As(err, &failed) {
-		return err
-	}
-	for group, why := range failed.Groups {
-		d.failed[group] = true
-		d.problems = append(d.problems, fmt.Errorf("the kinds of %s are not known: %w", group, why))
-	}
-	slices.SortFunc(d.problems, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
-	return nil
-}
-
-// kindsOf returns the kinds of a list that have all the verbs, without subresources.
-func kindsOf(list *metav1.APIResourceList, verbs ...string) []kind {
-	version, err := schema.ParseGroupVersion(list.GroupVersion)
-	if err != nil { // no server lists a version of that form
-		return nil
-	}
-	var kinds []kind
-	for _, r := range list.APIResources {
-		lacks := func(verb string) bool { return !slices.Contains(r.Verbs, verb) }
-		if strings.Contains(r.Name, "/") || slices.ContainsFunc(verbs, lacks) {
-			continue
-		}
-		kinds = append(kinds, kind{version.WithResource(r.Name), version.WithKind(r.Kind), r.Namespaced})
-	}
-	return kinds
 }
 
 // kindsFor returns the kinds that the arguments name, or all that an audit of a
@@ -122,13 +97,4 @@ func kindsFor(r *objects.Reader, args []string, all []kind, allNamespaces bool) 
 		}
 	}
 	return kinds, nil
-}
-
-// completeTypes completes kinds as kubectl get does.
-func completeTypes(r *objects.Reader, cmd *cobra.Command) {
-	r.CompleteObjects(cmd)
-	complete := cmd.ValidArgsFunction
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return complete(cmd, nil, typed)
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"net/url"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,6 +26,7 @@ type command struct {
 	subresource string
 	output      string
 	client      client.Client
+	namespace   string // of objects that have none
 }
 
 // New returns the command check.
@@ -59,6 +59,9 @@ func (c *command) run(cmd *cobra.Command) error {
 	err := c.validate(cmd)
 	if err == nil {
 		c.client, err = c.Connect()
+	}
+	if err == nil {
+		c.namespace, _, err = c.Namespace()
 	}
 	if err != nil {
 		return err
@@ -111,12 +114,16 @@ func (c *command) check(ctx context.Context, item objects.Item) (result, error) 
 		return result{}, errors.New("metadata.name is missing")
 	}
 	wanted := (&unstructured.Unstructured{Object: item.Content}).DeepCopy()
-	if err := c.completeNamespace(wanted); err != nil {
+	namespaced, err := c.client.IsObjectNamespaced(wanted)
+	if err != nil {
 		return result{}, err
+	}
+	if namespaced && wanted.GetNamespace() == "" {
+		wanted.SetNamespace(c.namespace)
 	}
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(wanted.GroupVersionKind())
-	err := c.client.Get(ctx, client.ObjectKeyFromObject(wanted), live)
+	err = c.client.Get(ctx, client.ObjectKeyFromObject(wanted), live)
 	if client.IgnoreNotFound(err) != nil {
 		return result{}, err
 	}
@@ -132,17 +139,6 @@ func (c *command) check(ctx context.Context, item objects.Item) (result, error) 
 		return result{}, err
 	}
 	return newResult(item, live.Object, plan), nil
-}
-
-// completeNamespace sets the namespace of an object that has none to that of the command line.
-func (c *command) completeNamespace(wanted *unstructured.Unstructured) error {
-	mapping, err := c.KindMapping(wanted.GroupVersionKind())
-	if err != nil || mapping.Scope.Name() != meta.RESTScopeNameNamespace || wanted.GetNamespace() != "" {
-		return err
-	}
-	namespace, _, err := c.Namespace()
-	wanted.SetNamespace(namespace)
-	return err
 }
 
 // nameOf returns kind and name, for the beginning of a message; "" without a name.

@@ -15,7 +15,7 @@
 //
 //	detector, err := fights.New(5)
 //	for _, fight := range detector.Observe(uid, before, after, time.Now()) {
-//		fmt.Println(fight)
+//		fmt.Println(fight.Path, fight.Message())
 //	}
 //
 // Invalid: states of an object that leave out others in between, such as those of polling.
@@ -64,17 +64,11 @@ type object struct {
 
 // Fight is one field that managers take from each other.
 type Fight struct {
-	Object   string // as given to Observe
 	Path     fieldowners.Path
 	Managers []fieldowners.Manager // by name; the zero Manager is one that managed fields do not name
 	Times    int                   // acts in the last minute
 	Since    time.Time             // of the first act of the fight
 	Deleted  bool                  // one of the managers deleted the field instead of setting it
-}
-
-// String returns who fights about what.
-func (f Fight) String() string {
-	return fmt.Sprintf("%s of %s: %s", f.Path, f.Object, f.Message())
 }
 
 // Message returns who fights, and how often the field changed hands.
@@ -101,6 +95,11 @@ func names(managers []fieldowners.Manager) string {
 type Loop struct {
 	Managers []fieldowners.Manager // with half of turnsPerMinute or more, by name
 	Times    int                   // turns in the last minute
+}
+
+// Message returns who writes in turn, and how often.
+func (l Loop) Message() string {
+	return fmt.Sprintf("%s wrote in turn %d times in a minute and took nothing from each other: each may answer the other", names(l.Managers), l.Times)
 }
 
 // New returns a Detector for which more than perMinute acts on a field in a minute are a fight. It
@@ -178,7 +177,7 @@ func (d *Detector) act(uid string, path fieldowners.Path, a act) (Fight, bool) {
 		h.since = h.acts[0].at
 	}
 	d.object(uid).fought = a.at
-	fight := Fight{Object: uid, Path: path, Managers: managers, Times: len(h.acts), Since: h.since}
+	fight := Fight{Path: path, Managers: managers, Times: len(h.acts), Since: h.since}
 	fight.Deleted = slices.ContainsFunc(h.acts, func(a act) bool { return a.deleted })
 	return fight, h.tell(a.at)
 }

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -77,8 +76,8 @@ func (r *Reader) flatten(item Item, each func(Item) error) error {
 		if _, err := schema.ParseGroupVersion(apiVersion); err != nil {
 			return fmt.Errorf("%s: apiVersion is not of the form group/version: no Kubernetes object", item.Source)
 		}
-		if err := r.ended(); err != nil {
-			return err
+		if r.ctx.Err() != nil {
+			return r.ctx.Err()
 		}
 		return each(item)
 	}
@@ -97,16 +96,6 @@ func (r *Reader) flatten(item Item, each func(Item) error) error {
 		}
 	}
 	return nil
-}
-
-// ended returns an error when the command has been interrupted.
-func (r *Reader) ended() error {
-	select {
-	case <-r.done:
-		return context.Canceled
-	default:
-		return nil
-	}
 }
 
 // ReadAll returns the objects of files.
@@ -150,15 +139,8 @@ func (r *Reader) openStdin() io.ReadCloser {
 		_, err := io.Copy(in, r.In)
 		in.CloseWithError(err)
 	}()
-	stop := make(chan struct{})
-	go func() {
-		select {
-		case <-r.done:
-			out.CloseWithError(context.Canceled)
-		case <-stop:
-		}
-	}()
-	return closing{out, sync.OnceFunc(func() { close(stop) })}
+	stop := context.AfterFunc(r.ctx, func() { out.CloseWithError(context.Canceled) })
+	return closing{out, func() { stop() }}
 }
 
 // documents splits YAML at its separators, which no indented text can contain, and

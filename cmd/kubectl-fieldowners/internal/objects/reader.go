@@ -6,14 +6,12 @@ package objects
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
@@ -33,18 +31,18 @@ type Reader struct {
 	*console.Console
 
 	Config *genericclioptions.ConfigFlags
-	done   <-chan struct{} // closed when the command is interrupted
+	ctx    context.Context // ends when the command is interrupted
 }
 
 // NewReader returns a reader that prints on a console.
 func NewReader(c *console.Console) *Reader {
-	return &Reader{Console: c, Config: genericclioptions.NewConfigFlags(true)}
+	return &Reader{Console: c, Config: genericclioptions.NewConfigFlags(true), ctx: context.Background()}
 }
 
 // EndWith makes every request, and reading from stdin, end with the context, as some of the
 // libraries that send requests take no context.
 func (r *Reader) EndWith(ctx context.Context) {
-	r.done = ctx.Done()
+	r.ctx = ctx
 	warnings := rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true}) // one for all clients
 	r.Config.WrapConfigFn = func(config *rest.Config) *rest.Config {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return ending{ctx, next} })
@@ -116,20 +114,6 @@ func (r *Reader) Builder(s Selection) (*resource.Builder, error) {
 		LabelSelectorParam(s.Labels).FieldSelectorParam(s.Fields), nil
 }
 
-// KindMapping returns the mapping of a kind.
-func (r *Reader) KindMapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
-	mapper, err := r.Config.ToRESTMapper()
-	if err != nil {
-		return nil, err
-	}
-	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("the API server has no kind %s in %s; if its CRD is not installed yet, install it first",
-			kind.Kind, kind.GroupVersion())
-	}
-	return mapping, err
-}
-
 // Mapping returns the mapping of a type by any name that kubectl knows for it.
 func (r *Reader) Mapping(name string) (*meta.RESTMapping, error) {
 	builder, err := r.Builder(Selection{})
@@ -149,22 +133,10 @@ func (r *Reader) ReadCluster(args []string, s Selection, each func(object map[st
 	result := builder.RequestChunksOf(PageSize).ResourceTypeOrNameArgs(true, args...).ContinueOnError().Flatten().Do()
 	return result.Visit(func(info *resource.Info, err error) error {
 		if err == nil {
-			each(contentOf(info))
+			each(info.Object.(*unstructured.Unstructured).Object)
 		}
 		return err
 	})
-}
-
-// Same reports whether two contents are of the same object: with its kind, its name and, if
-// both have one, its namespace.
-func Same(a, b map[string]any) bool {
-	x, y := unstructured.Unstructured{Object: a}, unstructured.Unstructured{Object: b}
-	return x.GroupVersionKind().GroupKind() == y.GroupVersionKind().GroupKind() && x.GetName() == y.GetName() &&
-		(x.GetNamespace() == "" || y.GetNamespace() == "" || x.GetNamespace() == y.GetNamespace())
-}
-
-func contentOf(info *resource.Info) map[string]any {
-	return info.Object.(*unstructured.Unstructured).Object
 }
 
 // Selection says which objects of the cluster a command reads.

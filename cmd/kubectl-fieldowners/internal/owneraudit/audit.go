@@ -50,6 +50,7 @@ type Audit struct {
 // New returns an Audit without objects.
 func New() *Audit {
 	return &Audit{
+		report:   Report{AbsentExamples: []view.Ref{}, Lists: []List{}, Problems: []string{}}, // not null as JSON
 		managers: map[Manager]*managerTally{},
 		findings: map[findingKey]*Finding{},
 	}
@@ -68,17 +69,22 @@ func (a *Audit) Add(o Object) (found bool) {
 		}
 		return false
 	}
+	ownership, unread := fieldowners.ParseReadable(o.ManagedFields)
+	for _, err := range unread {
+		a.Problem(fmt.Errorf("%s: %w", o.Ref, err))
+	}
+	o.ManagedFields = slices.Clone(o.ManagedFields)
+	for _, wrong := range slices.Backward(unread) {
+		o.ManagedFields = slices.Delete(o.ManagedFields, wrong.Index, wrong.Index+1)
+	}
 	findings, err := lint.Check(o.ManagedFields, o.Facts)
 	if err != nil {
-		o.ManagedFields = a.readable(o)
-		if findings, err = lint.Check(o.ManagedFields, o.Facts); err != nil {
-			a.Problem(fmt.Errorf("%s: %w", o.Ref, err))
-			return false
-		}
+		a.Problem(fmt.Errorf("%s: %w", o.Ref, err))
+		return false
 	}
-	findings, byContract := a.compare(o, findings)
+	findings, byContract := a.compare(o, ownership, findings)
 	a.countEntries(o)
-	a.countFields(o)
+	a.countFields(ownership)
 	a.countFindings(o.Ref, findings, false)
 	a.countFindings(o.Ref, byContract, true)
 	return len(findings)+len(byContract) > 0
@@ -89,19 +95,6 @@ func (a *Audit) absent(object view.Ref) {
 	if len(a.report.AbsentExamples) < MaxExamples {
 		a.report.AbsentExamples = append(a.report.AbsentExamples, object)
 	}
-}
-
-// readable returns the entries that can be read, and records problems for the others.
-func (a *Audit) readable(o Object) []metav1.ManagedFieldsEntry {
-	_, unread := fieldowners.ParseReadable(o.ManagedFields)
-	for _, wrong := range unread {
-		a.Problem(fmt.Errorf("%s: %w", o.Ref, wrong))
-	}
-	good := slices.Clone(o.ManagedFields)
-	for _, wrong := range slices.Backward(unread) {
-		good = slices.Delete(good, wrong.Index, wrong.Index+1)
-	}
-	return good
 }
 
 // Problem records that something could not be read.
@@ -178,9 +171,6 @@ func (a *Audit) Report(complete bool) Report {
 	slices.SortFunc(report.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Rule, b.Rule), b.Objects-a.Objects, compareManagers(a.Manager, b.Manager), cmp.Compare(a.Remedy, b.Remedy))
 	})
-	report.AbsentExamples = append([]view.Ref{}, report.AbsentExamples...)
-	report.Lists = append([]List{}, report.Lists...)
-	report.Problems = append([]string{}, report.Problems...)
 	return report
 }
 
@@ -196,13 +186,9 @@ func (a *Audit) Compare(with *contract.Comparer) { a.contract = with }
 
 // compare returns the violations of the contract, and the findings of lint without wide updates
 // of managers that the contract names: the contract decides about these.
-func (a *Audit) compare(o Object, findings []lint.Finding) (rest, byContract []lint.Finding) {
+func (a *Audit) compare(o Object, ownership fieldowners.Ownership, findings []lint.Finding) (rest, byContract []lint.Finding) {
 	if a.contract == nil {
 		return findings, nil
-	}
-	ownership, err := fieldowners.Parse(o.ManagedFields)
-	if err != nil {
-		return findings, nil // Add has reported it
 	}
 	rest = slices.DeleteFunc(findings, func(f lint.Finding) bool {
 		return f.Rule == lint.RuleWideUpdate && a.contract.Names(f.Managers[0].Name)

@@ -2,6 +2,7 @@ package owneraudit
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 
@@ -56,18 +57,10 @@ func (a *Audit) manager(m Manager) *managerTally {
 	return tally
 }
 
-// sizeOf returns the length of an entry as JSON, without escapes in names.
+// sizeOf returns the length of an entry as JSON.
 func sizeOf(entry *metav1.ManagedFieldsEntry) int {
-	const names = `{"manager":"","operation":"","apiVersion":"","fieldsType":"","fieldsV1":}`
-	size := len(names) + len(entry.Manager) + len(entry.Operation) + len(entry.APIVersion) +
-		len(entry.FieldsType) + len(entry.FieldsV1.GetRawBytes())
-	if entry.Time != nil {
-		size += len(`,"time":"2006-01-02T15:04:05Z"`)
-	}
-	if entry.Subresource != "" {
-		size += len(`,"subresource":""`) + len(entry.Subresource)
-	}
-	return size
+	text, _ := json.Marshal(entry)
+	return len(text)
 }
 
 // rows returns the managers, those with most objects first, then with most fields.
@@ -93,35 +86,25 @@ func (a *Audit) rows() []ManagerRow {
 
 // countFields counts the fields of one object that a manager names without anything below them, by
 // manager.
-func (a *Audit) countFields(o Object) {
-	type field struct{ owners, leaves []Manager } // all, and those that name nothing below the field
-	fields := map[string]*field{}
-	add := func(to *[]Manager, m Manager) {
-		if !slices.Contains(*to, m) { // else by its entry in another apiVersion
-			*to = append(*to, m)
-		}
-	}
-	ownership, _ := fieldowners.ParseReadable(o.ManagedFields)
+func (a *Audit) countFields(ownership fieldowners.Ownership) {
+	owners, leaves := map[string][]fieldowners.Manager{}, map[string][]fieldowners.Manager{}
 	for _, entry := range ownership.Entries() {
-		manager := view.Owner(entry.Manager)
-		if a.managers[manager] == nil { // too many managers
+		if a.managers[view.Owner(entry.Manager)] == nil { // too many managers
 			continue
 		}
 		for _, path := range entry.Fields() {
-			if fields[path.String()] == nil {
-				fields[path.String()] = &field{}
-			}
-			add(&fields[path.String()].owners, manager)
+			owners[path.String()] = append(owners[path.String()], entry.Manager)
 		}
 		for _, path := range entry.Leaves() {
-			add(&fields[path.String()].leaves, manager)
+			leaves[path.String()] = append(leaves[path.String()], entry.Manager)
 		}
 	}
-	for _, field := range fields {
-		for _, manager := range field.leaves {
+	for path, managers := range leaves {
+		shared := len(view.OwnersOf(owners[path])) > 1
+		for _, manager := range view.OwnersOf(managers) {
 			row := &a.managers[manager].row
 			row.Fields++
-			if len(field.owners) > 1 {
+			if shared {
 				row.Shared++
 			}
 		}

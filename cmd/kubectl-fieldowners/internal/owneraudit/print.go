@@ -22,7 +22,7 @@ func Print(w io.Writer, r Report, screen view.Screen, wide bool) {
 }
 
 func printManagers(w io.Writer, managers []ManagerRow, screen view.Screen, wide bool) {
-	header := []string{"MANAGER", "OPERATION", "SUBRESOURCE", "OBJECTS", "FIELDS", "SHARED", "LAST WRITE", "BYTES"}
+	header := []string{"MANAGER", "OBJECTS", "FIELDS", "SHARED", "LAST WRITE", "BYTES"}
 	if wide {
 		header = append(header, "KINDS", "APIVERSIONS")
 	}
@@ -33,20 +33,13 @@ func printManagers(w io.Writer, managers []ManagerRow, screen view.Screen, wide 
 			last = *m.LastWrite
 		}
 		row := []string{
-			view.Safe(m.Name), view.Safe(string(m.Operation)), view.Safe(m.Subresource), strconv.Itoa(m.Objects),
-			strconv.Itoa(m.Fields), strconv.Itoa(m.Shared), view.Age(last, screen.Now), strconv.Itoa(m.Bytes),
+			m.Manager.String(), strconv.Itoa(m.Objects), strconv.Itoa(m.Fields), strconv.Itoa(m.Shared),
+			view.Age(last, screen.Now), strconv.Itoa(m.Bytes),
 		}
 		if wide {
 			row = append(row, kindsText(m.Kinds), view.Safe(strings.Join(m.APIVersions, ",")))
 		}
 		rows = append(rows, row)
-	}
-	if wide {
-		screen.Table(w, header, rows)
-		return
-	}
-	if screen.Width > 0 && screen.Width < roomy {
-		header, rows = joined(header, rows, managers)
 	}
 	screen.Table(w, header, rows)
 }
@@ -54,17 +47,6 @@ func printManagers(w io.Writer, managers []ManagerRow, screen view.Screen, wide 
 // say writes a sentence under a heading.
 func say(w io.Writer, screen view.Screen, format string, args ...any) {
 	fmt.Fprintln(w, view.Wrap(fmt.Sprintf(format, args...), "  ", screen.Width))
-}
-
-// roomy is the width from which a manager has three columns.
-const roomy = 100
-
-// joined puts name, operation and subresource into one column.
-func joined(header []string, rows [][]string, managers []ManagerRow) (newHeader []string, newRows [][]string) {
-	for i, row := range rows {
-		newRows = append(newRows, append([]string{managers[i].Manager.String()}, row[3:]...))
-	}
-	return append([]string{"MANAGER"}, header[3:]...), newRows
 }
 
 func kindsText(kinds []Kind) string {

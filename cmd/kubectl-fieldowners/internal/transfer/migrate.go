@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
@@ -59,13 +58,16 @@ Exit codes: 0 nothing to move, or done; 1 there is something to move; 2 an error
 	flags.StringArrayVar(&m.paths, "path", nil, "only this `field` and what is below it; may be given several times")
 	flags.StringVar(&m.undo, "undo", "", "take back what was done, from the `file` that was saved then")
 	flags.StringVar(&m.undoFile, "undo-file", "", "`file` to save the undo in (default undo-migrate-KIND-NAME-RESOURCEVERSION.json)")
+	for _, other := range []string{"from", "to", "operation", "path", "undo-file"} {
+		cmd.MarkFlagsMutuallyExclusive("undo", other)
+	}
 	m.addFlags(cmd)
 	return cmd
 }
 
 func (m *migrateCommand) run(args []string) (err error) {
 	ctx := m.cmd.Context()
-	if m.cmd.Flags().Changed("undo") {
+	if m.undo != "" {
 		return m.runUndo(ctx, args)
 	}
 	from, err := m.validate(args)
@@ -95,12 +97,9 @@ func (m *migrateCommand) validate(args []string) (from []ownership.From, err err
 	if err != nil {
 		return nil, err
 	}
-	for i, name := range m.from {
+	for _, name := range m.from {
 		if err := console.CheckManager(m.cmd, "from", name); err != nil {
 			return nil, err
-		}
-		if slices.Contains(m.from[:i], name) {
-			return nil, console.UsageError(m.cmd, "--from names %s twice", name)
 		}
 		from = append(from, ownership.From{Manager: name, Paths: paths})
 	}
@@ -145,7 +144,8 @@ func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, fr
 	if len(moves) == 0 || !m.yes {
 		return m.dryRun(len(moves)), nil
 	}
-	file, saved := cmp.Or(m.undoFile, undoPath(object)), newUndoFile(object, moves)
+	unique := fmt.Sprintf("undo-migrate-%s-%s-%s.json", strings.ToLower(object.Kind), object.Name, object.ResourceVersion)
+	file, saved := cmp.Or(m.undoFile, unique), newUndoFile(object, moves)
 	if err := saved.save(file); err != nil {
 		return false, err
 	}
@@ -203,33 +203,16 @@ func (e *engine) showTransfer(object apply.ObjectRef, t *ownership.Transfer) {
 		note := ""
 		switch {
 		case move.FromKeeps:
-			note = "(shared: both own it then)"
+			note = " (shared: both own it then)"
 		case move.ToOwned:
-			note = "(both own it now)"
+			note = " (both own it now)"
 		}
-		e.item(move.Path.String(), note)
+		fmt.Fprintln(e.Out, "    "+view.Safe(move.Path.String()+note))
 	}
 	for _, stays := range kept {
 		under(fmt.Sprintf("stay with %v", stays.Manager))
-		e.item(stays.Path.String()+":", stays.Reason)
+		fmt.Fprintln(e.Out, "    "+view.Safe(stays.Path.String()+": "+stays.Reason))
 	}
 }
 
 func fields(n int) string { return english.Plural(n, "field", "") }
-
-const (
-	columns = 80
-	indent  = "    "
-)
-
-// item prints a line below a heading; what is too long for one goes on below it.
-func (e *engine) item(head, tail string) {
-	head, tail = view.Safe(head), view.Safe(tail)
-	line := strings.TrimRight(indent+head+" "+tail, " ")
-	if tail == "" || utf8.RuneCountInString(line) <= columns {
-		fmt.Fprintln(e.Out, line)
-		return
-	}
-	fmt.Fprintln(e.Out, indent+head)
-	fmt.Fprintln(e.Out, view.Wrap(tail, indent+"  ", columns))
-}

@@ -1,20 +1,16 @@
 package transfer
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/ownership"
@@ -46,45 +42,17 @@ func refOf(o view.Ref) apply.ObjectRef {
 	}
 }
 
-// check returns what is wrong with a file that somebody may have changed.
-func (f undoFile) check() error {
-	switch {
-	case f.Undoes != "migrate":
-		return fmt.Errorf("undoes is %q", f.Undoes)
-	case f.Object.APIVersion == "" || f.Object.Kind == "" || f.Object.Name == "" || f.Object.UID == "":
-		return errors.New("the object lacks its apiVersion, kind, name or uid")
-	case len(f.Moved) == 0:
-		return errors.New("nothing is in moved")
-	case f.Moved[0].To.Name == "":
-		return errors.New("moved[0] went to no manager")
-	}
-	return nil
-}
-
 func (f undoFile) encode() ([]byte, error) {
 	text, err := json.MarshalIndent(f, "", "  ")
 	return append(text, '\n'), err
 }
 
 func decodeUndo(content []byte) (saved undoFile, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(content))
-	decoder.DisallowUnknownFields()
-	err = decoder.Decode(&saved)
-	_, rest := decoder.Token()
-	switch {
-	case errors.Is(err, io.EOF):
-		return saved, errors.New("it is empty")
-	case err != nil:
-		return saved, err
-	case !errors.Is(rest, io.EOF):
-		return saved, errors.New("there is more behind its end")
+	err = yaml.UnmarshalStrict(content, &saved) // JSON is YAML
+	if err == nil && (saved.Undoes != "migrate" || len(saved.Moved) == 0) {
+		err = errors.New("undoes is not migrate, or nothing is in moved")
 	}
-	return saved, saved.check()
-}
-
-// undoPath returns the path of the undo file, unless --undo-file gives another one.
-func undoPath(object apply.ObjectRef) string {
-	return fmt.Sprintf("undo-migrate-%s-%s-%s.json", strings.ToLower(object.Kind), object.Name, object.ResourceVersion)
+	return saved, err
 }
 
 // save writes the file. If it exists already, it stays as it is, and save returns an error.
@@ -112,19 +80,8 @@ func (f undoFile) save(path string) error {
 
 // runUndo undoes what the file of --undo has.
 func (m *migrateCommand) runUndo(ctx context.Context, args []string) error {
-	beside := ""
-	m.cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
-		if flag.Changed && flag.Name != "undo" && flag.Name != "yes" {
-			beside = cmp.Or(beside, flag.Name)
-		}
-	})
-	switch {
-	case beside != "":
-		return console.UsageError(m.cmd, "--%s beside --undo: the file says what is to be taken back", beside)
-	case len(args) > 0:
+	if len(args) > 0 {
 		return console.UsageError(m.cmd, "%q beside --undo: the file says which object is meant", args[0])
-	case m.undo == "":
-		return console.UsageError(m.cmd, "--undo: which file?")
 	}
 	source, content, err := m.ReadFile(m.undo)
 	if err != nil {

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
-
 	"coapply.dev/cmd/kubectl-fieldowners/internal/fights"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
@@ -43,8 +41,6 @@ type Event struct {
 
 	Times int        `json:"times,omitempty"`
 	Since *time.Time `json:"since,omitempty"`
-
-	Fields [][]string `json:"fields,omitempty"`
 
 	Field   fieldowners.Path `json:"-"`
 	Message string           `json:"-"` // of fight and loop: who does what, and how often
@@ -116,36 +112,8 @@ func (s change) fight(f fights.Fight) Event {
 
 func (s change) loop(l fights.Loop) Event {
 	e := s.event("loop")
-	var texts []string
-	for _, m := range l.Managers {
-		fields := s.after.fieldsOf(m)
-		e.Managers = append(e.Managers, view.Owner(m))
-		e.Fields = append(e.Fields, fields)
-		texts = append(texts, view.Owner(m).String()+" ("+view.Safe(strings.Join(fields, ", "))+")")
-	}
-	e.Times = l.Times
-	e.Message = fmt.Sprintf("%s wrote in turn %d times in a minute and took nothing from each other: each may answer the other",
-		english.WordSeries(texts, "and"), l.Times)
+	e.Managers, e.Times, e.Message = view.OwnersOf(l.Managers), l.Times, l.Message()
 	return e
-}
-
-// fieldsOf returns a few fields that a manager owns, as managed fields do not record which of
-// them it wrote last.
-func (w watched) fieldsOf(m fieldowners.Manager) []string {
-	const shown = 3
-	fields := []string{}
-	for _, entry := range w.ownership.Entries() {
-		if view.Owner(entry.Manager) != view.Owner(m) {
-			continue
-		}
-		for _, path := range entry.Leaves() {
-			if len(fields) == shown {
-				return append(fields, "...")
-			}
-			fields = append(fields, path.String())
-		}
-	}
-	return fields
 }
 
 // written returns the time that the API server recorded for a write, if it did: what is seen

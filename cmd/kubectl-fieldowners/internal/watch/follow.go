@@ -11,13 +11,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/pager"
 	watchtools "k8s.io/client-go/tools/watch"
 
-	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/fieldowners"
 )
 
@@ -48,9 +49,6 @@ type watched struct {
 	version         string
 	ownership       fieldowners.Ownership
 }
-
-// listTimeout bounds one page; the API server gives up after a minute itself.
-const listTimeout = 90 * time.Second
 
 func (f *follower) follow(ctx context.Context) error {
 	f.behind = fmt.Errorf("%s: nothing was seen: the time was over first", f)
@@ -142,7 +140,9 @@ func (f *follower) catchUp(ctx context.Context) error {
 	if err := f.report.interrupted(f.Target, f.version, f.seen, version, now); err != nil {
 		return err
 	}
-	for _, key := range keysOf(f.known, known) {
+	both := maps.Clone(f.known)
+	maps.Copy(both, known)
+	for _, key := range slices.SortedFunc(maps.Keys(both), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) }) {
 		step := change{target: f.Target, at: now, sum: true}
 		if before, was := f.known[key]; was {
 			step.before = &before
@@ -158,39 +158,24 @@ func (f *follower) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// list lists all objects. It starts again if the server no longer has the version of the first
-// page.
+// list lists all objects, and keeps one page of them in memory at a time.
 func (f *follower) list(ctx context.Context) (known map[types.NamespacedName]watched, version string, err error) {
-	for range 3 {
-		if known, version, err = f.pages(ctx); !isGone(err) {
-			break
-		}
-	}
-	return known, version, err
-}
-
-func (f *follower) pages(ctx context.Context) (known map[types.NamespacedName]watched, version string, err error) {
-	known = map[types.NamespacedName]watched{}
-	options := f.options(metav1.ListOptions{Limit: objects.PageSize})
-	for {
-		page, err := f.page(ctx, options)
+	_, _, err = pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		page, err := f.client.List(ctx, f.options(o))
 		if err != nil {
-			return nil, "", err
+			return nil, err
+		}
+		if o.Continue == "" { // the first page, or all objects where the server has forgotten the first page's version
+			known = map[types.NamespacedName]watched{}
 		}
 		for i := range page.Items {
 			object := &page.Items[i]
 			known[types.NamespacedName{Namespace: object.Namespace, Name: object.Name}] = f.read(object)
 		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			return known, page.ResourceVersion, nil
-		}
-	}
-}
-
-func (f *follower) page(ctx context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, listTimeout, fmt.Errorf("%s: no answer within %v", f, listTimeout))
-	defer cancel()
-	return f.client.List(ctx, o)
+		version, page.Items = page.ResourceVersion, nil
+		return page, nil
+	}).List(ctx, metav1.ListOptions{})
+	return known, version, err
 }
 
 func (f *follower) read(object *metav1.PartialObjectMetadata) watched {
@@ -263,13 +248,4 @@ func (f *follower) found() {
 		f.report.say("%s: the watch goes on", f)
 	}
 	f.outage, f.behind = nil, nil
-}
-
-// keysOf returns the names of the objects in both, sorted.
-func keysOf(x, y map[types.NamespacedName]watched) []types.NamespacedName {
-	both := maps.Clone(x)
-	maps.Copy(both, y)
-	return slices.SortedFunc(maps.Keys(both), func(a, b types.NamespacedName) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
 }

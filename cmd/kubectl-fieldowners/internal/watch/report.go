@@ -38,7 +38,7 @@ const fightsPerMinute = 5
 // newReporter returns a reporter for which more moves of a field in a minute are a fight.
 func newReporter(perMinute int, out, errOut io.Writer) (*reporter, error) {
 	detector, err := fights.New(perMinute)
-	return &reporter{out: out, errOut: errOut, fights: detector}, err
+	return &reporter{out: out, errOut: errOut, fights: detector, told: map[string]bool{}}, err
 }
 
 // step prints what became of one object.
@@ -140,21 +140,9 @@ func (r *reporter) unread(object string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failed = true
-	if r.told == nil {
-		r.told = map[string]bool{}
-	}
 	if !r.told[text] {
 		r.told[text] = true
 		fmt.Fprintln(r.errOut, text)
-	}
-}
-
-// ended records the error of a watch that was interrupted when it ended; nil if it was not.
-func (r *reporter) ended(behind error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if behind != nil {
-		r.behind = append(r.behind, behind)
 	}
 }
 

@@ -117,14 +117,18 @@ func follow(ctx context.Context, client metadata.Interface, targets []Target, re
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	var all sync.WaitGroup
+	var followers []*follower
 	for _, target := range targets {
-		f := &follower{Target: target, client: target.In(client), report: report}
-		all.Go(func() {
-			end(f.follow(ctx))
-			report.ended(f.behind)
-		})
+		f := &follower{Target: target, client: client.Resource(target.Resource).Namespace(target.Namespace), report: report}
+		followers = append(followers, f)
+		all.Go(func() { end(f.follow(ctx)) })
 	}
 	all.Wait()
+	for _, f := range followers {
+		if f.behind != nil {
+			report.behind = append(report.behind, f.behind)
+		}
+	}
 	return context.Cause(ctx)
 }
 
@@ -179,11 +183,6 @@ func (w *command) kind(name string) (mapping *meta.RESTMapping, namespace string
 	}
 	namespace, _, err = w.Namespace()
 	return mapping, namespace, err
-}
-
-// In returns a client for the objects.
-func (t Target) In(client metadata.Interface) metadata.ResourceInterface {
-	return client.Resource(t.Resource).Namespace(t.Namespace)
 }
 
 func (t Target) options(o metav1.ListOptions) metav1.ListOptions {
