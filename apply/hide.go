@@ -16,31 +16,21 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// isHidden reports whether the values of a field are left out of errors, events, conditions and
-// logs: all in a Secret, and in other kinds what is named env, args or data, with everything
-// below, as credentials are often there. A ConfigMap's values are shown.
-func isHidden(object ObjectRef, path fieldowners.Path) bool {
+func isSecret(object ObjectRef) bool { return fieldowners.IsSecret(object.Group, object.Kind) }
+
+func isDelicate(name string) bool { return slices.Contains([]string{"env", "args", "data"}, name) }
+
+// hides reports whether values of a field are left out of errors, events, conditions and logs: all
+// in a Secret, and in other kinds what is named env, args or data, with everything below or above
+// the field, as credentials are often there. A ConfigMap's values are shown.
+func hides(object ObjectRef, path fieldowners.Path, values ...any) bool {
 	switch {
 	case isSecret(object):
 		return true
 	case object.Group == "" && object.Kind == "ConfigMap":
 		return false
-	}
-	return slices.ContainsFunc(path.Elements(), func(step fieldowners.Element) bool { return step.Field != nil && isDelicate(*step.Field) })
-}
-
-func isSecret(object ObjectRef) bool { return fieldowners.IsSecret(object.Group, object.Kind) }
-
-func isDelicate(name string) bool { return slices.Contains([]string{"env", "args", "data"}, name) }
-
-// hides reports whether values of a field must not be shown: the field is hidden, or a value has a
-// hidden field below it.
-func hides(object ObjectRef, path fieldowners.Path, values ...any) bool {
-	switch {
-	case isHidden(object, path):
+	case slices.ContainsFunc(path.Elements(), func(step fieldowners.Element) bool { return step.Field != nil && isDelicate(*step.Field) }):
 		return true
-	case object.Group == "" && object.Kind == "ConfigMap":
-		return false
 	}
 	return slices.ContainsFunc(values, func(value any) bool {
 		return content.Within(value, func(below any) bool {
@@ -63,15 +53,10 @@ func showUnless(isHidden bool, value any) string {
 	return fieldowners.FormatValue(value)
 }
 
-// secret reports whether the intent is for a Secret, whose values must not be shown.
-func (e *encodedIntent) secret() bool {
-	return isSecret(e.ref)
-}
-
 // whyNot returns the text of an error of ours, or for a Secret, whose values it may quote, the
 // mark of a hidden value.
 func (e *encodedIntent) whyNot(err error) string {
-	if e.secret() {
+	if isSecret(e.ref) {
 		return string(fieldowners.Hidden)
 	}
 	return fmt.Sprint(err)

@@ -11,7 +11,7 @@ import (
 
 func TestIsHiddenOfASecret(t *testing.T) {
 	secret := ObjectRef{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}}
-	if !isHidden(secret, fieldowners.MustParsePath(".metadata.labels.a")) {
+	if !hides(secret, fieldowners.MustParsePath(".metadata.labels.a")) {
 		t.Error("a Secret's label is shown")
 	}
 }

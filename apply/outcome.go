@@ -115,14 +115,14 @@ func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructure
 		for _, path := range entry.Leaves() {
 			wanted, set := path.Value(sent.object)
 			live, has := path.Value(answer.Object)
-			if !set || content.SameMeaning(wanted, live) || !has && content.IsZero(wanted) || c.intent.secret() && path.HasPrefix(stringData) {
+			if !set || content.SameMeaning(wanted, live) || !has && content.IsZero(wanted) || isSecret(c.ref) && path.HasPrefix(stringData) {
 				continue
 			}
 			if content.SameBytes(wanted, live) && gotypes.IsBytes(c.typeOfKind(), path) {
 				continue
 			}
 			difference := Difference{Path: path, Wanted: wanted, Live: live, Hidden: hides(c.ref, path, wanted, live)}
-			if c.intent.secret() {
+			if isSecret(c.ref) {
 				difference.Wanted, difference.Live = fieldowners.Hide(wanted), fieldowners.Hide(live)
 			}
 			for _, other := range all {

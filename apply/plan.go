@@ -191,7 +191,7 @@ func (c *call) planBy(before, after *unstructured.Unstructured) (Plan, error) {
 	default:
 		plan.Action = Configured
 	}
-	if c.intent.secret() {
+	if isSecret(c.ref) {
 		plan.hide()
 	}
 	return plan, nil

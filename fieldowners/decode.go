@@ -29,7 +29,7 @@ func decodeFields(text string) (*fieldpath.Set, error) {
 	}
 	r, set := json.NewDecoder(strings.NewReader(text)), fieldpath.NewSet()
 	_, err := decodeObject(r, set, 0) // the root cannot be owned: "." means nothing here
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err == nil {

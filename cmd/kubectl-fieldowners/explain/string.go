@@ -10,7 +10,6 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
-	"coapply.dev/internal/wrap"
 )
 
 const (
@@ -73,7 +72,7 @@ func (c Conflict) text() string {
 // following lines are indented further.
 func wrapped(words []string, indent int, continued string) string {
 	margin := strings.Repeat(" ", indent)
-	return wrap.Words(words, columns, margin, margin+strings.Repeat(" ", len(continued)), continued) + "\n"
+	return view.Words(words, columns, margin, margin+strings.Repeat(" ", len(continued)), continued) + "\n"
 }
 
 // commandParts splits a command before its flags, up to the first quote.

@@ -12,8 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/yaml"
-
-	"coapply.dev/internal/wrap"
 )
 
 // Safe returns text that cannot control a terminal: text with unprintable characters is quoted,
@@ -45,7 +43,7 @@ func CutOff(text string, width int) string {
 // Wrap returns a text broken into lines between words; a width of 0 is unlimited. The lines
 // after the first are indented by two more columns than indent.
 func Wrap(text, indent string, width int) string {
-	return wrap.Words(strings.Fields(text), width, indent, indent+"  ", "")
+	return Words(strings.Fields(text), width, indent, indent+"  ", "")
 }
 
 // JSON encodes a value, with escapes for characters that could control a terminal or reverse

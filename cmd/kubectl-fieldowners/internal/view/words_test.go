@@ -1,10 +1,10 @@
-package wrap_test
+package view_test
 
 import (
 	"strings"
 	"testing"
 
-	"coapply.dev/internal/wrap"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
 func TestWords(t *testing.T) {
@@ -23,7 +23,7 @@ func TestWords(t *testing.T) {
 		{"lines that are continued", "a -b -c", 6, "", "  ", ` \`, "a -b \\\n  -c"},
 		{"unlimited", "one two three", 0, "", "", "", "one two three"},
 	} {
-		if got := wrap.Words(strings.Fields(test.text), test.columns, test.begin, test.further, test.end); got != test.want {
+		if got := view.Words(strings.Fields(test.text), test.columns, test.begin, test.further, test.end); got != test.want {
 			t.Errorf("%s: %q, want %q", test.reason, got, test.want)
 		}
 	}

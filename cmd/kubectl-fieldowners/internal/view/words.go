@@ -1,5 +1,4 @@
-// Package wrap breaks texts for terminals into lines.
-package wrap
+package view
 
 import (
 	"strings"
