@@ -41,7 +41,7 @@ func TestMigratingMain(t *testing.T) {
 	m := migrateProgram{T: t, program: program, config: restConfig, namespace: namespace}
 
 	create("web", map[string]string{"app": "web"})
-	m.run("look", "web", true, "shared:", ".metadata.labels.app", "with manager/Update")
+	m.run("look", "web", true, "shared:", ".metadata.labels.app of manager/Update")
 	m.run("migrate", "web", true, "0 to stay")
 	if owners := kit.OwnersOf(t, c, namespace, "web", ".spec.replicas"); !cmp.Equal(owners, []string{"example-workload/Apply"}) {
 		t.Errorf("replicas are owned by %v", owners)

@@ -274,7 +274,7 @@ func TestExplainPlugin(t *testing.T) {
 	plugin.Stdin = strings.NewReader(printed)
 	stdout, stderr, code := kit.OutputOf(t, plugin)
 	if want := "1 conflict on Deployment " + w.namespace + "/web\n" +
-		"  .metadata.annotations[\"a.b/c\"]\n    owner  one/Apply, apps/v1\n    live   \"one\"\n    yours  \"two\"\n"; !strings.HasPrefix(stdout, want) || stderr != "" || code != 0 {
+		"  .metadata.annotations[\"a.b/c\"]\n    owner  one/Apply\n    live   \"one\"\n    yours  \"two\"\n"; !strings.HasPrefix(stdout, want) || stderr != "" || code != 0 {
 		t.Errorf("exit code %d, %s\n%s", code, stderr, stdout)
 	}
 	explanations, err := explain.Answer([]byte(printed), list(w.live("Deployment", "apps/v1", "web")), nil)
