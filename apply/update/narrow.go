@@ -32,7 +32,7 @@ func decode(live *unstructured.Unstructured, into client.Object) error {
 	if err := utiljson.Unmarshal(encoded, into); err != nil {
 		return fmt.Errorf("decoding the object into %T: %w", into, err)
 	}
-	into.GetObjectKind().SetGroupVersionKind(kind) // a typed read does not set the kind, so mutate must not see it set
+	into.GetObjectKind().SetGroupVersionKind(kind) // as the caller has it: a typed read does not set the kind
 	return nil
 }
 
