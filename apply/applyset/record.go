@@ -49,8 +49,7 @@ func (s *Sets) Has(parent, object client.Object) bool {
 	return owns(s.members, partOfPath, ownership)
 }
 
-// record holds the values of the set's label and annotations on a parent. It is zero if the parent
-// has no set.
+// record holds the values of the set's label and annotations on a parent; zero if there is no set.
 type record struct{ id, tooling, kinds, namespaces, partials string }
 
 func recordOf(parent metav1.Object) record {
@@ -64,8 +63,7 @@ func recordOf(parent metav1.Object) record {
 	}
 }
 
-// mayBecome returns an error if the record is that of another tool, field manager or parent, and so
-// must not be replaced by own.
+// mayBecome returns an error if the record belongs to another tool, field manager or parent than own.
 func (r record) mayBecome(own record) error {
 	const remedy = "nothing was written; if the other set is no longer used, remove its label and annotations (applyset.kubernetes.io/…) from the parent"
 	switch {
@@ -77,7 +75,6 @@ func (r record) mayBecome(own record) error {
 	return nil
 }
 
-// labels returns the label of a parent with this record.
 func (r record) labels() map[string]string { return map[string]string{idLabel: r.id} }
 
 // annotations returns the annotations of a parent with this record. An empty list of kinds means an

@@ -189,8 +189,7 @@ func owns(owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners
 	})
 }
 
-// whoElse returns a text that names the owners of the object. The argument who is a manager that
-// owns no fields of the object.
+// whoElse returns a text that names the owners of the object, for a manager that owns no fields.
 func (t *Transfer) whoElse(owned fieldowners.Ownership, who fieldowners.Manager) string {
 	if other := t.otherVerb("", owned, who, fieldowners.Path{}); other != "" {
 		return other

@@ -22,8 +22,7 @@
 //  1. Stops the former manager, or makes it leave out the moved fields. Otherwise the former
 //     manager's next write makes it an owner again.
 //  2. Before Do, shows the Transfer to a person, or checks its Unmoved and Unmatched.
-//  3. Applies an intent with all moved fields. The API server deletes moved fields that the intent
-//     omits.
+//  3. Applies an intent with all moved fields: the API server deletes those that the intent omits.
 //
 // Valid, everything below .spec that a former version wrote by Update:
 //
@@ -109,8 +108,7 @@ func (t *Transfer) String() string {
 // Do retries a limited number of times. If other fields would move, Do returns a StaleWriteError:
 // make and check a new Transfer.
 //
-// A repeated Do is safe: its first write is stale, and the following read shows that the fields have
-// already moved.
+// A repeated Do is safe: its write is stale, and the next read shows that the fields have moved.
 //
 // undo moves the fields back to their former owners, except fields that the applier has given up. It
 // has the same guarantees.
@@ -231,8 +229,7 @@ func (t *Transfer) classify(ctx context.Context, err error) error {
 	return apply.Classify(ctx, t.object, err)
 }
 
-// reverse returns the transfer that undoes the plan of a state. after are the managed fields after
-// the plan.
+// reverse returns the undo of a state's plan. after are the managed fields after the plan.
 func (t *Transfer) reverse(state *found, after []metav1.ManagedFieldsEntry) (*Transfer, error) {
 	back := &Transfer{applier: t.applier, object: t.object, fields: state.Plan.Undo(), undoes: true}
 	if verb, isUndo := strings.CutPrefix(t.verb, "Undo of "); isUndo {
@@ -253,7 +250,6 @@ type found struct {
 	stale bool // a write was stale: the object has another resourceVersion now
 }
 
-// errAbsent means that the object no longer exists.
 var errAbsent = errors.New("the object does not exist")
 
 // read reads the object live and plans the transfer. It retries if the object changes meanwhile.

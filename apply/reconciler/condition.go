@@ -126,8 +126,7 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// failedWebhook returns a text that names the webhook that could not be called and says what to do,
-// or "" if err is not about a webhook.
+// failedWebhook returns a text about the webhook that could not be called, or "" if there is none.
 func failedWebhook(err error) string {
 	name := wire.FailedWebhook(err)
 	if name == "" {

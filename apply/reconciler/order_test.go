@@ -222,12 +222,12 @@ func TestNewRefuses(t *testing.T) {
 		"Applier is needed":      func(c *reconciler.Config[parentType]) { c.Applier = nil },
 		"Emit is needed":         func(c *reconciler.Config[parentType]) { c.Emit = nil },
 		"Updater (to write the":  func(c *reconciler.Config[parentType]) { c.Updater = nil },
-		"Cleanup or Prune, f":    func(c *reconciler.Config[parentType]) { c.Cleanup = nil },
-		"Finalizer, for Clea":    func(c *reconciler.Config[parentType]) { c.Finalizer = "" },
+		"Cleanup or Prune (f":    func(c *reconciler.Config[parentType]) { c.Cleanup = nil },
+		"Finalizer (for Clea":    func(c *reconciler.Config[parentType]) { c.Finalizer = "" },
 		"labels[\"applyset.kube": func(c *reconciler.Config[parentType]) { c.Prune, c.Applier = true, forcesTheLabel },
 		"finalizer \"x y\"":      func(c *reconciler.Config[parentType]) { c.Finalizer = "x y" },
 		"needs a domain":         func(c *reconciler.Config[parentType]) { c.Finalizer = "copier" },
-		"Finalizer, for Prun":    func(c *reconciler.Config[parentType]) { c.Finalizer, c.Cleanup, c.Prune = "", nil, true },
+		"Finalizer (for Prun":    func(c *reconciler.Config[parentType]) { c.Finalizer, c.Cleanup, c.Prune = "", nil, true },
 	} {
 		config := w.config
 		change(&config)

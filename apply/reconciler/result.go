@@ -115,13 +115,12 @@ func (w *waits) add(err error, since time.Duration) bool {
 }
 
 // longest returns the wait of the reconcile, or 0 if no error has a wait. It is the wait that the API
-// server asked for; if there is none, the wait after a refusal; if there is none, that after a conflict.
+// server asked for. Without that, it is the wait after a refusal, and otherwise that after a conflict.
 func (w *waits) longest() time.Duration {
 	return cmp.Or(w.asked, w.refusal, w.conflict)
 }
 
-// notReconciled returns a log message with the number of errors. Each error is about one object that
-// could not be applied or deleted.
+// notReconciled returns a log message with the number of errors, each of which is about one object.
 func notReconciled(errs []error) string {
 	n := 0
 	for _, err := range errs {
@@ -202,7 +201,7 @@ func (r *Reconciler[P]) tellUnread(of trouble, parent P, outcomes []apply.Outcom
 var settled = map[apply.Decision]struct{ reason, what string }{
 	apply.Force:      {"OwnershipForced", "set"},
 	apply.Relinquish: {"OwnershipRelinquished", "did not set"},
-	apply.Share:      {"OwnershipShared", "has the same value as the other owner, and did not set"},
+	apply.Share:      {"OwnershipShared", "shares the owner's value, and did not set"},
 }
 
 // tellSettled records one event for each field with a settled conflict. If the field has several

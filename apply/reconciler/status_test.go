@@ -272,7 +272,7 @@ func TestSettledEvents(t *testing.T) {
 	for decision, want := range map[apply.Decision]string{
 		apply.Force:      `Normal OwnershipForced set .data.k to "a": owned by other/Update with "theirs"`,
 		apply.Relinquish: `Normal OwnershipRelinquished did not set .data.k to "a": owned by other/Update with "theirs"`,
-		apply.Share:      `Normal OwnershipShared has the same value as the other owner, and did not set .data.k to "a": owned by other/Update with "theirs"`,
+		apply.Share:      `Normal OwnershipShared shares the owner's value, and did not set .data.k to "a": owned by other/Update with "theirs"`,
 	} {
 		w := newWorld(t, withFinalizer())
 		w.owned("a", "k")

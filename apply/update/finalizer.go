@@ -84,8 +84,7 @@ func verifyRemoved(ref apply.ObjectRef, answer client.Object, finalizer string) 
 	return err
 }
 
-// ValidFinalizer returns an error for a finalizer name that EnsureFinalizer rejects. It sends no
-// request.
+// ValidFinalizer returns an error for a finalizer name that EnsureFinalizer rejects.
 func ValidFinalizer(name string) error {
 	if err := qualified(name); err != nil || strings.Contains(name, "/") {
 		return err

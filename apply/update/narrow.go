@@ -100,8 +100,7 @@ func check(wanted *unstructured.Unstructured, is map[string]any, after client.Ob
 	return nil
 }
 
-// alikeAs reports whether two JSON values are equal as values of a Go type. Two quantities are
-// equal if they have the same amount.
+// alikeAs is same for maps and lists, too: their values are compared by their own Go types.
 func alikeAs(a, b any, known goType) bool {
 	if same(a, b, known) {
 		return true

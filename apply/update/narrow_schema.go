@@ -22,7 +22,6 @@ import (
 // unstructured content.
 type goType struct{ reflect.Type }
 
-// pointed returns the type without pointers.
 func (t goType) pointed() reflect.Type {
 	at := t.Type
 	for at != nil && at.Kind() == reflect.Pointer {
@@ -47,7 +46,6 @@ func (t goType) field(name string) goType {
 	return goType{}
 }
 
-// item returns the type of a slice's items.
 func (t goType) item() goType {
 	if at := t.pointed(); at != nil && at.Kind() == reflect.Slice {
 		return goType{at.Elem()}

@@ -39,7 +39,7 @@ func (w *lastWritten) shows(object client.Object) bool {
 	if !ok {
 		return true
 	}
-	// resourceVersions can be ordered by KEP-5504. If these cannot, they are only compared for equality.
+	// KEP-5504 lets clients order resourceVersions. If these have no order, only equality counts.
 	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), version)
 	if order < 0 || err != nil && object.GetResourceVersion() != version {
 		return false
