@@ -107,7 +107,7 @@ func TestPartialIntentsAreReleased(t *testing.T) {
 		},
 		"it cannot be without": {
 			parent: namingParent(ours, named1), steps: []step{read, {bare("a", ""), invalid}},
-			kept: []string{`ConfigMap shop/a is no longer emitted, but was not deleted: ` +
+			kept: []string{`ConfigMap shop/a is no longer emitted, but was kept: ` +
 				`it cannot be without what a release of ` + manager + ` takes away; hand these fields over, by Migrate or Rename of another applier: ` +
 				`ConfigMap "a" is invalid`},
 		},
