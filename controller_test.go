@@ -75,7 +75,7 @@ func TestForIsTold(t *testing.T) {
 	}{
 		{"no Emit", coapply.For[*corev1.Secret](rt, "copier", nil), "Emit is needed"},
 		{"no name", coapply.For(rt, "", emitCopy), "FieldManager: a name is needed"},
-		{"pruning without a finalizer", coapply.For(rt, "copier", emitCopy).Prune(), "Finalizer, for Prune"},
+		{"pruning without a finalizer", coapply.For(rt, "copier", emitCopy).Prune(), "Finalizer (for Prune"},
 		{"a finalizer for nothing", coapply.For(rt, "copier", emitCopy).Finalizer("example.com/x", nil), "Cleanup or Prune"},
 		{"a policy of no field", coapply.For(rt, "copier", emitCopy).OnConflict(apply.Policy{}.At("spec", apply.Force)), "spec"},
 	} {

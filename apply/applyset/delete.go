@@ -16,25 +16,24 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// Delete deletes all members of the set of a parent that is being deleted, in every namespace,
-// and reports whether they are gone. The parent needs a finalizer that is removed only then.
-// Delete can be repeated whatever step a process died at.
+// Delete deletes, in all namespaces, all members of the set of a parent that is being deleted. done
+// reports whether all members are gone. The parent needs a finalizer, which the caller removes only
+// if done is true. If the process dies during Delete, call Delete again.
 //
 //	_, done, err := sets.Delete(ctx, parent)
 //	if err == nil && done {
 //		_, err = update.RemoveFinalizer(ctx, updater, parent, finalizer)
 //	}
 //
-// It also releases what partial intents of the parent set. Objects that Prune would keep are
-// kept here, too: they are in Pruned.Kept and not waited for. Members that the parent owns are
-// deleted and not left to the garbage collector, also if the parent is deleted with
-// --cascade=orphan, which concerns owner references only. Members with finalizers are in
-// Pruned.Left until they are gone: call Delete again. Kinds that the server no longer serves
-// are passed over.
+// Delete also releases the fields of the parent's partial intents. Objects that Prune would keep
+// are in Pruned.Kept; done does not depend on them. Delete does not leave members to the garbage
+// collector, so it also deletes them if the parent is deleted with --cascade=orphan. Members with
+// finalizers are in Pruned.Left until they are gone: call Delete again. Kinds that the API server
+// no longer serves are skipped.
 //
-// Delete returns ErrNotPruned for a parent that is not being deleted. The other errors are
-// those of Sets.Apply for the parent, a UIDMismatchError if the parent is gone, and a
-// *PruneError. Earlier rounds of the parent can no longer be pruned.
+// Delete returns ErrNotPruned if the parent is not being deleted, a UIDMismatchError if the parent
+// is gone, and a *PruneError if other steps fail. Other errors are those of Sets.Apply for the
+// parent. After Delete, earlier rounds of the parent cannot be pruned.
 func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned, done bool, err error) {
 	r := s.newRound()
 	if err := r.identify(parent); err != nil {
@@ -57,18 +56,18 @@ func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned,
 	r.named = s.recordedPartials(live)
 	for key := range r.named {
 		if key.Key == r.parent.Key() {
-			r.named.Delete(key) // the parent goes
+			r.named.Delete(key) // the parent itself is being deleted
 		}
 	}
 	p.release(ctx, sortedPartials(r.named))
 	return p.pruned, len(p.errs) == 0 && len(p.pruned.Left) == 0, p.err()
 }
 
-// deleteAll deletes every member, and then lists those that are still there, as the answer to a
-// delete does not say whether the object is gone.
+// deleteAll deletes all members, and then lists the members that still exist: a response to a delete
+// does not say whether the object is gone.
 func (p *pruning) deleteAll(ctx context.Context) {
 	p.find(ctx)
-	if len(p.dropped) > 0 { // members of another parent of this name have the same label
+	if len(p.dropped) > 0 { // a parent recreated under this name would have the same label on its members
 		if _, err := p.readParent(ctx); err != nil {
 			p.errs = append(p.errs, err)
 			return
@@ -83,20 +82,20 @@ func (p *pruning) deleteAll(ctx context.Context) {
 	p.pruned.Left, p.errs = slices.Concat(after.pruned.Left, after.dropped), after.errs
 }
 
-// parentStands returns an error unless the live parent is the one that was emitted from.
+// parentStands returns an error unless the live parent is unchanged since its intents were emitted.
 func (p *pruning) parentStands(ctx context.Context) error {
 	live, err := p.readParent(ctx)
 	switch {
 	case err != nil:
 		return err
 	case live.DeletionTimestamp != nil:
-		return &apply.RetryableError{Object: p.parent, Err: errors.New("it is being deleted; nothing was pruned")}
+		return &apply.RetryableError{Object: p.parent, Err: errors.New("the parent is being deleted; nothing was pruned")}
 	case live.Generation != p.generation:
 		return &apply.RetryableError{Object: p.parent, Err: fmt.Errorf(
-			"what it emits is from its generation %d, and it is at %d; nothing was pruned", p.generation, live.Generation)}
+			"its intents are from the parent's generation %d, but the parent is at generation %d; nothing was pruned", p.generation, live.Generation)}
 	case live.Generation == 0 && live.ResourceVersion != p.version:
 		return &apply.RetryableError{Object: p.parent, Err: errors.New(
-			"it was written to since it was read, and has no generation that tells whether that matters; nothing was pruned")}
+			"the parent's resourceVersion has changed since the parent was read, and its kind has no generation; nothing was pruned")}
 	}
 	return nil
 }
@@ -111,12 +110,12 @@ func (p *pruning) deleteDropped(ctx context.Context) {
 	}
 }
 
-// deleteTries is how often a member is judged if others write to it between the judgement and
-// the delete.
+// deleteTries is the maximum number of delete requests for a member. Another one is needed if the
+// member changes between the check whether to delete it and the delete.
 const deleteTries = 5
 
-// delete deletes a member at the version that was judged, so that an object that just lost its
-// label, or got another owner, stays.
+// delete deletes a member at the resourceVersion that was checked, so that an object that has just
+// lost its label or got another owner is not deleted.
 func (p *pruning) delete(ctx context.Context, ref apply.ObjectRef) {
 	ctx, leave, err := p.sets.members.Config().Lanes.Enter(ctx, ref.Key())
 	if err != nil {
@@ -135,7 +134,7 @@ func (p *pruning) delete(ctx context.Context, ref apply.ObjectRef) {
 		case apierrors.IsNotFound(err):
 			return
 		case !apply.IsStaleWrite(err) && !errors.Is(err, apply.ErrUIDMismatch):
-			p.fail(ctx, ref, fmt.Errorf("deleting it: %w", err))
+			p.fail(ctx, ref, fmt.Errorf("deleting the member: %w", err))
 			return
 		}
 		if !p.judgeAgain(ctx, &ref) {
@@ -143,51 +142,51 @@ func (p *pruning) delete(ctx context.Context, ref apply.ObjectRef) {
 		}
 	}
 	p.errs = append(p.errs, &apply.RetryableError{Object: ref, Err: fmt.Errorf(
-		"it was written to before each of %d deletes; it was not deleted", deleteTries)})
+		"the member was not deleted: it changed before each of %d deletes", deleteTries)})
 }
 
-// deleteAt deletes an object at the version that the reference names.
+// deleteAt deletes an object, with the reference's uid and resourceVersion as preconditions.
 func (p *pruning) deleteAt(ctx context.Context, ref apply.ObjectRef) error {
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
 	object.SetGroupVersionKind(ref.GroupVersionKind)
 	gone := ref
 	gone.ResourceVersion = ""
-	p.sets.members.Config().Steady.Wrote(gone) // it may be emitted again at once
+	p.sets.members.Config().Steady.Wrote(gone) // the next apply must not skip its request because of the old state
 	err := p.sets.members.Client().Delete(ctx, object,
 		client.Preconditions{UID: &ref.UID, ResourceVersion: &ref.ResourceVersion},
 		client.PropagationPolicy(metav1.DeletePropagationBackground),
-		client.DisableReadYourWritesConsistency) // otherwise the client begins to watch the kind's metadata
+		client.DisableReadYourWritesConsistency) // otherwise the client starts a watch of the kind's metadata
 	return apply.CheckNotFound(ctx, p.sets.members.Config().LiveReader, ref, "", err)
 }
 
-// judgeAgain reports whether a member that changed after it was judged is still to be deleted,
-// and sets the version at which it was judged now.
+// judgeAgain checks a member that has changed since the last check. It reports whether the member
+// must still be deleted, and sets the resourceVersion in ref.
 func (p *pruning) judgeAgain(ctx context.Context, ref *apply.ObjectRef) bool {
 	live, err := p.sets.readMetadata(ctx, *ref)
 	switch {
 	case apierrors.IsNotFound(err):
 		return false
 	case err != nil:
-		p.fail(ctx, *ref, fmt.Errorf("reading it: %w", err))
+		p.fail(ctx, *ref, fmt.Errorf("reading the member: %w", err))
 		return false
 	case live.UID != ref.UID:
-		p.keep(*ref, "it was recreated; what has its name now was left alone")
+		p.keep(*ref, "it was recreated, and the new object was not changed")
 		p.again = true
 		return false
 	case live.Labels[PartOfLabel] != p.own.id:
-		return false // no member any more
+		return false // no longer a member
 	}
 	ref.ResourceVersion = live.ResourceVersion
 	return p.goes(*ref, live)
 }
 
-// releases reports whether the parent names partial intents that are not in the round, except
-// those that are known to be kept.
+// releases reports whether the parent's annotation names partial intents that are not in the round.
+// It ignores partial intents whose fields are known not to be releasable.
 func (r *Round) releases(known knownSet) bool {
 	return len(known.partials.Difference(r.partial).Difference(known.lookout.partials)) > 0
 }
 
-// release gives up the fields of partial intents that are no longer emitted.
+// release releases the fields of partial intents that are no longer emitted.
 func (p *pruning) release(ctx context.Context, released []intentKey) {
 	for _, key := range released {
 		if ctx.Err() != nil {
@@ -200,8 +199,8 @@ func (p *pruning) release(ctx context.Context, released []intentKey) {
 	}
 }
 
-// releaseOne releases one subresource, or the object itself without its subresources: another
-// intent for these may still be emitted. An object that was recreated is released as well.
+// releaseOne releases the fields of one partial intent: those of the object, or of one subresource.
+// It does so even if the object was recreated.
 func (p *pruning) releaseOne(ctx context.Context, key intentKey) error {
 	object := apply.ObjectRef{GroupVersionKind: key.WithVersion(""), NamespacedName: key.NamespacedName}
 	mapping, err := p.sets.members.Client().RESTMapper().RESTMapping(key.GroupKind)
@@ -209,14 +208,14 @@ func (p *pruning) releaseOne(ctx context.Context, key intentKey) error {
 	case meta.IsNoMatchError(err):
 		return nil // a kind that is no longer served has no objects
 	case err != nil:
-		return apply.Classify(ctx, object, fmt.Errorf("looking for its version: %w", err))
+		return apply.Classify(ctx, object, fmt.Errorf("looking up the version of the kind: %w", err))
 	}
 	object.GroupVersionKind = mapping.GroupVersionKind
 	refused := (*apply.RefusedError)(nil)
 	outcome, err := p.sets.members.Release(ctx, object, key.subresource)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil // nor does a version
+		return nil // a version that is no longer served has no objects
 	case errors.As(err, &refused) && apierrors.IsInvalid(err):
 		p.unreleased.Insert(key)
 		p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: wire.OneLine(refused.Err)})

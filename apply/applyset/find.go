@@ -20,7 +20,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// find lists the members of the set, and judges each.
+// find lists the objects with the set's label, and decides for each whether it is deleted.
 func (p *pruning) find(ctx context.Context) {
 	recorded := p.recorded.scope()
 	for _, kind := range recorded.sortedKinds() {
@@ -28,15 +28,15 @@ func (p *pruning) find(ctx context.Context) {
 	}
 }
 
-// findKind lists the members of a kind. The kind is recorded without a version: the known
-// versions are tried until one is served.
+// findKind is find for one kind. The parent's annotation has kinds without versions, so findKind
+// tries the known versions until the API server serves one.
 func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespaces []string) {
 	mappings, err := p.sets.members.Client().RESTMapper().RESTMappings(kind)
 	if noKind := (*meta.NoKindMatchError)(nil); errors.As(err, &noKind) && !p.emitted.kinds.Has(kind) {
-		return // no longer served; a kind that was applied just now must be
+		return // the kind is no longer served; for an emitted kind, this is an error
 	}
 	if err != nil {
-		p.fail(ctx, apply.ObjectRef{GroupVersionKind: kind.WithVersion("")}, fmt.Errorf("looking for its version: %w", err))
+		p.fail(ctx, apply.ObjectRef{GroupVersionKind: kind.WithVersion("")}, fmt.Errorf("looking up the version of the kind: %w", err))
 		return
 	}
 	for _, mapping := range mappings {
@@ -44,17 +44,17 @@ func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespace
 			return
 		}
 	}
-	// No known version is served: the kind is gone, or has a new version that this process does
-	// not know before a restart. The kind stays recorded.
+	// No known version is served: the kind is gone, or has a new version that this process learns
+	// only at its next start. The kind stays in the parent's annotation.
 	p.left.kinds.Insert(kind)
 	p.left.namespaces.Insert(namespaces...)
 	if p.all {
 		p.errs = append(p.errs, &apply.RetryableError{Object: apply.ObjectRef{GroupVersionKind: kind.WithVersion("")}, Err: fmt.Errorf(
-			"no version of %v that this process knows is served, and the set of %v may have members of it; start the process again", kind, p.parent)})
+			"the API server serves no known version of %v, and the set of %v may have members of this kind; restart this process", kind, p.parent)})
 	}
 }
 
-// findVersion reports whether the server has the kind in this version.
+// findVersion is find for one version of a kind. It reports whether the API server serves it.
 func (p *pruning) findVersion(ctx context.Context, mapping *meta.RESTMapping, namespaces []string) (served bool) {
 	switch {
 	case mapping.Scope.Name() == meta.RESTScopeNameRoot:
@@ -74,7 +74,7 @@ func (p *pruning) findVersion(ctx context.Context, mapping *meta.RESTMapping, na
 	return true
 }
 
-// pageSize is the limit of each list request.
+// pageSize is the maximum number of objects in the response to one list request.
 const pageSize = 500
 
 func (p *pruning) list(ctx context.Context, kind schema.GroupVersionKind, namespace string) error {
@@ -86,7 +86,7 @@ func (p *pruning) list(ctx context.Context, kind schema.GroupVersionKind, namesp
 		err := p.sets.members.Config().LiveReader.List(ctx, list, client.InNamespace(namespace),
 			client.MatchingLabels{PartOfLabel: p.own.id}, client.Limit(pageSize), client.Continue(token))
 		if err != nil {
-			return fmt.Errorf("listing those of %v: %w", p.parent, err)
+			return fmt.Errorf("listing the members of the set of %v: %w", p.parent, err)
 		}
 		for i := range list.Items {
 			p.judge(&list.Items[i], kind)
@@ -97,7 +97,7 @@ func (p *pruning) list(ctx context.Context, kind schema.GroupVersionKind, namesp
 	}
 }
 
-// judge decides what becomes of an object that has the set's label.
+// judge decides whether an object with the set's label is deleted. Emitted objects are not.
 func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupVersionKind) {
 	ref := apply.ObjectRef{
 		GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object),
@@ -111,7 +111,7 @@ func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupV
 	}
 }
 
-// goes reports whether a member is to be deleted, and records what becomes of one that is not.
+// goes reports whether a member must be deleted. Otherwise it adds the member to p.pruned.
 func (p *pruning) goes(ref apply.ObjectRef, object *metav1.PartialObjectMetadata) bool {
 	switch reason := p.reasonToKeep(object); {
 	case reason != "":
@@ -133,14 +133,14 @@ func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
 	case object.UID == p.parent.UID:
 		return "it is the parent itself"
 	case touched:
-		return "another intent for it is still emitted, with MustExist or a Subresource"
+		return "a partial intent (MustExist or a Subresource) for the object is still emitted"
 	case len(owners) > 0 && !slices.ContainsFunc(owners, isParent):
 		return fmt.Sprintf("its owner is not the parent but the %s %s", owners[0].Kind, owners[0].Name)
 	}
 	ownership, unread := fieldowners.ParseReadable(object.ManagedFields)
 	for _, entry := range unread {
 		if entry.Manager == p.sets.members.FieldManager() {
-			return "nobody can tell who set the label " + PartOfLabel + ": " + wire.OneLine(entry)
+			return "it is unknown which field manager owns the label " + PartOfLabel + ": " + wire.OneLine(entry)
 		}
 	}
 	if owns(p.sets.members, partOfPath, ownership) {
@@ -149,27 +149,27 @@ func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
 	return fmt.Sprintf("%s does not own its label %s", p.sets.members.FieldManager(), PartOfLabel)
 }
 
-// owns reports whether the applier owns a field by Apply, and not through a subresource.
+// owns reports whether the applier's field manager applied a field, not through a subresource.
 func owns(applier *apply.Applier, path fieldowners.Path, ownership fieldowners.Ownership) bool {
 	return slices.ContainsFunc(ownership.OwnersOf(path), func(owner fieldowners.Manager) bool {
 		return owner.Name == applier.FieldManager() && owner.Operation == metav1.ManagedFieldsOperationApply && owner.Subresource == ""
 	})
 }
 
-// keep records an object that is not deleted, and that its place stays in the parent's record.
+// keep records that an object is not deleted. Its kind and namespace stay in the parent's annotations.
 func (p *pruning) keep(object apply.ObjectRef, reason string) {
 	p.left.add(object, p.parent)
 	p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: reason})
 }
 
-// lookout decides when kept objects are listed again. Anybody can put the label of a set on an
-// object, and a look takes a list for each recorded kind and namespace: so there is a look now
-// and then instead of one in each round.
+// lookout decides when kept objects are listed again. A listing costs one request for each recorded
+// kind and namespace, and anybody can put a set's label on an object. So the kept objects are not
+// listed in each round, but after increasing waits.
 type lookout struct {
 	kept     []Kept
-	partials partials // the kept objects of partial intents that are not released
-	wait     time.Duration
-	until    time.Time // when to look again
+	partials partials      // the partial intents whose fields could not be released
+	wait     time.Duration // the time between the last listing and the next one
+	until    time.Time     // the time of the next listing
 }
 
 const (
@@ -177,7 +177,8 @@ const (
 	mostLookout  = 10 * time.Minute
 )
 
-// next returns the lookout after a look. As long as the same objects are kept, the waits grow.
+// next returns the lookout after a listing that found kept. The wait doubles, up to mostLookout, as
+// long as the same objects are kept for the same reasons.
 func (l lookout) next(kept []Kept) lookout {
 	after := lookout{kept: slices.Clone(kept), wait: leastLookout}
 	if slices.EqualFunc(kept, l.kept, Kept.same) {
@@ -187,10 +188,10 @@ func (l lookout) next(kept []Kept) lookout {
 	return after
 }
 
-// due reports whether it is time for a look at kept objects.
+// due reports whether it is time to list the kept objects again.
 func (l lookout) due() bool { return len(l.kept) > 0 && !time.Now().Before(l.until) }
 
-// remembered returns what is kept, without a look.
+// remembered returns the kept objects of the last listing.
 func (l lookout) remembered() []Kept {
 	kept := slices.Clone(l.kept)
 	for i := range kept {
@@ -199,7 +200,7 @@ func (l lookout) remembered() []Kept {
 	return kept
 }
 
-// mark sets Kept.Remembered of what was kept before.
+// mark sets Remembered of the objects in kept that were already kept after the last listing.
 func (l lookout) mark(kept []Kept) {
 	for i, k := range kept {
 		kept[i].Remembered = slices.ContainsFunc(l.kept, k.same)

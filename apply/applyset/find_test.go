@@ -57,7 +57,7 @@ func TestWhereMembersAreLookedFor(t *testing.T) {
 			}
 			s.expect(append([]step{{reads, ok(going)}}, test.steps...)...)
 			_, done, err := s.sets(apply.Policy{}).Delete(t.Context(), going)
-			if done == test.stays || errors.Is(err, apply.ErrRetryable) != test.stays || test.stays && !strings.Contains(err.Error(), "no version of ConfigMap") {
+			if done == test.stays || errors.Is(err, apply.ErrRetryable) != test.stays || test.stays && !strings.Contains(err.Error(), "serves no known version of ConfigMap") {
 				t.Errorf("deleted with the parent: %t, %v", done, err)
 			}
 		})

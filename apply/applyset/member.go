@@ -12,24 +12,23 @@ import (
 	"coapply.dev/apply/lanes"
 )
 
-// intentKey names what an intent is for.
+// intentKey identifies the object, or the subresource of an object, that an intent is for.
 type intentKey struct {
 	lanes.Key
 
 	subresource string
 }
 
-// preparedIntent is an intent as it is to be applied, or the error why it is not.
+// preparedIntent is an intent that is ready to be applied.
 type preparedIntent struct {
 	apply.Intent
 
 	object apply.ObjectRef
-	member bool
-	err    error
+	member bool  // false for a partial intent
+	err    error // why the intent cannot be applied, or nil
 }
 
-// prepare adds the label to an intent if its object is a member, and records the member's
-// place.
+// prepare adds the set's label to an intent for a member, and records the intent in the round.
 func (r *Round) prepare(intent apply.Intent) preparedIntent {
 	object, err := intent.Object()
 	if err != nil {
@@ -45,7 +44,7 @@ func (r *Round) prepare(intent apply.Intent) preparedIntent {
 	prepared.member = isMember(intent)
 	switch {
 	case prepared.member && key.Key == r.parent.Key():
-		err = errors.New("the parent of a set is no member of it: an intent for the parent needs MustExist")
+		err = errors.New("the parent of a set cannot be a member of the set: set MustExist in an intent for the parent")
 	case prepared.member:
 		prepared.Intent, err = intent.WithLabel(PartOfLabel, r.own.id)
 	default:
@@ -65,15 +64,15 @@ func (r *Round) prepare(intent apply.Intent) preparedIntent {
 	return prepared
 }
 
-// twoIntents is the error for a second intent for one object, which would give up what only the
-// first one lists.
+// twoIntents is the error for a second intent for one object. Applying the second intent would
+// remove the fields that only the first intent lists.
 func twoIntents(object apply.ObjectRef, subresource string) error {
 	what := "object"
 	if subresource != "" {
 		what = fmt.Sprintf("subresource %q of an object", subresource)
 	}
 	return &apply.IntentError{Object: object, Err: fmt.Errorf(
-		"two intents for one %s: one manager applies it once, with everything it wants", what)}
+		"two intents for one %s: put all its fields into one intent, as each apply removes the fields that it does not list", what)}
 }
 
 func isMember(intent apply.Intent) bool { return !intent.MustExist && intent.Subresource == "" }
@@ -99,11 +98,11 @@ func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome apply.Ou
 	return outcome, err
 }
 
-// applyMember applies a member unless it belongs to another set. The server does not refuse
-// that: all sets of a process have one field manager, so one takes the label of another without
-// a conflict, and the answer does not show the former label. Hence the read, with no other
-// write of this process between it and the apply. If nothing is to be sent, nothing is read
-// either: a member that is as wanted has the label.
+// applyMember applies a member unless the object belongs to another set. The API server does not
+// reject such an apply: all sets of a process have one field manager, so the apply overwrites the
+// other set's label without a conflict. So the label is read before the apply, and this process
+// writes nothing to the object in between. If the apply needs no request, nothing is read: a
+// member that already has the wanted fields also has the label.
 func (r *Round) applyMember(ctx context.Context, one preparedIntent) (apply.Outcome, error) {
 	var leave func()
 	defer func() {
@@ -120,14 +119,14 @@ func (r *Round) applyMember(ctx context.Context, one preparedIntent) (apply.Outc
 	})
 	outcome, err := r.sets.members.Apply(ctx, one.Intent)
 	if err != nil {
-		r.sets.holders.Remove(one.object.Key()) // it is not known whether the object has the label
+		r.sets.holders.Remove(one.object.Key()) // it is unknown whether the object has the label now
 	}
 	return outcome, err
 }
 
-// hold makes the round's set the holder of an object. Unless it is known as the holder, the
-// object is read past the cache: the cache may not have what another parent's round applied a
-// moment ago, and would begin to watch the kind.
+// hold makes the round's set the holder of an object: the set that the object belongs to. If the
+// holder is not known, the object's label is read live. A cache may not have the recent apply of
+// another parent's round, and would start a watch of the kind.
 func (r *Round) hold(ctx context.Context, object apply.ObjectRef) error {
 	key := object.Key()
 	if holder, _ := r.sets.holders.Get(key); holder == r.own.id {
@@ -137,12 +136,12 @@ func (r *Round) hold(ctx context.Context, object apply.ObjectRef) error {
 	switch {
 	case apierrors.IsNotFound(err): // Apply creates it
 	case err != nil:
-		return apply.Classify(ctx, object, fmt.Errorf("reading whether it is in another set: %w", err))
+		return apply.Classify(ctx, object, fmt.Errorf("reading the label %s of the object: %w", PartOfLabel, err))
 	default:
 		if label := live.Labels[PartOfLabel]; label != "" && label != r.own.id {
 			return &apply.RefusedError{Object: object, Err: fmt.Errorf(
-				"it is in the set %q by its label %s, and an object is in one set at most: %v cannot have it in %q, nothing was applied; "+
-					"it can once that set has pruned it, or the label is removed", label, PartOfLabel, r.parent, r.own.id)}
+				"nothing was applied: by its label %s, the object is in the set %q, and cannot be in the set %q of %v as well; "+
+					"prune the object from the other set, or remove the label", PartOfLabel, label, r.own.id, r.parent)}
 		}
 	}
 	r.sets.holders.Put(key, r.own.id)

@@ -57,7 +57,7 @@ func TestMembers(t *testing.T) {
 	}
 	want := []string{
 		"invalid intent for ConfigMap shop/a: it sets the label applyset.kubernetes.io/part-of itself",
-		"invalid intent for ConfigMap shop/web: the parent of a set is no member of it: an intent for the parent needs MustExist",
+		"invalid intent for ConfigMap shop/web: the parent of a set cannot be a member of the set: set MustExist in an intent for the parent",
 		"invalid intent: the configuration is *v1.ConfigMapApplyConfiguration, want a non-nil pointer",
 		"invalid intent: the configuration is <nil>, want a non-nil pointer",
 		"invalid intent for ConfigMap f: a namespace is needed: ConfigMap is namespaced",
@@ -249,7 +249,7 @@ func TestTwoIntentsForOneObject(t *testing.T) {
 		apply.Intent{Config: config().WithData(map[string]string{"k": "v"})},
 		apply.Intent{Config: config(), MustExist: true},
 	))
-	const says = "invalid intent for ConfigMap shop/a: two intents for one object: one manager applies it once, with everything it wants"
+	const says = "invalid intent for ConfigMap shop/a: two intents for one object: put all its fields into one intent, as each apply removes the fields that it does not list"
 	if len(round.Errs) != 2 || len(round.Outcomes) != 3 || round.Outcomes[0].Action != apply.Created {
 		t.Fatalf("%v, %+v; want the second and the third to be refused", round.Errs, round.Outcomes)
 	}
@@ -275,7 +275,7 @@ func TestAnObjectAndItsSubresource(t *testing.T) {
 	through := apply.Intent{Config: corev1ac.ConfigMap("a", "shop"), Subresource: "part"}
 	round := s.sets(apply.Policy{}).Apply(t.Context(), setParent("ConfigMap"), emits(
 		apply.Intent{Config: corev1ac.ConfigMap("a", "shop")}, through, through))
-	const says = `invalid intent for ConfigMap shop/a: two intents for one subresource "part" of an object: one manager applies it once, with everything it wants`
+	const says = `invalid intent for ConfigMap shop/a: two intents for one subresource "part" of an object: put all its fields into one intent, as each apply removes the fields that it does not list`
 	if err := errors.Join(round.Errs...); err == nil || err.Error() != says {
 		t.Errorf("%v; want %s", err, says)
 	}

@@ -13,9 +13,9 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// announce makes the parent name every place where members may be, and each object
-// that a partial intent is for, before any is applied there. What this process knows is
-// trusted as long as the parent that was read, which may be older, says the same.
+// announce records in the parent, before the first apply, the kinds and namespaces of all members
+// and the objects of all partial intents. It reads the parent live unless this process knows the
+// parent's record and the parent passed in, which may be outdated, has the same record.
 func (r *Round) announce(ctx context.Context) error {
 	known, ok := r.sets.known.Get(r.parent.UID)
 	if !ok || known.record != r.read {
@@ -46,12 +46,12 @@ func (r *Round) announce(ctx context.Context) error {
 	return nil
 }
 
-// write brings the parent to a record, if it has another one.
+// write writes a record to the parent, unless the parent already has the same record.
 func (r *Round) write(ctx context.Context, to record) error {
 	if to == r.recorded {
 		return nil
 	}
-	r.sets.known.Remove(r.parent.UID) // the answer may get lost
+	r.sets.known.Remove(r.parent.UID) // the response may get lost
 	config := wire.Named(r.parent.GroupVersionKind, r.parent.NamespacedName)
 	config.SetUID(r.parent.UID)
 	config.SetLabels(to.labels())
@@ -63,11 +63,10 @@ func (r *Round) write(ctx context.Context, to record) error {
 	return nil
 }
 
-// send writes to the parent. If the parent's kind has no generation, so that only the
-// resourceVersion shows whether the parent has changed, our own write must not hide somebody
-// else's: it is pinned to the version that was read, and the version in its answer is then the
-// expected one. If the parent has changed, the record is written all the same, and no version
-// is known: this round deletes nothing.
+// send applies config to the parent. If the parent's kind has no generation, only the
+// resourceVersion shows whether another writer has changed the parent. So send first applies at the
+// resourceVersion that was read, and then expects the resourceVersion of the response. If the
+// parent has changed, send applies without a resourceVersion, and this round deletes nothing.
 func (r *Round) send(ctx context.Context, config *unstructured.Unstructured) error {
 	if r.generation == 0 && r.version != "" {
 		err := r.sendPinned(ctx, config.DeepCopy())
@@ -79,7 +78,7 @@ func (r *Round) send(ctx context.Context, config *unstructured.Unstructured) err
 	return err
 }
 
-// sendPinned applies to the parent once, at the version that was read.
+// sendPinned applies config to the parent, once, at the resourceVersion that was read.
 func (r *Round) sendPinned(ctx context.Context, config *unstructured.Unstructured) error {
 	ctx, leave, err := r.sets.parents.Config().Lanes.Enter(ctx, r.parent.Key())
 	defer leave()
@@ -92,18 +91,19 @@ func (r *Round) sendPinned(ctx context.Context, config *unstructured.Unstructure
 	if err != nil {
 		return apply.Classify(ctx, r.parent, err)
 	}
-	r.version = config.GetResourceVersion() // of the answer
+	r.version = config.GetResourceVersion() // the resourceVersion of the response
 	return nil
 }
 
-// readParent reads the parent past the cache, and returns an error if it is gone.
+// readParent reads the parent's metadata live. If the parent is gone or was recreated, the error is
+// a UIDMismatchError.
 func (r *Round) readParent(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 	live, err := r.sets.readMetadata(ctx, r.parent)
 	switch {
 	case wire.IsAbsent(err, r.parent.Name):
 		return nil, &apply.UIDMismatchError{Object: r.parent, Err: err}
 	case err != nil:
-		return nil, apply.Classify(ctx, r.parent, fmt.Errorf("reading it: %w", err))
+		return nil, apply.Classify(ctx, r.parent, fmt.Errorf("reading the parent: %w", err))
 	case live.UID != r.parent.UID:
 		return nil, &apply.UIDMismatchError{Object: r.parent, Err: fmt.Errorf("the live object has uid %s", live.UID)}
 	}

@@ -116,7 +116,7 @@ func TestPruneHoldsTheParent(t *testing.T) {
 		"as it was": {live: func(*corev1.ConfigMap) {}},
 		"another version": {
 			live: func(p *corev1.ConfigMap) { p.ResourceVersion = "8" },
-			says: "it was written to since it was read, and has no generation that tells whether that matters",
+			says: "the parent's resourceVersion has changed since the parent was read, and its kind has no generation",
 		},
 		"another version of one with a generation": {
 			emitted: func(p *corev1.ConfigMap) { p.Generation = 3 },
@@ -125,18 +125,18 @@ func TestPruneHoldsTheParent(t *testing.T) {
 		"another generation": {
 			emitted: func(p *corev1.ConfigMap) { p.Generation = 3 },
 			live:    func(p *corev1.ConfigMap) { p.Generation = 4 },
-			says:    "what it emits is from its generation 3, and it is at 4",
+			says:    "its intents are from the parent's generation 3, but the parent is at generation 4",
 		},
 		"an older generation": {
 			emitted: func(p *corev1.ConfigMap) { p.Generation = 3 },
 			live:    func(p *corev1.ConfigMap) { p.Generation = 2 },
-			says:    "what it emits is from its generation 3, and it is at 2",
+			says:    "its intents are from the parent's generation 3, but the parent is at generation 2",
 		},
 		"being deleted": {
 			live: func(p *corev1.ConfigMap) {
 				p.DeletionTimestamp = new(member("x", terminating).DeletionTimestamp.Rfc3339Copy())
 			},
-			says: "it is being deleted",
+			says: "the parent is being deleted",
 		},
 		"recreated": {live: func(p *corev1.ConfigMap) { p.UID = "uid-2" }, says: "deleted or recreated"},
 	} {

@@ -18,12 +18,12 @@ import (
 )
 
 // partialsAnnotation, on a parent, names the objects of its partial intents: a JSON list of
-// Kind.group/namespace/name, followed by /subresource if there is one. KEP-3659 has no place
-// for it, as these objects are no members.
+// Kind.group/namespace/name, followed by /subresource if there is one. These objects are not
+// members of the set, so the annotations of KEP-3659 do not name them.
 const partialsAnnotation = "coapply.dev/partial-intents"
 
-// partialsLimit bounds the annotation, in bytes: the annotations of an object have 256 KiB, and
-// others' are among them. That suffices for about two thousand intents.
+// partialsLimit is the maximum size of partialsAnnotation in bytes, enough for about 2000 intents.
+// All annotations of an object together can have 256 KiB.
 const partialsLimit = 128 << 10
 
 var partialsPath = fieldowners.MustParsePath(fmt.Sprintf(".metadata.annotations[%q]", partialsAnnotation))
@@ -36,7 +36,7 @@ func (k intentKey) String() string {
 	if k.subresource != "" {
 		parts = append(parts, k.subresource)
 	}
-	return strings.Join(parts, "/") // which no part of a URL contains
+	return strings.Join(parts, "/") // no part contains a slash
 }
 
 func parseIntentKey(text string) (intentKey, bool) {
@@ -57,8 +57,8 @@ func sortedPartials(p partials) []intentKey {
 	return slices.SortedFunc(maps.Keys(p), func(a, b intentKey) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// saysOf returns the annotation. A parent that has one keeps it, with an empty list if need be,
-// so that nothing that others put there stays.
+// saysOf returns the value of partialsAnnotation. If p is empty and the parent has the annotation,
+// the value is an empty list, which overwrites the values of other writers.
 func saysOf(p partials, before string) (string, error) {
 	if len(p) == 0 && before == "" {
 		return "", nil
@@ -69,15 +69,15 @@ func saysOf(p partials, before string) (string, error) {
 	}
 	raw, err := json.Marshal(names)
 	if len(raw) > partialsLimit {
-		err = fmt.Errorf("%d partial intents, with MustExist or a Subresource, are more than its annotation %s can name in %d bytes",
+		err = fmt.Errorf("too many partial intents (MustExist or a Subresource): the names of %d do not fit into the %[3]d bytes of the parent's annotation %[2]s",
 			len(p), partialsAnnotation, partialsLimit)
 	}
 	return string(raw), err
 }
 
-// recordedPartials reads the annotation of a parent that was read live. It is used only if our
-// field manager owns it: otherwise whoever may write to a parent could make us give up fields
-// of any object.
+// recordedPartials returns the partial intents in the annotation of a live parent. The annotation
+// is ignored unless our field manager owns it. Otherwise every writer of a parent could make this
+// process release its fields in any object.
 func (s *Sets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
 	ownership, _ := fieldowners.ParseReadable(parent.ManagedFields)
 	if !owns(s.parents, partialsPath, ownership) {
@@ -96,7 +96,7 @@ func (s *Sets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
 	return recorded
 }
 
-// withPartials returns the record with these partial intents.
+// withPartials returns the record to, with the partial intents p.
 func (r *Round) withPartials(to record, p partials) (record, error) {
 	var err error
 	if to.partials, err = saysOf(p, r.recorded.partials); err != nil {

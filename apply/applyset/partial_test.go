@@ -107,7 +107,7 @@ func TestPartialIntentsAreReleased(t *testing.T) {
 		},
 		"it cannot be without": {
 			parent: namingParent(ours, named1), steps: []step{read, {bare("a", ""), invalid}},
-			kept: []string{`ConfigMap shop/a is emitted no longer and was kept: ` +
+			kept: []string{`ConfigMap shop/a is no longer emitted, but was kept: ` +
 				`it cannot be without what a release of ` + manager + ` takes away; hand these fields over, by Migrate or Rename of another applier: ` +
 				`ConfigMap "a" is invalid`},
 		},
@@ -253,7 +253,7 @@ func TestTooManyPartialIntents(t *testing.T) {
 	}
 	round := s.sets(apply.Policy{}).Apply(t.Context(), setParent(), emits(many...))
 	err := errors.Join(round.Errs...)
-	if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), "4000 partial intents") || !strings.Contains(err.Error(), partialsName) {
+	if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), "the names of 4000 do not fit") || !strings.Contains(err.Error(), partialsName) {
 		t.Errorf("%v; want ErrInvalidIntent that names the annotation", err)
 	}
 }

@@ -9,35 +9,36 @@ import (
 	"coapply.dev/apply"
 )
 
-// ErrNotPruned is returned for a round that cannot be pruned: something in it failed (the error
-// then also wraps the first of Round.Errs), or a later round has begun. Nothing was deleted.
+// ErrNotPruned means that a round cannot be pruned, because a later round of the parent has begun or
+// an error occurred in the round. The error then also wraps the first error of Round.Errs. Nothing
+// was deleted.
 var ErrNotPruned = errors.New("not pruned")
 
-// Pruned reports what became of the members that a parent no longer emits.
+// Pruned is the result of pruning: the objects that a parent no longer emits.
 type Pruned struct {
-	Deleted  []apply.ObjectRef // an object with finalizers stays until these are removed
-	Released []apply.ObjectRef // objects in which fields of partial intents were given up
-	Kept     []Kept            // listed in each round, see Kept.Remembered
-	Left     []apply.ObjectRef // set by Sets.Delete: members that are being deleted and still exist
+	Deleted  []apply.ObjectRef // deleted members; one with finalizers exists until these are removed
+	Released []apply.ObjectRef // objects in which the fields of partial intents were released
+	Kept     []Kept            // objects that were not deleted or released; returned in each round
+	Left     []apply.ObjectRef // only from Sets.Delete: members that are being deleted and still exist
 }
 
-// Kept is an object that has the set's label, is no longer emitted, and was not deleted.
+// Kept is an object that is no longer emitted, but was not deleted or released.
 type Kept struct {
 	Object apply.ObjectRef
-	Reason string // stays the same while the cause does
+	Reason string // the text stays the same as long as the cause does
 
-	// Remembered reports whether an earlier round of this process kept the object for this
-	// reason, and this round did not look again. The next look comes seconds later, then
-	// less and less often, up to every ten minutes.
+	// Remembered reports whether an earlier round of this process has already kept the object
+	// for the same reason. Kept objects are not listed again in each round, but after waits that
+	// grow from seconds to ten minutes.
 	Remembered bool
 }
 
 // String returns the object and the reason.
 func (k Kept) String() string {
-	return fmt.Sprintf("%v is emitted no longer and was kept: %s", k.Object, k.Reason)
+	return fmt.Sprintf("%v is no longer emitted, but was kept: %s", k.Object, k.Reason)
 }
 
-// PruneError lists everything that failed while a set was pruned. The rest was deleted.
+// PruneError lists the errors of pruning a set. The other objects were deleted or released.
 type PruneError struct {
 	Parent apply.ObjectRef
 	Errs   []error
@@ -48,44 +49,41 @@ func (e *PruneError) Error() string {
 	for _, err := range e.Errs {
 		parts = append(parts, err.Error())
 	}
-	return fmt.Sprintf("pruning what %v emitted before: %s", e.Parent, strings.Join(parts, "; "))
+	return fmt.Sprintf("pruning the set of %v: %s", e.Parent, strings.Join(parts, "; "))
 }
 
 func (e *PruneError) Unwrap() []error { return e.Errs }
 
-// Prune deletes the members that the parent no longer emits, with background propagation, each
-// pinned to the uid and resourceVersion that were judged. It then shortens what the parent
-// records to the places where members are now. It returns ErrNotPruned for a round in which
-// anything failed.
+// Prune deletes the members that the parent no longer emits, with background propagation, each at
+// the uid and resourceVersion that were checked. It then removes from the parent's annotations the
+// kinds and namespaces without members. If an error occurred in the round, it returns ErrNotPruned.
 //
-// A label alone deletes nothing, as anybody can copy or forge one. An object is kept if the
-// applier's field manager does not own its label (by Apply), if it has owners and the parent is
-// not among them, if it is being deleted already, or if it was recreated meanwhile. If an
-// object is written to before it is deleted, it is read and judged again.
+// A label alone deletes nothing, as anybody can copy or forge a label. An object is kept in these
+// cases: the applier's field manager does not own the label by Apply; the object has owners, but the
+// parent is not one of them; the object is being deleted already; the object was recreated. If an
+// object changes before the delete, it is read and checked again.
 //
-// Nothing is deleted unless the parent, read past the cache, is the same object, is not being
-// deleted, and is at the generation that was emitted from. (A Deployment counts its annotations
-// in its generation: as a parent it can be pruned only in the round after one that wrote to
-// it.) If the parent's kind has no generation, as ConfigMap, Secret, Namespace and Node, the
-// resourceVersion must be the one that was emitted from. The round's own record of places does
-// not count; what an intent of the round changes on such a parent does, and then the next round
-// prunes.
+// Nothing is deleted unless a live read shows that the parent is the same object, is not being
+// deleted, and is at the generation of the parent passed to Sets.Apply. If the parent's kind has no
+// generation (ConfigMap, Secret, Namespace, Node), the resourceVersion must be the same. The round's
+// own write of the set's annotations may change it. If an intent of the round changes such a parent,
+// only the next round can prune. This also holds for a Deployment as parent after any write of the
+// round, as the generation of a Deployment also counts changes of its annotations.
 //
-// Fields that partial intents (MustExist or a Subresource) set, and that are no longer emitted,
-// are released under the same conditions, pinned to the uid. Object and subresource are
-// released separately, and only if no intent for them is still emitted. Fields that two parents
-// set on one object under one field manager are one entry: releasing them for one parent
-// releases them for both. If an object cannot exist without the fields, it is in Kept.
+// If a partial intent (MustExist or a Subresource) is no longer emitted, Prune releases its fields,
+// under the same conditions, at the object's uid. The fields of an object and of each subresource
+// are released separately. If two parents set fields of one object under one field manager,
+// releasing the fields of one parent also releases those of the other. If an object cannot exist
+// without the fields, it is in Kept.
 //
-// Kinds that the server no longer serves are passed over. Other failures are in a *PruneError,
-// in the classes of apply.Classify; the parent's record then stays, and pruning again
-// continues.
+// Kinds that the API server no longer serves are skipped. Other errors are in a *PruneError, typed
+// as by apply.Classify. The parent's annotations then stay, and the next Prune continues.
 func (r *Round) Prune(ctx context.Context) (Pruned, error) {
 	if !r.complete {
 		return Pruned{}, r.notStanding()
 	}
 	if latest, _ := r.sets.latest.Get(r.parent.UID); latest != r {
-		return Pruned{}, fmt.Errorf("%w: there is a later round of %v", ErrNotPruned, r.parent)
+		return Pruned{}, fmt.Errorf("%w: a later round of %v has begun", ErrNotPruned, r.parent)
 	}
 	known, _ := r.sets.known.Get(r.parent.UID)
 	if known.complete && len(known.applied) == len(r.members) && !known.lookout.due() && !r.releases(known) {
@@ -98,31 +96,31 @@ func (r *Round) Prune(ctx context.Context) (Pruned, error) {
 
 func (r *Round) notStanding() error {
 	if len(r.Errs) == 0 {
-		return fmt.Errorf("%w: nothing was applied in this round; Sets.Apply gives one", ErrNotPruned)
+		return fmt.Errorf("%w: no intents were applied in this round; get the round from Sets.Apply", ErrNotPruned)
 	}
 	parent := "the parent"
 	if r.parent.Kind != "" {
 		parent = r.parent.String()
 	}
-	return fmt.Errorf("%w: not everything that %s emits stands: %w", ErrNotPruned, parent, r.Errs[0])
+	return fmt.Errorf("%w: not all intents of %s were applied: %w", ErrNotPruned, parent, r.Errs[0])
 }
 
-// pruning is one Prune under way.
+// pruning is one running call of Prune or Delete.
 type pruning struct {
 	*Round
 
 	all    bool    // the parent is being deleted: delete all members
-	before lookout // after the rounds before
-	again  bool    // the next round has to look again
+	before lookout // the lookout of the previous rounds
+	again  bool    // the next round must list the members again
 
-	unreleased partials          // partial intents whose fields could not be given up
-	left       scope             // where members may be afterwards
-	dropped    []apply.ObjectRef // to be deleted
+	unreleased partials          // partial intents whose fields could not be released
+	left       scope             // where members may be after the pruning
+	dropped    []apply.ObjectRef // members that must be deleted
 	pruned     Pruned
 	errs       []error
 }
 
-// err returns what went wrong, or nil.
+// err returns a PruneError with the errors of the pruning, or nil if there are none.
 func (p *pruning) err() error {
 	if len(p.errs) == 0 {
 		return nil
@@ -147,7 +145,8 @@ func (p *pruning) run(ctx context.Context) {
 	p.settle(ctx)
 }
 
-// settle records in the parent what is left, and remembers it.
+// settle writes the remaining kinds, namespaces and partial intents to the parent, and stores the
+// state of the set in this process.
 func (p *pruning) settle(ctx context.Context) {
 	p.named = p.partial.Union(p.unreleased)
 	if p.recorded != (record{}) {

@@ -20,7 +20,7 @@ import (
 
 // Labels and annotations of KEP-3659, on the members of an ApplySet and on its parent.
 const (
-	// PartOfLabel is on each member; its value is the ID of the parent.
+	// PartOfLabel is a label of each member. Its value is the id of the parent's set, see ID.
 	PartOfLabel = "applyset.kubernetes.io/part-of"
 
 	idLabel              = "applyset.kubernetes.io/id"
@@ -29,16 +29,16 @@ const (
 	namespacesAnnotation = "applyset.kubernetes.io/additional-namespaces"
 )
 
-// ID returns the id of a parent's set: by KEP-3659 a hash of its name, namespace, kind and
-// group, so that each parent has exactly one.
+// ID returns the id of a parent's set. By KEP-3659, the id is a hash of the parent's name,
+// namespace, kind and group, so each parent has exactly one set.
 func ID(parent apply.ObjectRef) string {
 	hash := sha256.Sum256([]byte(strings.Join([]string{parent.Name, parent.Namespace, parent.Kind, parent.Group}, ".")))
 	return "applyset-" + base64.RawURLEncoding.EncodeToString(hash[:]) + "-v1"
 }
 
-// Has reports whether an object is a member of the parent's set: it has the label, and the
-// applier's field manager owns it, as anybody can copy a label. The applier's client must know
-// the parent's kind.
+// Has reports whether an object is a member of the parent's set: the object has the set's label, and
+// the applier's field manager owns that label. A label alone proves nothing, as anybody can copy a
+// label. Has returns false if the applier's client does not know the parent's kind.
 func (s *Sets) Has(parent, object client.Object) bool {
 	kind, err := s.parents.Client().GroupVersionKindFor(parent)
 	id := ID(apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(parent)})
@@ -49,7 +49,7 @@ func (s *Sets) Has(parent, object client.Object) bool {
 	return owns(s.members, partOfPath, ownership)
 }
 
-// record is what a parent's labels and annotations say about its set; zero if it has no set.
+// record holds the values of the set's label and annotations on a parent; zero if there is no set.
 type record struct{ id, tooling, kinds, namespaces, partials string }
 
 func recordOf(parent metav1.Object) record {
@@ -63,23 +63,22 @@ func recordOf(parent metav1.Object) record {
 	}
 }
 
-// mayBecome returns an error if the parent has the set of another tool or field manager, which
-// must stay as it is.
+// mayBecome returns an error if the record belongs to another tool, field manager or parent than own.
 func (r record) mayBecome(own record) error {
-	const remedy = "nothing was written; if that set is of no use any more, remove its label and annotations (applyset.kubernetes.io/…) from the parent"
+	const remedy = "nothing was written; if the other set is no longer used, remove its label and annotations (applyset.kubernetes.io/…) from the parent"
 	switch {
 	case r.id != "" && r.id != own.id:
-		return fmt.Errorf("its label %s is %q, which is the set of another object and not its own, %q: %s", idLabel, r.id, own.id, remedy)
+		return fmt.Errorf("the parent's label %s is %q, which is the id of another object's set, not %q: %s", idLabel, r.id, own.id, remedy)
 	case r.tooling != "" && r.tooling != own.tooling:
-		return fmt.Errorf("its ApplySet belongs to the tooling %q, not to %q: %s", r.tooling, own.tooling, remedy)
+		return fmt.Errorf("the parent's ApplySet belongs to the tooling %q, not to %q: %s", r.tooling, own.tooling, remedy)
 	}
 	return nil
 }
 
-// labels and annotations return the record as it is on the parent. The KEP reserves an empty
-// list of namespaces; an empty list of kinds is an empty set.
 func (r record) labels() map[string]string { return map[string]string{idLabel: r.id} }
 
+// annotations returns the annotations of a parent with this record. An empty list of kinds means an
+// empty set. The annotation for namespaces is omitted if empty, as KEP-3659 reserves the empty list.
 func (r record) annotations() map[string]string {
 	annotations := map[string]string{toolingAnnotation: r.tooling, kindsAnnotation: r.kinds}
 	if r.namespaces != "" {
@@ -91,7 +90,7 @@ func (r record) annotations() map[string]string {
 	return annotations
 }
 
-// scope returns where members may be, according to the record.
+// scope returns the kinds and namespaces of the record.
 func (r record) scope() scope {
 	recorded := newScope()
 	for text := range strings.SplitSeq(r.kinds, ",") {
@@ -107,7 +106,7 @@ func (r record) scope() scope {
 	return recorded
 }
 
-// with returns the record with another scope.
+// with returns the record with the kinds and namespaces of s.
 func (r record) with(s scope) record {
 	var kinds []string
 	for kind := range s.kinds {
@@ -119,8 +118,8 @@ func (r record) with(s scope) record {
 	return r
 }
 
-// scope is where members may be: objects of these kinds, cluster-scoped or in these namespaces
-// or the parent's own.
+// scope says where members may be: members have one of these kinds, and are in one of these
+// namespaces, in the parent's namespace, or cluster-scoped.
 type scope struct {
 	kinds      sets.Set[schema.GroupKind]
 	namespaces sets.Set[string]
@@ -130,7 +129,7 @@ func newScope() scope {
 	return scope{sets.New[schema.GroupKind](), sets.New[string]()}
 }
 
-// add adds the kind and namespace of an object.
+// add adds the object's kind, and its namespace if that differs from the parent's.
 func (s scope) add(object, parent apply.ObjectRef) {
 	s.kinds.Insert(object.GroupKind())
 	if object.Namespace != "" && object.Namespace != parent.Namespace {

@@ -37,7 +37,7 @@ func TestOvertakenRounds(t *testing.T) {
 			}
 			s.expect()
 			_, err := first.Prune(t.Context())
-			const says = "not pruned: there is a later round of ConfigMap shop/web"
+			const says = "not pruned: a later round of ConfigMap shop/web has begun"
 			if !errors.Is(err, applyset.ErrNotPruned) || err.Error() != says {
 				t.Errorf("%v; want %s", err, says)
 			}
@@ -47,7 +47,7 @@ func TestOvertakenRounds(t *testing.T) {
 
 // What a refused Prune says, as far as anything is known.
 func TestWhyNothingIsPruned(t *testing.T) {
-	const invalid = "not pruned: not everything that ConfigMap shop/web emits stands: invalid intent for ConfigMap shop/web: "
+	const invalid = "not pruned: not all intents of ConfigMap shop/web were applied: invalid intent for ConfigMap shop/web: "
 	for name, test := range map[string]struct {
 		parent client.Object
 		emit   func() ([]apply.Intent, error)
@@ -55,12 +55,12 @@ func TestWhyNothingIsPruned(t *testing.T) {
 	}{
 		"a failed emit": {
 			setParent(), func() ([]apply.Intent, error) { return nil, errors.New("cannot know") },
-			"not pruned: not everything that ConfigMap shop/web emits stands: emitting: cannot know",
+			"not pruned: not all intents of ConfigMap shop/web were applied: emitting: cannot know",
 		},
-		"no emit": {setParent(), nil, invalid + "the function that emits for this parent is nil"},
+		"no emit": {setParent(), nil, invalid + "the function emit is nil"},
 		"no parent": {
 			nil, emitsConfigMap("a"),
-			"not pruned: not everything that the parent emits stands: invalid intent: the parent of the set is <nil>(nil)",
+			"not pruned: not all intents of the parent were applied: invalid intent: the parent of the set is <nil>(nil)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestPruneKeepsWhatIsStillWrittenTo(t *testing.T) {
 		t.Fatal(round.Errs)
 	}
 	pruned, err := round.Prune(t.Context())
-	const says = "ConfigMap shop/b is emitted no longer and was kept: another intent for it is still emitted, with MustExist or a Subresource"
+	const says = "ConfigMap shop/b is no longer emitted, but was kept: a partial intent (MustExist or a Subresource) for the object is still emitted"
 	if err != nil || len(pruned.Deleted) > 0 || len(pruned.Kept) != 1 || pruned.Kept[0].String() != says {
 		t.Errorf("%v, %+v", err, pruned)
 	}

@@ -3,17 +3,18 @@
 //
 // # What the package promises
 //
-//  1. No object is orphaned, even if the process dies at any step: the parent records the kinds
-//     and namespaces of its members before the first member is applied there.
-//  2. A label alone deletes nothing. A member is deleted if the Applier's field manager owns
-//     its label and no object but the parent owns it, by the uid and resourceVersion that
-//     were judged. Members that are kept are returned with the reason.
+//  1. No object is orphaned, even if the process dies at any step: the kind and namespace of a
+//     member are recorded in the parent's annotations before the member is applied.
+//  2. A label alone deletes nothing. A member is deleted if the Applier's field manager owns the
+//     set's label on it, and the member has no owner or the parent is one of its owners. The delete
+//     has preconditions: the uid and resourceVersion that were checked. Members that are not
+//     deleted are returned with the reason.
 //  3. Nothing is deleted unless all emitted intents were applied, and a live read shows that the
 //     parent has not changed since the intents were emitted.
-//  4. An object is in one set at most, and a set has one field manager.
-//  5. Fields of a partial intent (MustExist or a Subresource) are released; its object is not
-//     deleted.
-//  6. A steady state costs no request.
+//  4. An object is in at most one set, and a set has one field manager.
+//  5. If a partial intent (MustExist or a Subresource) is no longer emitted, its fields are
+//     released, but the object is not deleted.
+//  6. If nothing changes, a round sends no requests.
 //
 // Errors are those of package apply, and a PruneError that lists them.
 //
@@ -21,9 +22,9 @@
 //
 //  1. Emits all objects of the parent in each round, or returns an error. Objects that are left out
 //     are deleted.
-//  2. Keeps one Sets for a field manager, in one process at a time, and applies one round at
-//     a time for a parent.
-//  3. Gives the parent a finalizer, and calls Sets.Delete before removing it.
+//  2. Uses one Sets for each field manager, in one process at a time, and applies the rounds of a
+//     parent one after the other.
+//  3. Adds a finalizer to the parent, and calls Sets.Delete before removing the finalizer.
 //
 // Valid:
 //
@@ -34,10 +35,10 @@
 //	}
 //
 // Invalid: an emit that leaves out an object because a lookup failed. The object would be deleted.
-// Return the error, and nothing is deleted.
+// If emit returns the error instead, nothing is deleted.
 //
 // Invalid: two Sets under one field manager for the parents of one kind, in two processes
-// that run at the same time. Each can take a member that the other is about to apply.
+// that run at the same time. Each Sets can take a member that the other one is about to apply.
 package applyset
 
 import (
@@ -57,52 +58,53 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// Sets applies what parents emit, and deletes what they emitted before and no longer emit.
-// Annotations of the parent have the id of its set, and the kinds and namespaces where members
-// may be. A label of each member has that id. Sets.Delete deletes everything that a parent
-// emitted, before the parent itself is deleted.
+// Sets manages the ApplySets of parents: it applies the objects that a parent emits, and deletes
+// the objects that the parent emitted before and no longer emits. A label of each member is the id
+// of the parent's set. The parent has the id, and the kinds and namespaces where members may be.
 //
 // Each intent makes its object a member, whoever created the object, unless the intent is partial
 // (MustExist or a Subresource). A partial intent adds fields to an object that someone else
-// creates: it labels and deletes nothing. The parent names the object, and Prune releases the
-// fields once they are no longer emitted, as apply.Applier.Release does. A round has at most
-// one intent for an object or subresource.
+// creates: the object gets no label and is never deleted. An annotation of the parent names the
+// object. Prune releases the fields once they are no longer emitted, as apply.Applier.Release does.
+// A round has at most one intent for an object or subresource.
 //
-// Before the first write to a member in this process, the member is read past the cache. If it
-// has the label of another set, the error is a RefusedError until that set has pruned the member
-// or the label is removed. A second reconciler that prunes for the same parent gets a
-// RefusedError, too. Objects that were emitted before there was a set are not known.
+// Before the first write to a member in this process, the member is read live. If the member has the
+// label of another set, the error is a RefusedError until the other set has pruned the member or the
+// label is removed. A second reconciler that prunes for the same parent also gets a RefusedError.
+// Objects that were emitted before the parent had a set are not members.
 //
-// Cost beside the applies: for each member, a read of its metadata before the first write in a
-// process, and after a failure; for each parent and process, one read of the parent and one
-// list for each recorded kind and namespace, again whenever something is no longer emitted, and
-// every ten minutes at most while something is kept; a write to the parent before the first and
-// after the last member of a kind and namespace, or partial intent for an object.
+// Cost in addition to the applies:
+//   - For each member, a read of its metadata before the first write in a process and after an error.
+//   - For each parent and process, one read of the parent, and one list for each recorded kind and
+//     namespace. The lists are repeated if an object is no longer emitted and, while objects are
+//     kept, up to every ten minutes.
+//   - A write to the parent before the first and after the last member of a kind and namespace, and
+//     before the first and after the last partial intent for an object.
 //
-// Rights: get and patch of parents; get, list and delete of members.
+// Required permissions: get and patch of parents; get, list and delete of members.
 type Sets struct {
-	members *apply.Applier
-	parents *apply.Applier                     // writes the set's label and annotations, under a name of its own
+	members *apply.Applier                     // applies the intents
+	parents *apply.Applier                     // writes the set's label and annotations, under its own field manager
 	known   *recent.Cache[types.UID, knownSet] // by the parent's uid
-	latest  *recent.Cache[types.UID, *Round]   // by the parent's uid: the last that began
-	holders *recent.Cache[lanes.Key, string]   // the id of the set for which an object was applied last
-	holding *lanes.Set                         // held from the read of a member's label to the end of its apply, which enters the object's own lane
+	latest  *recent.Cache[types.UID, *Round]   // by the parent's uid: the round that began last
+	holders *recent.Cache[lanes.Key, string]   // by object: the id of the set that applied the object last
+	holding *lanes.Set                         // a lane is held from the read of a member's label to the end of the apply
 }
 
-// How many parents and members are remembered. One that is forgotten costs its reads again.
+// Minimum numbers of parents and members in the caches of Sets. Others are read again.
 const (
 	knownSets    = 4096
 	knownMembers = 1 << 16
 )
 
-// New returns Sets whose members the applier applies. A conflict over the set's label is always
-// rejected, whatever the policy.
+// New returns Sets that apply members with the applier. Conflicts over the set's label are always
+// rejected, whatever the applier's policy is.
 func New(applier *apply.Applier) (*Sets, error) {
 	if applier == nil {
-		return nil, errors.New("applyset: an applier is needed")
+		return nil, errors.New("applyset: the applier must not be nil")
 	}
 	config := applier.Config()
-	config.Policy = config.Policy.Never(partOfPath.String()) // the label says whose set the object is in
+	config.Policy = config.Policy.Never(partOfPath.String()) // the label identifies the set of the object
 	members, err := apply.New(applier.Client(), config)
 	if err != nil {
 		return nil, err
@@ -123,8 +125,8 @@ func New(applier *apply.Applier) (*Sets, error) {
 
 var partOfPath = fieldowners.MustParsePath(fmt.Sprintf(".metadata.labels[%q]", PartOfLabel))
 
-// parentManager returns the field manager of the set's label and annotations on parents. The
-// applier's own may own other fields there.
+// parentManager returns the field manager for the set's label and annotations on parents. It is not
+// the applier's field manager, which may own other fields of a parent.
 func parentManager(fieldManager string) string {
 	const suffix = "-applyset"
 	length := min(len(fieldManager), fieldManagerLimit-len(suffix))
@@ -133,47 +135,47 @@ func parentManager(fieldManager string) string {
 
 const fieldManagerLimit = 128
 
-// knownSet is what this process knows about a set without a request.
+// knownSet is the state of a parent's set that this process stores, to save requests.
 type knownSet struct {
-	record record // what the parent says
-	// applied are the members that were applied. If complete, the set has no others, except
-	// kept ones.
+	record record // the set's label and annotations on the parent
+	// applied are the members that were applied. If complete, the set has no other members, except
+	// kept objects.
 	applied  sets.Set[lanes.Key]
 	complete bool
-	lookout  lookout  // for kept objects
-	partials partials // that the parent names, as we wrote them
+	lookout  lookout  // the kept objects
+	partials partials // the partial intents in the annotation that this process wrote to the parent
 }
 
-// Round reports what became of the intents of one emission. Call Prune afterwards.
+// Round is one emission of a parent, with the result of applying its intents. Call Prune afterwards.
 type Round struct {
-	Outcomes []apply.Outcome // one per intent, in their order; empty if no intent was applied
-	Errs     []error         // non-nil errors: of emit, of writing the parent, of each intent
+	Outcomes []apply.Outcome // one for each intent, in the same order; empty if no intent was applied
+	Errs     []error         // the errors of emit, of writing the parent, and of each intent; none is nil
 
 	sets       *Sets
 	parent     apply.ObjectRef
-	read       record // of the parent as it was given
-	generation int64  // of the parent as it was given
-	version    string // the parent's resourceVersion as given, or after our own write; "" if not known
-	own        record // of the set, without a scope
-	recorded   record // of the parent since announce
-	emitted    scope  // of the members
+	read       record // of the parent as passed in
+	generation int64  // of the parent as passed in
+	version    string // the parent's resourceVersion as passed in, or after our own write; "" if not known
+	own        record // the parent's record for this set, without kinds and namespaces
+	recorded   record // the parent's live record, set by announce
+	emitted    scope  // the kinds and namespaces of the members
 	members    sets.Set[lanes.Key]
 	intents    sets.Set[intentKey]
-	partial    partials            // those of this round
-	named      partials            // those that the parent names since announce
-	emittedAs  map[types.UID]bool  // what was applied: true for a member
-	taken      map[lanes.Key]error // objects that are someone else's, and so are their subresources
-	complete   bool                // everything that was emitted is applied
+	partial    partials            // the partial intents of this round
+	named      partials            // the partial intents in the parent's annotation, set by announce
+	emittedAs  map[types.UID]bool  // the applied objects: true for a member
+	taken      map[lanes.Key]error // the objects of someone else, with the error of the apply
+	complete   bool                // all emitted intents were applied
 }
 
-// Apply applies everything that the parent calls for. It first records in the parent where
-// members may be, and then applies each intent in its order, also after one failed, with the
-// set's label on members. Nothing is written if emit fails, and no intent is applied if the
-// parent cannot be written. The parent may come from a cache; Apply does not change it.
+// Apply emits and applies the intents of a parent. It first records in the parent the kinds and
+// namespaces of the members. It then applies the intents in their order, even if some of them fail,
+// and adds the set's label to the members. If emit fails, nothing is written. If the parent cannot
+// be written, no intent is applied. The parent may come from a cache; Apply does not change it.
 //
-// The errors are those of apply.Applier.Apply; a *RefusedError for a set of another tool or
-// field manager and for a member of another set; and an *IntentError for a second intent for
-// the same object.
+// The errors are those of apply.Applier.Apply. In addition, a *RefusedError means that the parent has
+// the set of another tool or field manager, or that an object is a member of another set. An
+// *IntentError is also returned for a second intent for the same object.
 func (s *Sets) Apply(ctx context.Context, parent client.Object, emit func() ([]apply.Intent, error)) *Round {
 	r := s.newRound()
 	if err := r.identify(parent); err != nil {
@@ -181,7 +183,7 @@ func (s *Sets) Apply(ctx context.Context, parent client.Object, emit func() ([]a
 	}
 	s.latest.Put(r.parent.UID, r)
 	if emit == nil {
-		return r.failed(&apply.IntentError{Object: r.parent, Err: errors.New("the function that emits for this parent is nil")})
+		return r.failed(&apply.IntentError{Object: r.parent, Err: errors.New("the function emit is nil")})
 	}
 	intents, err := emit()
 	if err != nil {
@@ -223,16 +225,16 @@ func (r *Round) identify(parent client.Object) error {
 	}
 	kind, err := r.sets.parents.Client().GroupVersionKindFor(parent)
 	if err != nil {
-		return &apply.IntentError{Err: fmt.Errorf("the kind of the parent of the set: %w", err)}
+		return &apply.IntentError{Err: fmt.Errorf("looking up the kind of the set's parent: %w", err)}
 	}
 	r.parent = apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(parent), UID: parent.GetUID()}
 	if r.parent.UID == "" {
-		return &apply.IntentError{Object: r.parent, Err: errors.New("the parent of a set needs its uid: give it as it was read")}
+		return &apply.IntentError{Object: r.parent, Err: errors.New("the parent of a set needs its uid: pass the object as it was read")}
 	}
 	r.read, r.generation, r.version = recordOf(parent), parent.GetGeneration(), parent.GetResourceVersion()
 	if r.generation == 0 && r.version == "" {
 		return &apply.IntentError{Object: r.parent, Err: errors.New(
-			"the parent of a set needs its resourceVersion, as it has no generation: give it as it was read")}
+			"the parent of a set needs its resourceVersion, as it has no generation: pass the object as it was read")}
 	}
 	r.own = record{id: ID(r.parent), tooling: r.sets.members.FieldManager() + "/v1"}
 	return nil

@@ -39,7 +39,7 @@ func TestTransferInput(t *testing.T) {
 		"empty name":            {ownership.Rename, theWeb(""), from(""), "Rename: From[0]: the name of a manager is needed"},
 		"twice":                 {ownership.Rename, theWeb(""), append(from("a"), from("a")...), "From[1]: a is named twice; put all paths into one From"},
 		"bad path":              {ownership.Migrate, theWeb(""), from("a", "spec"), `From[0] (a): path "spec": at offset 0`},
-		"the root":              {ownership.Migrate, theWeb(""), from("a", ""), "an empty path; leave Paths empty to take all"},
+		"the root":              {ownership.Migrate, theWeb(""), from("a", ""), "a path is empty; leave Paths empty to move all fields"},
 		"a path twice":          {ownership.Migrate, theWeb(""), from("a", ".spec", ".spec"), "path .spec is named twice"},
 		"no name of an object":  {ownership.Migrate, noName, from("a"), "the reference to the object lacks its name"},
 		"no kind":               {ownership.Migrate, noKind, from("a"), "the reference to the object lacks its kind"},

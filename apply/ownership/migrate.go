@@ -14,49 +14,50 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// From names a manager whose fields a transfer takes.
+// From names a field manager, and its fields that a Transfer moves to the applier.
 type From struct {
 	Manager string
-	// Paths are the fields to take, with everything below them. If Paths is empty, all fields
-	// of the manager are taken.
+	// Paths are the fields to move, each with all fields below it. If Paths is empty, all fields
+	// of the manager move.
 	Paths []string
 }
 
-// Migrate returns a Transfer that brings fields written by Update (PUT, POST or a patch that is
-// not an apply: client-side kubectl apply, a controller with get-modify-update,
-// "before-first-apply") under this applier's management. What was written through /scale moves
-// into the applier's entry of the object, as its next Apply would otherwise conflict with
-// itself; the status keeps an entry of its own. Nothing is written before Transfer.Do.
+// Migrate returns a Transfer that moves fields written by Update to the applier's field manager, as
+// fields written by Apply. Update means a PUT, a POST or a patch that is not an apply. Examples are
+// client-side kubectl apply, a controller with get-modify-update, and "before-first-apply". Fields
+// that were written through /scale move into the applier's entry for the object itself, as its next
+// Apply would otherwise conflict with its own entry. Fields of the status stay in an entry for the
+// status. Nothing is written before Transfer.Do.
 //
-// Without Migrate the first Apply co-owns those fields, and what later intents leave out stays
-// on the object, because the Update entry still owns it.
+// Without Migrate, the first Apply makes the applier a co-owner of the fields. Fields that later
+// intents omit would then stay in the object, because the Update entry still owns them.
 //
-// The applier's own name may be in from: a controller that moves from get-modify-update to
-// intents.
+// A controller that changes from get-modify-update to intents can put the applier's own field
+// manager into from.
 //
-// The fields are named in object's apiVersion, unless the applier has Apply entries already;
-// see fieldowners.Transfer for what stays with its owner. If object has a UID, only that object
-// is meant. Names and paths that match nothing are not an error: see Transfer.Unmatched.
+// The paths are those of object's apiVersion, unless the applier already has Apply entries. Some
+// fields stay with their owner, see fieldowners.Transfer. If object has a UID, the error for an
+// object with another uid is a UIDMismatchError. If names or paths in from match no field, there is
+// no error: see Transfer.Unmatched.
 //
 // Errors are *apply.IntentError (before any request), *apply.UIDMismatchError,
-// *apply.ContendedError (the object changed between reads in several apiVersions, each time),
-// *apply.RetryableError, *apply.RefusedError (also for an object that does not exist) or the
-// context's.
+// *apply.ContendedError (on each try, the object changed between its reads in several apiVersions),
+// *apply.RetryableError, *apply.RefusedError (also if the object does not exist) or the error of ctx.
 //
-// Beyond what client-go's csaupgrade does, it handles several apiVersions (csaupgrade drops
-// fields of versions other than the target's), all subresources, and undo.
+// Unlike csaupgrade of client-go, Migrate handles several apiVersions (csaupgrade drops fields of
+// versions other than the target's) and all subresources, and can be undone.
 func Migrate(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, from ...From) (*Transfer, error) {
 	return newTransfer(ctx, applier, "Migrate", metav1.ManagedFieldsOperationUpdate, object, from)
 }
 
-// Rename is Migrate for fields that other managers applied: one manager is renamed, several are
-// merged into this one, and paths split one. The former manager must have stopped applying, or
-// it becomes a co-owner again.
+// Rename is Migrate for fields that other managers wrote by Apply. It can rename one manager, merge
+// several managers into the applier's, or split a manager by paths. The former manager must have
+// stopped applying, or its next apply makes it a co-owner again.
 //
-// The applier's own name in from moves what it applied through a subresource such as /scale
-// into its entry of the object, from which it is to apply from now on.
+// If from has the applier's own field manager, the fields that it applied through a subresource such
+// as /scale move into its entry for the object itself.
 //
-// The next Apply of an intent with the fields taken is Unchanged.
+// The next Apply of an intent with the moved fields is Unchanged.
 func Rename(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, from ...From) (*Transfer, error) {
 	return newTransfer(ctx, applier, "Rename", metav1.ManagedFieldsOperationApply, object, from)
 }
@@ -83,7 +84,7 @@ func newTransfer(ctx context.Context, applier *apply.Applier, verb string, opera
 
 func sourcesOf(from []From) ([]fieldowners.Source, error) {
 	if len(from) == 0 {
-		return nil, errors.New("name at least one manager whose fields are to be taken")
+		return nil, errors.New("name at least one manager whose fields are to be moved")
 	}
 	var sources []fieldowners.Source
 	for i, f := range from {
@@ -94,7 +95,7 @@ func sourcesOf(from []From) ([]fieldowners.Source, error) {
 			return nil, fmt.Errorf("From[%d]: %s is named twice; put all paths into one From", i, f.Manager)
 		}
 		if slices.Contains(f.Paths, "") {
-			return nil, fmt.Errorf("From[%d] (%s): an empty path; leave Paths empty to take all", i, f.Manager)
+			return nil, fmt.Errorf("From[%d] (%s): a path is empty; leave Paths empty to move all fields", i, f.Manager)
 		}
 		paths, err := fieldowners.ParsePaths(f.Paths)
 		if err != nil {
@@ -105,15 +106,14 @@ func sourcesOf(from []From) ([]fieldowners.Source, error) {
 	return sources, nil
 }
 
-// Undo returns a Transfer that gives back fields which this applier took, as the undo of
-// Transfer.Do does, but in another process: moved are the Moves of the transfer that was done,
-// kept as JSON for example. Nothing is written before Transfer.Do, which leaves out what was
-// given up since. After it the fields that move have their former owners again, and no other
-// owner changes.
+// Undo returns a Transfer that moves fields back to their former owners. It does the same as the
+// undo that Transfer.Do returns, but works in another process. moved is the result of Moves of the
+// Transfer that was done, stored for example as JSON. Nothing is written before Transfer.Do, which
+// skips fields that the applier has given up since. No other owners change.
 //
-// The reference needs the uid of the object that moved was taken from. Fields that the applier
-// no longer owns are listed by Transfer.Unmoved; if these are all, the transfer was undone
-// already, or never done.
+// object must have the uid of the object whose fields were moved. Transfer.Unmoved lists the fields
+// that the applier no longer owns. If these are all fields, the transfer was already undone, or never
+// done.
 //
 // Errors are those of Migrate.
 func Undo(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, moved []fieldowners.Handover) (*Transfer, error) {
@@ -136,18 +136,18 @@ func checkMoved(fieldManager string, object apply.ObjectRef, moved []fieldowners
 	case object.UID == "":
 		return errors.New("the reference to the object lacks its uid")
 	case len(moved) == 0:
-		return errors.New("nothing has moved")
+		return errors.New("moved is empty: pass the Moves of the transfer to undo")
 	}
 	for i, m := range moved {
 		switch {
 		case m.Path.IsRoot():
-			return fmt.Errorf("moved[%d]: a path is needed", i)
+			return fmt.Errorf("moved[%d]: the path is empty", i)
 		case m.To.Name != fieldManager || m.To.Operation != metav1.ManagedFieldsOperationApply:
-			return fmt.Errorf("moved[%d]: %s went to %s, not to %s/Apply", i, m.Path, m.To, fieldManager)
+			return fmt.Errorf("moved[%d]: %s was moved to %s, not to %s/Apply", i, m.Path, m.To, fieldManager)
 		case m.From.Name == "" || m.From.Operation != metav1.ManagedFieldsOperationApply && m.From.Operation != metav1.ManagedFieldsOperationUpdate:
-			return fmt.Errorf("moved[%d]: %s came from %s, which is no field manager", i, m.Path, m.From)
+			return fmt.Errorf("moved[%d]: %s was moved from %s, which is not a field manager", i, m.Path, m.From)
 		case m.From.Subresource != m.To.Subresource && m.To.Subresource != "":
-			return fmt.Errorf("moved[%d]: %s went from one subresource to another", i, m.Path)
+			return fmt.Errorf("moved[%d]: %s was moved from one subresource to another", i, m.Path)
 		case m.From.APIVersion == "" || m.To.APIVersion == "":
 			return fmt.Errorf("moved[%d]: %s lacks an apiVersion", i, m.Path)
 		}
@@ -155,12 +155,13 @@ func checkMoved(fieldManager string, object apply.ObjectRef, moved []fieldowners
 	return nil
 }
 
-// Unmatched returns a text for each From, and each of its Paths, for which no field was found,
-// with the names that may have been meant. It is not an error: of many objects some have
-// nothing to move. For an undo it is empty.
+// Unmatched returns a text for each manager and each path, passed to Migrate or Rename, that matched
+// no field. The text names the managers that do own fields. An unmatched manager or path is no error,
+// as often only some of many objects have fields to move. Unmatched is empty for an undo.
 func (t *Transfer) Unmatched() []string { return slices.Clone(t.unmatched) }
 
-// findUnmatched is for managed fields that could be planned from: each entry can be read.
+// findUnmatched returns the result of Unmatched. All managed fields entries of the object can be
+// parsed, because a plan was made from them.
 func (t *Transfer) findUnmatched() (none []string) {
 	owned, _ := fieldowners.ParseReadable(t.shown.Before())
 	for _, source := range t.fields.From {
@@ -178,8 +179,8 @@ func (t *Transfer) findUnmatched() (none []string) {
 	return none
 }
 
-// owns reports whether the manager wrote, through whichever subresource, a field at
-// or below the path, or owns as a whole what the path is a part of.
+// owns reports whether the manager, through any subresource, owns a field at or below the path, or
+// owns as a whole a field that contains the path.
 func owns(owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners.Path) bool {
 	return slices.ContainsFunc(owned.Entries(), func(e fieldowners.Entry) bool {
 		return e.Name == who.Name && e.Operation == who.Operation &&
@@ -188,8 +189,7 @@ func owns(owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners
 	})
 }
 
-// whoElse returns a text that names the owners of the object, for a manager that is not among
-// them.
+// whoElse returns a text that names the owners of the object, for a manager that owns no fields.
 func (t *Transfer) whoElse(owned fieldowners.Ownership, who fieldowners.Manager) string {
 	if other := t.otherVerb("", owned, who, fieldowners.Path{}); other != "" {
 		return other
@@ -201,13 +201,13 @@ func (t *Transfer) whoElse(owned fieldowners.Ownership, who fieldowners.Manager)
 		}
 	}
 	if len(owners) == 0 {
-		return "nobody is recorded as an owner"
+		return "no owners are recorded"
 	}
 	return "the owners are " + strings.Join(owners, ", ")
 }
 
-// otherVerb returns a text for a manager that owns the fields by the other operation; "" for
-// others.
+// otherVerb returns a text if the manager owns the fields by the other operation (Apply instead of
+// Update, or Update instead of Apply), and "" if not. The text begins with before.
 func (t *Transfer) otherVerb(before string, owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners.Path) string {
 	verb := "Migrate"
 	switch who.Operation {
@@ -220,7 +220,7 @@ func (t *Transfer) otherVerb(before string, owned fieldowners.Ownership, who fie
 	case !owns(owned, who, path):
 		return ""
 	case verb == "Rename" && who.Name == t.fields.To:
-		return before + "it owns by Apply already"
+		return before + "it already owns fields by Apply"
 	}
-	return fmt.Sprintf("%sit owns by %s: use %s", before, who.Operation, verb)
+	return fmt.Sprintf("%sit owns fields by %s: use %s", before, who.Operation, verb)
 }

@@ -6,23 +6,23 @@
 //
 //  1. Migrate, Rename and Undo write nothing. They read the object and return a Transfer. Its
 //     Moves are the fields that Do moves, Unmoved the fields that stay and the reasons, and
-//     Unmatched the managers and paths that were not found.
-//  2. Do is one write, pinned to the uid and resourceVersion that were read. It overwrites no
-//     concurrent write, and does not touch an object that was deleted or recreated.
-//  3. Do moves what Moves returns. After a concurrent write it reads again, and returns a
-//     StaleWriteError if other fields would move now.
+//     Unmatched the managers and paths that matched no field.
+//  2. Do is one write, with the uid and resourceVersion that were read. It overwrites no
+//     concurrent write, and does not change an object that was deleted or recreated.
+//  3. Do moves the fields that Moves returns. After a concurrent write, Do reads the object again.
+//     If Do would now move other fields, it moves nothing and returns a StaleWriteError.
 //  4. No other manager loses a field: if the API server would not store all managed fields as
 //     sent, nothing is written.
-//  5. Do returns the Transfer that undoes it; Undo returns the same in another process.
+//  5. Do returns a Transfer that undoes it. The function Undo returns the same in another process.
 //
 // Errors are those of package apply, one typed error for each class.
 //
 // # What the caller does
 //
-//  1. Stops the former manager, or makes it leave out the moved fields. Otherwise its next write
-//     makes it an owner again.
-//  2. Shows the Transfer to a person, or checks its Unmoved and Unmatched, before Do.
-//  3. Applies an intent with all moved fields. The API server deletes the other ones.
+//  1. Stops the former manager, or makes it leave out the moved fields. Otherwise the former
+//     manager's next write makes it an owner again.
+//  2. Before Do, shows the Transfer to a person, or checks its Unmoved and Unmatched.
+//  3. Applies an intent with all moved fields: the API server deletes those that the intent omits.
 //
 // Valid, everything below .spec that a former version wrote by Update:
 //
@@ -32,12 +32,11 @@
 //		undo, err = transfer.Do(ctx)
 //	}
 //
-// Invalid: Migrate in each reconcile. It is done once for an object; a manager that owns the
-// fields again still writes.
+// Invalid: Migrate in each reconcile. One Migrate for each object is enough. A former manager that
+// owns the fields again still writes, and must be stopped.
 //
-// Invalid: Migrate from a manager that stays, such as that of an autoscaler. Its next write
-// takes the field, and the Applier's next apply conflicts with it: leave the field out of
-// the intent.
+// Invalid: Migrate from a manager that still writes, such as an autoscaler. Its next write takes the
+// field, and then the Applier's next apply is a conflict. Leave the field out of the intent.
 package ownership
 
 import (
@@ -55,28 +54,29 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Transfer shows fields that are to change owner, and moves them by Do. It is returned by
-// Migrate, Rename and Undo, and, as the undo, by Do. It is safe for concurrent use.
+// Transfer is a planned change of the owners of an object's fields: it shows the fields, and Do moves
+// them. Migrate, Rename and Undo return a Transfer. Do returns another Transfer, which undoes the
+// first. A Transfer is safe for concurrent use.
 type Transfer struct {
 	applier *apply.Applier
 	verb    string
 	object  apply.ObjectRef // with the uid of the object that was read
 	fields  fieldowners.Transfer
 	shown   *found
-	undoes  bool // Do may move a part of shown only: what is left
+	undoes  bool // this is an undo: Do skips the fields in shown that the applier has given up
 
 	unmatched []string
 }
 
-// Moves returns the fields that Do moves. Those of an undo are the fields that moved; its Do
-// leaves out what the new owner has given up since.
+// Moves returns the fields that Do moves. For an undo, these are the fields that the transfer moved.
+// Do of an undo skips fields that the new owner has given up since.
 func (t *Transfer) Moves() []fieldowners.Handover { return slices.Clone(t.shown.Plan.Moved) }
 
-// Unmoved returns the fields that were asked for and stay with their owner, with the reason.
+// Unmoved returns the requested fields that Do does not move, each with the reason.
 func (t *Transfer) Unmoved() []fieldowners.Unmoved { return slices.Clone(t.shown.Plan.Unmoved) }
 
-// String returns the transfer as text, one field a line, followed by what was asked for and not
-// found. It contains no values.
+// String returns the transfer as text: one line for each field of Moves and Unmoved, and for each
+// text of Unmatched. The text contains no values of fields.
 func (t *Transfer) String() string {
 	var b strings.Builder
 	fields := "fields"
@@ -96,29 +96,29 @@ func (t *Transfer) String() string {
 	return b.String()
 }
 
-// Do moves the fields in one write that is pinned to the object's uid and the resourceVersion
-// read, so that it overwrites no concurrent write and touches no other object of the name. No
-// value changes. If nothing is to be moved, nothing is sent.
+// Do moves the fields to their new owner, in one write with the uid and resourceVersion that were
+// read. So Do overwrites no concurrent write, and does not change another object with the same name.
+// The values of the fields stay the same. If there are no fields to move, nothing is sent.
 //
-// If the object's entries are in several apiVersions, a dry run goes first: with an apiVersion
-// that the server can no longer convert, any write would drop all managed fields, and Do
-// refuses to make it.
+// If the managed fields have several apiVersions, Do sends a dry run first. If the API server can no
+// longer convert one of these apiVersions, any write would drop all managed fields, so Do writes
+// nothing and returns an error.
 //
-// If others wrote meanwhile, Do reads again. If the same fields would still move it tries
-// again, a limited number of times; otherwise it returns a StaleWriteError, and the caller
-// should look again.
+// If the object changes before the write, Do reads the object again. If the same fields would move,
+// Do retries a limited number of times. If other fields would move, Do returns a StaleWriteError:
+// make and check a new Transfer.
 //
-// Repeating a Do is safe: the read after its stale write finds nothing left to do.
+// A repeated Do is safe: its write is stale, and the next read shows that the fields have moved.
 //
-// undo gives the fields back to their former owners, as far as the applier still owns them; its
-// Do is guarded in the same way.
+// undo moves the fields back to their former owners, except fields that the applier has given up. It
+// has the same guarantees.
 //
 // Errors are *apply.StaleWriteError, *apply.ContendedError, *apply.UIDMismatchError (deleted or
-// recreated), *apply.RefusedError, *apply.RetryableError or the context's. Nothing has moved
-// then, unless an undo is returned with the error: the answer was lost or is not what was sent,
-// and the undo is for what may have been done.
+// recreated), *apply.RefusedError, *apply.RetryableError or the error of ctx. If undo is nil, nothing
+// has moved. If undo is returned with an error, fields may have moved: the response was lost, or the
+// API server stored other managed fields than were sent.
 func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
-	state := new(*t.shown) // Do may run twice at a time
+	state := new(*t.shown) // a copy, as Do may run concurrently
 	if t.undoes {
 		if state, err = t.read(ctx); err != nil {
 			return nil, err
@@ -138,12 +138,13 @@ func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 		return nil, &apply.ContendedError{Object: t.object, Attempts: state.Sent, Err: err}
 	case state == nil:
 		return nil, &apply.StaleWriteError{Object: t.object,
-			Err: errors.New("other fields would move now than were shown; nothing moved, make the transfer anew and look at it")}
+			Err: errors.New("the transfer would now move other fields than Moves shows; nothing was moved, make and check a new transfer")}
 	}
 	return undo, err
 }
 
-// try writes, after another look if the last try was stale, and returns the state that it used.
+// try makes one attempt to write. If the last write was stale, it reads the object again first. used
+// is the state of the object for the write, or nil if other fields than shown would move.
 func (t *Transfer) try(ctx context.Context, state *found) (undo *Transfer, used *found, err error) {
 	if state.stale {
 		now, err := t.readAgain(ctx, state.Sent)
@@ -159,8 +160,8 @@ func (t *Transfer) try(ctx context.Context, state *found) (undo *Transfer, used 
 	return undo, state, err
 }
 
-// readAgain returns what is left to do, which is nothing if it was done meanwhile. It returns
-// nil without an error if other fields would move than were shown.
+// readAgain reads the object and plans the transfer again. If the fields have already moved, the
+// result is marked as done. If other fields than shown would move, it returns nil and no error.
 func (t *Transfer) readAgain(ctx context.Context, sent int) (*found, error) {
 	now, err := t.readOnce(ctx)
 	if err != nil {
@@ -177,8 +178,8 @@ func (t *Transfer) readAgain(ctx context.Context, sent int) (*found, error) {
 	return nil, nil
 }
 
-// sameMoves reports whether the same fields go from the same managers to the same.
-// Whether the receiver owns one already may have changed. In another apiVersion a path may be another field.
+// sameMoves reports whether two plans move the same fields between the same managers and apiVersions.
+// ToOwned, whether the new owner already owns the field, is ignored.
 func sameMoves(a, b []fieldowners.Handover) bool {
 	return slices.EqualFunc(a, b, func(a, b fieldowners.Handover) bool {
 		a.ToOwned, b.ToOwned = false, false
@@ -204,7 +205,7 @@ func (t *Transfer) write(ctx context.Context, state *found) (undo *Transfer, err
 		return nil, t.classify(ctx, err)
 	}
 	moving := t.object
-	moving.ResourceVersion = "" // not known until the answer
+	moving.ResourceVersion = "" // not known before the response
 	t.applier.Config().Steady.Wrote(moving)
 	err = state.Store(ctx, t.applier.Client(), t.applier.FieldManager(), after)
 	if err == nil {
@@ -213,7 +214,7 @@ func (t *Transfer) write(ctx context.Context, state *found) (undo *Transfer, err
 	altered := (*wire.AlteredError)(nil)
 	landed := errors.As(err, &altered)
 	err = t.classify(ctx, err)
-	if landed || apply.ResultOf(err) == "Retryable" || apply.ResultOf(err) == "Cancelled" { // the answer may have been lost
+	if landed || apply.ResultOf(err) == "Retryable" || apply.ResultOf(err) == "Cancelled" { // the response may have been lost
 		return undo, err
 	}
 	return nil, err
@@ -228,7 +229,7 @@ func (t *Transfer) classify(ctx context.Context, err error) error {
 	return apply.Classify(ctx, t.object, err)
 }
 
-// reverse returns the transfer that undoes what the state's plan does.
+// reverse returns the undo of a state's plan. after are the managed fields after the plan.
 func (t *Transfer) reverse(state *found, after []metav1.ManagedFieldsEntry) (*Transfer, error) {
 	back := &Transfer{applier: t.applier, object: t.object, fields: state.Plan.Undo(), undoes: true}
 	if verb, isUndo := strings.CutPrefix(t.verb, "Undo of "); isUndo {
@@ -241,18 +242,17 @@ func (t *Transfer) reverse(state *found, after []metav1.ManagedFieldsEntry) (*Tr
 	return back, err
 }
 
-// found is an object at one resourceVersion, and what a transfer does to it.
+// found is an object at one resourceVersion, with the plan of a transfer.
 type found struct {
 	wire.Rewrite
 
-	done  bool // the managed fields are as the plan leaves them
-	stale bool // a write has failed: the object is at another resourceVersion
+	done  bool // the fields have already moved as planned
+	stale bool // a write was stale: the object has another resourceVersion now
 }
 
-// errAbsent means that the object does not exist any more.
 var errAbsent = errors.New("the object does not exist")
 
-// read reads the object live and plans.
+// read reads the object live and plans the transfer. It retries if the object changes meanwhile.
 func (t *Transfer) read(ctx context.Context) (state *found, err error) {
 	exhausted, err := wire.Tries(ctx, apply.IsStaleWrite, func() (err error) {
 		state, err = t.readOnce(ctx)
@@ -271,11 +271,11 @@ func (t *Transfer) readOnce(ctx context.Context) (*found, error) {
 	case apierrors.IsNotFound(err) && t.object.UID != "":
 		return nil, &apply.UIDMismatchError{Object: t.object, Err: errAbsent}
 	case err != nil:
-		return nil, apply.Classify(ctx, t.object, fmt.Errorf("reading it: %w", err))
+		return nil, apply.Classify(ctx, t.object, fmt.Errorf("reading the object: %w", err))
 	case t.object.UID != "" && t.object.UID != live.GetUID():
 		return nil, &apply.UIDMismatchError{Object: t.object, Err: fmt.Errorf("the live object has uid %s", live.GetUID())}
 	case live.GetUID() == "" || live.GetResourceVersion() == "":
-		return nil, &apply.RefusedError{Object: t.object, Err: errors.New("LiveReader gave it without uid or resourceVersion, so that no write can be guarded")}
+		return nil, &apply.RefusedError{Object: t.object, Err: errors.New("nothing was written: LiveReader returned the object without uid or resourceVersion, which the write needs")}
 	}
 	rewrite, err := wire.PlanRewrite(ctx, reader, live, t.fields)
 	if errors.Is(err, wire.ErrChanged) {

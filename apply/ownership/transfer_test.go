@@ -69,17 +69,17 @@ func TestTransferDo(t *testing.T) {
 			reason: "nothing moves that was not shown",
 			steps: []step{read, {patchTo("7"), stale()},
 				{"GET", webOf("uid-1", "8", entry("old", "Update", "", `{"f:spec":{"f:replicas":{},"f:paused":{}}}`))}},
-			err: apply.ErrStaleWrite, text: "make the transfer anew", undo: -1,
+			err: apply.ErrStaleWrite, text: "make and check a new transfer", undo: -1,
 		},
 		"stale write, another field would move": {
 			reason: "nothing moves that was not shown",
 			steps:  []step{read, {patchTo("7"), stale()}, {"GET", webOf("uid-1", "8", entry("old", "Update", "", pausedField))}},
-			err:    apply.ErrStaleWrite, text: "make the transfer anew", undo: -1,
+			err:    apply.ErrStaleWrite, text: "make and check a new transfer", undo: -1,
 		},
 		"stale write, the field is owned in another apiVersion by now": {
 			reason: "there the path may be another field than was shown",
 			steps:  []step{read, {patchTo("7"), stale()}, {"GET", webOf("uid-1", "8", oldReplicasOfFormerDays)}},
-			err:    apply.ErrStaleWrite, text: "make the transfer anew", undo: -1,
+			err:    apply.ErrStaleWrite, text: "make and check a new transfer", undo: -1,
 		},
 		"stale write, and we own the field as well by now": {
 			reason: "it still moves from the same owner to us",
@@ -160,11 +160,11 @@ func TestTransferDo(t *testing.T) {
 		},
 		"no resourceVersion": {
 			reason: "no write is sent unguarded",
-			steps:  []step{{"GET", webOf("uid-1", "", oldReplicas)}}, err: apply.ErrRefused, text: "guarded", undo: -1,
+			steps:  []step{{"GET", webOf("uid-1", "", oldReplicas)}}, err: apply.ErrRefused, text: "LiveReader returned the object without", undo: -1,
 		},
 		"no uid": {
 			reason: "no write is sent unguarded",
-			steps:  []step{{"GET", webOf("", "7", oldReplicas)}}, err: apply.ErrRefused, text: "guarded", undo: -1,
+			steps:  []step{{"GET", webOf("", "7", oldReplicas)}}, err: apply.ErrRefused, text: "LiveReader returned the object without", undo: -1,
 		},
 		"malformed managed fields": {
 			reason: "nothing is guessed",

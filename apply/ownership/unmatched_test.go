@@ -47,23 +47,23 @@ func TestTransferUnmatched(t *testing.T) {
 		},
 		{
 			"wiped", rename, nil, []ownership.From{from("old", ".spec")},
-			[]string{"old/Apply owns nothing here; nobody is recorded as an owner"},
+			[]string{"old/Apply owns nothing here; no owners are recorded"},
 		},
 		{
 			"the other verb", migrate, []metav1.ManagedFieldsEntry{kubectl, status}, []ownership.From{from("us")},
-			[]string{"us/Update owns nothing here; it owns by Apply: use Rename"},
+			[]string{"us/Update owns nothing here; it owns fields by Apply: use Rename"},
 		},
 		{
 			"the other verb, the other way", rename, []metav1.ManagedFieldsEntry{kubectl}, []ownership.From{from("kubectl")},
-			[]string{"kubectl/Apply owns nothing here; it owns by Update: use Migrate"},
+			[]string{"kubectl/Apply owns nothing here; it owns fields by Update: use Migrate"},
 		},
 		{
 			"ours already: nobody can rename itself", migrate, []metav1.ManagedFieldsEntry{own}, []ownership.From{from(manager)},
-			[]string{manager + "/Update owns nothing here; it owns by Apply already"},
+			[]string{manager + "/Update owns nothing here; it already owns fields by Apply"},
 		},
 		{
 			"ours by Update", rename, []metav1.ManagedFieldsEntry{entry(manager, "Update", "", pausedField)}, []ownership.From{from(manager)},
-			[]string{manager + "/Apply owns nothing here; it owns by Update: use Migrate"},
+			[]string{manager + "/Apply owns nothing here; it owns fields by Update: use Migrate"},
 		},
 		{
 			"misspelled paths", migrate, []metav1.ManagedFieldsEntry{kubectl}, []ownership.From{from("kubectl", ".spec.replica", ".spec.replicas", ".status")},
@@ -72,7 +72,7 @@ func TestTransferUnmatched(t *testing.T) {
 		{
 			"the other verb for one path", migrate, []metav1.ManagedFieldsEntry{kubectl, entry("kubectl", "Apply", "", pausedField)},
 			[]ownership.From{from("kubectl", ".spec.replicas", ".spec.paused")},
-			[]string{"kubectl/Update owns nothing at or below .spec.paused; it owns by Apply: use Rename"},
+			[]string{"kubectl/Update owns nothing at or below .spec.paused; it owns fields by Apply: use Rename"},
 		},
 		{
 			"what is a part of a whole is found, and stays", migrate, []metav1.ManagedFieldsEntry{kubectl},

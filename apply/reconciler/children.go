@@ -11,7 +11,7 @@ import (
 	"coapply.dev/apply/applyset"
 )
 
-// emit returns the intents of a parent, each with its Belongs.
+// emit returns the intents of a parent, and sets the Belongs of intents that have none.
 func (r *Reconciler[P]) emit(ctx context.Context, parent P) ([]apply.Intent, error) {
 	emission, err := r.emitPurely(parent)
 	if err != nil {
@@ -32,10 +32,9 @@ func (r *Reconciler[P]) emit(ctx context.Context, parent P) ([]apply.Intent, err
 
 // isChild is the default of Config.Belongs. It is also true for the parent itself. For an object
 // without owners and without Prune, fields that our field manager applied prove that the object
-// is a child. They are no proof if the intent sets an owner reference. Our own objects have that
-// owner reference since their creation. Adding it to another object would cause that object to be
-// deleted with the parent. With Prune, an object that only our field manager applied is adopted,
-// see adopts.
+// is a child. They are no proof if the intent sets an owner reference: our own objects have the
+// owner reference since their creation, and an owner reference added to another object would cause
+// that object to be deleted with the parent. With Prune, see adopts.
 func (r *Reconciler[P]) isChild(ctx context.Context, parent P, intent apply.Intent, object client.Object) bool {
 	isParent := func(owner metav1.OwnerReference) bool { return owner.UID == parent.GetUID() }
 	applied := func(entry metav1.ManagedFieldsEntry) bool {

@@ -16,28 +16,29 @@ import (
 
 // Reasons of conditions and events.
 const (
-	// ReasonOwnershipConflict, also of events: others own fields with other values.
+	// ReasonOwnershipConflict, of conditions and events, means that another field manager owns
+	// fields with other values than the intent, and the policy rejects the conflict.
 	ReasonOwnershipConflict = "OwnershipConflict"
-	// ReasonNameTaken, also of events: an object of the name is someone else's, see
-	// apply.ErrNotOurs.
+	// ReasonNameTaken, of conditions and events, means that an existing object has the name of an
+	// emitted object and is not a child of the parent, see apply.ErrNotOurs.
 	ReasonNameTaken = "NameTaken"
-	// ReasonManagedFieldsUnreadable, of events only: an object has a managed fields entry that
-	// cannot be parsed, see apply.Outcome.
+	// ReasonManagedFieldsUnreadable, only of events, means that an object has a managed fields
+	// entry that cannot be parsed, see apply.Outcome.
 	ReasonManagedFieldsUnreadable = "ManagedFieldsUnreadable"
-	// ReasonNotAsWanted: everything was applied, and the server has another value of a field,
-	// for example because of admission.
+	// ReasonNotAsWanted, only of conditions, means that all intents were applied, but the API
+	// server has another value of a field, for example because of a mutating webhook.
 	ReasonNotAsWanted = "NotAsWanted"
-	// ReasonLeftToOthers: everything was applied, except fields that were relinquished or
-	// shared.
+	// ReasonLeftToOthers, only of conditions, means that all intents were applied, except for
+	// fields that the policy left to other field managers (apply.Relinquish, apply.Share).
 	ReasonLeftToOthers = "LeftToOthers"
 )
 
-// Condition returns a condition of the parent's status that says what became of an emission:
-// True if every intent was applied, Unknown while an object is waited for, otherwise False,
-// with a reason from a fixed set and a message that stays the same while the cause does. If it
-// is True, the message names fields that have another value at the server or that were left to
-// others. Set it with meta.SetStatusCondition, which keeps
-// lastTransitionTime while the status does not change.
+// Condition returns a condition for the parent's status that reports the result of an emission. The
+// status is True if all intents were applied, Unknown while a needed object does not exist, and
+// otherwise False. The reason is from a fixed set. The message stays the same while its cause does.
+// If the status is True, the message names the fields that have another value in the API server or
+// were left to other field managers. Set the condition with meta.SetStatusCondition, which keeps
+// lastTransitionTime while the status stays the same.
 func Condition(conditionType string, generation int64, applied Applied) metav1.Condition {
 	condition := metav1.Condition{
 		Type:               conditionType,
@@ -61,27 +62,27 @@ func Condition(conditionType string, generation int64, applied Applied) metav1.C
 	return condition
 }
 
-// landed returns reason and message of a condition about intents that were all applied, for
-// fields that have another value at the server or that were left to others.
+// landed returns the reason and message of a condition if all intents were applied. The message
+// names the fields with other values in the API server and the fields left to other field managers.
 func landed(outcomes []apply.Outcome) (reason, message string) {
 	var differ, left []string
 	for _, outcome := range outcomes {
 		for _, field := range outcome.Differ {
-			differ = append(differ, fmt.Sprintf("of %v %v", outcome.Object, field))
+			differ = append(differ, fmt.Sprintf("in %v, %v", outcome.Object, field))
 		}
 		for _, conflict := range outcome.Conflicts {
 			switch conflict.Decision {
 			case apply.Relinquish:
 				left = append(left, fmt.Sprintf("%s of %v is left to %v", conflict.Path, outcome.Object, conflict.Manager))
 			case apply.Share:
-				left = append(left, fmt.Sprintf("%s of %v has the value of %v, and is shared with it", conflict.Path, outcome.Object, conflict.Manager))
+				left = append(left, fmt.Sprintf("%s of %v has the value of %v, and both own the field", conflict.Path, outcome.Object, conflict.Manager))
 			}
 		}
 	}
 	reason, message = "Applied", "everything is applied"
 	if len(left) > 0 {
 		reason = ReasonLeftToOthers
-		message = "applied, but for fields that are left to others"
+		message = "applied, except for fields that are left to other field managers"
 	}
 	if len(differ) > 0 {
 		reason = ReasonNotAsWanted
@@ -110,22 +111,22 @@ func message(errs []error) string {
 	return truncated(strings.Join(parts, "; "))
 }
 
-// messageOf returns the error's message without parts that differ each time, such as a port or
-// a count; the log has these.
+// messageOf returns the error's message without parts that differ each time, such as a port or a
+// count. The log has the complete message.
 func messageOf(err error) string {
 	retryable, contended, conflict := (*apply.RetryableError)(nil), (*apply.ContendedError)(nil), (*apply.ConflictError)(nil)
 	switch {
 	case errors.As(err, &retryable):
 		return fmt.Sprintf("writing %v failed for the moment", retryable.Object) + failedWebhook(retryable)
 	case errors.As(err, &contended):
-		return fmt.Sprintf("%v is changed by others all the time", contended.Object)
+		return fmt.Sprintf("%v was not written, as other writers changed it during each attempt; the write is retried", contended.Object)
 	case errors.As(err, &conflict):
 		return strings.Join(append([]string{err.Error()}, remedies(conflict)...), "; ")
 	}
 	return err.Error()
 }
 
-// failedWebhook returns a message about a webhook that failed and what to do about it, or "".
+// failedWebhook returns a text about the webhook that could not be called, or "" if there is none.
 func failedWebhook(err error) string {
 	name := wire.FailedWebhook(err)
 	if name == "" {
@@ -134,7 +135,7 @@ func failedWebhook(err error) string {
 	return fmt.Sprintf(": the API server could not call the admission webhook %q; check that its service runs", name)
 }
 
-// truncated cuts a message off well within the 32 KiB that a condition may have.
+// truncated shortens a message to 1024 characters. The message of a condition may have 32 KiB.
 func truncated(message string) string {
 	const limit = 1024
 	if text := []rune(message); len(text) > limit {
@@ -143,9 +144,9 @@ func truncated(message string) string {
 	return message
 }
 
-// remedies returns for each owner in conflict how its fields become the applier's. It returns no
-// step for the applier's own name, as the error has it, nor for a subresource: a command cannot
-// decide who should own a status.
+// remedies returns, for each other owner in a conflict, a step that makes the applier the owner of
+// the fields. It returns no step if the owner is the applier's own manager, as the error has that
+// step. It returns no steps for a subresource: no command can decide who should own a status.
 func remedies(conflict *apply.ConflictError) (steps []string) {
 	if conflict.Subresource != "" {
 		return nil
@@ -167,16 +168,16 @@ func remedies(conflict *apply.ConflictError) (steps []string) {
 	return steps
 }
 
-// takeOver returns the step for one owner. It depends on how the owner wrote: one that applied
-// the fields would apply them again. Without --yes, the command only shows what would move.
+// takeOver returns the step of remedies for one owner. An owner that applied the fields would apply
+// them again, so no command helps. Without --yes, the command only shows the fields to move.
 func takeOver(conflict *apply.ConflictError, owner fieldowners.Manager, fields []fieldowners.Path) string {
 	if owner.Operation == metav1.ManagedFieldsOperationApply {
-		return fmt.Sprintf("to let %s set %s, take %s out of what %s applies", conflict.FieldManager, joined(fields), itOrThem(fields), owner.Name)
+		return fmt.Sprintf("to let %s set %s, remove %s from the configuration that %s applies", conflict.FieldManager, joined(fields), itOrThem(fields), owner.Name)
 	}
 	object := conflict.Object
 	subject := command.Subject{Group: object.Group, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name}
 	migrate := command.Migrate(owner.Name, conflict.FieldManager, fields...)
-	return fmt.Sprintf("if %s does not write there any more: %s --yes", owner.Name, strings.Replace(migrate, command.Placeholder, subject.Target(), 1))
+	return fmt.Sprintf("if %s no longer writes %s, run: %s --yes", owner.Name, itOrThem(fields), strings.Replace(migrate, command.Placeholder, subject.Target(), 1))
 }
 
 func itOrThem(fields []fieldowners.Path) string {
@@ -186,7 +187,7 @@ func itOrThem(fields []fieldowners.Path) string {
 	return "them"
 }
 
-// joined returns the first few fields as text.
+// joined returns the first five fields and the number of further fields as text.
 func joined(fields []fieldowners.Path) string {
 	const most = 5
 	var texts []string

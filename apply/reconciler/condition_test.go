@@ -52,16 +52,16 @@ func TestCondition(t *testing.T) {
 		"left to others": {reconciler.Applied{Outcomes: []apply.Outcome{{Object: web, Action: apply.Unchanged, Conflicts: []apply.Conflict{
 			{Path: replicas, Manager: kubectl, Decision: apply.Relinquish, Remembered: true},
 			{Path: replicas, Manager: kubectl, Decision: apply.Force}}}}},
-			"True LeftToOthers applied, but for fields that are left to others; .spec.replicas of Deployment shop/web is left to kubectl/Update[scale]"},
+			"True LeftToOthers applied, except for fields that are left to other field managers; .spec.replicas of Deployment shop/web is left to kubectl/Update[scale]"},
 		"an Update owner": {reconciler.Applied{Errs: []error{owned(kubectl, replicas)}},
 			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by kubectl/Update[scale] with 2; a retry meets the same conflict; " +
-				"if kubectl does not write there any more: kubectl fieldowners migrate deployment.apps/web --namespace shop --from kubectl --to us --path .spec.replicas --yes"},
+				"if kubectl no longer writes it, run: kubectl fieldowners migrate deployment.apps/web --namespace shop --from kubectl --to us --path .spec.replicas --yes"},
 		"an Apply owner": {reconciler.Applied{Errs: []error{owned(ci, replicas)}},
 			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with 2; a retry meets the same conflict; " +
-				"to let us set .spec.replicas, take it out of what ci applies"},
+				"to let us set .spec.replicas, remove it from the configuration that ci applies"},
 		"an Apply owner of several": {reconciler.Applied{Errs: []error{owned(ci, replicas, paused)}},
 			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with 2; .spec.paused to 1: owned by ci/Apply with 2; a retry meets the same conflict; " +
-				"to let us set .spec.replicas, .spec.paused, take them out of what ci applies"},
+				"to let us set .spec.replicas, .spec.paused, remove them from the configuration that ci applies"},
 		"an Update of our own": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us", Conflicts: []apply.Conflict{
 			{Path: replicas, Manager: fieldowners.Manager{Name: "us", Operation: metav1.ManagedFieldsOperationUpdate}, Own: true}}}}},
 			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas, which is not in the intent by that name: " +
@@ -72,10 +72,10 @@ func TestCondition(t *testing.T) {
 		"forced beside what is rejected": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us",
 			Conflicts: []apply.Conflict{{Path: replicas, Manager: ci, Ours: 1, Theirs: 2, Decision: apply.Force}, {Path: paused, Manager: ci, Ours: 1, Theirs: 2}}}}},
 			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.paused to 1: owned by ci/Apply with 2; a retry meets the same conflict; " +
-				"to let us set .spec.paused, take it out of what ci applies"},
+				"to let us set .spec.paused, remove it from the configuration that ci applies"},
 		"another value at the server": {reconciler.Applied{Outcomes: []apply.Outcome{{Object: web, Action: apply.Configured,
 			Differ: []apply.Difference{{Path: replicas, Wanted: 1, Live: 2}}}}},
-			"True NotAsWanted applied, but some fields are not as wanted; of Deployment shop/web .spec.replicas is 2, not 1 as wanted: " +
+			"True NotAsWanted applied, but some fields are not as wanted; in Deployment shop/web, .spec.replicas is 2, not 1 as wanted: " +
 				"changed by admission or the API server"},
 		"as long as may be": {reconciler.Applied{Errs: []error{errors.New(strings.Repeat("x", 1024))}}, "False Error " + strings.Repeat("x", 1024)},
 		"absent": {reconciler.Applied{Outcomes: []apply.Outcome{outcome(apply.Absent, "Deployment"), outcome(apply.Created, "")}},
@@ -89,7 +89,7 @@ func TestCondition(t *testing.T) {
 		"retryable": {reconciler.Applied{Errs: []error{reset("40001")}}, "False Retryable writing  failed for the moment"},
 		"a webhook that is down": {reconciler.Applied{Errs: []error{unreachable("40001")}}, "False Retryable writing Deployment shop/web failed for the moment: " +
 			`the API server could not call the admission webhook "pods.example.com"; check that its service runs`},
-		"contended": {reconciler.Applied{Errs: []error{contended(17)}}, "False Contended  is changed by others all the time"},
+		"contended": {reconciler.Applied{Errs: []error{contended(17)}}, "False Contended  was not written, as other writers changed it during each attempt; the write is retried"},
 		"refused":   {reconciler.Applied{Errs: []error{&apply.RefusedError{Err: errAny}}}, "False Refused  is refused: any"},
 		"someone else's": {reconciler.Applied{Errs: []error{errAny, &apply.RefusedError{Err: apply.ErrNotOurs}}},
 			"False NameTaken any;  is refused: someone else's"},

@@ -15,11 +15,11 @@ import (
 	"coapply.dev/apply/update"
 )
 
-// finalize ends a parent that is being deleted: it calls Cleanup, deletes with Prune what was
-// emitted, and removes the finalizer when all of that is done.
+// finalize handles a parent that is being deleted. It calls Cleanup, and with Prune deletes the
+// members of the parent's set. When both are done, it removes the finalizer.
 func (r *Reconciler[P]) finalize(ctx context.Context, parent P) (reconcile.Result, error) {
 	if !slices.Contains(parent.GetFinalizers(), r.Finalizer) {
-		return reconcile.Result{}, nil // done before, and other finalizers remain; or nothing was ever emitted
+		return reconcile.Result{}, nil // finalize was done before, or nothing was ever emitted
 	}
 	if r.Cleanup != nil {
 		if done, err := r.Cleanup(ctx, parent); err != nil || !done {
@@ -35,7 +35,7 @@ func (r *Reconciler[P]) finalize(ctx context.Context, parent P) (reconcile.Resul
 	return r.requeueDeleted(ctx, parent, err)
 }
 
-// requeueDeleted returns the wait until the next reconcile of a parent that is being deleted.
+// requeueDeleted is requeue for the errors of a parent that is being deleted.
 func (r *Reconciler[P]) requeueDeleted(ctx context.Context, parent P, errs ...error) (reconcile.Result, error) {
 	isNew, since := r.news.about(trouble{parent.GetUID(), "", "deletion"}, errs...)
 	return requeue(ctx, isNew, since, errs...)
@@ -47,21 +47,21 @@ func (r *Reconciler[P]) deleteMembers(ctx context.Context, parent P) (done bool,
 	several := (*applyset.PruneError)(nil)
 	switch {
 	case errors.As(err, &several):
-		result, err = r.requeueDeleted(ctx, parent, several.Errs...) // each error is judged by itself
+		result, err = r.requeueDeleted(ctx, parent, several.Errs...) // each error has its own wait
 	case errors.Is(err, apply.ErrUIDMismatch):
 		return false, reconcile.Result{}, nil // the parent is gone: there is no finalizer to remove
 	case err != nil:
 		result, err = r.requeueDeleted(ctx, parent, err)
 	case !done:
 		result.RequeueAfter = lookAgain(parent.GetDeletionTimestamp().Time)
-		logr.FromContextOrDiscard(ctx).Info("waiting for what the parent emitted to be gone",
+		logr.FromContextOrDiscard(ctx).Info("waiting for the members of the parent's set to be gone",
 			"left", len(pruned.Left), "first", pruned.Left[0].String(), "retryAfter", result.RequeueAfter)
 	}
 	return done, result, err
 }
 
-// lookAgain returns when to look again at members that have finalizers, as their end may not be
-// watched. The wait grows with the time since the deletion.
+// lookAgain returns the wait until the next check of members that have finalizers, as the members may
+// not be watched. The wait grows with the time since the parent's deletion.
 func lookAgain(deleted time.Time) time.Duration {
 	const least, most = time.Second, time.Minute
 	return wait.Jitter(min(max(time.Since(deleted)/4, least), most), 0.2)

@@ -221,13 +221,13 @@ func TestNewRefuses(t *testing.T) {
 		"Client is needed":       func(c *reconciler.Config[parentType]) { c.Client = nil },
 		"Applier is needed":      func(c *reconciler.Config[parentType]) { c.Applier = nil },
 		"Emit is needed":         func(c *reconciler.Config[parentType]) { c.Emit = nil },
-		"Updater, for the fi":    func(c *reconciler.Config[parentType]) { c.Updater = nil },
-		"Cleanup or Prune, f":    func(c *reconciler.Config[parentType]) { c.Cleanup = nil },
-		"Finalizer, for Clea":    func(c *reconciler.Config[parentType]) { c.Finalizer = "" },
+		"Updater (to write the":  func(c *reconciler.Config[parentType]) { c.Updater = nil },
+		"Cleanup or Prune (f":    func(c *reconciler.Config[parentType]) { c.Cleanup = nil },
+		"Finalizer (for Clea":    func(c *reconciler.Config[parentType]) { c.Finalizer = "" },
 		"labels[\"applyset.kube": func(c *reconciler.Config[parentType]) { c.Prune, c.Applier = true, forcesTheLabel },
 		"finalizer \"x y\"":      func(c *reconciler.Config[parentType]) { c.Finalizer = "x y" },
 		"needs a domain":         func(c *reconciler.Config[parentType]) { c.Finalizer = "copier" },
-		"Finalizer, for Prun":    func(c *reconciler.Config[parentType]) { c.Finalizer, c.Cleanup, c.Prune = "", nil, true },
+		"Finalizer (for Prun":    func(c *reconciler.Config[parentType]) { c.Finalizer, c.Cleanup, c.Prune = "", nil, true },
 	} {
 		config := w.config
 		change(&config)
@@ -235,10 +235,10 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%v; want it to say %q", err, says)
 		}
 	}
-	if _, err := reconciler.New(reconciler.Config[*unstructured.Unstructured]{}); err == nil || !contains(err.Error(), "which says no kind") {
+	if _, err := reconciler.New(reconciler.Config[*unstructured.Unstructured]{}); err == nil || !contains(err.Error(), "which does not determine a kind") {
 		t.Errorf("an unstructured parent: %v", err)
 	}
-	if _, err := reconciler.New(reconciler.Config[*metav1.PartialObjectMetadata]{}); err == nil || !contains(err.Error(), "which says no kind") {
+	if _, err := reconciler.New(reconciler.Config[*metav1.PartialObjectMetadata]{}); err == nil || !contains(err.Error(), "which does not determine a kind") {
 		t.Errorf("metadata for a parent: %v", err)
 	}
 	_, err = reconciler.New(reconciler.Config[client.Object]{})

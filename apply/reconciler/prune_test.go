@@ -125,8 +125,8 @@ func TestPrunedIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"Normal Pruned deleted ConfigMap shop/c, which is emitted no longer",
-		"Warning NotPruned ConfigMap shop/forged is emitted no longer and was kept: test does not own its label applyset.kubernetes.io/part-of",
+		"Normal Pruned deleted ConfigMap shop/c, which is no longer emitted",
+		"Warning NotPruned ConfigMap shop/forged is no longer emitted, but was kept: test does not own its label applyset.kubernetes.io/part-of",
 	}
 	if diff := cmp.Diff(want, w.told()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
@@ -276,7 +276,7 @@ func TestReleasedIsTold(t *testing.T) {
 		w.must(err)
 		intents = nil
 	}
-	want := []string{"Normal Released gave up the fields of ConfigMap shop/theirs, which are emitted no longer"}
+	want := []string{"Normal Released released the fields of ConfigMap shop/theirs that are no longer emitted"}
 	if diff := cmp.Diff(want, w.told()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

@@ -17,7 +17,7 @@ const (
 	// enough: in more than half of all cases, two iterations over a map with two keys have the
 	// same order.
 	pureChecks = 10
-	// rememberedChecks is the maximum number of parents for which checks are counted.
+	// rememberedChecks is the minimum number of parents for which checks are counted.
 	rememberedChecks = 8192
 )
 

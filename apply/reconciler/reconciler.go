@@ -23,36 +23,36 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// PausedAnnotation with the value "true" on a parent stops its reconciliation.
+// PausedAnnotation is an annotation of parents. While its value is "true", the parent is not
+// reconciled.
 const PausedAnnotation = "coapply.dev/paused"
 
-// Emission is what a parent calls for.
+// Emission is the result of Config.Emit for one parent.
 type Emission struct {
-	// Intents are applied in this order.
+	// Intents are the intents to apply, in this order.
 	Intents []apply.Intent
 }
 
-// Applied is what became of an Emission.
+// Applied is the result of applying an Emission.
 type Applied struct {
-	Outcomes []apply.Outcome // one per intent, in their order
-	Errs     []error         // non-nil errors: of emitting, of each intent, and of pruning
-	Pruned   applyset.Pruned // with Config.Prune: what became of objects that are no longer emitted
+	Outcomes []apply.Outcome // one for each intent, in the same order
+	Errs     []error         // the errors of emitting, of each intent, and of pruning; none is nil
+	Pruned   applyset.Pruned // with Config.Prune: the objects that are no longer emitted
 }
 
-// Report is what a Status function wants to be written.
+// Report is the result of Config.Status: what to write to the parent's status, and what follows.
 type Report[P client.Object] struct {
-	// Change sets the status fields that this reconciler writes, on the parent as it is by
-	// then. They are written by the Updater (get-modify-update). nil writes nothing.
+	// Change sets, in the live parent, the status fields that this reconciler writes. The Updater
+	// writes them by get-modify-update. If Change is nil, it writes nothing.
 	Change func(parent P) error
-	// Apply is an alternative to Change: the status as an apply configuration of the parent,
-	// with every status field that this reconciler owns, applied by the Applier. Make its
-	// conditions by apply.Conditions.
+	// Apply is an alternative to Change: an apply configuration of the parent, with all status
+	// fields that this reconciler owns. The Applier applies it. Make its conditions with
+	// apply.Conditions.
 	Apply runtime.ApplyConfiguration
-	// Then is called after the status has landed, for what must not happen before. It may be
-	// nil.
+	// Then is called after the status was written. It may be nil.
 	Then func(ctx context.Context) error
-	// After is the time until the next reconcile if nothing changes, for what depends on the
-	// clock; 0 for none.
+	// After is the time until the next reconcile if no event causes an earlier one. Set it if the
+	// status depends on the clock. 0 means that no reconcile is scheduled.
 	After time.Duration
 }
 
@@ -60,19 +60,19 @@ type Report[P client.Object] struct {
 type Config[P client.Object] struct {
 	// Client reads the parent, from the cache.
 	Client client.Reader
-	// Applier applies what is emitted.
+	// Applier applies the intents.
 	Applier *apply.Applier
-	// Updater writes the finalizer, and the status of Report.Change, usually under the
-	// Applier's field manager.
+	// Updater writes the finalizer and the status of Report.Change. It usually has the Applier's
+	// field manager.
 	Updater *update.Updater
 	// Emit returns the intents of a parent. Emit must not change the parent. If Emit is called
 	// again at once, it must return the same intents. In the first reconciles of each parent,
 	// Emit is called twice. If an object or a field differs between the two results, the
 	// reconcile returns an error that matches ErrNotPure.
 	Emit func(parent P) (Emission, error)
-	// Belongs reports whether an object that exists already is a child of this parent. Children
-	// are created exclusively. An object that somebody else created, before or at the same time,
-	// is not changed, and is reported (apply.NotOursError, the reason NameTaken).
+	// Belongs reports whether an object that already exists is a child of this parent. If it
+	// returns false, the object is not changed, even if it was created at the same time, and is
+	// reported as someone else's (apply.NotOursError, the reason NameTaken).
 	//
 	// If Belongs is nil, an object with owners is a child if one of its owner references has the
 	// parent's uid. An object without owners is a child in these cases. With Prune: if the object
@@ -81,27 +81,27 @@ type Config[P client.Object] struct {
 	// without owners and without any set's label. The condition is that, by the live object, only
 	// the applier's field manager wrote the object.
 	//
-	// A Belongs that is set is also called with the objects of intents with MustExist: if it
+	// If Belongs is set, it is also called with the objects of intents with MustExist: if it
 	// returns false, the Outcome is Absent.
 	Belongs func(parent P, child client.Object) bool
-	// Prune deletes what a parent emitted before and no longer does: the parent and
-	// what it emits become an ApplySet, see applyset.Sets for what that costs and
-	// which rights it needs. Only one reconciler can prune for a parent. Nothing is deleted
-	// when anything of an emission failed. Prune needs a Finalizer: what a parent emitted is
-	// deleted before the parent, in every namespace, and not by the garbage collector.
+	// Prune deletes objects that a parent emitted before and no longer emits. The parent and its
+	// objects become an ApplySet; see applyset.Sets for the cost and the required permissions.
+	// Only one reconciler can prune for a parent. If an intent fails, nothing is deleted. Prune
+	// needs a Finalizer: the parent's objects, in all namespaces, are deleted before the parent
+	// and not by the garbage collector.
 	Prune bool
 
 	// Finalizer is added to each parent, unless it is "". It needs Cleanup, Prune or both.
 	Finalizer string
-	// Cleanup is called for a parent that is being deleted until it returns done; then the
-	// finalizer is removed. What it waits for must lead to another reconcile. With Prune,
-	// Cleanup may be nil; once it returns done, what was emitted is deleted, and it is called
-	// again while some of that is left.
+	// Cleanup is called in each reconcile of a parent that is being deleted. When it returns done,
+	// the finalizer is removed. If it does not return done, a watch must cause the next reconcile.
+	// With Prune, Cleanup may be nil. With Prune, the members are deleted after Cleanup returned
+	// done, and Cleanup is called again while members are left.
 	Cleanup func(ctx context.Context, parent P) (done bool, err error)
-	// Status returns what to write to the parent's status after the intents were applied. It
-	// may be nil.
+	// Status is called after the intents were applied. It returns what to write to the parent's
+	// status. It may be nil.
 	Status func(ctx context.Context, parent P, applied Applied) (Report[P], error)
-	// Gone is called for a parent that does not exist any more. It may be nil.
+	// Gone is called if the parent of a reconcile request does not exist. It may be nil.
 	Gone func(ctx context.Context, parent types.NamespacedName) error
 	// Events records events about conflicts and pruning. It may be nil.
 	Events events.EventRecorder
@@ -117,10 +117,10 @@ func (c Config[P]) validate() error {
 	needed(c.Client == nil, "Client")
 	needed(c.Applier == nil, "Applier")
 	needed(c.Emit == nil, "Emit")
-	needed(c.Updater == nil && c.Finalizer != "", "Updater, for the finalizer,")
-	needed(c.Finalizer == "" && c.Cleanup != nil, "Finalizer, for Cleanup,")
-	needed(c.Finalizer == "" && c.Prune, "Finalizer, for Prune: what a parent emitted is deleted before it goes,")
-	needed(c.Finalizer != "" && c.Cleanup == nil && !c.Prune, "Cleanup or Prune, for the finalizer,")
+	needed(c.Updater == nil && c.Finalizer != "", "Updater (to write the Finalizer)")
+	needed(c.Finalizer == "" && c.Cleanup != nil, "Finalizer (for Cleanup)")
+	needed(c.Finalizer == "" && c.Prune, "Finalizer (for Prune, which deletes the objects of a parent before the parent)")
+	needed(c.Finalizer != "" && c.Cleanup == nil && !c.Prune, "Cleanup or Prune (for the Finalizer)")
 	if c.Finalizer != "" {
 		errs = append(errs, update.ValidFinalizer(c.Finalizer))
 	}
@@ -128,25 +128,25 @@ func (c Config[P]) validate() error {
 	case p.Kind() != reflect.Pointer:
 		errs = append(errs, fmt.Errorf("the parent's type is %v, want a pointer", p))
 	case p.Implements(reflect.TypeFor[runtime.Unstructured]()), p == reflect.TypeFor[*metav1.PartialObjectMetadata]():
-		errs = append(errs, fmt.Errorf("the parent's type is %v, which says no kind: want the Go type of the parent's kind", p))
+		errs = append(errs, fmt.Errorf("the parent's type is %v, which does not determine a kind: use the Go type of the parent's kind", p))
 	}
 	return errors.Join(errs...)
 }
 
-// Reconciler is a reconcile.Reconciler around a pure Emit.
+// Reconciler is a reconcile.Reconciler that applies the intents returned by Config.Emit.
 type Reconciler[P client.Object] struct {
 	Config[P]
 
-	sets    *applyset.Sets // nil: nothing is pruned
+	sets    *applyset.Sets // nil without Config.Prune
 	news    news
 	checked *recent.Cache[types.UID, int]      // for each parent, how many double calls of Emit returned the same intents
-	deleted *recent.Cache[types.UID, struct{}] // parents that only the cache still has
+	deleted *recent.Cache[types.UID, struct{}] // parents that are deleted, but may still be in the cache
 }
 
 const rememberedDeleted = 8192
 
-// New returns a Reconciler. P is the Go type of the parent's kind; a type for any kind, such as
-// *unstructured.Unstructured, is refused.
+// New returns a Reconciler. P is the Go type of the parent's kind. New returns an error if P is a
+// type for any kind, such as *unstructured.Unstructured.
 func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("reconciler: %w", err)
@@ -163,8 +163,8 @@ func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 	return r, nil
 }
 
-// Reconcile brings the children and the status of one parent up to date. See the
-// package comment for the order and for what becomes of errors.
+// Reconcile updates the children and the status of one parent. The package comment describes its
+// steps and how it handles errors.
 func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	parent, err := r.read(ctx, request.NamespacedName)
 	if err != nil {
@@ -173,7 +173,7 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 		}
 		return Requeue(ctx, err)
 	}
-	if _, deleted := r.deleted.Get(parent.GetUID()); deleted { // the garbage collector would delete each child at once, which would lead here again
+	if _, deleted := r.deleted.Get(parent.GetUID()); deleted { // the garbage collector would delete new children at once, and cause a reconcile
 		return reconcile.Result{}, nil
 	}
 	if ended, result, err := r.ends(ctx, parent); ended {
@@ -188,7 +188,7 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 	case added:
 		return reconcile.Result{RequeueAfter: atOnce}, nil
 	}
-	if ended, result, err := r.ends(ctx, parent); ended { // the parent as it is now: the cache may have been behind
+	if ended, result, err := r.ends(ctx, parent); ended { // ensureFinalizer may have read the live parent
 		return result, err
 	}
 	applied := r.apply(ctx, parent)
@@ -208,12 +208,12 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 	return result, err
 }
 
-// withoutCopy makes a read return the cache's own object.
+// withoutCopy makes a read return the cached object itself, not a copy.
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
-// read returns a copy of the parent as the cache has it, so that Emit and Status cannot change
-// the cache. The entries of its managed fields are shared with the cache: they are most of many
-// objects, and nobody writes to them.
+// read returns a copy of the cached parent, so that Emit and Status cannot change the cache. Only
+// the managed fields entries are shared with the cache. They are the largest part of many objects,
+// and are never changed.
 func (r *Reconciler[P]) read(ctx context.Context, name types.NamespacedName) (P, error) {
 	parent := reflect.New(reflect.TypeFor[P]().Elem()).Interface().(P)
 	if err := r.Client.Get(ctx, name, parent, withoutCopy); err != nil {
@@ -224,13 +224,13 @@ func (r *Reconciler[P]) read(ctx context.Context, name types.NamespacedName) (P,
 	parent = parent.DeepCopyObject().(P)
 	parent.SetManagedFields(slices.Clone(managed))
 	if kind, err := r.Applier.Client().GroupVersionKindFor(parent); err == nil {
-		parent.GetObjectKind().SetGroupVersionKind(kind) // the cache's own may have none
+		parent.GetObjectKind().SetGroupVersionKind(kind) // the cached parent may have no kind
 	}
 	return parent, nil
 }
 
-// atOnce is the RequeueAfter that puts a parent back into the queue at once. (Result.Requeue is
-// deprecated, and a RequeueAfter of 0 means none.)
+// atOnce is a RequeueAfter that starts the next reconcile at once. Result.Requeue is deprecated, and
+// a RequeueAfter of 0 means that no reconcile is scheduled.
 const atOnce = time.Nanosecond
 
 func (r *Reconciler[P]) gone(ctx context.Context, parent types.NamespacedName) error {
@@ -240,8 +240,8 @@ func (r *Reconciler[P]) gone(ctx context.Context, parent types.NamespacedName) e
 	return r.Gone(ctx, parent)
 }
 
-// ends reports whether the reconcile ends before anything is emitted, because the parent is
-// paused or being deleted, and returns its result.
+// ends reports whether the reconcile ends without a call of Emit, because the parent is paused or
+// being deleted. If so, it returns the result of the reconcile.
 func (r *Reconciler[P]) ends(ctx context.Context, parent P) (bool, reconcile.Result, error) {
 	switch {
 	case parent.GetAnnotations()[PausedAnnotation] == "true":
@@ -254,8 +254,8 @@ func (r *Reconciler[P]) ends(ctx context.Context, parent P) (bool, reconcile.Res
 	return false, reconcile.Result{}, nil
 }
 
-// ensureFinalizer returns the parent as the Updater last knows it, as the cache may be behind,
-// and reports whether the finalizer had to be added.
+// ensureFinalizer adds the finalizer. It returns the parent as read or written by the Updater, which
+// may be newer than the cached parent, and reports whether the finalizer had to be added.
 func (r *Reconciler[P]) ensureFinalizer(ctx context.Context, parent P) (P, bool, error) {
 	if r.Finalizer == "" {
 		return parent, false, nil
@@ -284,15 +284,15 @@ func (r *Reconciler[P]) apply(ctx context.Context, parent P) Applied {
 	return applied
 }
 
-// part names an object or a subresource that an intent is for.
+// part identifies the object, or the subresource of an object, that an intent is for.
 type part struct {
 	object      apply.ObjectRef
 	subresource string
 }
 
-// applyOne applies an intent, unless there was one for the same object: each would give up what
-// only the other one lists. It does not apply to an object, or a subresource of it, that has
-// just turned out to be someone else's.
+// applyOne applies an intent. It returns an error if there was already an intent for the same object
+// in this reconcile: each of the two would remove the fields that only the other one lists. It also
+// returns the error of the object's intent if the object is someone else's (apply.ErrNotOurs).
 func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen map[part]error) (apply.Outcome, error) {
 	object, err := intent.Object()
 	if err != nil {
@@ -305,7 +305,7 @@ func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen 
 	}
 	if _, twice := seen[this]; twice {
 		return apply.Outcome{Object: object}, &apply.IntentError{Object: object,
-			Err: errors.New("two intents for one object: a manager applies it once, with everything it wants")}
+			Err: errors.New("two intents for one object: put all its fields into one intent, as each apply removes the fields that it does not list")}
 	}
 	outcome, err := r.Applier.Apply(ctx, intent)
 	seen[this] = err
@@ -322,30 +322,30 @@ func (r *Reconciler[P]) applyAndPrune(ctx context.Context, parent P) Applied {
 	pruned, err := round.Prune(ctx)
 	applied.Pruned = pruned
 	if several, ok := errors.AsType[*applyset.PruneError](err); ok {
-		applied.Errs = several.Errs // each has its own time to be tried again
+		applied.Errs = several.Errs // each error has its own wait
 	} else if err != nil {
 		applied.Errs = []error{err}
 	}
 	return applied
 }
 
-// writeStatus calls Status and writes its Report. It returns when to reconcile again, and what
-// went wrong.
+// writeStatus calls Config.Status and writes its Report. It returns Report.After, and the error of
+// Status, of the write or of Report.Then.
 func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Applied) (time.Duration, error) {
 	if r.Status == nil {
 		return 0, nil
 	}
 	report, err := r.Status(ctx, parent, applied)
 	if err != nil {
-		return 0, fmt.Errorf("status: %w", err)
+		return 0, fmt.Errorf("computing the status: %w", err)
 	}
 	gone, err := r.land(ctx, parent, report)
 	switch {
-	case gone: // Gone follows, or the next parent
+	case gone: // a reconcile follows that calls Config.Gone or finds a new parent
 		r.deleted.Put(parent.GetUID(), struct{}{})
 		return 0, nil
 	case err != nil:
-		return 0, fmt.Errorf("status: %w", err)
+		return 0, fmt.Errorf("writing the status: %w", err)
 	}
 	if report.Then != nil {
 		err = report.Then(ctx)
@@ -353,16 +353,16 @@ func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Appli
 	return report.After, err
 }
 
-// land writes the status, pinned to the parent's uid. gone reports whether the write failed
-// because the parent no longer exists.
+// land writes the status of a parent with this uid. gone reports whether the write failed because
+// the parent no longer exists.
 func (r *Reconciler[P]) land(ctx context.Context, parent P, report Report[P]) (gone bool, err error) {
 	switch {
 	case report.Change != nil && report.Apply != nil:
-		return false, errors.New("the report has both Change and Apply")
+		return false, errors.New("the Report has both Change and Apply: set only one of them")
 	case report.Change != nil && r.Updater == nil:
-		return false, errors.New("Change needs an Updater")
+		return false, errors.New("Report.Change needs an Updater, but Config.Updater is nil")
 	case report.Change != nil:
-		var changeErr error // an error of report.Change says nothing about the existence of the parent
+		var changeErr error // its type does not show whether the parent exists
 		_, err = update.Status(ctx, r.Updater, parent, func(parent P) error {
 			changeErr = report.Change(parent)
 			return changeErr

@@ -23,29 +23,28 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// conflictRetry is how long a rejected conflict waits if no watch reports that the other owner
-// gave the field up: that changes no value.
+// conflictRetry is the wait before a retry after a rejected conflict. A watch need not report that the
+// other owner gave up the field, as this changes no value.
 const conflictRetry = time.Minute
 
-// refusalRetry is the longest wait after a refusal, see refusalWait.
+// refusalRetry is the maximum wait after a refusal (apply.ErrRefused), see refusalWait.
 const refusalRetry = time.Minute
 
-// refusalWait returns the wait until the next apply. since is the time for which the API server
-// has refused applies. No event reports that an administrator granted a right, raised a quota or
-// installed a kind. The first retries come soon, because some refusals end without an
-// administrator. An example is the refusal of a Pod while the ServiceAccount of a new Namespace
-// does not exist yet.
+// refusalWait returns the wait before a retry after a refusal. since is the time for which the API
+// server has refused applies. Retries are needed, as no event reports that an administrator granted
+// a right, raised a quota or installed a kind. The first retries come soon, as some refusals end by
+// themselves, such as that of a Pod until the ServiceAccount of a new Namespace exists.
 func refusalWait(since time.Duration) time.Duration {
 	return min(max(since, time.Second), refusalRetry)
 }
 
-// Requeue returns when to reconcile again after errors, see the package comment. If each of the
-// errors has a wait, the result is the longest wait that the server asked for. If the server
-// asked for none, the result is the wait after a conflict. The wait is extended at random by up
-// to a fifth. If all errors are invalid intents, Requeue returns them as a
-// reconcile.TerminalError. In all other cases it returns the joined errors, and the rate limiter
-// decides. nil errors are ignored. All errors are ignored if ctx is cancelled and one of them is
-// context.Canceled, because the manager stops.
+// Requeue returns the result of a reconcile with these errors, see the package comment. If each of
+// the errors has a wait, the result is the longest wait that the API server asked for. If the server
+// asked for none, the result is the wait after a conflict. The wait is extended at random by up to
+// 20 %. If all errors are invalid intents, Requeue returns them as a reconcile.TerminalError. In all
+// other cases it returns the joined errors, and the rate limiter decides. nil errors are ignored. If
+// ctx is cancelled and one of the errors is context.Canceled, the manager stops, and all errors are
+// ignored.
 func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	return requeue(ctx, true, unknown, errs...)
 }
@@ -90,8 +89,8 @@ func requeue(ctx context.Context, isNew bool, since time.Duration, errs ...error
 
 // waits holds the waits that the errors of one reconcile need, by the kind of error.
 type waits struct {
-	asked, conflict, refusal time.Duration
-	severe                   bool // a person must fix the cause of an error
+	asked, conflict, refusal time.Duration // asked: by the API server
+	severe                   bool          // a person must fix the cause of an error
 }
 
 // add records the wait that an error needs. It returns false if the rate limiter must decide
@@ -115,15 +114,13 @@ func (w *waits) add(err error, since time.Duration) bool {
 	return true
 }
 
-// longest returns the wait of the reconcile, and 0 if no error has a wait. A wait that the server
-// asked for has priority over the wait after a refusal, and that one over the wait after a
-// conflict.
+// longest returns the wait of the reconcile, or 0 if no error has a wait. It is the wait that the API
+// server asked for. Without that, it is the wait after a refusal, and otherwise that after a conflict.
 func (w *waits) longest() time.Duration {
 	return cmp.Or(w.asked, w.refusal, w.conflict)
 }
 
-// notReconciled returns a text with the number of errors, each of which is about an object that could
-// not be applied, or not be deleted.
+// notReconciled returns a log message with the number of errors, each of which is about one object.
 func notReconciled(errs []error) string {
 	n := 0
 	for _, err := range errs {
@@ -137,15 +134,15 @@ func notReconciled(errs []error) string {
 	return fmt.Sprintf("%d objects could not be reconciled", n)
 }
 
-// terminating reports whether the error is that of a Namespace that is being deleted and takes
-// nothing new. Only its end heals that, and a parent in it goes as well.
+// terminating reports whether the API server refused to create an object because the Namespace is
+// being deleted. A retry cannot succeed until the Namespace is gone.
 func terminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// tell records events about conflicts, rejected and settled, about objects that are someone
-// else's, and what was pruned or kept. Rejected conflicts, objects
-// of others and kept objects are not repeated while they stay the same.
+// tell records events about rejected and settled conflicts, about objects of someone else, and about
+// pruned, released and kept objects. Events about rejected conflicts, objects of someone else and
+// kept objects are not repeated while they stay the same.
 func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 	if r.Events == nil {
 		return
@@ -167,10 +164,10 @@ func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 		tellSettled(r.Events, parent, outcome.Conflicts)
 	}
 	for _, object := range applied.Pruned.Deleted {
-		Event(r.Events, parent, corev1.EventTypeNormal, "Pruned", "deleted "+object.String()+", which is emitted no longer")
+		Event(r.Events, parent, corev1.EventTypeNormal, "Pruned", "deleted "+object.String()+", which is no longer emitted")
 	}
 	for _, object := range applied.Pruned.Released {
-		Event(r.Events, parent, corev1.EventTypeNormal, "Released", "gave up the fields of "+object.String()+", which are emitted no longer")
+		Event(r.Events, parent, corev1.EventTypeNormal, "Released", "released the fields of "+object.String()+" that are no longer emitted")
 	}
 	for _, kept := range applied.Pruned.Kept {
 		if !kept.Remembered {
@@ -179,8 +176,8 @@ func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 	}
 }
 
-// tellUnread records events about new entries of managed fields that cannot be read. Their
-// index in the list does not make them new.
+// tellUnread records events about managed fields entries that cannot be parsed, once for the same
+// entries. Entries with another index in the list are still the same.
 func (r *Reconciler[P]) tellUnread(of trouble, parent P, outcomes []apply.Outcome) {
 	var all []error
 	for _, outcome := range outcomes {
@@ -194,21 +191,22 @@ func (r *Reconciler[P]) tellUnread(of trouble, parent P, outcomes []apply.Outcom
 	for _, outcome := range outcomes {
 		for _, unread := range outcome.Unread {
 			Event(r.Events, parent, corev1.EventTypeWarning, ReasonManagedFieldsUnreadable, fmt.Sprintf(
-				"%v: %v; what it owns counts as nobody's. kubectl fieldowners audit lists such entries, and a patch of metadata.managedFields without it removes it",
+				"%v: %v; the fields of this entry are treated as not owned. List such entries by kubectl fieldowners audit, and remove this entry by a patch of metadata.managedFields",
 				outcome.Object, unread))
 		}
 	}
 }
 
-// settled are the decisions with which an intent lands.
+// settled has the reason and the text of the event about each decision that settles a conflict.
 var settled = map[apply.Decision]struct{ reason, what string }{
 	apply.Force:      {"OwnershipForced", "set"},
 	apply.Relinquish: {"OwnershipRelinquished", "did not set"},
-	apply.Share:      {"OwnershipShared", "shares the value, and did not set"},
+	apply.Share:      {"OwnershipShared", "shares the owner's value, and did not set"},
 }
 
-// tellSettled records one event for each field. Of several owners, which may be forged, the
-// first is named, and the others are counted.
+// tellSettled records one event for each field with a settled conflict. If the field has several
+// other owners, the event names only the first owner, and has the number of the others: managed
+// fields entries can be forged, so there may be many.
 func tellSettled(recorder events.EventRecorder, parent client.Object, conflicts []apply.Conflict) {
 	type field struct {
 		decision apply.Decision
@@ -230,19 +228,19 @@ func tellSettled(recorder events.EventRecorder, parent client.Object, conflicts 
 		done, first := settled[of.decision], owners[of][0]
 		note := done.what + " " + first.String()
 		if others := len(owners[of]) - 1; others > 0 {
-			note += fmt.Sprintf("; managers that own it as well: %d", others)
+			note += fmt.Sprintf("; number of further owners: %d", others)
 		}
 		Event(recorder, parent, corev1.EventTypeNormal, done.reason, note)
 	}
 }
 
-// noteLimit is the events API's limit of a note, in bytes.
+// noteLimit is the maximum length of an event's note in the events API, in bytes.
 const noteLimit = 1024
 
-// Event records an event about a parent, with its note cut to the length that the API allows.
-// The recorder counts events with the same object, reason and action as one, and keeps the
-// first note. So the action is derived from the note, and the object is given without a
-// resourceVersion, with which each status write would make another event.
+// Event records an event about a parent. It shortens the note to the length that the API allows. The
+// recorder merges events with the same object, reason and action, and keeps only the first note. So
+// Event derives the action from the note: events with different notes are not merged. It passes the
+// object without its resourceVersion, so that a status write does not prevent merging.
 func Event(recorder events.EventRecorder, parent client.Object, eventType, reason, note string) {
 	if len(note) > noteLimit {
 		// A character cut in two would be replaced by a longer one.
@@ -255,23 +253,23 @@ func Event(recorder events.EventRecorder, parent client.Object, eventType, reaso
 	recorder.Eventf(regarding, nil, eventType, reason, fmt.Sprintf("Apply-%08x", told.Sum32()), "%s", note)
 }
 
-// news remembers the last trouble of each parent, so that trouble is logged and reported once
-// while it stays the same. A new process reports it again.
+// news stores the last errors of each parent, so that errors are logged and reported only once as
+// long as they stay the same. After a restart of the process, the errors are reported again.
 type news struct {
 	byTrouble *recent.Cache[trouble, reported]
 }
 
 // reported describes the errors that were last reported for a trouble.
 type reported struct {
-	hash  uint64
+	hash  uint64    // of the errors' messages
 	since time.Time // the time of the first error since the last success
 }
 
-// trouble names one kind of trouble of one parent.
+// trouble identifies one kind of errors of one parent.
 type trouble struct {
 	parent types.UID
-	part   string // of what is applied: "" for what is emitted, or statusPart
-	what   string
+	part   string // "" for the emitted intents, or statusPart for the parent's status
+	what   string // the kind of errors
 }
 
 const statusPart = "status"
@@ -280,14 +278,14 @@ const rememberedTroubles = 8192
 
 func newNews() news { return news{recent.New[trouble, reported](rememberedTroubles)} }
 
-// isNew reports whether there are errors and they differ from those of the last time.
+// isNew reports whether there are errors that differ from the last errors of this kind.
 func (n news) isNew(of trouble, errs ...error) bool {
 	isNew, _ := n.about(of, errs...)
 	return isNew
 }
 
-// about returns the result of isNew, and for how long there have been errors without a success.
-// The errors of that time may differ, as the text of a refusal may be different each time.
+// about returns the result of isNew, and the time since the first error after the last success. The
+// errors since then may differ, as the text of a refusal may be different each time.
 func (n news) about(of trouble, errs ...error) (isNew bool, since time.Duration) {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	if len(errs) == 0 {

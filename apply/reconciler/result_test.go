@@ -136,7 +136,7 @@ func TestEventOfManyOwners(t *testing.T) {
 	if _, err := w.reconcile(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{`Normal OwnershipForced set .data.taken to "ours": owned by b/Update with "theirs"; managers that own it as well: 2`}
+	want := []string{`Normal OwnershipForced set .data.taken to "ours": owned by b/Update with "theirs"; number of further owners: 2`}
 	if diff := cmp.Diff(want, w.told()); diff != "" {
 		t.Errorf("events (-want +got):\n%s\nafter %s", diff, w)
 	}

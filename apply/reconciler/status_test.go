@@ -108,7 +108,7 @@ func TestStatusThatDoesNotLand(t *testing.T) {
 		says   string // "": no error
 	}{
 		"both":     {"one writer a field", reconciler.Report[parentType]{Apply: observed(3), Change: change}, nil, "both Change and Apply"},
-		"no way":   {"a change is an update", reconciler.Report[parentType]{Change: change}, nil, "needs an Updater"},
+		"no way":   {"a change is an update", reconciler.Report[parentType]{Change: change}, nil, "Change needs an Updater"},
 		"gone":     {"Gone follows", reconciler.Report[parentType]{Apply: observed(3)}, notFound(), ""},
 		"refused":  {"it is tried again later", reconciler.Report[parentType]{Apply: observed(3)}, apierrors.NewBadRequest("no"), ""},
 		"no other": {"nothing to write", reconciler.Report[parentType]{}, errors.New("not called"), ""},
@@ -272,7 +272,7 @@ func TestSettledEvents(t *testing.T) {
 	for decision, want := range map[apply.Decision]string{
 		apply.Force:      `Normal OwnershipForced set .data.k to "a": owned by other/Update with "theirs"`,
 		apply.Relinquish: `Normal OwnershipRelinquished did not set .data.k to "a": owned by other/Update with "theirs"`,
-		apply.Share:      `Normal OwnershipShared shares the value, and did not set .data.k to "a": owned by other/Update with "theirs"`,
+		apply.Share:      `Normal OwnershipShared shares the owner's value, and did not set .data.k to "a": owned by other/Update with "theirs"`,
 	} {
 		w := newWorld(t, withFinalizer())
 		w.owned("a", "k")

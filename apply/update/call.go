@@ -15,15 +15,15 @@ import (
 	"coapply.dev/apply"
 )
 
-// call is one get-modify-update under way.
+// call is one running call of a verb: a get-modify-update of one object.
 type call[T client.Object] struct {
 	*Updater
 	verb[T]
 
 	log    logr.Logger
-	given  T // never written to
+	given  T // the object that the caller passed in; call never changes it
 	ref    apply.ObjectRef
-	waited time.Duration // for the lane, all attempts together
+	waited time.Duration // time spent waiting for the object's lane, over all attempts
 	result Result[T]
 }
 
@@ -74,8 +74,8 @@ func (c *call[T]) named(log logr.Logger) logr.Logger {
 	return log.WithValues("verb", c.name, "fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
 }
 
-// enter waits for the object's lane. It covers an attempt's read as well as its
-// write: a lane around the write alone would not help.
+// enter waits for the object's lane. An attempt holds the lane for both its read and its write:
+// a lane held for the write alone could not prevent stale writes.
 func (c *call[T]) enter(ctx context.Context) (inside context.Context, leave func(), err error) {
 	start := time.Now()
 	inside, leave, err = c.config.Lanes.Enter(ctx, c.ref.Key())
@@ -83,10 +83,9 @@ func (c *call[T]) enter(ctx context.Context) (inside context.Context, leave func
 	return inside, leave, err
 }
 
-// try makes one attempt inside the lane: it reads the object, calls mutate again, and writes. The
-// result stale is true only if the last write of this attempt was stale. It never depends on the
-// text or the chain of an error, because an error of mutate may wrap a stale write to another
-// object.
+// try makes one attempt inside the lane: it reads the object, calls mutate, and writes. The result
+// stale is true only if the last write of this attempt was stale. stale does not depend on err,
+// because an error of mutate may wrap the stale write of another object.
 func (c *call[T]) try(ctx context.Context, this attempt) (stale bool, err error) {
 	overtaken := false
 	if handed := c.handed(ctx); handed != nil {
@@ -125,8 +124,8 @@ func (c *call[T]) attempted(this attempt, read *unstructured.Unstructured) logr.
 	return log
 }
 
-// send writes wanted. Afterwards wanted holds the API server's response. stale reports that the
-// API server refused the write because the object's resourceVersion has changed since the read.
+// send writes wanted, and replaces its content with the API server's response. stale reports that
+// the API server rejected the write because the object has changed since the read.
 func (c *call[T]) send(
 	ctx context.Context, log logr.Logger, this attempt, live *unstructured.Unstructured, object T, wanted *unstructured.Unstructured,
 ) (stale bool, err error) {
@@ -143,8 +142,8 @@ func (c *call[T]) send(
 	return false, c.landed(log, this, live, wanted)
 }
 
-// read returns the live object as the server has it. A typed read would hide what its
-// type does not know.
+// read returns the object from the API server as unstructured content. A typed read would drop
+// the fields that the Go type lacks.
 func (c *call[T]) read(ctx context.Context) (*unstructured.Unstructured, error) {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(c.ref.GroupVersionKind)
@@ -153,10 +152,10 @@ func (c *call[T]) read(ctx context.Context) (*unstructured.Unstructured, error) 
 	}
 	switch uid := live.GetUID(); c.ref.UID {
 	case uid:
-	case "": // only a name was given: what has it now is the object that is meant
+	case "": // the caller gave only a name: from now on, the call is about the object found
 		c.ref.UID = uid
 	default:
-		return nil, &apply.UIDMismatchError{Object: c.ref, Err: fmt.Errorf("found uid %s", uid)}
+		return nil, &apply.UIDMismatchError{Object: c.ref, Err: fmt.Errorf("the live object has uid %s", uid)}
 	}
 	return live, nil
 }
@@ -164,20 +163,20 @@ func (c *call[T]) read(ctx context.Context) (*unstructured.Unstructured, error) 
 func (c *call[T]) writeFailed(ctx context.Context, log logr.Logger, live *unstructured.Unstructured, err error) (stale bool, _ error) {
 	if stale = apply.IsStaleWrite(err); stale {
 		c.result.StaleWrites++
-		// logr has no level for warnings: hence the key.
+		// The key marks a warning, because logr has no level for warnings.
 		log.Info("stale write", "warning", true, "resourceVersion", live.GetResourceVersion(), "error", err.Error())
 	}
 	return stale, c.failed(ctx, "writing", err)
 }
 
 func (c *call[T]) landed(log logr.Logger, this attempt, live, answered *unstructured.Unstructured) error {
-	// The answer to the removal of the last finalizer of an object being deleted
-	// keeps the old resourceVersion.
+	// If the write removes the last finalizer of an object that is being deleted, the API
+	// server's response has the old resourceVersion.
 	c.result.Changed = answered.GetResourceVersion() != live.GetResourceVersion() ||
 		len(answered.GetFinalizers()) < len(live.GetFinalizers())
 	answer := emptyLike(c.given)
 	if err := decode(answered, answer); err != nil {
-		return fmt.Errorf("%v was written; its answer: %w", c.ref, err)
+		return fmt.Errorf("%v was written, but reading the API server's response failed: %w", c.ref, err)
 	}
 	if c.verify != nil {
 		if err := c.verify(c.ref, answer); err != nil {
@@ -189,7 +188,8 @@ func (c *call[T]) landed(log logr.Logger, this attempt, live, answered *unstruct
 	return nil
 }
 
-// news returns the log at level 1 for a first attempt, the usual case.
+// news returns the logger for messages of an attempt: level 1 for a first attempt, level 0 for a
+// retry, which is rare.
 func (a attempt) news(log logr.Logger) logr.Logger {
 	if a.number == 1 {
 		return log.V(1)
@@ -197,8 +197,8 @@ func (a attempt) news(log logr.Logger) logr.Logger {
 	return log
 }
 
-// failed returns the typed error of a request. NotFound stays as it is: the server refused
-// nothing.
+// failed returns the typed error of a failed request (apply.Classify). A NotFound error is only
+// wrapped, so that apierrors.IsNotFound still matches.
 func (c *call[T]) failed(ctx context.Context, doing string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%s %v: %w", doing, c.ref, err)
@@ -208,8 +208,8 @@ func (c *call[T]) failed(ctx context.Context, doing string, err error) error {
 
 func copyOf[T client.Object](object T) T { return object.DeepCopyObject().(T) }
 
-// emptyLike returns an empty object to read into: an object that is not empty would keep map
-// entries and list items that the answer lacks.
+// emptyLike returns an empty object of the same Go type and kind, to decode a response into.
+// Decoding into an object with content would keep map entries and list items that the response lacks.
 func emptyLike[T client.Object](object T) T {
 	empty := reflect.New(reflect.TypeOf(object).Elem()).Interface().(T)
 	empty.GetObjectKind().SetGroupVersionKind(object.GetObjectKind().GroupVersionKind()) // unstructured needs it

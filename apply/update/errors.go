@@ -11,26 +11,26 @@ import (
 
 // Sentinels for errors.Is, beside those of package apply.
 var (
-	// ErrExhausted means that every attempt that the backoff allows failed. Try again later.
+	// ErrExhausted means that all attempts that Config.Backoff allows failed. Try again later.
 	ErrExhausted = errors.New("gave up")
 	// ErrIdentityChanged means that mutate changed the kind, name, namespace, uid or
 	// resourceVersion of the object. Nothing was written.
-	ErrIdentityChanged = errors.New("mutate changed the identity of the object")
-	// ErrBeingDeleted means that the object is being deleted and takes no new finalizer.
-	// Nothing was written.
+	ErrIdentityChanged = errors.New("nothing was written: mutate changed the kind, name, namespace, uid or resourceVersion of the object")
+	// ErrBeingDeleted means that EnsureFinalizer cannot add the finalizer, because the object is
+	// being deleted. Nothing was written.
 	ErrBeingDeleted = errors.New("the object is being deleted")
-	// ErrFinalizerDropped means that the server accepted the write, and the new finalizer is
-	// not there.
-	ErrFinalizerDropped = errors.New("the finalizer is not there")
-	// ErrFinalizerRemains means that the server accepted the write, and the removed finalizer
-	// is still there.
-	ErrFinalizerRemains = errors.New("the finalizer is still there")
+	// ErrFinalizerDropped means that the API server accepted the write of EnsureFinalizer, but the
+	// object in its response lacks the finalizer.
+	ErrFinalizerDropped = errors.New("the object in the response lacks the finalizer")
+	// ErrFinalizerRemains means that the API server accepted the write of RemoveFinalizer, but the
+	// object in its response still has the finalizer.
+	ErrFinalizerRemains = errors.New("the object in the response still has the finalizer")
 	// ErrUnknownField means that the write could drop a field that the live object has and the Go
 	// type lacks. Nothing was written.
 	ErrUnknownField = errors.New("the Go type lacks a field")
 )
 
-// ExhaustedError is ErrExhausted with the number of attempts and the last error.
+// ExhaustedError matches ErrExhausted, and has the number of attempts and the last attempt's error.
 type ExhaustedError struct {
 	Object   apply.ObjectRef
 	Attempts int
@@ -43,13 +43,13 @@ func (e *ExhaustedError) Error() string {
 
 func (e *ExhaustedError) Unwrap() []error { return []error{ErrExhausted, e.Err} }
 
-// InterruptedError means that the context ended before the first attempt, between two attempts,
-// or while one waited for the object's lane; that one does not count as an attempt.
+// InterruptedError means that the context ended before the first attempt, between two attempts, or
+// while an attempt waited for the object's lane. The waiting attempt is not counted in Attempts.
 type InterruptedError struct {
 	Object   apply.ObjectRef
 	Attempts int
 	Context  error // context.Canceled or context.DeadlineExceeded
-	Err      error // of the last attempt; nil when there was none
+	Err      error // the error of the last attempt; nil if there was no attempt
 }
 
 func (e *InterruptedError) Error() string {
@@ -81,8 +81,8 @@ func count(attempts int) string {
 	return fmt.Sprintf("%d attempts", attempts)
 }
 
-// resultOf returns the error's name in metrics. Exhausted and Cancelled come before the stale
-// write that they may wrap.
+// resultOf returns the metrics label for the result of a call. It checks for Exhausted and
+// Cancelled first, because these errors may wrap a stale write.
 func resultOf(err error) string {
 	interrupted := (*InterruptedError)(nil)
 	switch {

@@ -14,11 +14,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// EnsureFinalizer adds a finalizer, named DOMAIN/NAME, to an object that lacks it. If the
-// object has it, nothing is written. If the object is being deleted, the error matches
-// ErrBeingDeleted. The answer is verified: if the finalizer is not in it, for example because
-// admission took it off, the error matches
-// ErrFinalizerDropped.
+// EnsureFinalizer adds a finalizer, named DOMAIN/NAME, to an object that lacks the finalizer. If
+// the object has the finalizer, nothing is written. If the object is being deleted, the error
+// matches ErrBeingDeleted. If the object in the API server's response lacks the finalizer, for
+// example because a mutating webhook removed it, the error matches ErrFinalizerDropped.
 func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T, finalizer string) (Result[T], error) {
 	return run(ctx, u, object, verb[T]{
 		name:    "EnsureFinalizer",
@@ -38,13 +37,14 @@ func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T,
 	})
 }
 
-// RemoveFinalizer removes a finalizer. It succeeds if the object is absent or does not have the
-// finalizer. The answer is verified: if the finalizer is still in it, for example because
-// admission put it back, the error matches ErrFinalizerRemains, and names the managers that
-// own it. With the last finalizer an object that is being deleted goes.
+// RemoveFinalizer removes a finalizer from an object. It succeeds if the object does not exist or
+// lacks the finalizer. If the object in the API server's response still has the finalizer, for
+// example because a mutating webhook added it again, the error matches ErrFinalizerRemains and
+// names the field managers that own the finalizer. If an object is being deleted, removing its last
+// finalizer ends the object.
 //
-// It is a PUT of the list as read, because giving up the finalizer by Server-Side Apply would
-// not remove it as long as another manager owns it as well.
+// RemoveFinalizer sends a PUT, not an apply: an apply that omits the finalizer would not remove the
+// finalizer while another field manager owns it as well.
 func RemoveFinalizer[T client.Object](ctx context.Context, u *Updater, object T, finalizer string) (Result[T], error) {
 	return run(ctx, u, object, verb[T]{
 		name:    "RemoveFinalizer",
@@ -62,7 +62,7 @@ func verifyAdded(ref apply.ObjectRef, answer client.Object, finalizer string) er
 	if slices.Contains(answer.GetFinalizers(), finalizer) {
 		return nil
 	}
-	return fmt.Errorf("adding finalizer %s to %v: the server accepted the write and %w; look for a mutating webhook or admission policy for %s that sets metadata.finalizers",
+	return fmt.Errorf("adding finalizer %s to %v: the API server accepted the write, but %w; look for a mutating webhook or admission policy for %s that sets metadata.finalizers",
 		finalizer, ref, ErrFinalizerDropped, ref.Kind)
 }
 
@@ -71,19 +71,20 @@ func verifyRemoved(ref apply.ObjectRef, answer client.Object, finalizer string) 
 		return nil
 	}
 	ownership, unread := fieldowners.ParseReadable(answer.GetManagedFields())
-	path := fieldowners.MustParsePath(fmt.Sprintf(".metadata.finalizers[=%q]", finalizer)) // its name is a qualified one
+	path := fieldowners.MustParsePath(fmt.Sprintf(".metadata.finalizers[=%q]", finalizer)) // valid, as the finalizer is a qualified name
 	owners := []string{"no recorded manager"}
 	for i, m := range ownership.OwnersOf(path) {
 		owners = append(owners[:i], m.String())
 	}
-	err := fmt.Errorf("removing finalizer %s from %v: %w, owned by %s", finalizer, ref, ErrFinalizerRemains, strings.Join(owners, ", "))
+	err := fmt.Errorf("removing finalizer %s from %v: the API server accepted the write, but %w, owned by %s",
+		finalizer, ref, ErrFinalizerRemains, strings.Join(owners, ", "))
 	if len(unread) > 0 {
 		return errors.Join(err, unread[0])
 	}
 	return err
 }
 
-// ValidFinalizer returns an error for a name that EnsureFinalizer refuses, without a request.
+// ValidFinalizer returns an error for a finalizer name that EnsureFinalizer rejects.
 func ValidFinalizer(name string) error {
 	if err := qualified(name); err != nil || strings.Contains(name, "/") {
 		return err
@@ -91,7 +92,7 @@ func ValidFinalizer(name string) error {
 	return fmt.Errorf("finalizer %q: the name needs a domain, such as example.com/%s", name, name)
 }
 
-// qualified returns an error for a name that no API server would take.
+// qualified returns an error for a finalizer name that every API server rejects.
 func qualified(name string) error {
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
 		return fmt.Errorf("finalizer %q: %s", name, strings.Join(problems, "; "))

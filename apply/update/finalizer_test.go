@@ -196,10 +196,10 @@ func TestRemoveFinalizerVerifiesTheAnswer(t *testing.T) {
 			Manager: "keeper", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
 			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:finalizers":{"v:\"example.com/mine\"":{}}}}`),
 		}},
-		"removing finalizer example.com/mine from Pod ns/pod: the finalizer is still there, owned by keeper/Apply",
+		"removing finalizer example.com/mine from Pod ns/pod: the API server accepted the write, but the object in the response still has the finalizer, owned by keeper/Apply",
 	}, {
 		"no managed fields", nil,
-		"removing finalizer example.com/mine from Pod ns/pod: the finalizer is still there, owned by no recorded manager",
+		"removing finalizer example.com/mine from Pod ns/pod: the API server accepted the write, but the object in the response still has the finalizer, owned by no recorded manager",
 	}, {
 		"malformed managed fields",
 		[]metav1.ManagedFieldsEntry{{Manager: "keeper", FieldsType: "FieldsV1"}},

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// look calls mutate on a copy of the object passed in. The call is settled without a request if
-// there is nothing to write and the object shows our own last write, or if mutate changed the
-// object's identity. Anything else, such as an error of mutate, may be due to an old cache: the
-// attempts decide, on the live object.
+// look calls mutate on a copy of the object passed in. settled means that the call needs no
+// request: the object is as new as the updater's own last write and mutate changed nothing, or
+// mutate changed the object's identity. All other results, such as an error of mutate, may be due
+// to an outdated cache, so the attempts call mutate again on the live object.
 func (c *call[T]) look() (settled bool, err error) {
 	if c.given.GetUID() == "" || c.given.GetResourceVersion() == "" {
 		return false, nil // a name only
@@ -30,27 +30,27 @@ func (c *call[T]) look() (settled bool, err error) {
 	return true, nil
 }
 
-// judge calls mutate on an object. It returns a copy from before, and whether there is anything
-// to write.
+// judge calls mutate on an object. It returns a copy of the object from before the call, and
+// whether mutate changed the object.
 func (c *call[T]) judge(object T) (before T, changed bool, err error) {
 	managed := object.GetManagedFields()
 	object.SetManagedFields(nil)
 	before = copyOf(object)
 	if err = c.change(before, object); err == nil {
-		changed = !reflect.DeepEqual(before, object) && !equality.Semantic.DeepEqual(before, object) // the first costs a tenth
+		changed = !reflect.DeepEqual(before, object) && !equality.Semantic.DeepEqual(before, object) // reflect.DeepEqual is ten times as fast
 	}
 	if !changed {
-		object.SetManagedFields(managed) // without them the result would look as if nobody owned it
+		object.SetManagedFields(managed) // for Result.Object
 	}
 	return before, changed, err
 }
 
-// rejudge calls mutate on the live object in its Go type. wanted is the live object with the
-// change, as it is to be written, or nil if there is nothing to write.
+// rejudge decodes the live object into the Go type and calls mutate on the result. wanted is the
+// object to write: live with the changes by mutate. wanted is nil if there is nothing to write.
 func (c *call[T]) rejudge(ctx context.Context, live *unstructured.Unstructured) (object T, wanted *unstructured.Unstructured, err error) {
 	object = emptyLike(c.given)
 	if err := decode(live, object); err != nil {
-		return object, nil, fmt.Errorf("%v: %w", c.ref, err)
+		return object, nil, fmt.Errorf("reading %v: %w", c.ref, err)
 	}
 	before, changed, err := c.judge(object)
 	if !changed {
@@ -68,7 +68,7 @@ func (c *call[T]) rejudge(ctx context.Context, live *unstructured.Unstructured) 
 	return object, wanted, nil
 }
 
-// change calls mutate, and returns ErrIdentityChanged if the object is not the same any more.
+// change calls mutate on object. It returns ErrIdentityChanged if the identity differs from before.
 func (c *call[T]) change(before, object T) error {
 	if err := c.mutate(object); err != nil {
 		return fmt.Errorf("changing %v: %w", c.ref, err)

@@ -17,8 +17,8 @@ import (
 	"coapply.dev/apply"
 )
 
-// decode fills a Go value from a copy of an object as the server sent it, as mutate writes to
-// the value.
+// decode converts an object from the API server to a Go value. The value shares no memory with
+// live, because mutate writes to the value.
 func decode(live *unstructured.Unstructured, into client.Object) error {
 	if raw, ok := into.(runtime.Unstructured); ok {
 		raw.SetUnstructuredContent(runtime.DeepCopyJSON(live.Object))
@@ -30,13 +30,13 @@ func decode(live *unstructured.Unstructured, into client.Object) error {
 		return err
 	}
 	if err := utiljson.Unmarshal(encoded, into); err != nil {
-		return fmt.Errorf("reading it into %T: %w", into, err)
+		return fmt.Errorf("decoding the object into %T: %w", into, err)
 	}
-	into.GetObjectKind().SetGroupVersionKind(kind) // a typed read leaves it out
+	into.GetObjectKind().SetGroupVersionKind(kind) // as the caller has it: a typed read does not set the kind
 	return nil
 }
 
-// encode returns a Go value as a typed PUT would send it.
+// encode returns the JSON content of a Go value, as a typed PUT would send it.
 func encode(object client.Object) (map[string]any, error) {
 	if raw, ok := object.(runtime.Unstructured); ok {
 		return maps.Clone(raw.UnstructuredContent()), nil
@@ -50,22 +50,22 @@ func encode(object client.Object) (map[string]any, error) {
 	return content, err
 }
 
-// narrowing applies the changes that mutate made to a Go value to the object as the API server
-// has it.
+// narrowing transfers the changes that mutate made to a Go value to the live object, so that a
+// write contains no other changes.
 type narrowing struct {
 	object apply.ObjectRef
 	goType reflect.Type
 	schema func() (*typed.TypedValue, error) // returns the API server's schema of the kind
 }
 
-// narrow returns the live object with the differences between before and after. Everything else
-// stays as the API server has it. This includes fields that the Go type lacks, a quantity such as
-// 1024Mi that it would write as 1Gi, and zero values that it omits or adds.
+// narrow returns the live object with the differences between before and after. All other values
+// stay as the API server has them. Examples are fields that the Go type lacks, a quantity such as
+// 1024Mi that the Go type writes as 1Gi, and zero values that the Go type omits or adds.
 func (n narrowing) narrow(live *unstructured.Unstructured, before, after client.Object) (*unstructured.Unstructured, error) {
 	was, err := encode(before)
 	is, err2 := encode(after)
 	if err := errors.Join(err, err2); err != nil {
-		return nil, fmt.Errorf("%v: encoding it: %w", n.object, err)
+		return nil, fmt.Errorf("encoding %v: %w", n.object, err)
 	}
 	n.goType = reflect.TypeOf(after)
 	root := &place{goType: goType{n.goType}}
@@ -75,17 +75,17 @@ func (n narrowing) narrow(live *unstructured.Unstructured, before, after client.
 	}
 	wanted := &unstructured.Unstructured{Object: content}
 	if err := check(wanted, is, after, root.goType); err != nil {
-		return nil, fmt.Errorf("%v: %w", n.object, err)
+		return nil, fmt.Errorf("changing %v: %w", n.object, err)
 	}
 	return wanted, nil
 }
 
-// check returns an error unless what is to be written reads back as what mutate made of the
-// object. That fails for a Go type that reads items in another order, or keys in another form,
-// than they have in JSON: its changes cannot be located there.
+// check returns an error unless wanted, decoded into the Go type, equals the object after mutate.
+// They differ if the Go type decodes list items in another order, or map keys in another form,
+// than they have in JSON. In this case the changes cannot be located in the live object.
 func check(wanted *unstructured.Unstructured, is map[string]any, after client.Object, known goType) error {
 	if _, raw := after.(runtime.Unstructured); raw {
-		return nil // nothing is hidden from it
+		return nil // unstructured content has every field in the API server's form
 	}
 	read := emptyLike(after)
 	err := decode(wanted, read)
@@ -95,12 +95,12 @@ func check(wanted *unstructured.Unstructured, is map[string]any, after client.Ob
 		return err
 	}
 	if !alikeAs(back, is, known) {
-		return fmt.Errorf("what mutate changed cannot be carried over to the object: %T reads something of it in another order or form than the server has it; use *unstructured.Unstructured", after)
+		return fmt.Errorf("nothing was written: the changes by mutate cannot be located in the live object, as %T decodes list items or map keys in another order or form than the API server has them; use *unstructured.Unstructured", after)
 	}
 	return nil
 }
 
-// alikeAs reports whether two values of a Go type are the same.
+// alikeAs is same for maps and lists, too: their values are compared by their own Go types.
 func alikeAs(a, b any, known goType) bool {
 	if same(a, b, known) {
 		return true
@@ -126,7 +126,8 @@ func alikeAs(a, b any, known goType) bool {
 
 // rebase returns live with the changes from before to after. If nothing changed, it returns live
 // itself. A value that the API server does not have yet is sent whole, with the zero values that
-// its schema may require. The Go type is used only for differences that JSON does not show.
+// its schema may require. The Go type is used only where JSON is ambiguous: for quantities and for
+// structs that became zero.
 func (n narrowing) rebase(at *place, live, before, after any) (any, error) {
 	if same(before, after, at.goType) {
 		return live, nil
@@ -145,12 +146,13 @@ func (n narrowing) rebase(at *place, live, before, after any) (any, error) {
 	return after, nil
 }
 
+// same reports whether two JSON values are deeply equal, or the same quantity.
 func same(before, after any, known goType) bool {
 	return reflect.DeepEqual(before, after) || known.sameQuantity(before, after)
 }
 
-// fields is rebase for a map or a struct. A field that is in neither before nor after is unknown
-// to the Go type or not shown by it, and keeps its live value.
+// fields is rebase for a map or a struct. A field that is in neither before nor after keeps its
+// live value: the Go type lacks the field or omits it.
 func (n narrowing) fields(at *place, live, before, after map[string]any) (map[string]any, error) {
 	content := maps.Clone(live)
 	for name, was := range before {

@@ -33,9 +33,9 @@ func (n narrowing) items(at *place, live, before, after []any) ([]any, error) {
 // An item that mutate did not change is found by equality. A changed item is found by the keys of
 // the list, as the API server finds items. If the list has no keys, two cases look the same.
 // Either mutate changed the item, and the write must keep the fields of the live item that the Go
-// type lacks. Or mutate replaced the item by a new one, and the write must not keep these fields.
-// So the item is sent as mutate left it, and the write is rejected if the live item has such a
-// field.
+// type lacks. Or mutate replaced the item with a new one, and the write must not keep these fields.
+// So the item is sent as mutate left it. The write is rejected if the live item has a field that
+// the Go type lacks.
 func (n narrowing) origins(at *place, live, before, after []any) (from []int, err error) {
 	if len(live) != len(before) { // the Go type omits or adds items
 		return newItems(after), n.refuse(at, live, nil, indices(live), errOtherNumber)
@@ -58,7 +58,7 @@ func (n narrowing) origins(at *place, live, before, after []any) (from []int, er
 	return from, n.refuse(at, live, before, mixedUp(live, before, gone), errSameItems)
 }
 
-// equalItems is origins by equality alone: it compares items at the same position first, and then
+// equalItems is origins by equality alone. It first compares the items at the same index, and then
 // the remaining items in their order.
 func equalItems(before, after []any, item goType) (from []int) {
 	from = newItems(after)
@@ -82,8 +82,8 @@ func equalItems(before, after []any, item goType) (from []int) {
 	return from
 }
 
-// originsByKeys is origins by the keys of the list in the API server's schema. The error says why
-// the keys do not identify the items.
+// originsByKeys is origins by the key fields of the list, from the API server's schema. It returns
+// an error if the keys are not known or do not identify the items.
 func (n narrowing) originsByKeys(at *place, before, after []any) (from []int, err error) {
 	keys, err := n.keysOf(at)
 	if err != nil {
@@ -104,8 +104,8 @@ func (n narrowing) originsByKeys(at *place, before, after []any) (from []int, er
 }
 
 // mixedUp returns the indices of ambiguous items: items that are equal in the Go type and differ
-// in the live object. They are ambiguous only if mutate removed some of them and kept others, as
-// then it is unknown which live items were removed.
+// in the live object. Equal items are ambiguous only if mutate removed some of them and kept
+// others: then it is unknown which live items mutate removed.
 func mixedUp(live, before []any, gone []int) (items []int) {
 	equals := map[string][]int{}
 	for j := range before {
@@ -125,8 +125,8 @@ func mixedUp(live, before []any, gone []int) (items []int) {
 	return items
 }
 
-// missing returns, in ascending order, the indices of the items of before that no item of after
-// comes from.
+// missing returns, in ascending order, the indices of the items of before that are not in after.
+// The argument from is the result of origins.
 func missing(from []int, before []any) []int {
 	found := make([]bool, len(before))
 	for _, j := range from {
@@ -153,7 +153,7 @@ func text(of any) string { return fmt.Sprintf("%#v", of) }
 
 // Reasons why an item cannot be matched with a live item.
 var (
-	errNoSchemas   = errors.New("update.Config has no Schemas to find the list's keys in")
+	errNoSchemas   = errors.New("the list's keys are not known, because update.Config.Schemas is nil")
 	errNoKeys      = errors.New("the list has no keys in the API server's schema")
 	errSameKeys    = errors.New("two items have the same keys")
 	errSameItems   = errors.New("two items are equal in all fields that the Go type has")

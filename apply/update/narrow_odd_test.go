@@ -57,7 +57,7 @@ func TestNarrowRefuses(t *testing.T) {
 	}{
 		"items in another order":  {`{"names":["c","a","b"]}`, func(s *sorting) { s.Names = s.Names[:2] }, "*update.sorting"},
 		"keys in another form":    {`{"byte":{"01":"x","2":"y"}}`, func(s *sorting) { delete(s.Byte, 1) }, "*update.sorting"},
-		"what JSON does not have": {`{}`, func(s *sorting) { s.Share = math.NaN() }, "encoding it: json: unsupported value: NaN"},
+		"what JSON does not have": {`{}`, func(s *sorting) { s.Share = math.NaN() }, ": json: unsupported value: NaN"},
 	} {
 		live := &unstructured.Unstructured{Object: parsed(t, c.live).(map[string]any)}
 		before, after := &sorting{}, &sorting{}
@@ -76,7 +76,7 @@ func TestNarrowRefuses(t *testing.T) {
 // TestRefusedIsNotWritten: nothing is sent of what cannot be carried over, nor of what cannot be read.
 func TestRefusedIsNotWritten(t *testing.T) {
 	for live, want := range map[string]string{
-		`{"names":["c","a","b"]}`: "ns/x: what mutate changed cannot be carried over", `{"names":5}`: "ns/x: reading it into *update.sorting",
+		`{"names":["c","a","b"]}`: "ns/x: nothing was written: the changes by mutate cannot be located", `{"names":5}`: "ns/x: decoding the object into *update.sorting",
 	} {
 		u, err := New(Config{Client: reading{live: live}, LiveReader: reading{live: live}, FieldManager: "test"})
 		if err != nil {

@@ -18,7 +18,8 @@ import (
 	"coapply.dev/apply/internal/gotypes"
 )
 
-// goType is the Go type of a value; zero if it has none, as unstructured content.
+// goType is the Go type of a value in an object. It is zero if the type is not known, as in
+// unstructured content.
 type goType struct{ reflect.Type }
 
 func (t goType) pointed() reflect.Type {
@@ -29,11 +30,10 @@ func (t goType) pointed() reflect.Type {
 	return at
 }
 
-// isStruct reports whether values are structs, not pointers to structs: they can be zero, and
-// never nil.
+// isStruct reports whether the type is a struct and not a pointer: its values are never nil.
 func (t goType) isStruct() bool { return t.Type != nil && t.Type.Kind() == reflect.Struct }
 
-// field returns the type of a field by its name in JSON, or of a map's values.
+// field returns the type of a struct's field with this JSON name, or of a map's values.
 func (t goType) field(name string) goType {
 	at := t.pointed()
 	switch {
@@ -53,7 +53,8 @@ func (t goType) item() goType {
 	return goType{}
 }
 
-// sameQuantity reports whether both texts are the same resource.Quantity, as 1k and 1e3 are.
+// sameQuantity reports whether the type is resource.Quantity and both values have the same amount,
+// such as 1k and 1e3.
 func (t goType) sameQuantity(a, b any) bool {
 	first, _ := a.(string) // "" is no quantity
 	second, _ := b.(string)
@@ -65,8 +66,8 @@ type place struct {
 	goType
 
 	parent *place // nil for the object itself
-	name   string // the name of a field; empty for an item of a list
-	index  int    // the index of an item of a list
+	name   string // the name of the field; empty for a list item
+	index  int    // the index of the list item
 }
 
 func (p *place) field(name string) *place {
@@ -88,9 +89,9 @@ func (p *place) String() string {
 	return fmt.Sprintf("%v.%s", p.parent, p.name)
 }
 
-// unknownTo returns the place of a field that the live value has and the Go type lacks, or nil.
-// The argument shown is the value as the Go type writes it. A field that is not in shown may
-// still exist in the Go type, which omits fields with a zero value.
+// unknownTo returns the place of a field that the live value has and the Go type lacks, or nil if
+// there is no such field. The argument shown is the JSON that the Go type writes for the value. A
+// field that is not in shown may still exist in the Go type, which may omit zero values.
 func unknownTo(at *place, live, shown any) *place {
 	switch live := live.(type) {
 	case map[string]any:
@@ -119,9 +120,9 @@ func unknownTo(at *place, live, shown any) *place {
 	return nil
 }
 
-// refuse rejects a write: it returns an error if one of the given live items of a list has a
-// field that the Go type lacks. The argument why is the reason why the item cannot be matched
-// with a live item.
+// refuse returns an error, which rejects the write, if one of the given live items of a list has a
+// field that the Go type lacks. The argument why is the reason why these live items cannot be
+// matched with the items after mutate.
 func (n narrowing) refuse(list *place, live, shown []any, items []int, why error) error {
 	for _, j := range items {
 		var item any
@@ -137,8 +138,8 @@ func (n narrowing) refuse(list *place, live, shown []any, items []int, why error
 	return nil
 }
 
-// schemaOf returns a function that returns the API server's schema of a kind. That function is
-// called only if mutate changed a list item whose live form the Go type does not show completely.
+// schemaOf returns a function that gets the API server's schema of a kind. The function is called
+// only if mutate changed a list item whose live form the Go type does not show completely.
 func (u *Updater) schemaOf(ctx context.Context, kind schema.GroupVersionKind) func() (*typed.TypedValue, error) {
 	return func() (*typed.TypedValue, error) {
 		if u.config.Schemas == nil {
@@ -159,8 +160,8 @@ func emptyOf(converter managedfields.TypeConverter, kind schema.GroupVersionKind
 	return converter.ObjectToTyped(empty)
 }
 
-// listKeys are the key fields of a list's items. standard is the default that the API server sets
-// if an item lacks the key field.
+// listKeys are the key fields of a list's items. standard is the default value that the API server
+// sets if an item lacks the key field.
 type listKeys []struct {
 	name     string
 	standard any
@@ -188,8 +189,8 @@ func (n narrowing) keysOf(list *place) (keys listKeys, err error) {
 	return keys, nil
 }
 
-// in returns the schema of a place within an object of a kind. ok is false if the schema does not
-// have the place.
+// in returns the schema of a place within an object of a kind. ok is false if the schema lacks the
+// place.
 func (p *place) in(kind *typed.TypedValue) (atom smd.Atom, ok bool) {
 	if p.parent == nil {
 		return kind.Schema().Resolve(kind.TypeRef())
@@ -208,8 +209,8 @@ func (p *place) in(kind *typed.TypedValue) (atom smd.Atom, ok bool) {
 	return smd.Atom{}, false
 }
 
-// index returns the index of each item by the text of its keys. ok is false if two items have the
-// same keys.
+// index maps the keys of each item, as text, to the item's index. ok is false if two items have
+// the same keys.
 func (k listKeys) index(items []any) (at map[string]int, ok bool) {
 	at = map[string]int{}
 	for i, item := range items {

@@ -11,23 +11,23 @@ import (
 	"coapply.dev/apply"
 )
 
-// attempt is the number of an attempt, how many there may be, and how long it waited after the
-// attempt before.
+// attempt describes one attempt of a call.
 type attempt struct {
-	number, of int
-	waited     time.Duration
+	number, of int           // the attempt's number, from 1, and the maximum number of attempts
+	waited     time.Duration // the time since the previous attempt
 }
 
-var errNoSteps = errors.New("the backoff has no steps")
+var errNoSteps = errors.New("the backoff allows no attempt: its Steps must be at least 1")
 
-// enter waits for an attempt's turn in a lane, as lanes.Set.Enter does.
+// enter waits for the object's lane, as lanes.Set.Enter does.
 type enter func(context.Context) (inside context.Context, leave func(), err error)
 
-// try makes one attempt. again reports whether another attempt may succeed after this one failed.
+// try makes one attempt. again reports whether the attempt failed and another one may succeed.
 type try func(context.Context, attempt) (again bool, err error)
 
-// repeat makes attempts by wait.ExponentialBackoffWithContext, each inside the object's lane. The
-// waits between the attempts are outside the lane. The context ends them.
+// repeat makes attempts by wait.ExponentialBackoffWithContext until one succeeds or cannot be
+// retried. Each attempt holds the object's lane. The waits between attempts do not hold the lane,
+// and end when the context ends.
 func repeat(ctx context.Context, backoff wait.Backoff, object apply.ObjectRef, enter enter, try try) (attempts int, err error) {
 	if backoff.Steps < 1 {
 		return 0, &ExhaustedError{Object: object, Err: errNoSteps}
@@ -55,45 +55,45 @@ func repeat(ctx context.Context, backoff wait.Backoff, object apply.ObjectRef, e
 	case wait.Interrupted(result):
 		return this.number, &ExhaustedError{Object: object, Attempts: this.number, Err: err}
 	}
-	return this.number, result // of the lane
+	return this.number, result // the error of enter
 }
 
-// once makes an attempt and leaves the lane, also if the attempt panics.
+// once makes one attempt, and then leaves the lane, even if the attempt panics.
 func once(inside context.Context, leave func(), try try, this attempt) (again bool, err error) {
 	defer leave()
 	return try(inside, this)
 }
 
-// Ready-made backoffs. Steps is the number of attempts, one more than the number of waits.
-// Jitter lengthens a wait by up to its share and never shortens it. A Cap also ends the
-// attempts: at the first wait that would exceed it.
+// Ready-made backoffs for Config.Backoff. Steps is the number of attempts, one more than the number
+// of waits. Jitter adds to each wait a random part, up to Jitter times the wait. If a wait would be
+// longer than Cap, there are no further attempts.
 var (
-	// Default is the backoff of an Updater whose Config has none: 10 attempts. The waits begin at
-	// 10 to 20 ms and grow by half each time, 0.75 to 1.5 s in all. Where several processes write a
-	// status at once, the 5 attempts of DefaultRetry run out on a busy server.
+	// Default is used if Config.Backoff is zero. It allows 10 attempts. The first wait is 10 to
+	// 20 ms, each further wait is 50 % longer, and all waits last 0.75 to 1.5 s in total. The 5
+	// attempts of DefaultRetry are too few if several processes write one status on a busy server.
 	Default = wait.Backoff{Steps: 10, Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 1}
 
-	// DefaultRetry is client-go's: 5 attempts, each wait 10 to 11 ms. For many
-	// clients that write to one object a few times.
+	// DefaultRetry is retry.DefaultRetry of client-go: 5 attempts, with waits of 10 to 11 ms. It
+	// suits many clients that each write to the same object a few times.
 	DefaultRetry = retry.DefaultRetry
 
-	// DefaultBackoff is client-go's: 4 attempts with waits of 10, 50 and 250 ms, each up to 10
-	// % longer. For an object that one controller mostly owns. A fourth wait of 1250 ms, which
-	// is sometimes quoted, never happens: it would come before a fifth attempt.
+	// DefaultBackoff is retry.DefaultBackoff of client-go: 4 attempts, with waits of 10, 50 and
+	// 250 ms, each extended by up to 10 %. It suits an object that mostly one controller writes.
+	// The wait of 1250 ms that is sometimes quoted never happens: there is no fifth attempt.
 	DefaultBackoff = retry.DefaultBackoff
 
-	// Exponential makes 4 attempts with waits of 100, 200 and 400 ms, 700 ms in all.
-	// For objects that are written to all the time, such as nodes. Writers that start
-	// together stay together without jitter: set it where there are many of them.
+	// Exponential allows 4 attempts, with waits of 100, 200 and 400 ms, 700 ms in total. It suits
+	// objects that are written all the time, such as Nodes. It has no jitter, so writers that start
+	// at the same time also retry at the same time. Set Jitter if there are many writers.
 	Exponential = wait.Backoff{Steps: 4, Duration: 100 * time.Millisecond, Factor: 2}
 )
 
-// Immediate returns a backoff of this many attempts without waits.
+// Immediate returns a backoff that allows steps attempts without waits between them.
 func Immediate(steps int) wait.Backoff {
 	return wait.Backoff{Steps: steps}
 }
 
-// Fixed returns a backoff of this many attempts with the same wait between them.
+// Fixed returns a backoff that allows steps attempts, with the wait between before each retry.
 func Fixed(between time.Duration, steps int) wait.Backoff {
 	return wait.Backoff{Steps: steps, Duration: between}
 }

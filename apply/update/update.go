@@ -9,8 +9,8 @@ import (
 	"coapply.dev/apply"
 )
 
-// Do changes metadata and spec of an object. The package comment holds the
-// contract of object and mutate.
+// Do changes the metadata and the spec of an object by get-modify-update. For the rules for object
+// and mutate, see the package comment.
 //
 //	retry.RetryOnConflict(retry.DefaultRetry, func() error { get; mutate; update })
 //
@@ -21,25 +21,25 @@ func Do[T client.Object](ctx context.Context, u *Updater, object T, mutate func(
 	return run(ctx, u, object, verb[T]{name: "Do", mutate: mutate})
 }
 
-// Status changes the status of an object through its status subresource. The
-// package comment holds the contract of object and mutate.
+// Status changes the status of an object by get-modify-update of its status subresource. For the
+// rules for object and mutate, see the package comment.
 func Status[T client.Object](ctx context.Context, u *Updater, object T, mutate func(T) error) (Result[T], error) {
 	return run(ctx, u, object, verb[T]{name: "Status", mutate: mutate, status: true})
 }
 
-// verb is what tells the four of them apart.
+// verb describes one of the four verbs: Do, Status, EnsureFinalizer and RemoveFinalizer.
 type verb[T client.Object] struct {
 	name     string
-	invalid  error // refuses the call before its first attempt
+	invalid  error // if not nil, the call returns this error before its first attempt
 	mutate   func(T) error
-	status   bool                           // it writes through the status subresource
-	verify   func(apply.ObjectRef, T) error // looks at the answer; may be nil
-	absentOK bool                           // an absent object is success
+	status   bool                           // write through the status subresource
+	verify   func(apply.ObjectRef, T) error // checks the object in the response; may be nil
+	absentOK bool                           // the call succeeds if the object does not exist
 }
 
-// put writes what is on the wire. A client with read-your-writes would begin to watch the
-// kind as unstructured objects for it; where the caller's reads are typed it is told not
-// to.
+// put updates an object, and replaces its content with the API server's response. typed means that
+// the caller's object has a Go type. The option then keeps a client with read-your-writes
+// consistency from starting a watch of the kind as unstructured objects.
 func (u *Updater) put(ctx context.Context, object *unstructured.Unstructured, typed bool) error {
 	options := []client.UpdateOption{client.FieldOwner(u.config.FieldManager)}
 	if typed {

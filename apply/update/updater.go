@@ -7,21 +7,21 @@
 //
 // # Contract of the four verbs
 //
-//  1. The object passed in may be the cache's own and is never written to. The object after the
-//     call is in the Result.
-//  2. If mutate changes nothing of a copy of the object passed in (nil and empty are the same),
-//     no request is sent and no attempt is made. So the object must be at least as new as the
-//     event that led to the call. An object without uid or resourceVersion only names the object,
-//     and an object from before the updater's own last write is too old: both are read live.
-//  3. If there is something to write, every attempt reads live and calls mutate again. So a write
-//     costs a read and a PUT, however far the cache lags, and only the read if somebody else has
-//     made the change meanwhile. If calls in one process wait for each other, the answer to the
-//     write of one is the read of the next.
-//  4. mutate sees no managed fields. Its error on the object read live ends the call. An earlier
-//     error decides nothing, as the object may be old; only ErrIdentityChanged ends the call.
-//  5. An attempt is inside the object's lane (Config.Lanes) from the read to the write, so only
-//     another process can make the write stale. A call that backs off, or has nothing to write,
-//     is in no lane.
+//  1. The object passed in may be the cached object: the call never changes it. Result.Object is
+//     the object after the call.
+//  2. First, mutate is called on a copy of the object passed in. If it changes nothing (nil and
+//     empty are equal), no request is sent. So the object must be at least as new as the event
+//     that caused the call. The object is read live if it lacks a uid or resourceVersion, or is
+//     older than the updater's own last write.
+//  3. If there is something to write, each attempt reads the live object and calls mutate again. So
+//     a write costs one read and one PUT, however far the cache lags. If another writer has made
+//     the change meanwhile, there is only the read. If calls in one process wait for each other,
+//     the response to one call's write replaces the next call's read.
+//  4. mutate sees no managed fields. An error of mutate on the live object ends the call. On the
+//     object passed in, which may be outdated, only ErrIdentityChanged ends the call.
+//  5. An attempt holds the object's lane (Config.Lanes, one writer of the process at a time) from
+//     its read to its write. So only other processes can make the write stale. A call that waits
+//     between attempts, or has nothing to write, holds no lane.
 //  6. A write is narrow: it sends the object as the API server has it, byte for byte, with only
 //     the changes by mutate. Fields that the Go type lacks, empty structs and zero values keep
 //     their values and their owners. So does a quantity such as 1024Mi, which the Go type would
@@ -32,31 +32,31 @@
 //     keys, the item is new, and inherits no fields. If the list has no keys, or the schema is
 //     not known, a changed item is sent as the Go type writes it. If such a write could drop a
 //     field that the Go type lacks, nothing is written, and the error matches ErrUnknownField.
-//  7. A write carries the resourceVersion that was read, and no managed fields: the API server
-//     keeps the live ones. A partial list, such as that of a stripped cache, would erase the
-//     entries of others.
-//  8. Only a stale write is retried. Every other error ends the call. Errors of the API server
-//     are returned as by apply.Classify. NotFound is returned unchanged (apierrors.IsNotFound) if
-//     a live read confirms that the object does not exist; for RemoveFinalizer that is a success.
-//     An object recreated under the same name is not touched: apply.ErrUIDMismatch.
-//  9. The error is an ExhaustedError when the backoff allows no further attempt, and an
-//     InterruptedError when the context ends between attempts or while one waits for the lane.
-//     Both have the number of attempts and wrap the last error. Return them from Reconcile,
-//     which then runs again later.
+//  7. A write has the resourceVersion that was read, and no managed fields, so the API server keeps
+//     the live managed fields. An incomplete list of managed fields, as from a cache that strips
+//     them, would erase the entries of other managers.
+//  8. Only a stale write is retried. All other errors end the call. Errors of the API server are
+//     returned as by apply.Classify. If a live read confirms that the object does not exist,
+//     NotFound is returned (apierrors.IsNotFound), but RemoveFinalizer succeeds. An object that
+//     was recreated under the same name is not changed (apply.ErrUIDMismatch).
+//  9. The error is an ExhaustedError if the backoff allows no further attempt. It is an
+//     InterruptedError if the context ends between attempts or while an attempt waits for the
+//     lane. Both have the number of attempts and wrap the last error. Return them from Reconcile,
+//     so that the controller retries later.
 //
 // # Contract of the caller
 //
-//  1. mutate is idempotent, reads from the object that it is given and not from what was captured
-//     before, and keeps nothing from one of its calls for the next. After a lost answer the write
-//     may have landed, and a repeated call increments twice.
-//  2. mutate sets single fields. One that replaces the whole status or spec with what was known
-//     before loses what others wrote, without any 409.
-//  3. mutate sends no writes: one to its own object would wait for the lane that it is in, until
-//     its context ends. Side effects (notifications, requests to others) come after the call,
-//     where they happen once.
-//  4. NotFound is handled: the object may be deleted at any time.
-//  5. Do is for metadata and spec, Status for the status. The API server drops the rest silently
-//     when the kind has a status subresource.
+//  1. mutate is idempotent, uses the values of its argument and not values read earlier, and keeps
+//     no state between its calls. If the response to a write is lost, the object may be changed
+//     nevertheless: a counter that mutate increments would then be incremented twice.
+//  2. mutate sets single fields. If it replaced the whole status or spec with an earlier copy, the
+//     changes of other writers would be lost, without a 409.
+//  3. mutate writes no objects. A write to the same object would wait for the lane, which the call
+//     itself holds, until the context ends. Side effects, such as notifications, come after the
+//     call, because mutate may run several times.
+//  4. The caller handles NotFound: the object may be deleted at any time.
+//  5. Do is for metadata and spec, Status for the status. If the kind has a status subresource, the
+//     API server silently ignores other changes.
 //
 // Valid:
 //
@@ -65,8 +65,8 @@
 //		return nil
 //	})
 //
-// Invalid: it writes a status read long before the attempt. Whatever other
-// reconcilers wrote in between is lost, and the write succeeds:
+// Invalid: mutate writes a status that was read long before the attempt. The write succeeds, and
+// changes that other reconcilers made in between are lost:
 //
 //	mine := box.Status
 //	mine.Phase = phase
@@ -97,27 +97,27 @@ import (
 
 // Config configures an Updater.
 type Config struct {
-	// Client sends the writes. Nothing is read through it.
+	// Client sends the writes. The Updater does not read with Client.
 	Client client.Client
-	// LiveReader reads past the cache, in every attempt to which no other call has handed on
-	// its answer: mgr.GetAPIReader(). A write based on an old cache would be stale each time.
+	// LiveReader reads from the API server, as mgr.GetAPIReader() does: writes based on an outdated
+	// cache would be stale. An attempt that can use the response to another call's write reads nothing.
 	LiveReader client.Reader
-	// FieldManager is recorded as the owner of what is written: 1 to 128 printable characters,
-	// one name per reconciler.
+	// FieldManager is the field manager of the writes: 1 to 128 printable characters. Each
+	// reconciler has its own name.
 	FieldManager string
-	// Backoff bounds how often and how fast stale writes are retried. The zero value means
-	// Default.
+	// Backoff limits the number of attempts after stale writes, and sets the waits between them.
+	// The zero value means Default.
 	Backoff wait.Backoff
-	// Lanes are the lanes of the process: give the same set to all updaters and appliers, so
-	// that they never make each other's writes stale. nil makes a set for this Updater alone.
+	// Lanes are the process's lanes, one for each object. Give the same set to all updaters and
+	// appliers, so that their writes do not make each other stale. nil means a set of its own.
 	Lanes *lanes.Set
-	// Schemas returns the API server's schemas of a group and version, as SteadyState.Schemas of
-	// package apply does. The schema has the keys of lists. An update needs these keys if mutate
-	// changed a list item whose live form the Go type does not show completely. Without the
-	// schema, the item is sent as mutate left it, or the write is rejected with ErrUnknownField.
-	// If Schemas is nil, no schema is known.
+	// Schemas returns the API server's schemas of a group and version. SteadyState.Schemas of
+	// package apply is such a function. A schema has the key fields of lists. They are needed if
+	// mutate changed a list item that has fields which the Go type lacks or writes differently.
+	// If Schemas is nil, no schema is known: such an item is sent as mutate left it, or the write
+	// is rejected with ErrUnknownField.
 	Schemas func(context.Context, schema.GroupVersion) (managedfields.TypeConverter, error)
-	// Metrics may be nil.
+	// Metrics records each call. It may be nil.
 	Metrics apply.Metrics
 }
 
@@ -135,22 +135,22 @@ func (c Config) validate() error {
 		errs = append(errs, errors.New("FieldManager: a name is needed"))
 	}
 	if b := c.Backoff; b != (wait.Backoff{}) && b.Steps < 1 {
-		errs = append(errs, fmt.Errorf("Backoff: %d steps allow no attempt", b.Steps))
+		errs = append(errs, fmt.Errorf("Backoff: Steps is %d, but must be at least 1", b.Steps))
 	}
 	if b := c.Backoff; b.Duration < 0 || b.Factor < 0 || b.Jitter < 0 || b.Cap < 0 {
-		errs = append(errs, errors.New("Backoff: nothing of it may be negative"))
+		errs = append(errs, errors.New("Backoff: Duration, Factor, Jitter and Cap must not be negative"))
 	}
 	return errors.Join(errs...)
 }
 
-// Updater writes objects by get-modify-update under one field manager: see Do,
-// Status, EnsureFinalizer and RemoveFinalizer. It is safe for concurrent use.
+// Updater writes objects by get-modify-update under one field manager. Its verbs are the functions
+// Do, Status, EnsureFinalizer and RemoveFinalizer. It is safe for concurrent use.
 type Updater struct {
 	config  Config
 	written lastWritten
 }
 
-// New returns an Updater.
+// New returns an Updater, or an error if the Config is not valid.
 func New(config Config) (*Updater, error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("update: %w", err)
@@ -164,33 +164,33 @@ func New(config Config) (*Updater, error) {
 	return &Updater{config: config, written: lastWritten{versions: recent.New[types.UID, string](writtenKept)}}, nil
 }
 
-// Result reports one call, also with an error.
+// Result is the result of one call of a verb. It is also returned with an error.
 type Result[T client.Object] struct {
-	// Object is the object as the server answered the write or, if nothing was to be written,
-	// as it was read live or passed in. It is nil after an error and if the object is absent.
+	// Object is the object in the API server's response to the write. If nothing was written, it
+	// is the object that was read live or passed in. It is nil after an error, and if the object
+	// does not exist.
 	Object T
-	// Changed reports whether the object got a new resourceVersion, or lost the last finalizer
-	// that kept it. It is false if there was nothing to write, or if the server dropped all
-	// that was written.
+	// Changed reports whether the write changed the object: it has a new resourceVersion, or
+	// fewer finalizers. Changed is false if nothing was written or the API server ignored the write.
 	Changed bool
-	// Attempts counts the turns in the object's lane, each with a read and the write that
-	// followed it; 0 if the object passed in needed no write.
+	// Attempts is the number of attempts, each a turn in the object's lane with its read and write.
+	// It is 0 if the object passed in needed no write.
 	Attempts int
-	// StaleWrites counts the stale writes.
+	// StaleWrites is the number of writes that the API server rejected because they were stale.
 	StaleWrites int
 }
 
 // refer returns the reference of a call's object.
 func (u *Updater) refer(object client.Object) (apply.ObjectRef, error) {
 	if v := reflect.ValueOf(object); v.Kind() != reflect.Pointer || v.IsNil() {
-		return apply.ObjectRef{}, errors.New("update: an object is needed")
+		return apply.ObjectRef{}, errors.New("update: the object must be a non-nil pointer")
 	}
 	kind, err := u.config.Client.GroupVersionKindFor(object)
 	if err != nil {
-		return apply.ObjectRef{}, fmt.Errorf("update: the kind of %T: %w", object, err)
+		return apply.ObjectRef{}, fmt.Errorf("update: looking up the kind of %T: %w", object, err)
 	}
 	if object.GetName() == "" {
-		return apply.ObjectRef{}, fmt.Errorf("update: a name is needed to write a %s", kind.Kind)
+		return apply.ObjectRef{}, fmt.Errorf("update: the %s has no name", kind.Kind)
 	}
 	return apply.ObjectRef{
 		GroupVersionKind: kind,

@@ -15,23 +15,22 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// writtenKept is the least number of objects that are remembered; the most is twice as many.
+// writtenKept is the minimum number of objects that lastWritten holds; the maximum is twice that.
 const writtenKept = 4096
 
-// unknownVersion is the version of a write whose answer is not known.
+// unknownVersion is the resourceVersion after a write whose response is not known yet, or was lost.
 const unknownVersion = ""
 
-// lastWritten holds, by uid, the resourceVersion at which an updater last knew an object that
-// it has written. An older object in a cache does not show whether there is anything to write:
-// our own write may have changed it since. For objects that are forgotten or were never
-// written, the cache is trusted.
+// lastWritten holds, by uid, the last known resourceVersion of each object that an updater has
+// written. A cached object with an older resourceVersion may lack the updater's own changes, so it
+// does not show whether a write is needed. A cached object that is not in lastWritten is trusted.
 type lastWritten struct {
-	mu       sync.Mutex // around a look and what is made of it
+	mu       sync.Mutex // held for each read of versions with the change that follows from it
 	versions *recent.Cache[types.UID, string]
 }
 
-// shows reports whether an object is as new as our last write to it. If it is, the write is
-// forgotten.
+// shows reports whether an object is at least as new as the updater's last write to it. If so,
+// lastWritten drops the object.
 func (w *lastWritten) shows(object client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -40,7 +39,7 @@ func (w *lastWritten) shows(object client.Object) bool {
 	if !ok {
 		return true
 	}
-	// That resourceVersions can be compared is KEP-5504. Others, and unknownVersion, are only compared for equality.
+	// KEP-5504 lets clients order resourceVersions. If these have no order, only equality counts.
 	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), version)
 	if order < 0 || err != nil && object.GetResourceVersion() != version {
 		return false
@@ -49,15 +48,16 @@ func (w *lastWritten) shows(object client.Object) bool {
 	return true
 }
 
-// sending makes shows false until the answer is known.
+// sending records that a write of the object begins: shows returns false until the write's
+// response is known.
 func (w *lastWritten) sending(object client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.versions.Put(object.GetUID(), unknownVersion)
 }
 
-// knows records an object as in the server's answer to a write, or to a live read that leaves
-// nothing to write. An object that was never written is not remembered.
+// knows records the resourceVersion of an object in the API server's response to a write, or to a
+// read after which nothing was written. A read of an object that is not in lastWritten is ignored.
 func (w *lastWritten) knows(object client.Object, wrote bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,13 +67,13 @@ func (w *lastWritten) knows(object client.Object, wrote bool) {
 		return
 	}
 	if order, _ := resourceversion.CompareResourceVersion(version, before); order < 0 {
-		return // a later answer came first
+		return // a newer resourceVersion is already recorded
 	}
 	w.versions.Put(uid, version)
 }
 
-// handOn leaves the object, as the server has just shown it, to the next call that waits for
-// the lane, which then need not read it.
+// handOn passes the object, from an API server's response, to the next call that waits for the
+// object's lane, so that this call need not read the object.
 func handOn(ctx context.Context, shown *unstructured.Unstructured) {
 	gone := shown.GetDeletionTimestamp() != nil && len(shown.GetFinalizers()) == 0
 	if !gone {
@@ -81,8 +81,8 @@ func handOn(ctx context.Context, shown *unstructured.Unstructured) {
 	}
 }
 
-// handed returns the object that the call before handed on, or nil. If another process has
-// written to it since, a write is stale.
+// handed returns the object that the previous call in the lane handed on, or nil. If another
+// process has written to the object since, a write based on the handed object is stale.
 func (c *call[T]) handed(ctx context.Context) *unstructured.Unstructured {
 	shown, _ := lanes.Handed(ctx).(*unstructured.Unstructured)
 	if shown == nil || shown.GroupVersionKind() != c.ref.GroupVersionKind || c.ref.UID != "" && c.ref.UID != shown.GetUID() {
@@ -96,7 +96,7 @@ func (c *call[T]) handed(ctx context.Context) *unstructured.Unstructured {
 // changed nothing or failed, the write was stale, or the object has another uid. In these cases
 // the attempt continues with a live read.
 func (c *call[T]) writeUpon(ctx context.Context, this attempt, handed *unstructured.Unstructured) (ended, stale bool, err error) {
-	object, wanted, _ := c.rejudge(ctx, handed) // nothing is wanted after an error
+	object, wanted, _ := c.rejudge(ctx, handed) // wanted is nil after an error
 	if wanted == nil {
 		return false, false, nil
 	}

@@ -187,7 +187,7 @@ func pruneParent(namespace string) *appsv1.Deployment {
 func TestPruneLeavesSetsOfOthers(t *testing.T) {
 	for says, metadata := range map[string]metav1.ObjectMeta{
 		`belongs to the tooling "kubectl/v1.27"`: {Annotations: map[string]string{"applyset.kubernetes.io/tooling": "kubectl/v1.27"}},
-		"is the set of another object":           {Labels: map[string]string{"applyset.kubernetes.io/id": "applyset-copied-v1"}},
+		"is the id of another object's set":      {Labels: map[string]string{"applyset.kubernetes.io/id": "applyset-copied-v1"}},
 	} {
 		w := newPruneWorld(t)
 		w.parent.SetLabels(metadata.Labels)

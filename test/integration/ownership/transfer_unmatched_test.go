@@ -28,7 +28,7 @@ func TestTransferTellsOfMisspellings(t *testing.T) {
 		want string
 	}{
 		{ownership.Rename, ownership.From{Manager: "fromer"}, "fromer/Apply owns nothing here; the owners are former/Apply"},
-		{ownership.Migrate, ownership.From{Manager: "former"}, "former/Update owns nothing here; it owns by Apply: use Rename"},
+		{ownership.Migrate, ownership.From{Manager: "former"}, "former/Update owns nothing here; it owns fields by Apply: use Rename"},
 		{ownership.Rename, ownership.From{Manager: "former", Paths: []string{".data.kk"}}, "former/Apply owns nothing at or below .data.kk"},
 	} {
 		transfer, err := test.look(t.Context(), us, ref, test.from)

@@ -59,7 +59,7 @@ func TestRewrittenByAdmission(t *testing.T) {
 	})
 	waitForPhase(t, p, "rewritten", v1alpha1.PhaseRunning)
 	condition := waitForReason(t, p, "rewritten", v1alpha1.ConditionWorkloadApplied, reconciler.ReasonNotAsWanted, "")
-	want := fmt.Sprintf(`applied, but some fields are not as wanted; of Deployment %s/rewritten .spec.template.spec.containers[name="devbox"].image is `+
+	want := fmt.Sprintf(`applied, but some fields are not as wanted; in Deployment %s/rewritten, .spec.template.spec.containers[name="devbox"].image is `+
 		`"mirror.example.com/dev:1", not "registry.example.com/dev:1" as wanted: changed by admission or the API server`, p.Namespace)
 	if condition.Message != want {
 		t.Errorf("it says  %s\nand not %s", condition.Message, want)

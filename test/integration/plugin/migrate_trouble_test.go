@@ -55,7 +55,7 @@ var troubles = []struct {
 	},
 	{
 		"the flag, not the library's verb", "migrate configmap/b --from ci --to us", "ConfigMap NS/b: nothing to move\n",
-		[]string{"it owns by Apply: use --operation Apply"}, 0,
+		[]string{"it owns fields by Apply: use --operation Apply"}, 0,
 	},
 	{
 		"nothing to give up is nothing found", "release configmap/a --field-manager old --yes", "ConfigMap NS/a: nothing to give up: old applied nothing here\n",
