@@ -56,8 +56,8 @@ func differing(name string, first, second []byte) string {
 	return fmt.Sprintf("two calls for the same parent returned different values of %s of %s; %s", changes[0].Path, name, remedy)
 }
 
-// partsOf returns the JSON of the content of each intent. The key is the object's name, followed
-// by the subresource if the intent has one.
+// partsOf returns the content of each intent as JSON. The key is the object's name, followed by the
+// subresource if the intent has one.
 func partsOf(intents []apply.Intent) map[string][]byte {
 	parts := map[string][]byte{}
 	for _, intent := range intents {
@@ -82,7 +82,8 @@ func partsOf(intents []apply.Intent) map[string][]byte {
 	return parts
 }
 
-// reordered reports whether both values are lists with the same items.
+// reordered reports whether the values of a change are two lists with the same items in a different
+// order.
 func reordered(change fieldowners.Change) bool {
 	a, isList := change.Before.([]any)
 	b, isToo := change.After.([]any)
