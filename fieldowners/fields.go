@@ -58,8 +58,8 @@ func (f Field) IsShared() bool {
 	return slices.ContainsFunc(all, func(m Manager) bool { return !m.SameWriter(all[0]) })
 }
 
-// IsUnowned reports whether the object has a value here that has no owner, such as a default that
-// the API server set.
+// IsUnowned reports whether the field is an existing leaf without an owner, such as a default that
+// the API server set. It returns false if Server is true.
 func (f Field) IsUnowned() bool {
 	return f.Exists && f.IsLeaf() && !f.Server && len(f.Owners) == 0 && len(f.Whole) == 0
 }

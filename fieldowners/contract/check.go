@@ -16,10 +16,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Check returns an error for a contract that cannot be kept: with a name that no field manager
-// can have, a malformed kind or path, a manager with two claims of one kind, a path that is
-// claimed twice, or a field that two managers claim without a reason in Shared. The error joins one
-// for each.
+// Check returns an error for an invalid contract. The problems are: an invalid name of a field
+// manager, a malformed kind or path, two claims of one manager for the same kind, a path that is
+// claimed twice, and a field that two managers claim without a reason in Shared. The error joins
+// all problems.
 func Check(c Contract) error {
 	check := checking{}
 	for _, claim := range c {
@@ -34,7 +34,7 @@ type checking struct {
 	before []parsedClaim
 }
 
-// parsedClaim is a claim with those of its paths that are well-formed.
+// parsedClaim is a claim with its well-formed paths.
 type parsedClaim struct {
 	Claim
 
@@ -95,7 +95,7 @@ func wrongKind(kind schema.GroupKind) string {
 	return ""
 }
 
-// parsePath parses a path, and returns why it is none. The root is none.
+// parsePath parses a path. If the path is malformed or is the root of the object, reason says so.
 func parsePath(text string) (path fieldowners.Path, reason string) {
 	path, err := fieldowners.ParsePath(text)
 	if wrong := (*fieldowners.PathError)(nil); errors.As(err, &wrong) {
@@ -107,7 +107,8 @@ func parsePath(text string) (path fieldowners.Path, reason string) {
 	return path, ""
 }
 
-// parseDistinct parses paths, of which none may cover another.
+// parseDistinct parses paths. It calls fail for a malformed path, and for a path that covers
+// another path.
 func parseDistinct(texts []string, fail func(path, format string, args ...any)) []fieldowners.Path {
 	var parsed []fieldowners.Path
 	for _, text := range texts {
@@ -149,8 +150,8 @@ func parseShared(claim parsedClaim, fail func(path, format string, args ...any))
 	return shared
 }
 
-// clash calls fail for each field that two claims of a kind have in common, unless one of them
-// says why.
+// clash calls fail for each field that two claims of the same kind have in common, unless one of
+// them gives a reason in Shared.
 func (c parsedClaim) clash(later parsedClaim, fail func(path, format string, args ...any)) {
 	switch {
 	case c.Kind != later.Kind:
