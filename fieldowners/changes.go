@@ -32,14 +32,13 @@ func (c Change) String() string {
 	return c.Path.String() + ": " + FormatValue(c.Before) + " -> " + FormatValue(c.After)
 }
 
-// Changes returns the differences between two unstructured objects, sorted by path. nil stands for
-// an object that does not exist. The result is empty exactly if the objects are equal.
+// Changes returns the differences between two unstructured objects, sorted by path. nil stands for an
+// object that does not exist. The result is empty exactly if the objects are equal.
 //
-// Maps are compared field by field. ownerships are the parsed managed fields of the objects. If
-// they name items of a list by key or by value, the list is compared item by item. These values are
-// compared as a whole: other lists, lists with an item that lacks a key field or has the same key
-// as another item, lists in which only the order of the items changed, and values at a depth of
-// 1000 levels.
+// Maps are compared field by field. ownerships are the parsed managed fields of the objects. If they
+// name items of a list by key or by value, the list is compared item by item. These values are compared
+// as a whole: other lists, lists with an item that lacks a key field or has the same key as another
+// item, lists in which only the order of the items changed, and values at a depth of 1000 levels.
 func Changes(before, after any, ownerships ...Ownership) []Change {
 	c := comparison{naming: namingOf(ownerships)}
 	c.compare(nil, "", presence{before, before != nil}, presence{after, after != nil})
@@ -98,8 +97,7 @@ func (c *comparison) compareMaps(at fieldpath.Path, place string, before, after 
 	return true
 }
 
-// compareLists compares item by item if the items of both lists have names. Otherwise it returns
-// false.
+// compareLists compares item by item if the items of both lists have names. Otherwise it returns false.
 func (c *comparison) compareLists(at fieldpath.Path, place string, before, after presence) bool {
 	how, known := c.naming[place]
 	x, okX := before.value.([]any)
@@ -188,9 +186,8 @@ func matchItems(how items.Naming, before, after []any) (pairs []namedItem, ok bo
 	return pairs, true
 }
 
-// FormatValue returns a value as JSON on one line, cut off after 80 characters. Invisible
-// characters are escaped, so that the text cannot control a terminal. For Hidden it returns
-// "(hidden)".
+// FormatValue returns a value as JSON on one line, cut off after 80 characters. Invisible characters
+// are escaped, so that the text cannot control a terminal. For Hidden it returns "(hidden)".
 func FormatValue(v any) string {
 	if hidden, is := v.(hiddenValue); is {
 		return string(hidden)

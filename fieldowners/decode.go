@@ -105,9 +105,8 @@ func decodeField(r *json.Decoder, into *fieldpath.Set, depth int, key string) (i
 	return false, nil
 }
 
-// decodeElement parses a key as a path element. It is stricter than
-// fieldpath.DeserializePathElement, which accepts text after a value, an empty value, and a list
-// key without fields.
+// decodeElement parses a key as a path element. It is stricter than fieldpath.DeserializePathElement,
+// which accepts text after a value, an empty value, and a list key without fields.
 func decodeElement(key string) (fieldpath.PathElement, error) {
 	form, rest, _ := strings.Cut(key, ":")
 	switch form {

@@ -39,8 +39,7 @@ type Difference struct {
 // IsEmpty reports whether no manager gained or lost a field.
 func (d Difference) IsEmpty() bool { return len(d.Gained)+len(d.Lost)+len(d.Moved) == 0 }
 
-// All returns each field of the difference with a text that says what happened to it, sorted by
-// path.
+// All returns each field of the difference with a text that says what happened to it, sorted by path.
 func (d Difference) All() iter.Seq2[Path, string] {
 	type finding struct {
 		path Path

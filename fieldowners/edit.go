@@ -9,9 +9,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// Nearest returns the path of the value that an unstructured object sets at p. This is p itself, or
-// a parent of p whose value is neither a map nor a list. ok is false if the object sets no value
-// there.
+// Nearest returns the path of the value that an unstructured object sets at p. This is p itself, or a
+// parent of p whose value is neither a map nor a list. ok is false if the object sets no value there.
 func (p Path) Nearest(object any) (nearest Path, ok bool) { return p.nearest(object, child) }
 
 func (p Path) nearest(object any, child childOf) (nearest Path, ok bool) {
@@ -50,10 +49,9 @@ func (p Path) Set(object, v any) bool {
 	return true
 }
 
-// Cut removes the field from an unstructured object, in place. Then it removes parents that have
-// become empty: maps and lists without content, and list items that have only their key fields. A
-// parent stays if keep, which may be nil, returns true for its path. Cut reports whether the object
-// had the field.
+// Cut removes the field from an unstructured object, in place. Then it removes parents that have become
+// empty: maps and lists without content, and list items that have only their key fields. A parent stays
+// if keep, which may be nil, returns true for its path. Cut reports whether the object had the field.
 func (p Path) Cut(object map[string]any, keep func(parent Path) bool) bool {
 	if _, has := p.Value(object); !has || p.IsRoot() {
 		return false

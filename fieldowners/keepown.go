@@ -65,8 +65,7 @@ func keepOwn(entries []metav1.ManagedFieldsEntry, managers []string) (kept []met
 	return kept
 }
 
-// mayShare reports whether an entry shares a field with one of our entries, or whether this is not
-// known.
+// mayShare reports whether an entry shares a field with one of our entries, or this is not known.
 func mayShare(ours []Entry, raw metav1.ManagedFieldsEntry) bool {
 	theirs, err := parseEntry(raw)
 	return err != nil || slices.ContainsFunc(ours, func(our Entry) bool {
@@ -75,9 +74,8 @@ func mayShare(ours []Entry, raw metav1.ManagedFieldsEntry) bool {
 	})
 }
 
-// overlap reports whether both sets contain the same field, or one set contains a part of a field
-// that the other set contains as a whole. A set contains a field as a whole if it contains no field
-// below.
+// overlap reports whether both sets contain the same field, or one set contains a part of a field that
+// the other set contains as a whole. A set contains a field as a whole if it contains no field below.
 func overlap(a, b *fieldpath.Set) bool {
 	return covers(a, b) || covers(b, a) || deeper(a, b)
 }

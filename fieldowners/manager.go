@@ -20,8 +20,7 @@ type Manager struct {
 	Time        time.Time                         `json:"time,omitzero"`         // when the entry last changed; zero if not recorded
 }
 
-// String returns the manager as name/operation, followed by [subresource] if there is one, such as
-// "hpa/Update[scale]".
+// String returns name/operation and, if there is one, [subresource]: "hpa/Update[scale]".
 func (m Manager) String() string {
 	s := m.Name + "/" + string(m.Operation)
 	if m.Subresource != "" {
@@ -30,8 +29,7 @@ func (m Manager) String() string {
 	return s
 }
 
-// sameEntry reports whether both identify the same managed fields entry: they may differ only in
-// their time.
+// sameEntry reports whether both identify the same managed fields entry. The time may differ.
 func (m Manager) sameEntry(other Manager) bool {
 	return m.Name == other.Name && m.Operation == other.Operation &&
 		m.Subresource == other.Subresource && m.APIVersion == other.APIVersion
@@ -42,8 +40,7 @@ func (m Manager) writer() Manager {
 	return Manager{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
 }
 
-// SameWriter reports whether both have the same name, operation and subresource. The apiVersion and
-// the time may differ.
+// SameWriter reports whether both have the same name, operation and subresource.
 func (m Manager) SameWriter(other Manager) bool { return m.writer() == other.writer() }
 
 // Compare orders managers by name, operation, subresource and apiVersion, as strings.Compare does.
@@ -61,9 +58,8 @@ func (m Manager) Compare(other Manager) int {
 	return 0
 }
 
-// WritesAround reports whether the manager writes a field outside of the status through a
-// subresource other than status, such as scale. An apply of the whole object can set such a field
-// as well.
+// WritesAround reports whether the manager writes a field outside of the status through a subresource
+// other than status, such as scale. An apply of the whole object can set such a field as well.
 func (m Manager) WritesAround(path Path) bool {
 	return m.Subresource != "" && m.Subresource != "status" && !path.HasPrefix(StatusPath)
 }
@@ -132,8 +128,7 @@ var (
 	LastAppliedPath = MustParsePath(`.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`)
 	// FinalizersPath is metadata.finalizers, a set.
 	FinalizersPath = MustParsePath(".metadata.finalizers")
-	// StatusPath is the status. In most kinds it can be written only through the status
-	// subresource.
+	// StatusPath is the status. In most kinds it can be written only through the status subresource.
 	StatusPath = MustParsePath(".status")
 )
 
@@ -157,8 +152,7 @@ const Hidden = hiddenValue("(hidden)")
 // hiddenValue is the type of Hidden. No value of an object has this type.
 type hiddenValue string
 
-// Hide returns Hidden for any value except nil. It returns nil for nil, because the absence of a
-// value may be shown.
+// Hide returns Hidden for any value except nil. For nil, which is no secret, it returns nil.
 func Hide(v any) any {
 	if v == nil {
 		return nil

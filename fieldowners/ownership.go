@@ -84,8 +84,7 @@ type Ownership struct {
 	entries []Entry
 }
 
-// Entries returns the managers with their fields, sorted by name, operation, subresource and
-// apiVersion.
+// Entries returns the entries, sorted by name, operation, subresource and apiVersion.
 func (o Ownership) Entries() []Entry { return slices.Clone(o.entries) }
 
 // OwnersOf returns the managers whose entries name exactly this field.
@@ -112,9 +111,8 @@ func (e *EntryError) Error() string {
 
 func (e *EntryError) Unwrap() error { return e.Err }
 
-// Parse reads metadata.managedFields. Several entries of the same manager, which writes through
-// /scale can create, are merged, and the merged entry has the later time. The error is an
-// *EntryError.
+// Parse reads metadata.managedFields. Several entries of the same manager, which writes through /scale
+// can create, are merged, and the merged entry has the later time. The error is an *EntryError.
 func Parse(entries []metav1.ManagedFieldsEntry) (Ownership, error) {
 	ownership, unread := ParseReadable(entries)
 	if len(unread) > 0 {

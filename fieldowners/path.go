@@ -12,8 +12,7 @@ import (
 	"coapply.dev/fieldowners/internal/notation"
 )
 
-// Path identifies one field of an object. The zero value is the root of the object. A Path is
-// immutable.
+// Path identifies one field of an object. The zero value is the whole object. A Path is immutable.
 type Path struct {
 	elements fieldpath.Path
 }
@@ -32,8 +31,7 @@ func (p Path) String() string {
 // MarshalText implements encoding.TextMarshaler. It returns the same text as String.
 func (p Path) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It reads the notation of String. The error is
-// a *PathError.
+// UnmarshalText implements encoding.TextUnmarshaler. The error is a *PathError.
 func (p *Path) UnmarshalText(text []byte) (err error) {
 	*p, err = ParsePath(string(text))
 	return err
@@ -49,8 +47,7 @@ func (p Path) IsRoot() bool { return len(p.elements) == 0 }
 // Equal reports whether both paths name the same field.
 func (p Path) Equal(other Path) bool { return p.elements.Equals(other.elements) }
 
-// Compare returns a negative number if p sorts before other, zero if both are equal, and a positive
-// number otherwise.
+// Compare orders paths. The result is negative if p sorts before other, and 0 if they are equal.
 func (p Path) Compare(other Path) int { return p.elements.Compare(other.elements) }
 
 // HasPrefix reports whether p equals prefix or is a path below prefix.
@@ -108,13 +105,12 @@ func (p Path) Elements() []Element {
 	return all
 }
 
-// Value returns the field's value in an unstructured object (maps, slices and scalars as
-// encoding/json decodes them). The value is not copied. ok is false if the object does not have the
-// field.
+// Value returns the field's value in an unstructured object (maps, slices and scalars as encoding/json
+// decodes them). The value is not copied. ok is false if the object does not have the field.
 //
-// An item of an associative list is found by its key fields. In an intent, an item may lack a key
-// field that the API server defaults. Such an item is found if its other key fields match, and no
-// other item matches.
+// An item of an associative list is found by its key fields. In an intent, an item may lack a key field
+// that the API server defaults. Such an item is found if its other key fields match, and no other item
+// matches.
 func (p Path) Value(object any) (found any, ok bool) { return p.value(object, child) }
 
 // childOf is a function that returns the child of a map or a list that a path element identifies.
@@ -221,8 +217,7 @@ func ParsePaths(texts []string) ([]Path, error) {
 	return paths, nil
 }
 
-// MustParsePath is like ParsePath, but panics on an error. Use it for paths that are constants in
-// code.
+// MustParsePath is like ParsePath, but panics on an error. Use it for paths that are constants in code.
 func MustParsePath(text string) Path {
 	path, err := ParsePath(text)
 	if err != nil {

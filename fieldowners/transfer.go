@@ -8,35 +8,33 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Transfer describes a move of fields from the entries of some managers to the Apply entries of
-// another manager, To. The values of the fields do not change, and no field loses its last owner.
+// Transfer describes a move of fields from the entries of some managers to the Apply entries of another
+// manager, To. The values of the fields do not change, and no field loses its last owner.
 //
 // Uses:
 //
-//   - From Update to Apply: to migrate a client-side writer to Server-Side Apply.
-//   - From Apply to Apply: to rename a manager, to merge several managers into one, or to split a
-//     manager by paths.
-//   - From the Apply entries of To to To itself: to move fields that To applied through a
-//     subresource into its main entry.
+//   - From Update to Apply: to migrate a client-side writer to Server-Side Apply. - From Apply to
+//     Apply: to rename a manager, to merge several managers into one, or to split a manager by paths. -
+//     From the Apply entries of To to To itself: to move fields that To applied through a subresource
+//     into its main entry.
 //
 // Fields that were written through a subresource such as /scale move to the main entry of To. In a
 // separate entry for the subresource they would have another owner, with which the next apply of To
-// would conflict. There are two exceptions, which stay in an entry for their subresource. One is
-// the status. The other are fields that To (with Apply also the former manager) applies through the
+// would conflict. There are two exceptions, which stay in an entry for their subresource. One is the
+// status. The other are fields that To (with Apply also the former manager) applies through the
 // subresource, and not with the object.
 //
 // # What stays
 //
-//   - Fields in another apiVersion than To's entry, if they cannot be proven to mean the same
-//     there. A manager has one Apply entry for each subresource, in one apiVersion.
-//   - The annotation kubectl.kubernetes.io/last-applied-configuration of client-side kubectl apply,
-//     if an Update entry owns it. No intent lists the annotation, so the next apply of To would
-//     delete it, and client-side tools use it to prune. To move the annotation, name its path.
-//   - Finalizers that an Update entry owns, for the same reason: without its finalizer, the object
-//     would be deleted without cleanup. To move finalizers, name .metadata.finalizers or the path
-//     of one finalizer.
-//   - In a split, the list items around the fields that move, and their key fields. Both From and
-//     To own them afterwards, because the next apply of each of them sets them.
+//   - Fields in another apiVersion than To's entry, if they cannot be proven to mean the same there. A
+//     manager has one Apply entry for each subresource, in one apiVersion. - The annotation
+//     kubectl.kubernetes.io/last-applied-configuration of client-side kubectl apply, if an Update entry
+//     owns it. No intent lists the annotation, so the next apply of To would delete it, and client-side
+//     tools use it to prune. To move the annotation, name its path. - Finalizers that an Update entry
+//     owns, for the same reason: without its finalizer, the object would be deleted without cleanup. To
+//     move finalizers, name .metadata.finalizers or the path of one finalizer. - In a split, the list
+//     items around the fields that move, and their key fields. Both From and To own them afterwards,
+//     because the next apply of each of them sets them.
 type Transfer struct {
 	From       []Source
 	Operation  metav1.ManagedFieldsOperationType // the operation by which the managers of From own the fields

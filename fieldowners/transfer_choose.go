@@ -9,8 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// choose returns the fields of a source that the transfer asks for. It does not check whether they
-// can move.
+// choose returns the fields that a source asks for, without checking whether they can move.
 func (t Transfer) choose(plan *TransferPlan, owners slots, source Source) []Handover {
 	var wanted []Handover
 	for _, owner := range owners {

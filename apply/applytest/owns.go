@@ -123,8 +123,7 @@ func encoded(config runtime.ApplyConfiguration) (object unstructured.Unstructure
 	return object, err
 }
 
-// problems returns first the emitted fields that no claim covers, and then the claims of which
-// nothing was emitted.
+// problems returns the emitted fields that no claim covers, and then the unused claims.
 func (o *owning) problems() []string {
 	var unused []string
 	for kind, claims := range o.kinds {
@@ -139,8 +138,7 @@ func (o *owning) problems() []string {
 	return append(slices.Clone(o.found), unused...)
 }
 
-// emittedFields returns the paths of all fields of an intent, except the fields that identify the
-// object.
+// emittedFields returns the paths of all fields of an intent that do not identify the object.
 func emittedFields(object map[string]any, claims []*claimedPath) []fieldowners.Path {
 	walk := emitted{object: object, claims: claims}
 	walk.value(fieldowners.Path{}, object)

@@ -3,11 +3,10 @@
 //
 // Two field managers that both force the same field would change the field without end. A Breaker
 // counts, for each object and field, the forced applies of this process. If the field was forced
-// PerMinute times within a minute and has a conflict once more, the Breaker opens for this field:
-// the conflict is rejected instead of forced, and nothing of the intent is applied. After the
-// cool-down, one force is allowed. If another field manager takes the field back within a minute
-// after that force, the Breaker opens for twice as long, up to MaxCoolDown. Otherwise the count
-// starts at zero.
+// PerMinute times within a minute and has a conflict once more, the Breaker opens for this field: the
+// conflict is rejected instead of forced, and nothing of the intent is applied. After the cool-down,
+// one force is allowed. If another field manager takes the field back within a minute after that force,
+// the Breaker opens for twice as long, up to MaxCoolDown. Otherwise the count starts at zero.
 //
 // A Breaker does not watch objects, and its counts start at zero when the process starts. It counts
 // only fields that this process forces by Server-Side Apply. Use `kubectl fieldowners watch` to see
@@ -203,8 +202,7 @@ func (f *forces) forget(now time.Time) {
 }
 
 // refuses returns an OpenError if a field manager must not force a field now. It is called for each
-// conflict that the policy forces, possibly several times in one apply, and so it does not count as
-// a force.
+// conflict that the policy forces, possibly several times in one apply, and does not count as a force.
 func (b *Breaker) refuses(fieldManager string, conflict apply.Conflict) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -263,8 +261,7 @@ func Condition(generation int64, errs []error) metav1.Condition {
 	return condition
 }
 
-// truncated shortens a message to 4096 characters. The API server accepts at most 32 KiB in a
-// condition.
+// truncated shortens a message to 4096 characters. A condition may have at most 32 KiB.
 func truncated(message string) string {
 	const limit = 4096
 	if text := []rune(message); len(text) > limit {

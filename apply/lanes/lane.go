@@ -126,8 +126,8 @@ func (l *lane) overtaken() {
 	}
 }
 
-// rest removes a lane without visits: at once if there is no usable pace, and otherwise when the
-// pace is too old.
+// rest removes a lane without visits: at once without a usable pace, otherwise when the pace is too
+// old.
 func (l *lane) rest() {
 	l.pace.pause()
 	if left := l.pace.expires(time.Now); left > 0 {

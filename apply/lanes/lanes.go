@@ -1,31 +1,30 @@
-// Package lanes lets the writers of one process take turns at writing to an object, first come,
-// first served.
+// Package lanes lets the writers of one process take turns at writing to an object, first come, first
+// served.
 //
 // If another write changes the object during a Server-Side Apply, the API server repeats the apply
-// internally, without a limit. So many concurrent writers of one object keep the API server busy
-// with repetitions. Writers of one process that take turns cause no repetitions and no stale writes
-// to each other.
+// internally, without a limit. So many concurrent writers of one object keep the API server busy with
+// repetitions. Writers of one process that take turns cause no repetitions and no stale writes to each
+// other.
 //
 // With one write at a time, the API server is idle while a response and the next request are on the
-// network. So a lane has a width: the number of joint writes that may be in flight at the same
-// time. The width is 1 on a fast network, and grows with the product of the round-trip time and the
-// writes per second. Both are measured while writers wait. There is no setting.
+// network. So a lane has a width: the number of joint writes that may be in flight at the same time.
+// The width is 1 on a fast network, and grows with the product of the round-trip time and the writes
+// per second. Both are measured while writers wait. There is no setting.
 //
 // # Contract
 //
-//  1. Each object has one lane. The lane is identified by the object's group, kind, namespace and
-//     name. Writes to different objects do not wait for each other.
+//  1. Each object has one lane. The lane is identified by the object's group, kind, namespace and name.
+//     Writes to different objects do not wait for each other.
 //  2. Turns are first come, first served. A wait ends when the context ends.
 //  3. A caller of Enter is alone in the lane, for a read and the write that depends on the read. A
-//     caller of Join writes without a read, at the same time as other joint writes, up to the
-//     width. Nobody passes a caller that waits to be alone.
-//  4. Each field manager has at most one joint write in the lane, so that its writes keep their
-//     order. Other field managers may pass a write that waits for an earlier write of its own field
-//     manager.
+//     caller of Join writes without a read, at the same time as other joint writes, up to the width.
+//     Nobody passes a caller that waits to be alone.
+//  4. Each field manager has at most one joint write in the lane, so that its writes keep their order.
+//     Other field managers may pass a write that waits for an earlier write of its own field manager.
 //  5. A caller that is inside a lane and enters or joins the same lane again gets a ReentryError,
 //     because the caller would wait for itself.
-//  6. The Set keeps no state of an object that nobody writes to. There is one exception: the pace
-//     of a lane in which joint writes waited is kept for one second.
+//  6. The Set keeps no state of an object that nobody writes to. There is one exception: the pace of a
+//     lane in which joint writes waited is kept for one second.
 //  7. Writers of other processes do not wait for the lane. Their writes can still conflict with the
 //     writes of this process.
 //  8. The caller's transport measures the round-trip time when Measure returns a Probe. Until the
@@ -42,8 +41,8 @@
 //	}
 //	return write(inside)
 //
-// Invalid: a goroutine inside a lane that waits for another goroutine that writes to the same
-// object. Both goroutines wait until their contexts end.
+// Invalid: a goroutine inside a lane that waits for another goroutine that writes to the same object.
+// Both goroutines wait until their contexts end.
 package lanes
 
 import (
@@ -58,8 +57,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Set is the set of all lanes of a process. It is safe for concurrent use. The zero value is ready
-// to use.
+// Set holds all lanes of a process. It is safe for concurrent use. The zero value is ready to use.
 type Set struct {
 	fixed int // the width of all lanes; 0 means that the width is measured
 
@@ -72,8 +70,7 @@ type Set struct {
 // New returns a set of lanes without writers.
 func New() *Set { return &Set{} }
 
-// OfWidth returns a Set whose lanes have a fixed width, which is not measured. It is for tests and
-// benchmarks.
+// OfWidth returns a Set whose lanes have a fixed width, for tests and benchmarks.
 func OfWidth(width int) *Set { return &Set{fixed: width} }
 
 // Key identifies an object by its group, kind, namespace and name, without apiVersion and uid.

@@ -142,9 +142,8 @@ func (p *Probe) unlessBusy() {
 // keep the API server busy.
 //
 // With one write at a time, the API server is idle while a response and the next request are on the
-// network. The API server always has a write to process if, beside that write, there are as many
-// writes in flight as the API server processes within one round-trip time (the bandwidth-delay
-// product).
+// network. The API server always has a write to process if, beside that write, there are as many writes
+// in flight as the API server processes within one round-trip time (the bandwidth-delay product).
 type pace struct {
 	gap     time.Duration // smoothed time from the end of one write to the end of the next; 0 if not known yet
 	last    time.Time     // when the last write ended
@@ -156,8 +155,7 @@ const (
 	smooth = 12 // the number of gaps in the average
 	few    = 4  // the minimum number of gaps for a width above 1
 
-	// widest is the maximum width. Most objects have fewer field managers. It limits the effect of
-	// a wrong measurement.
+	// widest is the maximum width, more than most objects have field managers. It limits wrong results.
 	widest = 16
 )
 
@@ -175,8 +173,7 @@ func (p *pace) completed(now time.Time) {
 // pause excludes the time until the end of the next write from the measured gaps.
 func (p *pace) pause() { p.running = false }
 
-// resume is called after a time in which nobody could write. The time until the end of the next
-// write is no gap.
+// resume ends a time in which nobody could write, which does not count as a part of a gap.
 func (p *pace) resume(now time.Time) {
 	if !p.last.IsZero() {
 		p.last, p.running = now, false
@@ -186,8 +183,7 @@ func (p *pace) resume(now time.Time) {
 // slower doubles the gap, which makes the lane narrower for an overloaded API server.
 func (p *pace) slower() { p.gap *= 2 }
 
-// expires returns the time until the pace is too old to be used, which is 0 or negative if it is
-// too old already.
+// expires returns the time until the pace is too old to be used. It is not positive if it is too old.
 func (p *pace) expires(now func() time.Time) time.Duration {
 	if p.last.IsZero() {
 		return 0

@@ -27,8 +27,7 @@ type visit struct {
 
 type visitKey struct{}
 
-// Value implements context.Context. It returns the visit for visitKey, by which visitOf finds the
-// visit of a context.
+// Value implements context.Context. visitOf finds the visit by visitKey.
 func (v *visit) Value(key any) any {
 	if _, ok := key.(visitKey); ok {
 		return v

@@ -30,14 +30,13 @@
 // The number of values of each label is limited by the program and by the kinds of the cluster. No
 // label contains an object name, a namespace or an error text.
 //
-//   - field_manager: the configured field manager, one for each reconciler.
-//   - kind: Kind.group, such as Deployment.apps, or only the kind in the core group, such as Pod.
-//     The version is left out, so that an upgrade of the API version does not start new series.
-//   - result: for a successful apply its action (Created, Configured, Unchanged, Absent), for a
-//     successful update Success. For an error it is the result of apply.ResultOf. An update may
-//     also have Exhausted, NotFound or Cancelled.
-//   - verb: Do, Status, EnsureFinalizer or RemoveFinalizer.
-//   - decision: the policy's decision about the field: Reject, Force, Relinquish or Share.
+//   - field_manager: the configured field manager, one for each reconciler. - kind: Kind.group,
+//     such as Deployment.apps, or only the kind in the core group, such as Pod. The version is left
+//     out, so that an upgrade of the API version does not start new series. - result: for a
+//     successful apply its action (Created, Configured, Unchanged, Absent), for a successful update
+//     Success. For an error it is the result of apply.ResultOf. An update may also have Exhausted,
+//     NotFound or Cancelled. - verb: Do, Status, EnsureFinalizer or RemoveFinalizer. - decision:
+//     the policy's decision about the field: Reject, Force, Relinquish or Share.
 package metrics
 
 import (
@@ -70,10 +69,9 @@ type Metrics struct {
 
 var _ apply.Metrics = (*Metrics)(nil)
 
-// New registers the metrics with the registerer. If an earlier call of New has registered the
-// metrics with the same registerer, New returns the earlier Metrics, so that both callers use the
-// same series. If other code has registered metrics with the same names, New returns an error and
-// registers nothing.
+// New registers the metrics with the registerer. If an earlier call of New has registered the metrics
+// with the same registerer, New returns the earlier Metrics, so that both callers use the same series.
+// If other code has registered metrics with the same names, New returns an error and registers nothing.
 func New(registerer prometheus.Registerer) (*Metrics, error) {
 	if registerer == nil {
 		return nil, errors.New("metrics: a registerer is needed")

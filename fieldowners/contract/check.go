@@ -16,10 +16,9 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Check returns an error for an invalid contract. The problems are: an invalid name of a field
-// manager, a malformed kind or path, two claims of one manager for the same kind, a path that is
-// claimed twice, and a field that two managers claim without a reason in Shared. The error joins
-// all problems.
+// Check returns an error for an invalid contract. The problems are: an invalid name of a field manager,
+// a malformed kind or path, two claims of one manager for the same kind, a path that is claimed twice,
+// and a field that two managers claim without a reason in Shared. The error joins all problems.
 func Check(c Contract) error {
 	check := checking{}
 	for _, claim := range c {
@@ -107,8 +106,7 @@ func parsePath(text string) (path fieldowners.Path, reason string) {
 	return path, ""
 }
 
-// parseDistinct parses paths. It calls fail for a malformed path, and for a path that covers
-// another path.
+// parseDistinct parses paths. It calls fail for malformed paths and paths that cover another path.
 func parseDistinct(texts []string, fail func(path, format string, args ...any)) []fieldowners.Path {
 	var parsed []fieldowners.Path
 	for _, text := range texts {

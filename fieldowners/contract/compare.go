@@ -18,8 +18,7 @@ const (
 	// RuleOutside means that a manager owns fields that the contract does not let it own.
 	RuleOutside Rule = "outside-contract"
 	// RuleWide means that a manager owns fields outside of metadata and status by Update, but the
-	// contract does not let it own them by Update. The usual cause is an update of the whole
-	// object.
+	// contract does not let it own them by Update. The usual cause is an update of the whole object.
 	RuleWide Rule = "wide-update"
 )
 
@@ -36,8 +35,7 @@ type Finding struct {
 	Missing bool
 }
 
-// Message returns one sentence that says what is wrong. It gives the number of the fields, but not
-// their paths.
+// Message returns one sentence that says what is wrong, with the number of the fields.
 func (f Finding) Message() string {
 	fields := "1 field"
 	if n := len(f.Paths); n != 1 {
@@ -129,14 +127,13 @@ func grantsOf(claim Claim) []grant {
 func (c *Comparer) Names(manager string) bool { return c.managers[manager] }
 
 // Compare compares the contract with the ownership of an object of the given kind and labels. It
-// returns the findings sorted by manager. If no manager of the contract owns a field of the object
-// and no Selector matches the object, there are no findings.
+// returns the findings sorted by manager. If no manager of the contract owns a field of the object and
+// no Selector matches the object, there are no findings.
 //
-// A manager of the contract may own the fields that the contract gives it, by the given operation.
-// Any other manager may own every field, except fields that the contract gives exclusively to a
-// manager of the object. A manager of the object owns at least one field of it, or has lost all its
-// fields: see Claim.Selector. Managers that the API server invents, such as before-first-apply, are
-// skipped.
+// A manager of the contract may own the fields that the contract gives it, by the given operation. Any
+// other manager may own every field, except fields that the contract gives exclusively to a manager of
+// the object. A manager of the object owns at least one field of it, or has lost all its fields: see
+// Claim.Selector. Managers that the API server invents, such as before-first-apply, are skipped.
 func (c *Comparer) Compare(kind schema.GroupKind, of labels.Set, ownership fieldowners.Ownership) (found []Finding) {
 	entries := ownership.Entries()
 	present := map[string]bool{}
@@ -167,8 +164,7 @@ type comparing struct {
 	present map[string]bool // the managers of the contract that own anything of the object
 }
 
-// named returns findings about a manager of the contract, for the fields that it owns and may not
-// own.
+// named returns findings about a manager of the contract, for the fields that it owns and may not own.
 func (c comparing) named(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {

@@ -104,9 +104,8 @@ func (c Claim) paths(operation metav1.ManagedFieldsOperationType) []string {
 // operations are the operations by which a manager can own a field.
 var operations = []metav1.ManagedFieldsOperationType{metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate}
 
-// Covers reports whether a claim of one path covers another path. The claimed path covers itself
-// and all paths below. It also covers the key fields of a list item if it leads to a part of that
-// list item.
+// Covers reports whether a claim of one path covers another path: the same path, a path below, or a key
+// field of the list item of which the claim is a part.
 func Covers(claimed, path fieldowners.Path) bool {
 	return path.HasPrefix(claimed) || claimed.HasPrefix(path.Parent()) && path.IsKeyField()
 }

@@ -1,5 +1,4 @@
-// Package emission compares the intents that two calls of the same Emit function returned for the
-// same parent.
+// Package emission compares the intents of two calls of the same Emit function for the same parent.
 package emission
 
 import (
@@ -82,8 +81,7 @@ func partsOf(intents []apply.Intent) map[string][]byte {
 	return parts
 }
 
-// reordered reports whether the values of a change are two lists with the same items in a different
-// order.
+// reordered reports whether a change is only another order of the items of a list.
 func reordered(change fieldowners.Change) bool {
 	a, isList := change.Before.([]any)
 	b, isToo := change.After.([]any)

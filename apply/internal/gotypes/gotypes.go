@@ -16,10 +16,9 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// serverGroups are the API groups whose kinds are compiled into the API server. The API server
-// decodes and encodes objects of these groups with the Go types of serverPackages. Both the group
-// and the package must match: VerticalPodAutoscaler is a custom resource, but its Go type is in
-// k8s.io/ too.
+// serverGroups are the API groups whose kinds are compiled into the API server. The API server decodes
+// and encodes objects of these groups with the Go types of serverPackages. Both the group and the
+// package must match: VerticalPodAutoscaler is a custom resource, but its Go type is in k8s.io/ too.
 var serverGroups = []string{
 	"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps", "authentication.k8s.io",
 	"authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io",
@@ -30,8 +29,7 @@ var serverGroups = []string{
 
 var serverPackages = []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/kube-aggregator/pkg/apis/"}
 
-// IsServersOwn reports whether a Go type is the type with which the API server itself decodes
-// objects of the kind.
+// IsServersOwn reports whether the API server itself decodes objects of the kind with this Go type.
 func IsServersOwn(kind schema.GroupVersionKind, goType reflect.Type) bool {
 	return IsServersOwnGroup(kind.Group) && slices.ContainsFunc(serverPackages, func(prefix string) bool {
 		return strings.HasPrefix(goType.PkgPath(), prefix)
@@ -58,15 +56,13 @@ func FieldType(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// HasOwnForm reports whether a type has its own method to unmarshal a value, and so may change the
-// form of the value.
+// HasOwnForm reports whether a type has its own method to unmarshal, which may change a value's form.
 func HasOwnForm(t reflect.Type) bool {
 	pointer := reflect.PointerTo(t)
 	return pointer.Implements(reflect.TypeFor[json.Unmarshaler]()) || pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// PointedAt returns the type to which a pointer type, possibly to a pointer, points. It returns any
-// other type unchanged.
+// PointedAt returns the type behind any number of pointers. Other types are returned unchanged.
 func PointedAt(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -120,8 +116,7 @@ func marshalsItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(marshaler)
 }
 
-// below returns the type of the field or list item that an element identifies. t must not be a
-// pointer type.
+// below returns the type of the field or item that an element identifies. t must be no pointer type.
 func below(t reflect.Type, element fieldowners.Element) (reflect.Type, error) {
 	isList := t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8
 	switch {

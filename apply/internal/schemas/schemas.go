@@ -1,5 +1,4 @@
-// Package schemas fetches the API server's own schemas in the background, and detects changes of
-// these schemas.
+// Package schemas fetches the API server's own schemas in the background, and detects changes.
 package schemas
 
 import (
@@ -20,10 +19,9 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 )
 
-// inquiry sends requests to the API server in the background, one at a time. After a failed
-// request, the next request waits for a back-off. Callers wait briefly for the response, but only
-// if the last request did not fail. So an API server that does not respond delays callers only
-// once.
+// inquiry sends requests to the API server in the background, one at a time. After a failed request,
+// the next request waits for a back-off. Callers wait briefly for the response, but only if the last
+// request did not fail. So an API server that does not respond delays callers only once.
 //
 // Each request runs in a goroutine, which ends after inquiryTimeout at the latest.
 type inquiry struct {
@@ -78,8 +76,7 @@ func (q *inquiry) ask(request func(context.Context) (keep func(), err error), on
 	}()
 }
 
-// wait unlocks mu and waits until the current request has ended, at most until patience or until
-// the context ends.
+// wait waits, with mu unlocked, until the current request, patience or the context ends.
 func (q *inquiry) wait(ctx context.Context) {
 	if q.failures > 0 {
 		return

@@ -113,8 +113,7 @@ var emptyDefaults = map[runtimeschema.GroupVersionKind]map[string]map[string]any
 	},
 }
 
-// notRestored returns the paths at which the object's value is not the API server's default for an
-// empty map.
+// notRestored returns the paths whose live value is not the API server's default for an empty map.
 func (r Request) notRestored(emptied []fieldpath.Path, live *typed.TypedValue) []fieldpath.Path {
 	return slices.DeleteFunc(slices.Clone(emptied), func(path fieldpath.Path) bool {
 		restored, ok := emptyDefaults[r.Kind][path.String()]

@@ -55,8 +55,7 @@ func fieldsOf(applied *typed.TypedValue) (*fieldpath.Set, error) {
 	return set.Difference(neverOwned), nil
 }
 
-// Entry returns the managed fields entry that the API server would store for the configuration,
-// without its time.
+// Entry returns the entry, without its time, that the API server would store for the configuration.
 func (r Request) Entry(schemas managedfields.TypeConverter) (metav1.ManagedFieldsEntry, error) {
 	_, set, err := r.typed(schemas)
 	if err != nil {

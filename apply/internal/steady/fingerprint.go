@@ -40,14 +40,12 @@ func (p *Print) IsOf(read client.Object, pinned types.UID) bool {
 	return read.GetUID() == p.UID && (pinned == "" || pinned == p.UID)
 }
 
-// HoldsFor reports whether the proof for one version of an object also holds for the version that
-// now was made from.
+// HoldsFor reports whether the proof also holds for the version of the object that now is made from.
 func (p *Print) HoldsFor(now *Print) bool {
 	return p.entry != 0 && now.entry == p.entry && now.values == p.values && now.goType == p.goType
 }
 
-// printOfVersion returns a Print for a proof that holds only for the resourceVersion of the read
-// object.
+// printOfVersion returns a Print that holds only for the resourceVersion of the read object.
 func (r Request) printOfVersion(read Read) *Print {
 	return &Print{
 		kind:            unique.Make(r.Kind),

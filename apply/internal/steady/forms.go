@@ -16,11 +16,10 @@ import (
 	"coapply.dev/apply/internal/gotypes"
 )
 
-// proveForms returns an error if the values differ in more than their form. The API server changes
-// the form of a value in these ways: it adds defaults to a value that is owned as a whole, writes
-// each quantity in one way, and leaves out zero values. If another manager owns a field with a
-// different form, the apply would conflict, because the API server compares the values as they were
-// sent.
+// proveForms returns an error if the values differ in more than their form. The API server changes the
+// form of a value in these ways: it adds defaults to a value that is owned as a whole, writes each
+// quantity in one way, and leaves out zero values. If another manager owns a field with a different
+// form, the apply would conflict, because the API server compares the values as they were sent.
 func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, changes *typed.Comparison, read Read) error {
 	if changes.IsSame() || !changes.Removed.Empty() { // only the order differs, or a field would be removed
 		return fmt.Errorf("the apply would change: %s", changes)
@@ -94,8 +93,7 @@ func (r Request) asGo(content map[string]any) (value.Value, bool) {
 	return read, err == nil
 }
 
-// heldIn reports whether the object has the parent of each of the fields. Otherwise an apply would
-// add the parent.
+// heldIn reports whether the object has the parents of all the fields. An apply adds missing parents.
 func heldIn(object value.Value, fields *fieldpath.Set) bool {
 	held := true
 	fields.Iterate(func(path fieldpath.Path) {

@@ -1,5 +1,4 @@
-// Package steady proves that an apply would be a no-op: it would change neither a value nor an
-// owner.
+// Package steady proves that an apply would be a no-op: it would change neither a value nor an owner.
 //
 // The package is pure. From a request, an object as it was read, and the API server's schemas it
 // computes a proof, or the reason why there is no proof. It sends nothing, and does not change its
@@ -8,27 +7,26 @@
 // # Contract
 //
 //  1. Request.Prove does what the API server does (structured-merge-diff's Updater.Apply), with the
-//     same library and the API server's own schemas. The manager must have exactly one managed
-//     fields entry. The entry must have exactly the fields that the API server would store. The
-//     merge must change no value.
-//  2. If the proof fails, the result is an error. Fields that the Go type of the read object lacks,
-//     and unknown schemas, make the proof fail.
-//  3. For kinds that are compiled into the API server, a value may differ in form, such as 1000m in
-//     the intent and 1 in the object, if no other manager owns the field. The proof also knows the
-//     defaults that the API server adds to a value that is owned as a whole: defaults in the schema
-//     of a custom resource, and a few defaults of built-in kinds.
-//  4. A response of the API server (Read.Answer) shows more than a read: the stored form of each
-//     value, and whether the manager owns nothing. A proof from a response holds only for the
-//     resourceVersion of the response.
-//  5. The stringData of a Secret is compared with the data into which the API server converts it.
-//     The empty strategy of a Deployment or DaemonSet is compared with the default that the API
-//     server restores.
+//     same library and the API server's own schemas. The manager must have exactly one managed fields
+//     entry. The entry must have exactly the fields that the API server would store. The merge must
+//     change no value.
+//  2. If the proof fails, the result is an error. Fields that the Go type of the read object lacks, and
+//     unknown schemas, make the proof fail.
+//  3. For kinds that are compiled into the API server, a value may differ in form, such as 1000m in the
+//     intent and 1 in the object, if no other manager owns the field. The proof also knows the defaults
+//     that the API server adds to a value that is owned as a whole: defaults in the schema of a custom
+//     resource, and a few defaults of built-in kinds.
+//  4. A response of the API server (Read.Answer) shows more than a read: the stored form of each value,
+//     and whether the manager owns nothing. A proof from a response holds only for the resourceVersion
+//     of the response.
+//  5. The stringData of a Secret is compared with the data into which the API server converts it. The
+//     empty strategy of a Deployment or DaemonSet is compared with the default that the API server
+//     restores.
 //  6. KeyOf returns different keys for intents whose JSON differs. A Print contains hashes of
-//     everything that the proof depends on: the manager's entry, and the values of the fields that
-//     it owns. An exact proof for one version of an object also holds for other versions with the
-//     same Print.
-//  7. What the API server does beyond Server-Side Apply, such as mutating admission, is not
-//     considered.
+//     everything that the proof depends on: the manager's entry, and the values of the fields that it
+//     owns. An exact proof for one version of an object also holds for other versions with the same
+//     Print.
+//  7. What the API server does beyond Server-Side Apply, such as mutating admission, is not considered.
 //
 // Valid:
 //
@@ -36,8 +34,8 @@
 //		Manager: "shop", Kind: kind, Config: content, GoType: reflect.TypeFor[appsv1.Deployment](),
 //	}.Prove(steady.Read{Object: cached, Kind: kind}, schemas)
 //
-// Invalid: a Read that has only metadata, or an object from a cache that strips managed fields.
-// Without this data, every proof fails.
+// Invalid: a Read that has only metadata, or an object from a cache that strips managed fields. Without
+// this data, every proof fails.
 package steady
 
 import (
@@ -204,8 +202,7 @@ func (r Request) Compare(read Read) error {
 	return err
 }
 
-// compare returns the manager's entry and the content of the object, or an error if the proof must
-// fail.
+// compare returns the manager's entry and the content of the object, or why no proof is possible.
 func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held value.Value, err error) {
 	if r.Manager == "kubectl" {
 		return nil, nil, errors.New("the server writes kubectl's own annotation, too")
@@ -255,8 +252,7 @@ func emptiedBy(set *fieldpath.Set, wanted, live value.Value) (emptied []fieldpat
 	return emptied
 }
 
-// allOwned reports whether every field below these paths has an owner in the managed fields that
-// were read.
+// allOwned reports whether the managed fields have an owner for every field below these paths.
 func allOwned(below []fieldpath.Path, live *typed.TypedValue, read Read) bool {
 	rest, err := fieldsOf(live)
 	if err != nil {

@@ -109,8 +109,7 @@ func (v view) field(at seen, atom schema.Atom, name string) (below seen, ok bool
 	return below, below.goType != nil
 }
 
-// showsWhole reports whether the Go type shows everything that the API server may store below a
-// value.
+// showsWhole reports whether the Go type shows everything that the API server may store below a value.
 func (v view) showsWhole(at seen) bool {
 	goType := gotypes.PointedAt(at.goType)
 	atom, ok := v.server.Resolve(at.of)

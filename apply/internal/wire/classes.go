@@ -120,9 +120,8 @@ func isThrottled(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "client rate limiter Wait returned an error")
 }
 
-// isUnreadable reports whether the client could not decode a response, such as a proxy's HTML page
-// or a truncated response. The write may have been stored. client-go's decoder returns an untyped
-// error.
+// isUnreadable reports whether the client could not decode a response, such as a proxy's HTML page or a
+// truncated response. The write may have been stored. client-go's decoder returns an untyped error.
 func isUnreadable(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "couldn't get version/kind; json parse error")
 }

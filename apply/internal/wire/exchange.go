@@ -137,8 +137,7 @@ func (e *Exchange) Requests() int {
 	return max(e.requests, e.calls)
 }
 
-// LastAnswer returns the response to the last client call, or the zero value if no response was
-// recorded.
+// LastAnswer returns the response to the last client call, or the zero value if none was recorded.
 func (e *Exchange) LastAnswer() Answer {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -43,9 +43,8 @@ func CheckReference(c client.Client, kind schema.GroupVersionKind, name types.Na
 	return CheckScope(c, kind, name)
 }
 
-// CheckScope returns an error if a namespaced object has no namespace, or if a cluster-scoped
-// object has one. If the client does not know the kind, CheckScope returns nil, because the request
-// will fail.
+// CheckScope returns an error if a namespaced object has no namespace, or if a cluster-scoped object
+// has one. If the client does not know the kind, CheckScope returns nil, because the request will fail.
 func CheckScope(c client.Client, kind schema.GroupVersionKind, name types.NamespacedName) error {
 	namespaced, err := c.IsObjectNamespaced(Named(kind, name))
 	switch {

@@ -94,8 +94,7 @@ func (r *Rewrite) Rehearse(ctx context.Context, c client.Client, fieldManager st
 	return nil
 }
 
-// AlteredError means that the API server accepted the write, but stored other managed fields than
-// were sent.
+// AlteredError means that a write succeeded, but stored other managed fields than were sent.
 type AlteredError struct{ Err error }
 
 func (e *AlteredError) Error() string {
@@ -105,8 +104,7 @@ func (e *AlteredError) Error() string {
 // Unwrap returns an error that says which managed fields differ.
 func (e *AlteredError) Unwrap() error { return e.Err }
 
-// Store stores the managed fields in one write. It returns the API server's error, or an
-// AlteredError.
+// Store stores the managed fields in one write. It returns the API server's error, or an AlteredError.
 func (r *Rewrite) Store(ctx context.Context, c client.Client, fieldManager string, after []metav1.ManagedFieldsEntry) error {
 	stored, err := r.send(ctx, c, after, client.FieldOwner(fieldManager))
 	if err != nil {
