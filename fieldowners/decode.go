@@ -117,39 +117,39 @@ func decodeElement(key string) (fieldpath.PathElement, error) {
 	case "i":
 		index, _ := strconv.Atoi(rest)
 		if strconv.Itoa(index) != rest || index < 0 {
-			return fieldpath.PathElement{}, errors.New(`an index is expected behind "i:"`)
+			return fieldpath.PathElement{}, errors.New(`an index is expected after "i:"`)
 		}
 		return fieldpath.PathElement{Index: &index}, nil
 	case "k", "v":
 		if !json.Valid([]byte(rest)) {
-			return fieldpath.PathElement{}, fmt.Errorf("JSON is expected behind %q", form+":")
+			return fieldpath.PathElement{}, fmt.Errorf("JSON is expected after %q", form+":")
 		}
 		element, err := fieldpath.DeserializePathElement(key)
 		if err != nil { // the text of this error has several lines
-			return fieldpath.PathElement{}, fmt.Errorf("what stands behind %q is not of that form, or a number beyond 64 bits", form+":")
+			return fieldpath.PathElement{}, fmt.Errorf("the JSON after %q has the wrong form, or a number beyond 64 bits", form+":")
 		}
 		return element, checkElement(element)
 	}
-	return fieldpath.PathElement{}, errors.New(`of no known form: ".", "f:name", "k:{keys}", "v:value" or "i:index"`)
+	return fieldpath.PathElement{}, errors.New(`the form is unknown: want ".", "f:name", "k:{keys}", "v:value" or "i:index"`)
 }
 
 func checkElement(element fieldpath.PathElement) error {
 	if element.Value != nil && isComposite(*element.Value) {
-		return errors.New(`a string, number, boolean or null is expected behind "v:"`)
+		return errors.New(`a string, number, boolean or null is expected after "v:"`)
 	}
 	if element.Key == nil {
 		return nil
 	}
 	for i, field := range *element.Key {
 		if isComposite(field.Value) {
-			return fmt.Errorf("its %.80q is no string, number, boolean or null", field.Name)
+			return fmt.Errorf("the key field %.80q is no string, number, boolean or null", field.Name)
 		}
 		if i > 0 && (*element.Key)[i-1].Name == field.Name {
-			return fmt.Errorf("its %.80q occurs twice", field.Name)
+			return fmt.Errorf("the key field %.80q occurs twice", field.Name)
 		}
 	}
 	if len(*element.Key) == 0 {
-		return errors.New(`fields are expected behind "k:"`)
+		return errors.New(`fields are expected after "k:"`)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ type Field struct {
 // field at a depth of 1000 levels is a leaf, and its value has everything below it.
 //
 // List items are named as in the managed fields, or by index if no entry names them. A field that
-// no entry names belongs to the owners of its nearest parents that are owned as a whole. A manager
+// no entry names belongs to the owners of its parents that are owned as a whole. A manager
 // owns a field as a whole if its entry names the field, and no entry of the same apiVersion names a
 // part of it.
 func (o Ownership) Join(object map[string]any) Field {

@@ -181,7 +181,7 @@ func EntriesOf(object map[string]any) (entries []metav1.ManagedFieldsEntry, unre
 	metadata, _ := object["metadata"].(map[string]any)
 	list, isList := metadata["managedFields"].([]any)
 	if !isList && metadata["managedFields"] != nil {
-		return nil, []error{errors.New("metadata.managedFields is no list of entries")}
+		return nil, []error{errors.New("metadata.managedFields is not a list of entries")}
 	}
 	for i, raw := range list {
 		entry, err := readEntry(raw)
@@ -203,7 +203,7 @@ func readEntry(raw any) (entry metav1.ManagedFieldsEntry, err error) {
 	}
 	err = json.Unmarshal(text, &entry)
 	if wrong, is := errors.AsType[*json.UnmarshalTypeError](err); is {
-		return entry, errors.New(strings.Trim(wrong.Field+" is a "+wrong.Value+", which it cannot be", " "))
+		return entry, errors.New(strings.Trim(wrong.Field+" has the wrong type: "+wrong.Value, " "))
 	}
 	if err == nil {
 		_, err = parseEntry(entry)

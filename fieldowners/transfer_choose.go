@@ -73,9 +73,9 @@ func (s Source) inNoIntent(path Path) (reason string) {
 	}
 	switch {
 	case path.Equal(LastAppliedPath) && !named(LastAppliedPath):
-		return "it is client-side kubectl's own record; the next apply would delete it (name its path to move it all the same)"
+		return "the annotation is client-side kubectl's own record, and the next apply would delete it (name its path to move it anyway)"
 	case path.HasPrefix(FinalizersPath) && !named(FinalizersPath):
-		return "finalizers stand in no intent; the next apply would remove it (name its path to move it all the same)"
+		return "intents list no finalizers, so the next apply would remove the finalizer (name its path to move it anyway)"
 	}
 	return ""
 }
@@ -99,7 +99,7 @@ func (s Source) indivisible(owner Entry) []Unmoved {
 	for _, leaf := range owner.Leaves() {
 		for _, part := range s.Paths {
 			if !part.Equal(leaf) && part.HasPrefix(leaf) {
-				kept = append(kept, Unmoved{leaf, owner.Manager, fmt.Sprintf("it is owned as a whole, without a field %s below it", part)})
+				kept = append(kept, Unmoved{leaf, owner.Manager, fmt.Sprintf("the field is owned as a whole, so its part %s cannot move alone", part)})
 			}
 		}
 	}
@@ -124,7 +124,7 @@ func withoutLoneSurroundings(wanted []Handover) []Handover {
 func (p *TransferPlan) settle(m Handover, owners slots, objects Objects) {
 	from, to := owners.of(m.From), owners.of(m.To)
 	if from == nil || !from.Owns(m.Path) {
-		p.Unmoved = append(p.Unmoved, Unmoved{m.Path, m.From, "it does not own the field any more"})
+		p.Unmoved = append(p.Unmoved, Unmoved{m.Path, m.From, "the manager does not own the field any more"})
 		return
 	}
 	if m.From = from.Manager; m.To.Time.IsZero() {
@@ -157,7 +157,7 @@ func (p *TransferPlan) differs(m Handover, leaf bool, objects Objects) string {
 	var values []any
 	for _, version := range versions {
 		if objects[version] == nil {
-			return version + " is not served any more: nobody can tell what the field is there"
+			return version + " is not served any more, so it is not known what the field means there"
 		}
 		v, has := m.Path.Value(objects[version])
 		if !has {
@@ -166,10 +166,10 @@ func (p *TransferPlan) differs(m Handover, leaf bool, objects Objects) string {
 		values = append(values, v)
 	}
 	if !value.Equals(value.NewValueInterface(values[0]), value.NewValueInterface(values[1])) {
-		return fmt.Sprintf("its value in %s is another one than in %s", m.From.APIVersion, m.To.APIVersion)
+		return fmt.Sprintf("the field has different values in %s and %s", m.From.APIVersion, m.To.APIVersion)
 	}
 	if leaf && hasParts(values[0]) {
-		return fmt.Sprintf("it is owned as a whole in %s, and nobody can tell whether it is so in %s", m.From.APIVersion, m.To.APIVersion)
+		return fmt.Sprintf("the field is owned as a whole in %s, and it is not known whether this is also the case in %s", m.From.APIVersion, m.To.APIVersion)
 	}
 	return ""
 }

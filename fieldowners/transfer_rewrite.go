@@ -32,7 +32,7 @@ func (p TransferPlan) Rewrite(entries []metav1.ManagedFieldsEntry) ([]metav1.Man
 	for _, owner := range owners {
 		raw, err := owner.encode()
 		if err != nil {
-			return nil, fmt.Errorf("entry of %s: %w", owner.Manager, err)
+			return nil, fmt.Errorf("encoding the managed fields entry of %s: %w", owner.Manager, err)
 		}
 		if raw != nil {
 			rewritten = append(rewritten, *raw)
@@ -109,7 +109,7 @@ func parseSlots(entries []metav1.ManagedFieldsEntry) (slots, error) {
 		case known == nil:
 			all = append(all, newSlot(entry, raw))
 		case known.APIVersion != entry.APIVersion:
-			return nil, fmt.Errorf("managedFields[%d] (manager %q): a second Apply entry of the manager, in %s beside %s",
+			return nil, fmt.Errorf("managedFields[%d] (manager %q): the manager has a second Apply entry, in %s beside %s",
 				i, raw.Manager, entry.APIVersion, known.APIVersion)
 		default:
 			known.fields, known.Time, known.merged = known.fields.Union(entry.fields), later(known.Time, entry.Time), true
@@ -137,7 +137,7 @@ func (s slots) of(m Manager) *slot {
 func (s *slots) move(m Handover) error {
 	from, to := s.of(m.From), s.of(m.To)
 	if from == nil || !from.Owns(m.Path) {
-		return fmt.Errorf("%s does not own %s: the managed fields are not those that were planned for", m.From, m.Path)
+		return fmt.Errorf("%s does not own %s: the managed fields are not those for which the plan was made; plan again", m.From, m.Path)
 	}
 	if to == nil {
 		to = newSlot(Entry{Manager: m.To, fields: fieldpath.NewSet()}, metav1.ManagedFieldsEntry{

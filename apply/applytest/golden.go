@@ -90,10 +90,10 @@ func Golden(t testing.TB, file string, intents ...apply.Intent) {
 		}
 		t.Logf("wrote %s", file)
 	case missing:
-		t.Errorf("there is no golden file %s; write it, and read it before you commit it, with:\n\n\t%s\n\nIt would be:\n%s",
+		t.Errorf("there is no golden file %s. Write the file with this command, and read the file before you commit it:\n\n\t%s\n\nThe file will be:\n%s",
 			file, howToWrite(t), got)
 	default:
-		t.Errorf("the intents differ from %s (-want +got):\n%s\nIf they are as they should be, write the file with:\n\n\t%s",
+		t.Errorf("the intents differ from %s (-want +got):\n%s\nIf the intents are right, update the file with:\n\n\t%s",
 			file, cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")), howToWrite(t))
 	}
 }
@@ -110,7 +110,7 @@ func updating() (bool, error) {
 	}
 	update, err := strconv.ParseBool(value)
 	if err != nil {
-		err = fmt.Errorf("%s=%q: want 1 to write the golden files, or 0", updateVariable, value)
+		err = fmt.Errorf("the environment variable %s=%q: want 1 to write the golden files, or 0 to compare with them", updateVariable, value)
 	}
 	return update, err
 }
@@ -191,5 +191,5 @@ func checker() (func(apply.Intent) error, error) {
 type unreachable struct{}
 
 func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
-	return nil, errors.New("there is no server behind a golden file")
+	return nil, errors.New("applytest: Golden has no API server")
 }

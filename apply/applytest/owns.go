@@ -32,7 +32,7 @@ func Owns[Parent any](t testing.TB, c contract.Contract, emit func(Parent) ([]ap
 	t.Helper()
 	managers := c.Managers()
 	if len(managers) != 1 {
-		t.Errorf("applytest: Owns is about one field manager, and the contract has claims of %d: %q; take those of one with Of", len(managers), managers)
+		t.Errorf("applytest: Owns checks the contract of one field manager, but this contract has claims of %d: %q; select one with Contract.Of", len(managers), managers)
 		return
 	}
 	if err := contract.Check(c); err != nil {
@@ -40,7 +40,7 @@ func Owns[Parent any](t testing.TB, c contract.Contract, emit func(Parent) ([]ap
 		return
 	}
 	if len(parents) == 0 {
-		t.Error("applytest: Owns needs a parent at least; without one, nothing is emitted")
+		t.Error("applytest: Owns needs at least one parent; without a parent, nothing is emitted")
 		return
 	}
 	owns := newOwning(c)
@@ -107,7 +107,7 @@ func (o *owning) check(intent apply.Intent) error {
 				claim.emitted = claim.emitted || field.HasPrefix(claim.Path)
 			}
 		}
-		if problem := fmt.Sprintf("%s emits %s of %s, which its contract does not let it apply: add the path to Applies, or leave the field out",
+		if problem := fmt.Sprintf("%s emits %s of %s, which its contract does not let it apply: add the path to Applies, or do not emit the field",
 			o.manager, field, kind); !covered && !slices.Contains(o.found, problem) {
 			o.found = append(o.found, problem)
 		}
@@ -129,7 +129,7 @@ func (o *owning) problems() []string {
 	for kind, claims := range o.kinds {
 		for _, claim := range claims {
 			if !claim.emitted {
-				unused = append(unused, fmt.Sprintf("%s claims %s of %s and emits nothing of it: take it out of Applies, or add a parent that shows it",
+				unused = append(unused, fmt.Sprintf("%s claims %s of %s but emits no field at or below this path: remove the path from Applies, or add a parent for which it is emitted",
 					o.manager, claim.Path, kind))
 			}
 		}

@@ -98,7 +98,7 @@ type ReentryError struct {
 }
 
 func (e *ReentryError) Error() string {
-	return fmt.Sprintf("%v: %v is being written by the caller itself, who is inside its lane; leave the lane first, or let that write return",
+	return fmt.Sprintf("%v: the caller is inside the lane of %v already and would wait for itself; call leave, or let the outer write return, before this write",
 		ErrReentry, e.Object)
 }
 

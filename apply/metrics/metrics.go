@@ -74,7 +74,7 @@ var _ apply.Metrics = (*Metrics)(nil)
 // If other code has registered metrics with the same names, New returns an error and registers nothing.
 func New(registerer prometheus.Registerer) (*Metrics, error) {
 	if registerer == nil {
-		return nil, errors.New("metrics: a registerer is needed")
+		return nil, errors.New("metrics: New needs a prometheus.Registerer, but got nil")
 	}
 	m := newMetrics()
 	err := registerer.Register(m)
@@ -111,17 +111,17 @@ func newMetrics() *Metrics {
 	return &Metrics{
 		Collector: all,
 		applies: counter("apply_total",
-			"Applies by what they did to the object, or how they failed.", "result"),
+			"Server-Side Applies by their effect on the object, or by the kind of their error.", "result"),
 		applyRequests: counter("apply_requests_total",
 			"HTTP requests sent by applies, client-go's own retries included."),
 		applyAttempts: histogram("apply_attempts",
-			"Applies sent until an intent landed or was given up; 0 when it was proven unnecessary.", attemptBuckets),
+			"Attempts until an intent was applied or given up; 0 when the apply was proven unnecessary.", attemptBuckets),
 		applyDuration: histogram("apply_duration_seconds",
-			"Time until an intent landed or was given up.", durationBuckets, "result"),
+			"Time until an intent was applied or given up.", durationBuckets, "result"),
 		conflicts: counter("conflicts_total",
-			"Ownership conflicts, one a field, by what was decided.", "decision"),
+			"Ownership conflicts, one for each field, by the decision of the policy.", "decision"),
 		loops: counter("apply_loops_total",
-			"Endless loops found: objects that applies of the field manager changed more than 30 times within a minute."),
+			"Endless loops: how often applies of the field manager changed an object more than 30 times within a minute."),
 		updates: counter("update_total",
 			"Get-modify-update calls by how they ended.", "verb", "result"),
 		updateAttempts: histogram("update_attempts",

@@ -54,7 +54,7 @@ func (f Finding) Message() string {
 		text += ", which owns nothing of the object"
 	}
 	if f.Rule == RuleWide {
-		text += "; an update of the whole object takes what its author did not mean to change"
+		text += "; an update of the whole object takes fields that its author did not mean to change"
 	}
 	return text
 }

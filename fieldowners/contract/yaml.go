@@ -35,7 +35,7 @@ func Read(r io.Reader) (Contract, error) {
 		return nil, err
 	}
 	if bytes.Contains(text, []byte("\n---")) {
-		return nil, errors.New("contract: a second document; a contract is one document")
+		return nil, errors.New("contract: the text has more than one YAML document; put all claims into one document")
 	}
 	encoded, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
@@ -56,7 +56,7 @@ func Read(r io.Reader) (Contract, error) {
 		}
 	}
 	if len(c) == 0 {
-		return nil, errors.New("contract: no field manager below the key managers")
+		return nil, errors.New("contract: the key managers is missing, or has no field manager")
 	}
 	if err := Check(c); err != nil {
 		return nil, err

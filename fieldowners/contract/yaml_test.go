@@ -67,7 +67,7 @@ func TestReadRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ reason, text, want string }{
-		{"empty", "", "contract: no field manager below the key managers"},
+		{"empty", "", "contract: the key managers is missing, or has no field manager"},
 		{"a comment", "# nothing\n", "contract: no field manager"},
 		{"no YAML", "managers:\n  a: b: c\n", "line 2: mapping values"},
 		{"a tab", "managers:\n\ta: b\n", "line 2: "},
@@ -76,21 +76,21 @@ func TestReadRefuses(t *testing.T) {
 		{"another word", valid + "owners: {}\n", `unknown field "owners"`},
 		{"no managers", "managers: {}\n", "contract: no field manager"},
 		{"nothing", "managers:\n", "contract: no field manager"},
-		{"two documents", valid + "---\n" + valid, "contract: a second document"},
+		{"two documents", valid + "---\n" + valid, "contract: the text has more than one YAML document"},
 		{"a manager twice", valid + "  a:\n    Pod:\n      applies: [.spec]\n", `key "a" already set`},
 		{"a kind twice", valid + "    Node:\n      updates: [.spec]\n", `key "Node" already set`},
 		{"a list for a manager", "managers:\n  a: [Node]\n", "cannot unmarshal array"},
 		{"another word of a claim", valid + "      deletes: [.spec]\n", `unknown field "managers.a.Node.deletes"; a contract has the key managers, and a claim has applies,`},
 		{"one path", valid + "      updates: .spec\n", "cannot unmarshal string"},
 		{"a list for a path", valid + "      - [x]\n", "cannot unmarshal array"},
-		{"a bad path", valid + "      - .spec[\n", `contract: "a", Node, .spec[: not a path: at offset 6: `},
+		{"a bad path", valid + "      - .spec[\n", `contract: "a", Node, .spec[: malformed path: at offset 6: `},
 		{"the whole object", valid + "      - ''\n", `contract: "a", Node, "": an empty path`},
-		{"a path twice", valid + "      - .spec.taints\n", `contract: "a", Node, .spec.taints: claimed twice`},
-		{"no path", "managers:\n  a:\n    Node: {}\n", `contract: "a", Node: claims no path`},
+		{"a path twice", valid + "      - .spec.taints\n", `contract: "a", Node, .spec.taints: the path is claimed twice`},
+		{"no path", "managers:\n  a:\n    Node: {}\n", `contract: "a", Node: the claim has no path`},
 		{"an empty kind", "managers:\n  a:\n    '': {applies: [.x]}\n", `contract: "a", no kind`},
-		{"a bad kind", "managers:\n  a:\n    apps/v1: {applies: [.x]}\n", `contract: "a", apps/v1: "apps/v1" is no kind`},
+		{"a bad kind", "managers:\n  a:\n    apps/v1: {applies: [.x]}\n", `contract: "a", apps/v1: "apps/v1" is not a valid kind`},
 		{"an overlap", valid + "  b:\n    Node:\n      applies:\n      - .spec\n", `contract: "b", Node, .spec: a claims .spec.taints as well`},
-		{"shared without a reason", valid + "      shared: {.spec.taints: ''}\n", `contract: "a", Node, .spec.taints: shared without a reason`},
+		{"shared without a reason", valid + "      shared: {.spec.taints: ''}\n", `contract: "a", Node, .spec.taints: the path is shared without a reason`},
 		{"shared as a list", valid + "      shared: [.spec.taints]\n", "cannot unmarshal array"},
 	} {
 		c, err := contract.Read(strings.NewReader(test.text))

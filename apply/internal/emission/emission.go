@@ -37,7 +37,7 @@ func Difference(first, second []apply.Intent) string {
 	return ""
 }
 
-const remedy = "Emit must return the same intents each time for the same parent: take out what comes from a clock, a random number, a counter or the order of a map"
+const remedy = "Emit must return the same intents each time for the same parent: remove values that come from a clock, a random number, a counter or the order of a map"
 
 func differing(name string, first, second []byte) string {
 	if bytes.Equal(first, second) {

@@ -96,7 +96,7 @@ func (q *inquiry) wait(ctx context.Context) {
 func withoutPanic(ctx context.Context, request func(context.Context) (func(), error)) (keep func(), err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("it cannot be read: %v", r)
+			err = fmt.Errorf("reading the response panicked: %v", r)
 		}
 	}()
 	return request(ctx)
@@ -173,10 +173,10 @@ func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, erro
 	path, ok := s.paths[pathOf(version)]
 	switch {
 	case s.paths == nil:
-		return nil, fmt.Errorf("the API server's schemas: %w", s.index.unknown())
+		return nil, fmt.Errorf("getting the list of the API server's schemas: %w", s.index.unknown())
 	case !ok:
 		s.refresh(ctx)
-		return nil, fmt.Errorf("the API server names no schemas at %s", pathOf(version))
+		return nil, fmt.Errorf("the API server's list of schemas lacks %s", pathOf(version))
 	}
 	d := s.documents[version]
 	if d == nil {
@@ -191,7 +191,7 @@ func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, erro
 		d.wait(ctx)
 	}
 	if d.known == nil {
-		return nil, fmt.Errorf("the API server's schemas of %v: %w", version, d.unknown())
+		return nil, fmt.Errorf("getting the API server's schemas of %v: %w", version, d.unknown())
 	}
 	return d.known, nil
 }
@@ -213,8 +213,8 @@ func (s *Set) refresh(ctx context.Context) {
 		paths, err := s.server.PathsWithContext(ctx)
 		return func() { s.keepIndex(paths) }, err
 	}, func(err error) {
-		log.Error(err, "the API server does not say which schemas it has: those that are known stay trusted, "+
-			"intents of other kinds are sent each time, and list items of updates are matched by equality alone, until it does")
+		log.Error(err, "getting the list of the API server's schemas failed and is retried: until then, known schemas are still used, "+
+			"intents of other kinds are sent each time, and list items of updates are matched by equality alone")
 	})
 }
 
@@ -242,8 +242,8 @@ func (s *Set) fetch(ctx context.Context, version schema.GroupVersion, d *documen
 			}
 		}, err
 	}, func(err error) {
-		log.Error(err, "the API server does not give its schema: intents of this group and version are sent each time, "+
-			"and list items of updates are matched by equality alone, until it does",
+		log.Error(err, "getting a schema from the API server failed and is retried: until then, intents of this group and version are "+
+			"sent each time, and list items of updates are matched by equality alone",
 			"groupVersion", version.String())
 	})
 }
@@ -258,7 +258,7 @@ func converterFrom(ctx context.Context, path openapi.GroupVersionWithContext) (m
 		return nil, err
 	}
 	if document.Components == nil {
-		return nil, fmt.Errorf("there are none in %s", path.ServerRelativeURL())
+		return nil, fmt.Errorf("the API server's response at %s has no schemas", path.ServerRelativeURL())
 	}
 	return managedfields.NewTypeConverter(document.Components.Schemas, false)
 }

@@ -40,7 +40,7 @@ func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *
 		}
 		theirs, err := parseFields(&entry)
 		if err != nil || !theirs.Intersection(differing).Empty() {
-			return fmt.Errorf("%s shares what has another form there: %s", entry.Manager, differing)
+			return fmt.Errorf("%s also owns fields whose values have another form in the object: %s", entry.Manager, differing)
 		}
 	}
 	return nil
@@ -187,25 +187,25 @@ func (r Request) setsStringData() bool {
 func (r Request) withoutStringData(read Read) (Request, error) {
 	moved, ok := r.Config[stringData].(map[string]any)
 	if !ok {
-		return r, errors.New("its stringData is no map")
+		return r, errors.New("the intent's stringData is no map")
 	}
 	all := map[string]any{}
 	if at, has := r.Config[data]; has {
 		known, _ := at.(map[string]any)
 		if maps.Copy(all, known); len(all) == 0 {
-			return r, errors.New("its data is empty, and its stringData is data")
+			return r, errors.New("the intent sets stringData and an empty data")
 		}
 	}
 	for name, text := range moved {
 		text, ok := text.(string)
 		if _, twice := all[name]; !ok || twice {
-			return r, errors.New("its stringData has a key that the data has too, or no text")
+			return r, errors.New("the intent's stringData has a key that its data has too, or a value that is no string")
 		}
 		all[name] = base64.StdEncoding.EncodeToString([]byte(text))
 	}
 	for _, entry := range read.GetManagedFields() {
 		if theirs, err := parseFields(&entry); err != nil || !r.isOwn(entry) && sets(theirs, stringData) {
-			return r, errors.New("others own stringData, too")
+			return r, errors.New("another field manager owns stringData, too")
 		}
 	}
 	r.Config = maps.Clone(r.Config)

@@ -84,7 +84,7 @@ const status = "status"
 // object is not changed.
 func (r Request) contentOf(read Read) (value.Value, error) {
 	if read.Kind != r.Kind {
-		return nil, fmt.Errorf("it was read as %v", read.Kind)
+		return nil, fmt.Errorf("the object was read as %v", read.Kind)
 	}
 	object := read.Object
 	if read, ok := object.(runtime.Unstructured); ok { // includes types that embed an unstructured.Unstructured
@@ -154,7 +154,7 @@ func (r Request) prove(read Read, schemas managedfields.TypeConverter) (exactly 
 // applied fields. It proves that the merge would change no value.
 func (r Request) proveContent(wanted *typed.TypedValue, set *fieldpath.Set, held value.Value, read Read) (exactly bool, err error) {
 	if read.hides(set, wanted.Schema(), wanted.TypeRef()) {
-		return false, fmt.Errorf("%T may not show all that is stored, or not in the form in which it is; read it as unstructured", read.Object)
+		return false, fmt.Errorf("%T may hide stored fields, or the stored form of a value; read the object as unstructured", read.Object)
 	}
 	live, err := read.asStored(held, wanted)
 	if err != nil {
@@ -162,7 +162,7 @@ func (r Request) proveContent(wanted *typed.TypedValue, set *fieldpath.Set, held
 	}
 	emptied := emptiedBy(set, wanted.AsValue(), live.AsValue())
 	if cleared := r.notRestored(emptied, live); len(cleared) > 0 && !allOwned(cleared, live, read) {
-		return false, errors.New("it sets nothing of what holds something, and the server clears of it what nobody owns")
+		return false, errors.New("the intent empties a map or list that has content in the object, and the API server would remove the content that nobody owns")
 	}
 	exactly, err = r.proveValues(wanted, set, live, read)
 	return exactly && len(emptied) == 0, err // in another version, other managers may own less
@@ -205,16 +205,16 @@ func (r Request) Compare(read Read) error {
 // compare returns the manager's entry and the content of the object, or why no proof is possible.
 func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held value.Value, err error) {
 	if r.Manager == "kubectl" {
-		return nil, nil, errors.New("the server writes kubectl's own annotation, too")
+		return nil, nil, errors.New("the API server also writes kubectl's own annotation")
 	}
 	if entry = r.ownEntry(read); entry == nil {
-		return nil, nil, errors.New("it has not one entry of ours, of this apiVersion")
+		return nil, nil, errors.New("the object does not have exactly one Apply entry of the field manager, in the intent's apiVersion")
 	}
 	if r.Subresource == "" && r.Config[status] != nil {
-		return nil, nil, errors.New("it sets the status, which the server may drop")
+		return nil, nil, errors.New("the intent sets the status, which the API server may drop")
 	}
 	if content.Within(r.Config, hasEmptyItem) {
-		return nil, nil, errors.New("it has a list item that sets nothing, not even its key")
+		return nil, nil, errors.New("the intent has a list item that sets no field, not even its key")
 	}
 	if held, err = r.contentOf(read); err != nil {
 		return nil, nil, err

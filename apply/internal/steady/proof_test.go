@@ -143,7 +143,7 @@ func TestProve(t *testing.T) {
 		proven, exactly = "", "exactly"
 		change          = "the apply would change"
 		notOurs         = "one entry of ours"
-		hidden          = "may not show all"
+		hidden          = "may hide stored fields"
 	)
 	fewer := func(set *fieldpath.Set) *fieldpath.Set { return set.Difference(fieldpath.NewSet(imagePath)) }
 	more := func(set *fieldpath.Set) *fieldpath.Set {

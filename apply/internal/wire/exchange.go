@@ -51,7 +51,7 @@ func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 		err = closeErr
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer: %w", err)
+		return nil, fmt.Errorf("reading the API server's response: %w", err)
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	exchange.answered(Answer{Status: response.StatusCode, Body: body})
@@ -163,7 +163,7 @@ func ReadHead(object []byte) (found Head, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	begin, err := decoder.Token()
 	if err == nil && begin != json.Delim('{') {
-		err = fmt.Errorf("it begins with %v, and is no object", begin)
+		err = fmt.Errorf("the response begins with %v, but a JSON object is expected", begin)
 	}
 	for err == nil && decoder.More() {
 		var name json.Token
@@ -216,7 +216,7 @@ func measure(transport http.RoundTripper, like *http.Request, probe *lanes.Probe
 	case response.StatusCode == http.StatusOK:
 		probe.Answered()
 	case probe.Refused():
-		logr.FromContextOrDiscard(like.Context()).Info("the round trip to the API server cannot be measured: writes of this process to one object go one at a time",
+		logr.FromContextOrDiscard(like.Context()).Info("the API server refused the request that measures the round-trip time, so this process sends its writes to one object one at a time; allow get of this path to change that",
 			"path", probePath, "status", response.Status)
 	}
 }

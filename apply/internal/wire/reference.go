@@ -51,7 +51,7 @@ func CheckScope(c client.Client, kind schema.GroupVersionKind, name types.Namesp
 	case namespaced && name.Namespace == "":
 		return errors.New("a namespace is needed: " + kind.Kind + " is namespaced")
 	case err == nil && !namespaced && name.Namespace != "":
-		return fmt.Errorf("it has a namespace, %q: %s is not namespaced", name.Namespace, kind.Kind)
+		return fmt.Errorf("the object must not have a namespace (%q): %s is not namespaced", name.Namespace, kind.Kind)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ type Rewrite struct {
 
 // ErrChanged means that an object changed between the reads in two apiVersions. The caller should
 // read the object again.
-var ErrChanged = errors.New("it changed between reads in two apiVersions")
+var ErrChanged = errors.New("the object changed between the reads in two apiVersions")
 
 // PlanRewrite plans a transfer. If the plan needs the object in more apiVersions, PlanRewrite reads
 // the object in each of them, at the same resourceVersion.
@@ -62,7 +62,7 @@ func (r *Rewrite) readVersions(ctx context.Context, reader client.Reader) error 
 		case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
 			r.Objects[version] = nil
 		case err != nil:
-			return fmt.Errorf("reading it in %s: %w", version, err)
+			return fmt.Errorf("reading the object in %s: %w", version, err)
 		case object.GetUID() != r.Live.GetUID() || object.GetResourceVersion() != r.Live.GetResourceVersion():
 			return ErrChanged
 		default:
@@ -89,7 +89,7 @@ func (r *Rewrite) Rehearse(ctx context.Context, c client.Client, fieldManager st
 	}
 	if err := r.verify(after, stored); err != nil {
 		return fmt.Errorf(
-			"nothing was written, as the API server would not store the managed fields as sent, perhaps because it has no %s any more: %w", after[other].APIVersion, err)
+			"nothing was written: in a dry run, the API server did not store the managed fields as sent, perhaps because it has no %s any more: %w", after[other].APIVersion, err)
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func (r *Rewrite) Rehearse(ctx context.Context, c client.Client, fieldManager st
 type AlteredError struct{ Err error }
 
 func (e *AlteredError) Error() string {
-	return fmt.Sprintf("the write landed, and the managed fields are not those sent: %v", e.Err)
+	return fmt.Sprintf("the API server accepted the write, but stored other managed fields than were sent: %v", e.Err)
 }
 
 // Unwrap returns an error that says which managed fields differ.

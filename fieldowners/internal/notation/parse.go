@@ -138,7 +138,7 @@ func (p *parser) name() (string, error) {
 	}
 	name := p.text[p.at : p.at+end]
 	if !IsIdentifier(name) {
-		return "", p.fail(`a name expected; one with other characters than letters, digits, "_", "-" and "$" is quoted: ["a.b/c"]`)
+		return "", p.fail(`a name expected; a name with characters other than letters, digits, "_", "-" and "$" must be quoted: ["a.b/c"]`)
 	}
 	p.at += end
 	return name, nil
@@ -181,7 +181,7 @@ func (p *parser) literal() (value.Value, error) {
 // decode reads one JSON value at the parser's position.
 func (p *parser) decode(into any) error {
 	if strings.ContainsRune(" \t\n\r", rune(p.peek())) {
-		return p.fail("no white space here")
+		return p.fail("white space is not allowed here")
 	}
 	decoder := json.NewDecoder(strings.NewReader(p.text[p.at:]))
 	if err := decoder.Decode(into); err != nil {
