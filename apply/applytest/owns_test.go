@@ -88,7 +88,7 @@ func TestOwns(t *testing.T) {
 		{"two managers", append(claims(".spec"), contract.Claim{Manager: "b", Kind: deploymentKind, Applies: []string{".x"}}), []string{"{}"},
 			[]string{`applytest: Owns checks the contract of one field manager, but this contract has claims of 2: ["b" "web"]`}},
 		{"no manager", nil, []string{"{}"}, []string{"applytest: Owns checks the contract of one field manager"}},
-		{"a bad claim", claims("spec"), []string{"{}"}, []string{`contract: "web", Deployment.apps, spec: not a path`}},
+		{"a bad claim", claims("spec"), []string{"{}"}, []string{`contract: "web", Deployment.apps, spec: malformed path`}},
 	} {
 		inner := &testingT{TB: t}
 		applytest.Owns(inner, test.claims, fromYAML, test.parents...)

@@ -30,7 +30,7 @@ func TestProveStringData(t *testing.T) {
 		"with the same key":        {prove(one+"\ndata: {a: b25l}", "data: {a: b25l}"), "that its data has too"},
 		"empty":                    {prove("stringData: {}", "data: {a: b25l}"), "exactly"},
 		"null":                     {prove("stringData: null", "data: {a: b25l}"), "no map"},
-		"a key that is null":       {prove("stringData: {a: null}", "data: {a: ''}"), "or no text"},
+		"a key that is null":       {prove("stringData: {a: null}", "data: {a: ''}"), "no string"},
 		"others own a key":         {prove(one, "data: {a: b25l}").sharedBy(`{"f:stringData":{"f:a":{}}}`), "another field manager owns stringData"},
 		"others own it as a whole": {prove(one, "data: {a: b25l}").sharedBy(`{"f:stringData":{}}`), "another field manager owns stringData"},
 		"who knows who owns it":    {prove(one, "data: {a: b25l}").sharedBy(`{"i:x":{}}`), "another field manager owns stringData"},
