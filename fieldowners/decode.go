@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// MaxDepth is the maximum number of nested levels in managed fields and in objects. Real objects
-// have about ten levels.
+// MaxDepth is the number of nested levels that this package distinguishes in managed fields and in
+// objects. Real objects have about ten levels.
 const MaxDepth = 1000
 
 // decodeFields parses FieldsV1, the API server's encoding of a set of fields: nested objects whose

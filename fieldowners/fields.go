@@ -135,7 +135,7 @@ func (n *ownedField) named() []Manager {
 // itemFinder finds items of a list by the path elements that managed fields have for them.
 type itemFinder struct {
 	byName map[string]int // the index of the first item of each name
-	odd    []any          // items that cannot be named
+	odd    []any          // items without a name, such as items that lack a key field
 	places []int          // the indexes of the odd items in the list
 }
 

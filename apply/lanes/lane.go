@@ -117,9 +117,9 @@ func (l *lane) width() int {
 	return l.pace.width(now, l.set.trip.least(now))
 }
 
-// overtaken makes the lane narrower, unless the width is already 1. At width 1 the gap between writes must not grow
-// further. A gap that doubles with every overtaken write soon exceeds the longest response time of the server. It
-// also takes long to shrink.
+// overtaken makes the lane narrower, unless the width is already 1. At width 1 the gap must not
+// grow further: if it doubles with every overtaken write, it soon exceeds the longest response time
+// of the API server, and takes long to shrink.
 func (l *lane) overtaken() {
 	if l.width() > 1 {
 		l.pace.slower()

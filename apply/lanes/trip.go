@@ -29,8 +29,8 @@ const (
 	refusedFor = 10 * time.Minute       // the pause after a measurement that the API server rejected
 )
 
-// ProbeTimeout limits each of two waits of a measurement: the wait until no writer is inside the lane, and the wait
-// for the server's response.
+// ProbeTimeout limits the two waits of a measurement separately: the wait until no writer is inside
+// the lane, and the wait for the API server's response.
 const ProbeTimeout = time.Second
 
 // least returns the shortest measured round-trip time, or 0 if there is no valid measurement.

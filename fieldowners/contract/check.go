@@ -27,7 +27,7 @@ func Check(c Contract) error {
 	return errors.Join(check.errs...)
 }
 
-// checking is the state of a Check.
+// checking is the state of one call of Check.
 type checking struct {
 	errs   []error
 	before []parsedClaim

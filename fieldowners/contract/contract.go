@@ -71,10 +71,10 @@ type Claim struct {
 	// Shared maps some of these paths, which include all fields below them, to the reason why
 	// another manager may own the fields as well.
 	Shared map[string]string
-	// Selector is a label selector for the objects of the manager. On a matching object, the
-	// manager is expected to own its fields, and the loss of all of them is reported. On other
-	// objects the manager is not expected. If Selector is empty, the manager is expected on each
-	// object of which another manager of the contract owns a field.
+	// Selector is a label selector for the objects of the manager. On a matching object the manager
+	// should own its fields, and the loss of all of them is reported. On other objects this is not
+	// reported. If Selector is empty, the manager should own its fields on each object of which
+	// another manager of the contract owns a field.
 	Selector string
 }
 
