@@ -13,9 +13,10 @@ import (
 //
 // Uses:
 //
-//   - From Update to Apply: to migrate a client-side writer to Server-Side Apply. - From Apply to
-//     Apply: to rename a manager, to merge several managers into one, or to split a manager by paths. -
-//     From the Apply entries of To to To itself: to move fields that To applied through a subresource
+//   - From Update to Apply: to migrate a client-side writer to Server-Side Apply.
+//   - From Apply to Apply: to rename a manager, to merge several managers into one, or to split a
+//     manager by paths.
+//   - From the Apply entries of To to To itself: to move fields that To applied through a subresource
 //     into its main entry.
 //
 // Fields that were written through a subresource such as /scale move to the main entry of To. In a
@@ -27,14 +28,15 @@ import (
 // # What stays
 //
 //   - Fields in another apiVersion than To's entry, if they cannot be proven to mean the same there. A
-//     manager has one Apply entry for each subresource, in one apiVersion. - The annotation
-//     kubectl.kubernetes.io/last-applied-configuration of client-side kubectl apply, if an Update entry
-//     owns it. No intent lists the annotation, so the next apply of To would delete it, and client-side
-//     tools use it to prune. To move the annotation, name its path. - Finalizers that an Update entry
-//     owns, for the same reason: without its finalizer, the object would be deleted without cleanup. To
-//     move finalizers, name .metadata.finalizers or the path of one finalizer. - In a split, the list
-//     items around the fields that move, and their key fields. Both From and To own them afterwards,
-//     because the next apply of each of them sets them.
+//     manager has one Apply entry for each subresource, in one apiVersion.
+//   - The annotation kubectl.kubernetes.io/last-applied-configuration of client-side kubectl apply, if
+//     an Update entry owns it. No intent lists the annotation, so the next apply of To would delete it,
+//     and client-side tools use it to prune. To move the annotation, name its path.
+//   - Finalizers that an Update entry owns, for the same reason: without its finalizer, the object
+//     would be deleted without cleanup. To move finalizers, name .metadata.finalizers or the path of
+//     one finalizer.
+//   - In a split, the list items around the fields that move, and their key fields. Both From and To
+//     own them afterwards, because the next apply of each of them sets them.
 type Transfer struct {
 	From       []Source
 	Operation  metav1.ManagedFieldsOperationType // the operation by which the managers of From own the fields

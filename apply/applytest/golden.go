@@ -1,29 +1,31 @@
 // Package applytest helps to test reconcilers that write with package apply.
 //
-//   - Golden compares the intents that a pure function returns with a golden file. Read a golden
-//     file before you commit it: each line is a field that the reconciler will own. If an intent
-//     was built from a typed object, the file contains zero values. The reconciler will own these
-//     fields as well. - Owns checks the intents against the contract of the field manager.
+//   - Golden compares the intents that a pure function returns with a golden file. Read a golden file
+//     before you commit it: each line is a field that the reconciler will own. If an intent was built
+//     from a typed object, the file contains zero values. The reconciler will own these fields as well.
+//   - Owns checks the intents against the contract of the field manager.
 //
 // # Tests without an API server
 //
 // Apply works on controller-runtime's fake client. The fake client returns conflicts for built-in
 // kinds, and supports forced applies of objects that have a uid. Use package interceptor of
-// controller-runtime to make a call of the fake client fail. The fake client (v0.25) differs from
-// an API server as follows. Use envtest for tests that depend on one of these points, or on applies
-// that change nothing:
+// controller-runtime to make a call of the fake client fail. The fake client (v0.25) differs from an
+// API server as follows. Use envtest for tests that depend on one of these points, or on applies that
+// change nothing:
 //
-//   - A dry run of an apply is a real apply, so Applier.Plan writes. - An object that an apply
-//     creates has no uid, so no write can be pinned to the object, and Force, Release and Rename
-//     are refused. Give the client objects with a uid (WithObjects). - The uid in an apply is not
-//     compared with the uid of the object, but replaces it. - Unknown fields, kinds and namespaces
-//     are accepted. So is a Body whose kind is not the kind of the subresource. - Lists of custom
-//     resources are atomic. - For a kind in its scheme, the fake client applies the configuration
-//     as the Go type encodes it, with zero values. So an apply of fewer fields, such as the apply
-//     to a parent with reconciler.Config.Prune, conflicts with the owner of each field without
-//     omitempty. Give these fields omitempty (the CRD may still require them). - The RESTMapper of
-//     the fake client knows no kinds, but Round.Prune needs them. Give the client a RESTMapper that
-//     was created with their group versions (WithRESTMapper).
+//   - A dry run of an apply is a real apply, so Applier.Plan writes.
+//   - An object that an apply creates has no uid, so no write can be pinned to the object, and Force,
+//     Release and Rename are refused. Give the client objects with a uid (WithObjects).
+//   - The uid in an apply is not compared with the uid of the object, but replaces it.
+//   - Unknown fields, kinds and namespaces are accepted. So is a Body whose kind is not the kind of the
+//     subresource.
+//   - Lists of custom resources are atomic.
+//   - For a kind in its scheme, the fake client applies the configuration as the Go type encodes it,
+//     with zero values. So an apply of fewer fields, such as the apply to a parent with
+//     reconciler.Config.Prune, conflicts with the owner of each field without omitempty. Give these
+//     fields omitempty (the CRD may still require them).
+//   - The RESTMapper of the fake client knows no kinds, but Round.Prune needs them. Give the client a
+//     RESTMapper that was created with their group versions (WithRESTMapper).
 package applytest
 
 import (

@@ -1,5 +1,5 @@
-// Package metrics exports what coapply does as Prometheus metrics. It implements apply.Metrics.
-// Give the same value to every applier and updater of the process:
+// Package metrics exports what coapply does as Prometheus metrics. It implements apply.Metrics. Give
+// the same value to every applier and updater of the process:
 //
 //	counted, err := metrics.New(ctrlmetrics.Registry)
 //	applier, err := apply.New(mgr.GetClient(), apply.Config{Metrics: counted, ...})
@@ -19,24 +19,25 @@
 //	coapply_stale_writes_total       counter    field_manager kind verb
 //	coapply_lane_wait_seconds        histogram  field_manager kind
 //
-// An apply that needs no request is observed with 0 attempts. coapply_conflicts_total counts
-// ownership conflicts by the decision of the policy. A conflict about the same field with the same
-// owner as in an earlier apply is not counted again if it was settled then. A stale write is a
-// resourceVersion mismatch. A loop is what apply.Loops detects. The lane wait is the total time
-// that one call waited for the object's lane, over all attempts. It is part of the duration.
+// An apply that needs no request is observed with 0 attempts. coapply_conflicts_total counts ownership
+// conflicts by the decision of the policy. A conflict about the same field with the same owner as in an
+// earlier apply is not counted again if it was settled then. A stale write is a resourceVersion
+// mismatch. A loop is what apply.Loops detects. The lane wait is the total time that one call waited
+// for the object's lane, over all attempts. It is part of the duration.
 //
 // # Labels
 //
 // The number of values of each label is limited by the program and by the kinds of the cluster. No
 // label contains an object name, a namespace or an error text.
 //
-//   - field_manager: the configured field manager, one for each reconciler. - kind: Kind.group,
-//     such as Deployment.apps, or only the kind in the core group, such as Pod. The version is left
-//     out, so that an upgrade of the API version does not start new series. - result: for a
-//     successful apply its action (Created, Configured, Unchanged, Absent), for a successful update
-//     Success. For an error it is the result of apply.ResultOf. An update may also have Exhausted,
-//     NotFound or Cancelled. - verb: Do, Status, EnsureFinalizer or RemoveFinalizer. - decision:
-//     the policy's decision about the field: Reject, Force, Relinquish or Share.
+//   - field_manager: the configured field manager, one for each reconciler.
+//   - kind: Kind.group, such as Deployment.apps, or only the kind in the core group, such as Pod. The
+//     version is left out, so that an upgrade of the API version does not start new series.
+//   - result: for a successful apply its action (Created, Configured, Unchanged, Absent), for a
+//     successful update Success. For an error it is the result of apply.ResultOf. An update may also
+//     have Exhausted, NotFound or Cancelled.
+//   - verb: Do, Status, EnsureFinalizer or RemoveFinalizer.
+//   - decision: the policy's decision about the field: Reject, Force, Relinquish or Share.
 package metrics
 
 import (
