@@ -12,16 +12,16 @@ import (
 	"coapply.dev/fieldowners/internal/notation"
 )
 
-// Change is one value that differs between two objects. Its values are the objects' own, not
-// copies. Existed and Exists distinguish null from an absent field. The values of a Secret are
-// included: hide them before you show them.
+// Change is one value that differs between two objects. The values are not copied from the objects,
+// and values of a Secret are not hidden: hide them before you show them. Existed and Exists say
+// whether the field existed before and exists after, because the value null does not show this.
 type Change struct {
 	Path            Path
 	Before, After   any
 	Existed, Exists bool
 }
 
-// String returns the field and both values on one line: .spec.replicas: 3 -> 5.
+// String returns the field and both values on one line, such as ".spec.replicas: 3 -> 5".
 func (c Change) String() string {
 	switch {
 	case !c.Existed:
@@ -32,13 +32,13 @@ func (c Change) String() string {
 	return c.Path.String() + ": " + FormatValue(c.Before) + " -> " + FormatValue(c.After)
 }
 
-// Changes returns what differs between two unstructured objects, in the order of paths; nil is
-// an object that does not exist. It returns nothing exactly if the objects are equal.
+// Changes returns the differences between two unstructured objects, sorted by path. nil stands for an
+// object that does not exist. The result is empty exactly if the objects are equal.
 //
-// Maps are compared field by field. Items of a list are compared one by one if the ownerships,
-// those of the objects' managed fields, name items of the list by key or by value. Other lists
-// are compared as a whole, as are lists with an item that lacks a key field or has the key of
-// another item, lists whose items only changed their order, and values 1000 levels down.
+// Maps are compared field by field. ownerships are the parsed managed fields of the objects. If they
+// name items of a list by key or by value, the list is compared item by item. These values are compared
+// as a whole: other lists, lists with an item that lacks a key field or has the same key as another
+// item, lists in which only the order of the items changed, and values at a depth of 1000 levels.
 func Changes(before, after any, ownerships ...Ownership) []Change {
 	c := comparison{naming: namingOf(ownerships)}
 	c.compare(nil, "", presence{before, before != nil}, presence{after, after != nil})
@@ -57,7 +57,7 @@ type comparison struct {
 	changes []Change
 }
 
-// compare compares the values at one path. place is that path without the names of list items.
+// compare compares the values at one path. place is the path without the names of list items.
 func (c *comparison) compare(at fieldpath.Path, place string, before, after presence) {
 	if !before.exists && !after.exists || before.exists && after.exists && equalValues(before.value, after.value) {
 		return
@@ -73,8 +73,8 @@ func (c *comparison) compare(at fieldpath.Path, place string, before, after pres
 	})
 }
 
-// compareMaps compares field by field if at least one side is a map with content and the other
-// one is a map as well, or absent. It reports whether it did.
+// compareMaps compares field by field if one side is a map with content, and the other side is a
+// map or absent. Otherwise it returns false.
 func (c *comparison) compareMaps(at fieldpath.Path, place string, before, after presence) bool {
 	x, okX := before.value.(map[string]any)
 	y, okY := after.value.(map[string]any)
@@ -97,8 +97,7 @@ func (c *comparison) compareMaps(at fieldpath.Path, place string, before, after 
 	return true
 }
 
-// compareLists compares item by item if the items of both lists have names. It reports whether
-// it did.
+// compareLists compares item by item if the items of both lists have names. Otherwise it returns false.
 func (c *comparison) compareLists(at fieldpath.Path, place string, before, after presence) bool {
 	how, known := c.naming[place]
 	x, okX := before.value.([]any)
@@ -116,8 +115,9 @@ func (c *comparison) compareLists(at fieldpath.Path, place string, before, after
 	return true
 }
 
-// namingOf returns how lists name their items, by the paths of the ownerships. Items of one
-// list have the same type, so the keys are those of a place: a path without the names of items.
+// namingOf returns how each list names its items, as learned from the paths of the ownerships. The
+// key of the result is the list's path without the names of list items, as the items of such lists
+// have the same type.
 func namingOf(ownerships []Ownership) map[string]items.Naming {
 	known := map[string]items.Naming{}
 	learn := func(path fieldpath.Path) {
@@ -155,8 +155,8 @@ type namedItem struct {
 	before, after presence
 }
 
-// matchItems pairs the items of two lists by name. ok is false if an item has no name, two
-// items have the same, or items that are in both lists changed their order.
+// matchItems pairs the items of two lists by name. ok is false if an item has no name, if two items
+// have the same name, or if the order of the common items changed.
 func matchItems(how items.Naming, before, after []any) (pairs []namedItem, ok bool) {
 	oldNames, ok := how.NameAll(before)
 	if !ok {
@@ -186,8 +186,8 @@ func matchItems(how items.Naming, before, after []any) (pairs []namedItem, ok bo
 	return pairs, true
 }
 
-// FormatValue returns a value of an object as JSON on one line, cut off after 80 characters, in
-// a form that cannot control a terminal; for Hidden it returns "(hidden)".
+// FormatValue returns a value as JSON on one line, cut off after 80 characters. Invisible characters
+// are escaped, so that the text cannot control a terminal. For Hidden it returns "(hidden)".
 func FormatValue(v any) string {
 	if hidden, is := v.(hiddenValue); is {
 		return string(hidden)
@@ -206,8 +206,7 @@ func FormatValue(v any) string {
 	return notation.EscapeUnseen(string(text))
 }
 
-// equalValues reports whether two values of objects are equal as JSON: 1 and 1.0 are the
-// same number.
+// equalValues reports whether two values are equal as JSON. 1 and 1.0 are the same number.
 func equalValues(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:

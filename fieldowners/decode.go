@@ -13,16 +13,16 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// MaxDepth is how many levels of fields are distinguished, in managed fields and in objects.
-// Real objects have some ten.
+// MaxDepth is the number of nested levels that this package distinguishes in managed fields and in
+// objects. Real objects have about ten levels.
 const MaxDepth = 1000
 
-// decodeFields parses FieldsV1, the API server's form of a set of fields: nested objects, whose
-// keys are path elements or ".", the field itself.
+// decodeFields parses FieldsV1, the API server's encoding of a set of fields: nested objects whose
+// keys are path elements, or "." for the field itself.
 //
-// It returns the same set as fieldpath.Set.FromJSON (a fuzz test compares them), and returns an
-// error where that skips something: text after the value, keys of an unknown form (a newer API
-// server may know what they mean), keys that occur twice, content where there must be none.
+// It returns the same set as fieldpath.Set.FromJSON (a fuzz test compares both). It returns an
+// error for input that FromJSON ignores: text after the value, keys of an unknown form (which a
+// newer API server may use), duplicate keys, and content where no content is allowed.
 func decodeFields(text string) (*fieldpath.Set, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("fieldsV1 is not UTF-8")
@@ -43,8 +43,8 @@ func decodeFields(text string) (*fieldpath.Set, error) {
 	return set, nil
 }
 
-// decodeObject reads one object into a set. self reports whether the object's field is owned
-// itself, as it is if the object is empty.
+// decodeObject reads one object into a set. self reports whether the entry owns the object's field
+// itself, which is also the case if the object is empty.
 func decodeObject(r *json.Decoder, into *fieldpath.Set, depth int) (self bool, err error) {
 	if depth > MaxDepth {
 		return false, fmt.Errorf("nested deeper than %d levels", MaxDepth)
@@ -75,7 +75,7 @@ func decodeObject(r *json.Decoder, into *fieldpath.Set, depth int) (self bool, e
 	return self, err
 }
 
-// decodeField reads what is below one key; isSelf is true for ".".
+// decodeField reads the value of one key into a set. isSelf is true if the key is ".".
 func decodeField(r *json.Decoder, into *fieldpath.Set, depth int, key string) (isSelf bool, err error) {
 	below := &fieldpath.Set{}
 	if key == "." {
@@ -105,8 +105,8 @@ func decodeField(r *json.Decoder, into *fieldpath.Set, depth int, key string) (i
 	return false, nil
 }
 
-// decodeElement is stricter than fieldpath.DeserializePathElement, which accepts text after a
-// value, no value, and keys without a field.
+// decodeElement parses a key as a path element. It is stricter than fieldpath.DeserializePathElement,
+// which accepts text after a value, an empty value, and a list key without fields.
 func decodeElement(key string) (fieldpath.PathElement, error) {
 	form, rest, _ := strings.Cut(key, ":")
 	switch form {
@@ -117,39 +117,39 @@ func decodeElement(key string) (fieldpath.PathElement, error) {
 	case "i":
 		index, _ := strconv.Atoi(rest)
 		if strconv.Itoa(index) != rest || index < 0 {
-			return fieldpath.PathElement{}, errors.New(`an index is expected behind "i:"`)
+			return fieldpath.PathElement{}, errors.New(`an index is expected after "i:"`)
 		}
 		return fieldpath.PathElement{Index: &index}, nil
 	case "k", "v":
 		if !json.Valid([]byte(rest)) {
-			return fieldpath.PathElement{}, fmt.Errorf("JSON is expected behind %q", form+":")
+			return fieldpath.PathElement{}, fmt.Errorf("JSON is expected after %q", form+":")
 		}
 		element, err := fieldpath.DeserializePathElement(key)
-		if err != nil { // its text has lines
-			return fieldpath.PathElement{}, fmt.Errorf("what stands behind %q is not of that form, or a number beyond 64 bits", form+":")
+		if err != nil { // the text of this error has several lines
+			return fieldpath.PathElement{}, fmt.Errorf("the JSON after %q has the wrong form, or a number beyond 64 bits", form+":")
 		}
 		return element, checkElement(element)
 	}
-	return fieldpath.PathElement{}, errors.New(`of no known form: ".", "f:name", "k:{keys}", "v:value" or "i:index"`)
+	return fieldpath.PathElement{}, errors.New(`the form is unknown: want ".", "f:name", "k:{keys}", "v:value" or "i:index"`)
 }
 
 func checkElement(element fieldpath.PathElement) error {
 	if element.Value != nil && isComposite(*element.Value) {
-		return errors.New(`a string, number, boolean or null is expected behind "v:"`)
+		return errors.New(`a string, number, boolean or null is expected after "v:"`)
 	}
 	if element.Key == nil {
 		return nil
 	}
 	for i, field := range *element.Key {
 		if isComposite(field.Value) {
-			return fmt.Errorf("its %.80q is no string, number, boolean or null", field.Name)
+			return fmt.Errorf("the key field %.80q is no string, number, boolean or null", field.Name)
 		}
 		if i > 0 && (*element.Key)[i-1].Name == field.Name {
-			return fmt.Errorf("its %.80q occurs twice", field.Name)
+			return fmt.Errorf("the key field %.80q occurs twice", field.Name)
 		}
 	}
 	if len(*element.Key) == 0 {
-		return errors.New(`fields are expected behind "k:"`)
+		return errors.New(`fields are expected after "k:"`)
 	}
 	return nil
 }

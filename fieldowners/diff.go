@@ -9,37 +9,37 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// Owned is one field with one of its owners.
+// Owned is one field and one of its owners.
 type Owned struct {
 	Path    Path
 	Manager Manager
 }
 
-// String returns the field and its owner: .spec.replicas of hpa/Update[scale].
+// String returns the field and its owner, such as ".spec.replicas of hpa/Update[scale]".
 func (o Owned) String() string { return o.Path.String() + " of " + o.Manager.String() }
 
-// Moved is one field that went from one manager to another.
+// Moved is one field that one manager lost and another manager gained.
 type Moved struct {
 	Path     Path
 	From, To Manager
 }
 
-// String returns the field and both managers: .spec.replicas: a/Update -> b/Apply.
+// String returns the field and both managers, such as ".spec.replicas: a/Update -> b/Apply".
 func (m Moved) String() string {
 	return m.Path.String() + ": " + m.From.String() + " -> " + m.To.String()
 }
 
-// Difference is the result of Diff, each list in the order of paths, then managers.
+// Difference is the result of Diff. Each list is sorted by path, then by manager.
 type Difference struct {
-	Gained []Owned // owned after and not before, and nobody lost the field
-	Lost   []Owned // owned before and not after, and nobody gained the field
-	Moved  []Moved // lost by one and gained by the other
+	Gained []Owned // fields that a manager owns only after, and that no manager lost
+	Lost   []Owned // fields that a manager owned only before, and that no manager gained
+	Moved  []Moved // fields that one manager lost and another manager gained
 }
 
-// IsEmpty reports whether nobody gained or lost anything.
+// IsEmpty reports whether no manager gained or lost a field.
 func (d Difference) IsEmpty() bool { return len(d.Gained)+len(d.Lost)+len(d.Moved) == 0 }
 
-// All returns each field of the difference and what happened to it, in the order of paths.
+// All returns each field of the difference with a text that says what happened to it, sorted by path.
 func (d Difference) All() iter.Seq2[Path, string] {
 	type finding struct {
 		path Path
@@ -65,7 +65,7 @@ func (d Difference) All() iter.Seq2[Path, string] {
 	}
 }
 
-// String returns a line for each field, in the order of paths; "" if the difference is empty.
+// String returns one line for each field, sorted by path, or "" if the difference is empty.
 func (d Difference) String() string {
 	var lines []string
 	for path, text := range d.All() {
@@ -74,16 +74,16 @@ func (d Difference) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Diff returns which managers gained and lost which leaves, which is what a person means by
-// "owns": if a manager keeps one field of a list item and gives up another, it has lost the
-// other one; the list item itself is not listed.
+// Diff returns which managers gained and lost which leaf fields. Parent fields are not listed: if a
+// manager keeps one field of a list item and gives up another field, Diff lists only the field that
+// was given up, and not the list item.
 //
-// Managers are identified by name, operation and subresource. An entry that only changes its
-// apiVersion or its time gains and loses nothing.
+// Managers are identified by name, operation and subresource. An entry of which only the apiVersion
+// or the time changed gains and loses nothing.
 //
-// A field that some managers lost and others gained has moved from each of the former to each
-// of the latter: several writes in one step do not show more. A field that a manager gained
-// beside an owner that keeps it is in Gained.
+// If some managers lost a field and others gained it, Moved lists the field for each pair of a
+// loser and a gainer: several writes in one step do not show more. If a manager gained a field that
+// another manager keeps, the field is in Gained.
 func Diff(before, after Ownership) Difference {
 	lost, gained := without(before, after), without(after, before)
 	moved := map[string]bool{}
@@ -100,8 +100,8 @@ func Diff(before, after Ownership) Difference {
 	return d
 }
 
-// without returns the leaves that managers own in o and do not own at all in other, in the
-// order of paths, then managers.
+// without returns the leaf fields that managers own in o and do not own at all in other, sorted by
+// path, then by manager.
 func without(o, other Ownership) []Owned {
 	held := byWriter(other)
 	var found []Owned
@@ -119,8 +119,8 @@ func without(o, other Ownership) []Owned {
 	return found
 }
 
-// byWriter returns the entries by writer, merging those that differ only in their apiVersion;
-// the manager is that of the later entry.
+// byWriter returns the entries by name, operation and subresource. It merges entries that differ
+// only in their apiVersion. A merged entry has the apiVersion and the time of the later one.
 func byWriter(o Ownership) map[Manager]Entry {
 	merged := map[Manager]Entry{}
 	for _, entry := range o.entries {
@@ -138,7 +138,7 @@ func byWriter(o Ownership) map[Manager]Entry {
 	return merged
 }
 
-// gainersOf returns the managers of one path from a list that is in the order of paths.
+// gainersOf returns the managers that gained a path. gained must be sorted by path.
 func gainersOf(gained []Owned, path Path) []Manager {
 	first, _ := slices.BinarySearchFunc(gained, path, func(o Owned, p Path) int { return o.Path.Compare(p) })
 	var managers []Manager

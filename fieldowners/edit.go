@@ -9,9 +9,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// Nearest returns the field by which an unstructured object sets a value at p: p itself or, if
-// a value above p is neither map nor list, the path of that value. ok is false if the object
-// sets nothing there.
+// Nearest returns the path of the value that an unstructured object sets at p. This is p itself, or a
+// parent of p whose value is neither a map nor a list. ok is false if the object sets no value there.
 func (p Path) Nearest(object any) (nearest Path, ok bool) { return p.nearest(object, child) }
 
 func (p Path) nearest(object any, child childOf) (nearest Path, ok bool) {
@@ -38,8 +37,8 @@ func isContainer(v any) bool {
 	return false
 }
 
-// Set replaces the field's value in an unstructured object, in place, by a copy of v. It
-// reports whether the object has the field; an absent field is not added.
+// Set replaces the field's value in an unstructured object, in place, by a deep copy of v. It
+// returns false and changes nothing if the object does not have the field.
 func (p Path) Set(object, v any) bool {
 	if _, has := p.Value(object); !has || p.IsRoot() {
 		return false
@@ -50,10 +49,9 @@ func (p Path) Set(object, v any) bool {
 	return true
 }
 
-// Cut removes the field from an unstructured object, in place, and then parents that are empty
-// (maps and lists without content, and list items of which only the key fields are left),
-// unless keep, which may be nil, returns true for them. It reports whether the object had the
-// field.
+// Cut removes the field from an unstructured object, in place. Then it removes parents that have become
+// empty: maps and lists without content, and list items that have only their key fields. A parent stays
+// if keep, which may be nil, returns true for its path. Cut reports whether the object had the field.
 func (p Path) Cut(object map[string]any, keep func(parent Path) bool) bool {
 	if _, has := p.Value(object); !has || p.IsRoot() {
 		return false
@@ -62,8 +60,8 @@ func (p Path) Cut(object map[string]any, keep func(parent Path) bool) bool {
 	return true
 }
 
-// cut removes the field below the parent at a depth of the path. It returns what is left of the
-// parent, and reports whether that is empty.
+// cut removes the field below the parent at a depth of the path. It returns the rest of the parent,
+// and reports whether the rest is empty.
 func cut(parent any, path fieldpath.Path, depth int, keep func(Path) bool) (rest any, empty bool) {
 	element := path[depth]
 	if depth < len(path)-1 {
@@ -97,13 +95,13 @@ func put(parent any, element fieldpath.PathElement, v any) {
 	}
 }
 
-// indexOf returns the index of an item that the list has, by the rules of child.
+// indexOf returns the index of the item that child finds. The list must have the item.
 func indexOf(items []any, element fieldpath.PathElement) int {
 	if element.Index != nil {
 		return *element.Index
 	}
 	found, _ := child(items, element)
-	return slices.IndexFunc(items, func(item any) bool { return reflect.DeepEqual(item, found) }) // of equal ones the first is found, too
+	return slices.IndexFunc(items, func(item any) bool { return reflect.DeepEqual(item, found) }) // the first of equal items, as child
 }
 
 func holdsKeysOnly(item any, element fieldpath.PathElement) bool {

@@ -11,34 +11,35 @@ import (
 	"coapply.dev/fieldowners/internal/notation"
 )
 
-// Field is one field of an object with its owners, and the fields below it.
+// Field is one field of an object with its value, its owners and the fields below it.
 type Field struct {
 	Path   Path
-	Value  any       // the object's own, not a copy, also of a Secret; nil if it does not exist
-	Exists bool      // false for a field that is owned, but absent in the object under this name
-	Owners []Manager // managers whose entries name exactly this field
-	// Whole are the owners of a field above that is owned as a whole, such as an atomic list,
-	// or, for a key field that no entry names, the owners of its list item.
+	Value  any       // not copied from the object, and not hidden for a Secret; nil if the field does not exist
+	Exists bool      // false if the object lacks the field, although an entry names it
+	Owners []Manager // the managers whose entries name exactly this field
+	// Whole are the owners of a parent field that is owned as a whole, such as an atomic list. For
+	// a key field that no entry names, Whole also has the owners of the list item.
 	Whole []Manager
-	// Server reports whether the API server maintains the field itself and records no owner:
-	// apiVersion, kind, the name, the uid and the like.
+	// Server reports whether the API server maintains the field itself and records no owner.
+	// Examples are apiVersion, kind, metadata.name and metadata.uid.
 	Server bool
-	Fields []Field // of a map by name, of a list in its order, then absent ones
+	Fields []Field // map fields sorted by name, or list items in their order, followed by absent fields
 }
 
-// Join returns the fields of an unstructured object with their owners, as a tree;
-// metadata.managedFields is left out. The values of a Secret are included: hide them before you
-// show them. A field 1000 levels down is a leaf, with whatever is below it.
+// Join returns the fields of an unstructured object with their owners, as a tree, without
+// metadata.managedFields. The values of a Secret are included: hide them before you show them. A
+// field at a depth of 1000 levels is a leaf, and its value has everything below it.
 //
-// List items are named as in the managed fields, or otherwise by index. A field that no entry
-// names belongs to the owners of a field above it that is owned as a whole: an entry names that
-// field, and no entry in the same apiVersion names a part of it.
+// List items are named as in the managed fields, or by index if no entry names them. A field that
+// no entry names belongs to the owners of its parents that are owned as a whole. A manager
+// owns a field as a whole if its entry names the field, and no entry of the same apiVersion names a
+// part of it.
 func (o Ownership) Join(object map[string]any) Field {
 	j := joining{naming: namingOf([]Ownership{o})}
 	return j.join(place{value: object, owned: ownedTree(o)})
 }
 
-// All returns the field and those below it, parents first.
+// All returns the field and all fields below it, parents before their children.
 func (f Field) All() iter.Seq[Field] {
 	return func(yield func(Field) bool) { f.each(yield) }
 }
@@ -50,26 +51,26 @@ func (f Field) each(yield func(Field) bool) bool {
 // IsLeaf reports whether the field has no fields below it.
 func (f Field) IsLeaf() bool { return len(f.Fields) == 0 }
 
-// IsShared reports whether several managers own the field. One manager's entries in
-// several apiVersions count once.
+// IsShared reports whether several managers own the field. Entries of one manager in several
+// apiVersions count as one.
 func (f Field) IsShared() bool {
 	all := slices.Concat(f.Owners, f.Whole)
 	return slices.ContainsFunc(all, func(m Manager) bool { return !m.SameWriter(all[0]) })
 }
 
-// IsUnowned reports whether the object has a value here that nobody owns, such as a
-// default of the server's.
+// IsUnowned reports whether the field is an existing leaf without an owner, such as a default that
+// the API server set. It returns false if Server is true.
 func (f Field) IsUnowned() bool {
 	return f.Exists && f.IsLeaf() && !f.Server && len(f.Owners) == 0 && len(f.Whole) == 0
 }
 
-// ownedField is what all managers together own, as a tree.
+// ownedField is a node in the tree of the fields that the managers own.
 type ownedField struct {
 	name     fieldpath.PathElement
 	owners   []Manager
 	below    []*ownedField
 	byName   map[string]*ownedField
-	versions []string // in which entries name a field below
+	versions []string // the apiVersions of the entries that name a field below
 }
 
 func ownedTree(o Ownership) *ownedField {
@@ -123,7 +124,7 @@ func (n *ownedField) whole() []Manager {
 	return found
 }
 
-// named returns the owners of the field itself.
+// named returns the managers whose entries name the field itself.
 func (n *ownedField) named() []Manager {
 	if n == nil {
 		return nil
@@ -131,11 +132,11 @@ func (n *ownedField) named() []Manager {
 	return n.owners
 }
 
-// itemFinder finds items of a list by the names that owners give them.
+// itemFinder finds items of a list by the path elements that managed fields have for them.
 type itemFinder struct {
-	byName map[string]int // index of the first item of each name
-	odd    []any          // items that cannot be named
-	places []int          // their indexes in items
+	byName map[string]int // the index of the first item of each name
+	odd    []any          // items without a name, such as items that lack a key field
+	places []int          // the indexes of the odd items in the list
 }
 
 func newItemFinder(how items.Naming, list []any) itemFinder {
@@ -150,8 +151,8 @@ func newItemFinder(how items.Naming, list []any) itemFinder {
 	return f
 }
 
-// find returns the index of an item, by the rules of child; -1 if there is none, and for an index, which names items that
-// have no other name.
+// find returns the index of the item that child would find, or -1 if there is none. It also returns
+// -1 for an element that is an index.
 func (f itemFinder) find(name fieldpath.PathElement) int {
 	if i, has := f.byName[notation.Text(name)]; has {
 		return i
@@ -162,18 +163,18 @@ func (f itemFinder) find(name fieldpath.PathElement) int {
 	return f.places[indexOf(f.odd, name)]
 }
 
-// joining joins an object with its ownership.
+// joining is the state of Join.
 type joining struct {
 	naming map[string]items.Naming
 }
 
-// place is a value of the object, with what is owned there.
+// place is a value of the object, with the owned fields at its path.
 type place struct {
 	path  fieldpath.Path
-	list  string // the path without the names of items, as naming knows it
+	list  string // the path without the names of list items: the key of joining.naming
 	value any
 	owned *ownedField // nil if nothing is owned
-	whole []Manager
+	whole []Manager   // owners of parents as a whole
 }
 
 func (j *joining) join(at place) Field {
@@ -192,7 +193,7 @@ func (j *joining) join(at place) Field {
 	return field
 }
 
-// below returns the fields or items of the value, down to MaxDepth.
+// below returns the fields of a map or the items of a list, down to MaxDepth.
 func (j *joining) below(at place) []place {
 	if len(at.path) >= MaxDepth {
 		return nil
@@ -223,8 +224,8 @@ func (j *joining) below(at place) []place {
 	return found
 }
 
-// itemNames returns the name of each item of a list: as an owner names it, otherwise by the
-// keys of its list, otherwise by its index.
+// itemNames returns the path element of each item of a list: the element in the managed fields, or
+// otherwise the keys of the list, or otherwise the index.
 func (j *joining) itemNames(at place, list []any) []fieldpath.PathElement {
 	names := make([]fieldpath.PathElement, len(list))
 	named := make([]bool, len(list))
@@ -252,7 +253,7 @@ func (j *joining) itemNames(at place, list []any) []fieldpath.PathElement {
 	return names
 }
 
-// missing returns the fields that are owned below a place and absent in the object.
+// missing returns the fields that are owned below a place, but absent in the object.
 func missing(at place, matched map[*ownedField]bool) []Field {
 	if at.owned == nil {
 		return nil

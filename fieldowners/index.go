@@ -9,22 +9,22 @@ import (
 	"coapply.dev/fieldowners/internal/notation"
 )
 
-// Index finds fields of an unstructured object, with the same results as Path.Value, Path.Nearest
-// and Locate. Those functions compare the wanted list item with every item of the list. Index
-// compares it only with items that lack a key field, and finds all others by name. The object must
-// not change while the Index is used. An Index is not safe for concurrent use.
+// Index finds fields of an unstructured object faster than Path.Value, Path.Nearest and Locate,
+// with the same results. Those functions compare the wanted list item with every item of the list.
+// Index compares it only with items that lack a key field, and finds all other items by name. The
+// object must not change while the Index is used. An Index is not safe for concurrent use.
 type Index struct {
 	object any
 	lists  map[listOf]itemFinder
 }
 
-// listOf identifies a list by its first item, and by the names of the key fields.
+// listOf identifies a list by the address of its first item and by the names of its key fields.
 type listOf struct {
 	first  *any
 	fields string
 }
 
-// NewIndex returns an Index of an object.
+// NewIndex returns an Index of an unstructured object.
 func NewIndex(object any) *Index {
 	return &Index{object: object, lists: map[listOf]itemFinder{}}
 }
@@ -60,11 +60,11 @@ func (x *Index) child(parent any, element fieldpath.PathElement) (any, bool) {
 	return nil, false
 }
 
-// Locate returns the fields of an unstructured object that the API server may mean by a path
-// string of its own (see Path.ServerString), in the order of Path.Compare. There are several if
-// map keys with dots make the string ambiguous, and none if the object does not have the field.
+// Locate returns the paths of the fields of an unstructured object that a path string of the API
+// server may mean (see Path.ServerString), sorted by Path.Compare. There are several paths if map
+// keys with dots make the string ambiguous. There is none if the object does not have the field.
 //
-// List items are found by their keys in the string.
+// List items are found by the keys in the string.
 func Locate(object any, serverPath string) []Path {
 	var found []Path
 	locate(object, serverPath, nil, child, &found)
@@ -88,8 +88,8 @@ func locate(at any, rest string, prefix fieldpath.Path, child childOf, found *[]
 			}
 		}
 	case []any:
-		// The server writes the items of a list as we do, but escapes rare characters
-		// differently; items with these are not found. Nor is one by a text that names none.
+		// The API server writes list items in the notation of this package, but escapes rare characters
+		// differently. Items with such characters are not found.
 		element, after, _ := notation.First(rest)
 		if item, has := child(parent, element); has {
 			locate(item, after, append(prefix, element), child, found)

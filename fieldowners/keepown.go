@@ -9,26 +9,27 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// KeepOwn returns a transform for a cache (cache.TransformFunc of client-go,
-// cache.Options.DefaultTransform of controller-runtime). Of the managed fields it keeps the
-// entries of these managers, and those of others that own a field which one of these owns as
-// well. It drops the rest, often half of the memory of a cache. Without names it drops all
-// entries.
+// KeepOwn returns a transform function for a cache (cache.TransformFunc of client-go,
+// cache.Options.DefaultTransform of controller-runtime). The function keeps the managed fields
+// entries of the given managers, and the entries of other managers that own a field which a given
+// manager owns as well. It drops all other entries, which are often half of the memory of a cache.
+// If no managers are given, it drops all entries.
 //
-// A field is shared if both entries name it, or if one of them owns as a whole what the other
-// owns a part of: an empty map, an atomic list. Another manager's entry is also kept if this
-// cannot be decided: if it is malformed or in another apiVersion, or if an entry of these
-// managers is malformed.
+// Two entries share a field if both name the field. They also share a field if one entry owns a
+// field as a whole (an empty map, an atomic list) of which the other entry owns a part. If this is
+// not known, the entry of the other manager is kept: if an entry is malformed, or if the entries
+// have different apiVersions.
 //
-// The transform changes the object in place, typed, unstructured or metadata only, and is
-// idempotent. A value without metadata, such as a tombstone, passes as it is. It never fails.
+// The transform function changes the object in place. The object may be typed, unstructured or
+// metadata only. A value without metadata, such as a tombstone, is not changed. The function is
+// idempotent and never fails.
 //
-// Readers of such a cache see the other owners of these managers' fields, and of no other
-// fields: for those, watch metadata with a second informer. If a manager's entry is dropped,
-// the Extract functions of client-go's apply configurations return an empty configuration
-// without an error, and applying that gives up everything: name every manager that you extract
-// for or apply as. Never update an object from such a cache with the managed fields that are
-// left: a partial list erases the other entries on the server.
+// Readers of such a cache see the owners only of fields that the given managers own. To see other
+// owners, watch metadata with a second informer. If a manager's entry is dropped, the Extract
+// functions of client-go's apply configurations return an empty configuration and no error. An
+// apply of this configuration would give up all fields. So name every manager that you extract for
+// or apply as. Never update an object from such a cache with the remaining managed fields: a
+// partial list erases the other entries on the API server.
 func KeepOwn(managers ...string) func(object any) (any, error) {
 	managers = slices.Clone(managers)
 	return func(object any) (any, error) {
@@ -45,8 +46,8 @@ func KeepOwn(managers ...string) func(object any) (any, error) {
 	}
 }
 
-// keepOwn returns the entries of these managers, and the entries of others that share a field with
-// them, in a new slice.
+// keepOwn returns, in a new slice, the entries of these managers and the entries of others that may
+// share a field with them.
 func keepOwn(entries []metav1.ManagedFieldsEntry, managers []string) (kept []metav1.ManagedFieldsEntry) {
 	var ours []Entry
 	malformed := false
@@ -64,22 +65,22 @@ func keepOwn(entries []metav1.ManagedFieldsEntry, managers []string) (kept []met
 	return kept
 }
 
-// mayShare reports whether an entry shares a field with one of ours, or cannot be judged.
+// mayShare reports whether an entry shares a field with one of our entries, or this is not known.
 func mayShare(ours []Entry, raw metav1.ManagedFieldsEntry) bool {
 	theirs, err := parseEntry(raw)
 	return err != nil || slices.ContainsFunc(ours, func(our Entry) bool {
-		return our.APIVersion != theirs.APIVersion || // the same field may have another name in that version
+		return our.APIVersion != theirs.APIVersion || // a field may have another name in another version
 			overlap(our.fields, theirs.fields)
 	})
 }
 
-// overlap reports whether both sets have the same field, or one has a field as a whole of which
-// the other has a part: a field without fields of the set below it means all below.
+// overlap reports whether both sets contain the same field, or one set contains a part of a field that
+// the other set contains as a whole. A set contains a field as a whole if it contains no field below.
 func overlap(a, b *fieldpath.Set) bool {
 	return covers(a, b) || covers(b, a) || deeper(a, b)
 }
 
-// covers is overlap for one level.
+// covers is overlap for the top level of the sets.
 func covers(a, b *fieldpath.Set) (found bool) {
 	a.Members.Iterate(func(name fieldpath.PathElement) {
 		if found || b.Members.Has(name) {
@@ -93,6 +94,7 @@ func covers(a, b *fieldpath.Set) (found bool) {
 	return found
 }
 
+// deeper is overlap for the levels below the top level.
 func deeper(a, b *fieldpath.Set) (found bool) {
 	a.Children.Iterate(func(name fieldpath.PathElement) {
 		if found {

@@ -11,17 +11,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Manager is the identity of a managed fields entry.
+// Manager identifies one managed fields entry.
 type Manager struct {
 	Name        string                            `json:"name"`
 	Operation   metav1.ManagedFieldsOperationType `json:"operation"`             // Apply or Update
-	Subresource string                            `json:"subresource,omitempty"` // "" is the object itself
-	APIVersion  string                            `json:"apiVersion"`            // the version its fields are named in
-	Time        time.Time                         `json:"time,omitzero"`         // of the entry's last change; zero when not recorded
+	Subresource string                            `json:"subresource,omitempty"` // "" means the object itself
+	APIVersion  string                            `json:"apiVersion"`            // the version in which the entry names its fields
+	Time        time.Time                         `json:"time,omitzero"`         // when the entry last changed; zero if not recorded
 }
 
-// String returns the manager as reports show it: name/operation, then
-// [subresource] if any.
+// String returns name/operation and, if there is one, [subresource]: "hpa/Update[scale]".
 func (m Manager) String() string {
 	s := m.Name + "/" + string(m.Operation)
 	if m.Subresource != "" {
@@ -30,22 +29,21 @@ func (m Manager) String() string {
 	return s
 }
 
-// sameEntry reports whether both identify the same entry of managed fields: they are equal
-// except for the time.
+// sameEntry reports whether both identify the same managed fields entry. The time may differ.
 func (m Manager) sameEntry(other Manager) bool {
 	return m.Name == other.Name && m.Operation == other.Operation &&
 		m.Subresource == other.Subresource && m.APIVersion == other.APIVersion
 }
 
-// writer returns the manager without apiVersion and time, for comparing and as a key.
+// writer returns the manager without apiVersion and time, for use as a map key.
 func (m Manager) writer() Manager {
 	return Manager{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
 }
 
-// SameWriter reports whether both are the same manager, in any apiVersion and at any time.
+// SameWriter reports whether both have the same name, operation and subresource.
 func (m Manager) SameWriter(other Manager) bool { return m.writer() == other.writer() }
 
-// Compare orders managers by name, operation, subresource and apiVersion.
+// Compare orders managers by name, operation, subresource and apiVersion, as strings.Compare does.
 func (m Manager) Compare(other Manager) int {
 	for _, c := range []int{
 		strings.Compare(m.Name, other.Name),
@@ -60,20 +58,21 @@ func (m Manager) Compare(other Manager) int {
 	return 0
 }
 
-// WritesAround reports whether the manager writes a field outside of the status through another
-// subresource than status, such as scale: an apply of the object sets the field as well.
+// WritesAround reports whether the manager writes a field outside of the status through a subresource
+// other than status, such as scale. An apply of the whole object can set such a field as well.
 func (m Manager) WritesAround(path Path) bool {
 	return m.Subresource != "" && m.Subresource != "status" && !path.HasPrefix(StatusPath)
 }
 
-// ParseCause reads the message of a cause of type FieldManagerConflict, the only
-// place where the API server names the other manager:
+// ParseCause reads the message of a status cause of type FieldManagerConflict. Nothing else in the
+// API server's response names the other manager:
 //
 //	conflict with "NAME"[ with subresource "SUB"][ using APIVERSION][ at TIME]
 //
 // Only Update managers have "using" and "at"
-// (k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go); a server of 1.37 leaves
-// the time out: take it from the manager's entry. Text that later servers may add is ignored.
+// (k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go). An API server of version 1.37
+// leaves out the time: take the time from the manager's entry. Text that a later API server may
+// append is ignored.
 func ParseCause(message string) (Manager, error) {
 	rest, ok := strings.CutPrefix(message, "conflict with ")
 	if !ok {
@@ -111,13 +110,12 @@ func cutQuoted(s string) (unquoted, rest string, err error) {
 
 // Well-known field managers. A policy may name them.
 const (
-	// BeforeFirstApply is the field manager that the API server makes up at an apply to an
-	// object without managed fields, because they were wiped or because the object is older
-	// than Server-Side Apply: it then owns, by Update, everything in the object, whoever wrote
-	// that.
+	// BeforeFirstApply is the field manager that the API server invents at an apply to an object
+	// without managed fields. The managed fields were removed, or the object is older than
+	// Server-Side Apply. This field manager then owns, by Update, everything in the object.
 	BeforeFirstApply = "before-first-apply"
-	// AncientChanges is the field manager to which the API server assigns the oldest entries if
-	// more than ten managers wrote by Update.
+	// AncientChanges is the field manager to which the API server assigns the oldest Update entries
+	// if there are more than ten.
 	AncientChanges = "ancient-changes"
 	// ClientSideApply is the field manager of kubectl apply without --server-side.
 	ClientSideApply = "kubectl-client-side-apply"
@@ -125,19 +123,19 @@ const (
 
 // Fields of every kind that an apply configuration usually does not list.
 var (
-	// LastAppliedPath is the annotation in which client-side kubectl apply records what it
-	// applied, including the values of a Secret.
+	// LastAppliedPath is the annotation in which client-side kubectl apply stores the applied
+	// configuration, including the values of a Secret.
 	LastAppliedPath = MustParsePath(`.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`)
-	// FinalizersPath is the set of finalizers.
+	// FinalizersPath is metadata.finalizers, a set.
 	FinalizersPath = MustParsePath(".metadata.finalizers")
-	// StatusPath is the status, which in most kinds is written only through its subresource.
+	// StatusPath is the status. In most kinds it can be written only through the status subresource.
 	StatusPath = MustParsePath(".status")
 )
 
-// serverKept are the fields without an owner, by their paths: the fields of metadata that the
-// API server strips from every set of managed fields
-// (k8s.io/apimachinery/pkg/util/managedfields/internal/stripmeta.go), and the two that mark a
-// deletion, which no manager's write sets; managedFields aside.
+// serverKept are the paths of the fields without an owner. The API server strips some fields of
+// metadata from every managed fields entry
+// (k8s.io/apimachinery/pkg/util/managedfields/internal/stripmeta.go). Two more fields mark a
+// deletion, and are not set by a write of a manager. managedFields itself is not in the list.
 var serverKept = map[string]bool{
 	".apiVersion": true, ".kind": true,
 	".metadata.name": true, ".metadata.namespace": true, ".metadata.uid": true, ".metadata.resourceVersion": true,
@@ -145,18 +143,16 @@ var serverKept = map[string]bool{
 	".metadata.deletionTimestamp": true, ".metadata.deletionGracePeriodSeconds": true,
 }
 
-// isServerKept reports whether the API server maintains the field itself and records no owner:
-// apiVersion, kind, the name, the uid and the like.
+// isServerKept reports whether the API server maintains the field itself and records no owner.
 func (p Path) isServerKept() bool { return len(p.elements) <= 2 && serverKept[p.String()] }
 
-// Hidden stands for a value that must not be shown.
+// Hidden replaces a value that must not be shown.
 const Hidden = hiddenValue("(hidden)")
 
 // hiddenValue is the type of Hidden. No value of an object has this type.
 type hiddenValue string
 
-// Hide returns Hidden in place of a value, and nil for nil: that there is no value may be
-// shown.
+// Hide returns Hidden for any value except nil. For nil, which is no secret, it returns nil.
 func Hide(v any) any {
 	if v == nil {
 		return nil
@@ -164,14 +160,14 @@ func Hide(v any) any {
 	return Hidden
 }
 
-// IsSecret reports whether a kind is that of Secrets.
+// IsSecret reports whether the group and kind are those of a Secret.
 func IsSecret(group, kind string) bool { return group == "" && kind == "Secret" }
 
-// secrets are the fields of a Secret with secret values.
+// secrets are the fields of a Secret whose values are secret.
 var secrets = []Path{MustParsePath(".data"), MustParsePath(".stringData"), LastAppliedPath}
 
-// HoldsSecret reports whether the value of a Secret at the path must not be shown: it is a
-// secret value, part of one, or has one below it.
+// HoldsSecret reports whether the value at this path of a Secret must not be shown, because it is a
+// secret value, a part of one, or contains one.
 func (p Path) HoldsSecret() bool {
 	return slices.ContainsFunc(secrets, func(s Path) bool { return p.HasPrefix(s) || s.HasPrefix(p) })
 }

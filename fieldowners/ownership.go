@@ -1,44 +1,40 @@
-// Package fieldowners reads the managed fields of a Kubernetes object as
-// ownership: which field manager owns which field.
+// Package fieldowners reads the managed fields of a Kubernetes object as ownership: which field
+// manager owns which field.
 //
-// It is pure data: no client, no clock, no logging. It reads what the API server recorded
-// (KEP-555, Server-Side Apply); malformed input is an error that says where, never a partial
-// result.
+// The package is pure data: no client, no clock, no logging. It reads what the API server recorded
+// (KEP-555, Server-Side Apply).
 //
-// Package contract says who may own what, and package command writes the commands that a person
-// runs. They import this package.
+// Package contract describes which manager may own which field. Package command writes the commands
+// that a person runs. Both import this package.
 //
 // # Contract
 //
-//  1. Parse takes metadata.managedFields as they are and returns an Ownership.
-//     Malformed input is an error that names the entry, never a panic and never
-//     a partial result.
-//  2. A Path has one notation, that of Path.String. Map keys that are not plain
-//     identifiers are quoted: .metadata.annotations["a.b/c"]. List items are named
-//     by key, [name="web"], members of a set by value, [="v"], items of an atomic
-//     list by index, [3].
-//  3. Output order is stable.
-//  4. Absence of managed fields means unknown, not unowned: they may have been
-//     stripped on the way.
+//  1. Parse returns the Ownership for metadata.managedFields. For malformed input it returns an
+//     error that names the entry, never a partial result, and it never panics.
+//  2. A Path has one notation, that of Path.String. Map keys that are not plain identifiers are
+//     quoted: .metadata.annotations["a.b/c"]. List items are named by key, [name="web"], members of
+//     a set by value, [="v"], and items of an atomic list by index, [3].
+//  3. The order of all results is stable.
+//  4. An object without managed fields has unknown owners, and not no owners: a cache or a client
+//     may have removed the managed fields.
 //  5. Join returns the fields of an object with their owners.
-//  6. Diff compares two ownerships, Changes two objects; neither needs a schema: list items are
-//     identified as in the managed fields. Changes and Join return the objects' own values,
-//     including those of Secrets: see Hide and Path.HoldsSecret before you show them.
-//  7. Transfer plans moves of fields between managers, and returns the managed fields that
-//     result: no field is left without an owner, all other entries stay as they are, and
-//     TransferPlan.Undo reverts the move. Package apply/ownership writes them.
-//  8. Path.Set, Path.Cut and the transform of KeepOwn change the object that they are given, in
-//     place. Nothing else does.
+//  6. Diff compares two ownerships, and Changes compares two objects. Neither needs a schema: list
+//     items are identified as in the managed fields. Changes and Join return the values of the
+//     objects, including those of Secrets: see Hide and Path.HoldsSecret before you show them.
+//  7. Transfer plans how fields move between managers, and returns the resulting managed fields. No
+//     field loses its last owner, all other entries stay unchanged, and TransferPlan.Undo reverts
+//     the move. Package apply/ownership writes the result to the API server.
+//  8. Path.Set, Path.Cut and the function that KeepOwn returns change the given object in place.
+//     All other functions leave their arguments unchanged.
 //
 // Valid:
 //
 //	ownership, err := fieldowners.Parse(deployment.GetManagedFields())
 //	owners := ownership.OwnersOf(fieldowners.MustParsePath(".spec.replicas"))
 //
-// Invalid: the API server's own path strings leave map keys unquoted, so that
-// ParsePath reads .metadata.labels.a.b as three names. Compare such a string with
-// Path.ServerString of the paths you know instead of parsing it, or have Locate find
-// it in an object.
+// Invalid: to parse the API server's own path strings. They leave map keys unquoted, so that
+// ParsePath reads .metadata.labels.a.b as four names. Compare such a string with Path.ServerString
+// of known paths, or use Locate to find the field in an object.
 package fieldowners
 
 import (
@@ -52,7 +48,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// Entry is one manager with the fields it owns.
+// Entry is one managed fields entry: a manager and the fields that it owns.
 type Entry struct {
 	Manager
 
@@ -62,8 +58,7 @@ type Entry struct {
 // Owns reports whether the entry names exactly this field.
 func (e Entry) Owns(path Path) bool { return e.fields != nil && e.fields.Has(path.elements) }
 
-// Fields returns every field of the entry, including parents that it names itself, in the order
-// of Path.Compare.
+// Fields returns every field that the entry names, including parents, sorted by Path.Compare.
 func (e Entry) Fields() []Path {
 	if e.fields == nil { // the zero Entry
 		return nil
@@ -76,8 +71,7 @@ func (e Entry) Fields() []Path {
 	return paths
 }
 
-// Leaves returns the fields of the entry that have no field of the entry below them: what a
-// person means by "owns".
+// Leaves returns the fields of the entry that have no other field of the entry below them.
 func (e Entry) Leaves() []Path {
 	if e.fields == nil {
 		return nil
@@ -85,16 +79,15 @@ func (e Entry) Leaves() []Path {
 	return Entry{fields: e.fields.Leaves()}.Fields()
 }
 
-// Ownership says who owns which field of one object.
+// Ownership records which managers own which fields of one object.
 type Ownership struct {
 	entries []Entry
 }
 
-// Entries returns the managers with their fields, ordered by name, operation, subresource and
-// apiVersion.
+// Entries returns the entries, sorted by name, operation, subresource and apiVersion.
 func (o Ownership) Entries() []Entry { return slices.Clone(o.entries) }
 
-// OwnersOf returns the managers that own exactly this field.
+// OwnersOf returns the managers whose entries name exactly this field.
 func (o Ownership) OwnersOf(path Path) []Manager {
 	var owners []Manager
 	for _, entry := range o.entries {
@@ -105,11 +98,11 @@ func (o Ownership) OwnersOf(path Path) []Manager {
 	return owners
 }
 
-// EntryError says which entry of metadata.managedFields could not be read, and why.
+// EntryError means that an entry of metadata.managedFields could not be read.
 type EntryError struct {
-	Index   int    // in the list
-	Manager string // as the entry has it
-	Err     error  // with the offset within the entry, if there is one
+	Index   int    // the index of the entry in metadata.managedFields
+	Manager string // the name of the manager in the entry
+	Err     error  // the reason, with the offset in fieldsV1 if there is one
 }
 
 func (e *EntryError) Error() string {
@@ -118,8 +111,8 @@ func (e *EntryError) Error() string {
 
 func (e *EntryError) Unwrap() error { return e.Err }
 
-// Parse reads metadata.managedFields. Entries of the same manager, which writes through /scale
-// leave, are merged, with the later time. The error is an *EntryError.
+// Parse reads metadata.managedFields. Several entries of the same manager, which writes through /scale
+// can create, are merged, and the merged entry has the later time. The error is an *EntryError.
 func Parse(entries []metav1.ManagedFieldsEntry) (Ownership, error) {
 	ownership, unread := ParseReadable(entries)
 	if len(unread) > 0 {
@@ -128,9 +121,9 @@ func Parse(entries []metav1.ManagedFieldsEntry) (Ownership, error) {
 	return ownership, nil
 }
 
-// ParseReadable is Parse that leaves out the entries that cannot be read, and returns them as
-// errors: anybody who may patch an object can forge an entry that the API server accepts, such
-// as one nested deeper than 1,000 levels. The fields of these entries are not in the Ownership.
+// ParseReadable is like Parse, but leaves out the entries that cannot be read and returns an error
+// for each of them. Anybody who may patch an object can forge an entry that the API server accepts
+// and Parse rejects, such as an entry with more than 1,000 nested levels.
 func ParseReadable(entries []metav1.ManagedFieldsEntry) (readable Ownership, unread []*EntryError) {
 	all := make([]Entry, 0, len(entries))
 	for i, raw := range entries {
@@ -144,7 +137,7 @@ func ParseReadable(entries []metav1.ManagedFieldsEntry) (readable Ownership, unr
 	return newOwnership(all), unread
 }
 
-// newOwnership orders entries and merges those of the same manager.
+// newOwnership sorts entries and merges the entries of the same manager.
 func newOwnership(entries []Entry) Ownership {
 	slices.SortStableFunc(entries, func(a, b Entry) int { return a.Compare(b.Manager) })
 	var o Ownership
@@ -181,14 +174,14 @@ func parseEntry(raw metav1.ManagedFieldsEntry) (Entry, error) {
 	return entry, err
 }
 
-// EntriesOf returns the managed fields of an unstructured object that can be read, and what is
-// wrong with each other entry. It reads one by one: Unstructured.GetManagedFields returns nothing
-// where one is malformed.
+// EntriesOf returns the readable managed fields entries of an unstructured object, and an error for
+// each other entry. In contrast, Unstructured.GetManagedFields returns nothing if one entry is
+// malformed.
 func EntriesOf(object map[string]any) (entries []metav1.ManagedFieldsEntry, unread []error) {
 	metadata, _ := object["metadata"].(map[string]any)
 	list, isList := metadata["managedFields"].([]any)
 	if !isList && metadata["managedFields"] != nil {
-		return nil, []error{errors.New("metadata.managedFields is no list of entries")}
+		return nil, []error{errors.New("metadata.managedFields is not a list of entries")}
 	}
 	for i, raw := range list {
 		entry, err := readEntry(raw)
@@ -205,12 +198,12 @@ func EntriesOf(object map[string]any) (entries []metav1.ManagedFieldsEntry, unre
 
 func readEntry(raw any) (entry metav1.ManagedFieldsEntry, err error) {
 	text, err := json.Marshal(raw)
-	if err != nil { // it was read from neither JSON nor YAML
+	if err != nil { // the value was not decoded from JSON or YAML
 		return entry, err
 	}
 	err = json.Unmarshal(text, &entry)
 	if wrong, is := errors.AsType[*json.UnmarshalTypeError](err); is {
-		return entry, errors.New(strings.Trim(wrong.Field+" is a "+wrong.Value+", which it cannot be", " "))
+		return entry, errors.New(strings.Trim(wrong.Field+" has the wrong type: "+wrong.Value, " "))
 	}
 	if err == nil {
 		_, err = parseEntry(entry)
@@ -218,9 +211,9 @@ func readEntry(raw any) (entry metav1.ManagedFieldsEntry, err error) {
 	return entry, err
 }
 
-// Writers returns the managers that wrote between two states of an object: their entry has a
-// new time or new fields. Managed fields do not show a manager that only deleted a field, nor
-// the second write in a second if it changed no owner.
+// Writers returns the managers that wrote between two states of an object: their entries have a new
+// time or new fields. Managed fields do not show a manager that only deleted a field. They also do
+// not show a second write within the same second that changed no owner.
 func Writers(before, after Ownership) []Manager {
 	was := byWriter(before)
 	var writers []Manager

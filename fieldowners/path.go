@@ -12,8 +12,7 @@ import (
 	"coapply.dev/fieldowners/internal/notation"
 )
 
-// Path names one field of an object. The zero value is the root of the object.
-// A Path is immutable.
+// Path identifies one field of an object. The zero value is the whole object. A Path is immutable.
 type Path struct {
 	elements fieldpath.Path
 }
@@ -29,41 +28,40 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// MarshalText returns the path as String does, for JSON.
+// MarshalText implements encoding.TextMarshaler. It returns the same text as String.
 func (p Path) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads what MarshalText returns. The error is a *PathError.
+// UnmarshalText implements encoding.TextUnmarshaler. The error is a *PathError.
 func (p *Path) UnmarshalText(text []byte) (err error) {
 	*p, err = ParsePath(string(text))
 	return err
 }
 
-// ServerString returns the path as the API server writes it in the causes of a
-// conflict. It leaves map keys unquoted and is therefore ambiguous: compare it,
-// never parse it.
+// ServerString returns the path in the notation of the API server, as in the causes of a conflict.
+// It leaves map keys unquoted, and so is ambiguous: use it to compare paths, and never parse it.
 func (p Path) ServerString() string { return p.elements.String() }
 
-// IsRoot reports whether the path names the whole object.
+// IsRoot reports whether the path is the root, which means the whole object.
 func (p Path) IsRoot() bool { return len(p.elements) == 0 }
 
 // Equal reports whether both paths name the same field.
 func (p Path) Equal(other Path) bool { return p.elements.Equals(other.elements) }
 
-// Compare orders paths: negative when p comes before other.
+// Compare orders paths. The result is negative if p sorts before other, and 0 if they are equal.
 func (p Path) Compare(other Path) int { return p.elements.Compare(other.elements) }
 
-// HasPrefix reports whether p is prefix or lies below it.
+// HasPrefix reports whether p equals prefix or is a path below prefix.
 func (p Path) HasPrefix(prefix Path) bool {
 	n := len(prefix.elements)
 	return n <= len(p.elements) && p.elements[:n].Equals(prefix.elements)
 }
 
-// Parent returns the path without its last element; for the root it returns the root.
+// Parent returns the path without its last element. The parent of the root is the root.
 func (p Path) Parent() Path {
 	return Path{elements: p.elements[:max(len(p.elements)-1, 0)]}
 }
 
-// IsKeyField reports whether the path names a key field of a list item.
+// IsKeyField reports whether the path ends at a key field of a list item.
 func (p Path) IsKeyField() bool {
 	n := len(p.elements)
 	if n < 2 || p.elements[n-1].FieldName == nil || p.elements[n-2].Key == nil {
@@ -77,19 +75,19 @@ func (p Path) IsKeyField() bool {
 // Len returns the number of elements of the path.
 func (p Path) Len() int { return len(p.elements) }
 
-// Element is one step of a path.
+// Element is one element of a path.
 type Element struct {
-	// Text is the step as String writes it: .spec, ["a.b/c"], [name="web"].
+	// Text is the element in the notation of Path.String: .spec, ["a.b/c"], [name="web"].
 	Text string
-	// Field is the name of a field or the key of a map; nil for an item of a list.
+	// Field is the name of a field or the key of a map. It is nil for a list item.
 	Field *string
-	// Keys are the fields that identify an item of an associative list.
+	// Keys are the names of the key fields that identify an item of an associative list.
 	Keys []string
-	// Index reports whether the step names an item by its index.
+	// Index reports whether the element identifies a list item by its index.
 	Index bool
 }
 
-// Elements returns the steps of the path from the root.
+// Elements returns the elements of the path, starting at the root.
 func (p Path) Elements() []Element {
 	all := make([]Element, len(p.elements))
 	for i, element := range p.elements {
@@ -107,15 +105,15 @@ func (p Path) Elements() []Element {
 	return all
 }
 
-// Value returns the field's value in an unstructured object (maps, slices and scalars as
-// encoding/json decodes them). ok is false if the object does not have the field. The value is
-// the object's own, not a copy.
+// Value returns the field's value in an unstructured object (maps, slices and scalars as encoding/json
+// decodes them). The value is not copied. ok is false if the object does not have the field.
 //
-// An item of an associative list is found by its key fields. An item that lacks a key field, as
-// it may in an intent if the server defaults the field, is found if no other item can be meant.
+// An item of an associative list is found by its key fields. In an intent, an item may lack a key field
+// that the API server defaults. Such an item is found if its other key fields match, and no other item
+// matches.
 func (p Path) Value(object any) (found any, ok bool) { return p.value(object, child) }
 
-// childOf returns the child of a map or a list that a path element names.
+// childOf is a function that returns the child of a map or a list that a path element identifies.
 type childOf func(parent any, element fieldpath.PathElement) (any, bool)
 
 func (p Path) value(object any, child childOf) (found any, ok bool) {
@@ -180,18 +178,18 @@ func matchKey(fields map[string]any, key value.FieldList) (same, absent int) {
 	return same, absent
 }
 
-// PathError says where the text of a path is malformed, and why.
+// PathError means that the text of a path is malformed.
 type PathError struct {
-	Text   string // what was parsed
-	Offset int    // bytes from its start
-	Reason string
+	Text   string // the text that was parsed
+	Offset int    // where in the text the problem is, in bytes
+	Reason string // what the problem is
 }
 
 func (e *PathError) Error() string {
 	return fmt.Sprintf("path %q: at offset %d: %s", e.Text, e.Offset, e.Reason)
 }
 
-// ParsePath reads the notation of Path.String. The error is a *PathError.
+// ParsePath parses a path in the notation of Path.String. The error is a *PathError.
 func ParsePath(text string) (Path, error) {
 	elements, at, err := notation.Parse(text)
 	if err != nil {
@@ -200,8 +198,8 @@ func ParsePath(text string) (Path, error) {
 	return Path{elements: elements}, nil
 }
 
-// ParsePaths reads several paths, each as ParsePath does. An empty path, which is the whole
-// object, and a path given twice are errors.
+// ParsePaths parses several paths with ParsePath. It returns an error for an empty path, which
+// means the whole object, and for a duplicate path.
 func ParsePaths(texts []string) ([]Path, error) {
 	var paths []Path
 	for _, text := range texts {
@@ -219,7 +217,7 @@ func ParsePaths(texts []string) ([]Path, error) {
 	return paths, nil
 }
 
-// MustParsePath is ParsePath for paths written in code; it panics on an error.
+// MustParsePath is like ParsePath, but panics on an error. Use it for paths that are constants in code.
 func MustParsePath(text string) Path {
 	path, err := ParsePath(text)
 	if err != nil {

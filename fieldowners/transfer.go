@@ -8,60 +8,64 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Transfer describes a move of fields from the entries of some managers to the Apply entries of
-// another one. Values do not change, and no field that has an owner is left without one.
+// Transfer describes a move of fields from the entries of some managers to the Apply entries of another
+// manager, To. The values of the fields do not change, and no field loses its last owner.
 //
-// Valid uses: Update to Apply, to migrate a client-side writer to Server-Side Apply; Apply to
-// Apply, to rename a manager, to merge several into one, and to split one by paths; To to
-// itself by Apply, to move what it applied through a subresource into its main entry.
+// Uses:
 //
-// Fields of the object that were written through a subresource such as /scale go to To's main
-// entry: a separate entry for the subresource would be another owner, with which To's next
-// apply would conflict. They keep an entry of their own if To, or with Apply the former
-// manager, applies them through the subresource and not with the object; so does the status.
+//   - From Update to Apply: to migrate a client-side writer to Server-Side Apply.
+//   - From Apply to Apply: to rename a manager, to merge several managers into one, or to split a
+//     manager by paths.
+//   - From the Apply entries of To to To itself: to move fields that To applied through a subresource
+//     into its main entry.
+//
+// Fields that were written through a subresource such as /scale move to the main entry of To. In a
+// separate entry for the subresource they would have another owner, with which the next apply of To
+// would conflict. There are two exceptions, which stay in an entry for their subresource. One is the
+// status. The other are fields that To (with Apply also the former manager) applies through the
+// subresource, and not with the object.
 //
 // # What stays
 //
-//   - Fields in another apiVersion than To's entry that cannot be shown to mean the same there:
-//     a manager has one Apply entry per subresource, in one apiVersion.
-//   - The annotation of client-side kubectl apply, kubectl.kubernetes.io/
-//     last-applied-configuration, which an Update entry owns: no intent lists it, so the next
-//     apply of To would delete it, and client-side tools prune by it. A path that names the
-//     annotation moves it.
-//   - Finalizers that an Update entry owns, for the same reason: without its finalizer the
-//     object would be deleted without cleanup. A path that names .metadata.finalizers, or one
-//     of them, moves them.
-//   - In a split, the list items around the fields that move, with their key fields: From keeps
-//     them and To owns them too, as its next apply names them as well.
+//   - Fields in another apiVersion than To's entry, if they cannot be proven to mean the same there. A
+//     manager has one Apply entry for each subresource, in one apiVersion.
+//   - The annotation kubectl.kubernetes.io/last-applied-configuration of client-side kubectl apply, if
+//     an Update entry owns it. No intent lists the annotation, so the next apply of To would delete it,
+//     and client-side tools use it to prune. To move the annotation, name its path.
+//   - Finalizers that an Update entry owns, for the same reason: without its finalizer, the object
+//     would be deleted without cleanup. To move finalizers, name .metadata.finalizers or the path of
+//     one finalizer.
+//   - In a split, the list items around the fields that move, and their key fields. Both From and To
+//     own them afterwards, because the next apply of each of them sets them.
 type Transfer struct {
 	From       []Source
-	Operation  metav1.ManagedFieldsOperationType // how the managers of From own the fields
-	To         string                            // whose Apply entries get them
-	APIVersion string                            // of To's entries, if To has none yet
+	Operation  metav1.ManagedFieldsOperationType // the operation by which the managers of From own the fields
+	To         string                            // the manager whose Apply entries get the fields
+	APIVersion string                            // the apiVersion of To's entries, if To has no entry yet
 
-	undoes []Handover // set by TransferPlan.Undo: what to move, instead of all above
+	undoes []Handover // set by TransferPlan.Undo: the fields to move back, instead of all settings above
 }
 
-// Source is a manager whose fields are to move. Paths are these fields, with everything below
-// them; if Paths is empty, all fields of the manager move.
+// Source is a manager whose fields should move. Paths selects the fields, with everything below
+// them. If Paths is empty, all fields of the manager move.
 type Source struct {
 	Manager string
 	Paths   []Path
 }
 
-// Handover is one field that a transfer gives to another manager. As JSON it can be
-// kept for an undo in another process.
+// Handover is one field that a transfer moves from one manager to another. It can be stored as
+// JSON, to undo the transfer in another process.
 type Handover struct {
 	Path Path    `json:"path"`
 	From Manager `json:"from"`
 	To   Manager `json:"to"`
-	// FromKeeps: both own it afterwards.
+	// FromKeeps means that both managers own the field after the transfer.
 	FromKeeps bool `json:"fromKeeps,omitempty"`
-	// ToOwned: both owned it before.
+	// ToOwned means that both managers owned the field before the transfer.
 	ToOwned bool `json:"toOwned,omitempty"`
 }
 
-// String returns the field, its former owner and its new one.
+// String returns the field, its former owner and its new owner.
 func (m Handover) String() string {
 	s := fmt.Sprintf("%s: %s -> %s", m.Path, m.From, m.To)
 	switch {
@@ -77,35 +81,35 @@ func (m Handover) compare(other Handover) int {
 	return cmp.Or(m.From.Compare(other.From), m.To.Compare(other.To), m.Path.Compare(other.Path))
 }
 
-// Unmoved is one field that a transfer was asked to move and does not move.
+// Unmoved is one field that a transfer was asked to move, but cannot move.
 type Unmoved struct {
 	Path    Path
-	Manager Manager // from which it was to be taken
-	Reason  string
+	Manager Manager // the current owner of the field
+	Reason  string  // why the field cannot move
 }
 
-// String returns the field, the manager and why it does not move.
+// String returns the field, its owner and the reason why the field cannot move.
 func (u Unmoved) String() string { return fmt.Sprintf("%s of %s: %s", u.Path, u.Manager, u.Reason) }
 
 func (u Unmoved) compare(other Unmoved) int {
 	return cmp.Or(u.Manager.Compare(other.Manager), u.Path.Compare(other.Path))
 }
 
-// TransferPlan is what a transfer does to the managed fields of an object.
+// TransferPlan lists the changes that a transfer makes to the managed fields of an object.
 type TransferPlan struct {
 	Moved   []Handover
 	Unmoved []Unmoved
-	// Unread are apiVersions in which the object has to be read to complete the plan; until
-	// then their fields are in Unmoved.
+	// Unread are the apiVersions in which the object must be read to complete the plan. Until then,
+	// the fields of these apiVersions are in Unmoved.
 	Unread []string
 }
 
-// Objects holds one object as read in several apiVersions, all at one
-// resourceVersion. nil stands for an apiVersion that is not served.
+// Objects holds the same object as read in several apiVersions, at the same resourceVersion. The
+// keys are the apiVersions. nil means that the API server does not serve an apiVersion.
 type Objects map[string]any
 
-// Plan returns what would move, in a stable order. Malformed managed fields are an
-// error, as with Parse.
+// Plan returns what the transfer would move, in a stable order. It returns an error if the managed
+// fields are malformed, as Parse does.
 func (t Transfer) Plan(entries []metav1.ManagedFieldsEntry, objects Objects) (TransferPlan, error) {
 	owners, err := parseSlots(entries)
 	if err != nil {
@@ -124,9 +128,9 @@ func (t Transfer) Plan(entries []metav1.ManagedFieldsEntry, objects Objects) (Tr
 	return plan, nil
 }
 
-// Undo returns the transfer that restores the former owners: fields that To did not own before
-// go back, and fields that both owned are owned by both again. Fields that To gives up in
-// between stay as they then are.
+// Undo returns the transfer that restores the former owners. Fields that To did not own before move
+// back. Fields that both managers owned before are owned by both again. Fields that To gave up
+// after the transfer do not move.
 func (p TransferPlan) Undo() Transfer {
 	undoes := make([]Handover, 0, len(p.Moved))
 	for _, m := range p.Moved {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// choose returns the fields of a source that are asked for, whether or not they can move.
+// choose returns the fields that a source asks for, without checking whether they can move.
 func (t Transfer) choose(plan *TransferPlan, owners slots, source Source) []Handover {
 	var wanted []Handover
 	for _, owner := range owners {
@@ -23,7 +23,7 @@ func (t Transfer) choose(plan *TransferPlan, owners slots, source Source) []Hand
 				reason = source.inNoIntent(path)
 			}
 			switch {
-			case owner == owners.of(to): // it has the field already
+			case owner == owners.of(to): // the entry has the field already
 			case !source.covers(path):
 				if source.surrounds(path) {
 					wanted = append(wanted, Handover{Path: path, From: owner.Manager, To: to, FromKeeps: true})
@@ -45,8 +45,8 @@ func (t Transfer) receiver(subresource string) Manager {
 	}
 }
 
-// through returns the subresource of To's entry that is to get a field; "" is the main entry.
-// See Transfer.
+// through returns the subresource of the entry of To that should get a field. "" is the main entry.
+// Transfer describes the rules.
 func (t Transfer) through(owners slots, owner *slot, path Path) string {
 	applied := func(name, subresource string) bool {
 		entry := owners.of(Manager{Name: name, Operation: metav1.ManagedFieldsOperationApply, Subresource: subresource})
@@ -64,18 +64,18 @@ func (t Transfer) through(owners slots, owner *slot, path Path) string {
 	return ""
 }
 
-// inNoIntent returns why a field that was written by Update stays with its owner, "" if it does
-// not: no intent lists it, so the next apply would delete it. A path that names the field moves
-// it.
+// inNoIntent returns why a field that was written by Update stays with its owner, or "" if the
+// field may move. Such a field is in no intent, so the next apply of the new owner would delete it.
+// It moves if a path of the source names it.
 func (s Source) inNoIntent(path Path) (reason string) {
 	named := func(what Path) bool {
 		return slices.ContainsFunc(s.Paths, func(p Path) bool { return p.HasPrefix(what) })
 	}
 	switch {
 	case path.Equal(LastAppliedPath) && !named(LastAppliedPath):
-		return "it is client-side kubectl's own record; the next apply would delete it (name its path to move it all the same)"
+		return "the annotation is client-side kubectl's own record, and the next apply would delete it (name its path to move it anyway)"
 	case path.HasPrefix(FinalizersPath) && !named(FinalizersPath):
-		return "finalizers stand in no intent; the next apply would remove it (name its path to move it all the same)"
+		return "intents list no finalizers, so the next apply would remove the finalizer (name its path to move it anyway)"
 	}
 	return ""
 }
@@ -84,29 +84,30 @@ func (s Source) covers(path Path) bool {
 	return len(s.Paths) == 0 || slices.ContainsFunc(s.Paths, path.HasPrefix)
 }
 
-// surrounds reports whether a field that does not move is a parent of one that may,
-// or the key field of such a list item.
+// surrounds reports whether a path is a parent of a field that may move, or a key field of a list
+// item with such a field.
 func (s Source) surrounds(path Path) bool {
 	return slices.ContainsFunc(s.Paths, func(moving Path) bool {
 		return moving.HasPrefix(path) || path.IsKeyField() && moving.HasPrefix(path.Parent())
 	})
 }
 
-// indivisible returns the fields that are owned as a whole, such as atomic lists, and of which
-// only a part was asked for.
+// indivisible returns the fields that are owned as a whole, such as atomic lists, of which the
+// source asks only for a part.
 func (s Source) indivisible(owner Entry) []Unmoved {
 	var kept []Unmoved
 	for _, leaf := range owner.Leaves() {
 		for _, part := range s.Paths {
 			if !part.Equal(leaf) && part.HasPrefix(leaf) {
-				kept = append(kept, Unmoved{leaf, owner.Manager, fmt.Sprintf("it is owned as a whole, without a field %s below it", part)})
+				kept = append(kept, Unmoved{leaf, owner.Manager, fmt.Sprintf("the field is owned as a whole, so its part %s cannot move alone", part)})
 			}
 		}
 	}
 	return kept
 }
 
-// withoutLoneSurroundings drops parents none of whose fields are to move; what moves is not one of them.
+// withoutLoneSurroundings drops each handover of a parent below which no field moves. Handovers
+// without FromKeeps stay.
 func withoutLoneSurroundings(wanted []Handover) []Handover {
 	return slices.DeleteFunc(slices.Clone(wanted), func(around Handover) bool {
 		item := around.Path
@@ -119,11 +120,11 @@ func withoutLoneSurroundings(wanted []Handover) []Handover {
 	})
 }
 
-// settle adds one field to Moved or Unmoved.
+// settle adds one field to Moved or to Unmoved.
 func (p *TransferPlan) settle(m Handover, owners slots, objects Objects) {
 	from, to := owners.of(m.From), owners.of(m.To)
 	if from == nil || !from.Owns(m.Path) {
-		p.Unmoved = append(p.Unmoved, Unmoved{m.Path, m.From, "it does not own the field any more"})
+		p.Unmoved = append(p.Unmoved, Unmoved{m.Path, m.From, "the manager does not own the field any more"})
 		return
 	}
 	if m.From = from.Manager; m.To.Time.IsZero() {
@@ -145,10 +146,9 @@ func (p *TransferPlan) settle(m Handover, owners slots, objects Objects) {
 	p.Moved = append(p.Moved, m)
 }
 
-// differs returns why a field cannot be shown to mean the same in both managers' apiVersions;
-// "" if it can. A field that is owned as a whole in one, such as scaleTargetRef in
-// autoscaling/v1, may be owned by its parts in the other (autoscaling/v2), where the parts
-// would have no owner.
+// differs returns why the field cannot be proven to mean the same in the apiVersions of both
+// managers, or "" if it can. For example, scaleTargetRef is owned as a whole in autoscaling/v1, but
+// by its parts in autoscaling/v2. After a move to autoscaling/v2, its parts would have no owner.
 func (p *TransferPlan) differs(m Handover, leaf bool, objects Objects) string {
 	versions := []string{m.From.APIVersion, m.To.APIVersion}
 	if p.unread(versions, objects) {
@@ -157,7 +157,7 @@ func (p *TransferPlan) differs(m Handover, leaf bool, objects Objects) string {
 	var values []any
 	for _, version := range versions {
 		if objects[version] == nil {
-			return version + " is not served any more: nobody can tell what the field is there"
+			return version + " is not served any more, so it is not known what the field means there"
 		}
 		v, has := m.Path.Value(objects[version])
 		if !has {
@@ -166,10 +166,10 @@ func (p *TransferPlan) differs(m Handover, leaf bool, objects Objects) string {
 		values = append(values, v)
 	}
 	if !value.Equals(value.NewValueInterface(values[0]), value.NewValueInterface(values[1])) {
-		return fmt.Sprintf("its value in %s is another one than in %s", m.From.APIVersion, m.To.APIVersion)
+		return fmt.Sprintf("the field has different values in %s and %s", m.From.APIVersion, m.To.APIVersion)
 	}
 	if leaf && hasParts(values[0]) {
-		return fmt.Sprintf("it is owned as a whole in %s, and nobody can tell whether it is so in %s", m.From.APIVersion, m.To.APIVersion)
+		return fmt.Sprintf("the field is owned as a whole in %s, and it is not known whether this is also the case in %s", m.From.APIVersion, m.To.APIVersion)
 	}
 	return ""
 }

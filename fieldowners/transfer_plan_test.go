@@ -70,7 +70,7 @@ func TestUndoneLater(t *testing.T) {
 	if err != nil || !strings.HasPrefix(strings.Join(show(restored), ";"), "1 old Update v1") {
 		t.Errorf("%v, %v", show(restored), err)
 	}
-	if gone := planned(t, plan.Undo(), nil); len(gone.Moved) != 0 || len(gone.Unmoved) != 1 || gone.Unmoved[0].Reason != "it does not own the field any more" {
+	if gone := planned(t, plan.Undo(), nil); len(gone.Moved) != 0 || len(gone.Unmoved) != 1 || gone.Unmoved[0].Reason != "the manager does not own the field any more" {
 		t.Errorf("%v, %v", gone.Moved, gone.Unmoved)
 	}
 }
@@ -78,7 +78,7 @@ func TestUndoneLater(t *testing.T) {
 // TestOtherEntries: a plan is carried out on what it was made for, and Done on what it made.
 func TestOtherEntries(t *testing.T) {
 	plan := planned(t, migrate("us", "old"), list{owned("old Update v1", `{"f:spec":{"f:a":{}}}`)})
-	if _, err := plan.Rewrite(nil); err == nil || !strings.Contains(err.Error(), "are not those that were planned for") {
+	if _, err := plan.Rewrite(nil); err == nil || !strings.Contains(err.Error(), "are not those for which the plan was made") {
 		t.Errorf("%v", err)
 	}
 	if err := plan.Done(list{owned("us Apply v1", `{"f:spec":{"f:b":{}}}`)}); err == nil || err.Error() != "us/Apply does not own .spec.a" {
@@ -103,8 +103,8 @@ func TestBetweenVersions(t *testing.T) {
 		{"it was read in one", fieldowners.Objects{"v1": object()}, "the object was not read in both v2 and v1"},
 		{"an empty list", fieldowners.Objects{"v1": object(), "v2": object()}, ""},
 		{"an empty map", fieldowners.Objects{"v1": of(map[string]any{}), "v2": of(map[string]any{})}, ""},
-		{"a map with fields", fieldowners.Objects{"v1": of(map[string]any{"x": "y"}), "v2": of(map[string]any{"x": "y"})}, "it is owned as a whole in v2, and nobody can tell whether it is so in v1"},
-		{"a list with items", fieldowners.Objects{"v1": object("x"), "v2": object("x")}, "it is owned as a whole in v2, and nobody can tell whether it is so in v1"},
+		{"a map with fields", fieldowners.Objects{"v1": of(map[string]any{"x": "y"}), "v2": of(map[string]any{"x": "y"})}, "the field is owned as a whole in v2, and it is not known whether this is also the case in v1"},
+		{"a list with items", fieldowners.Objects{"v1": object("x"), "v2": object("x")}, "the field is owned as a whole in v2, and it is not known whether this is also the case in v1"},
 	} {
 		plan, err := migrate("us", "old").Plan(entries, test.objects)
 		if err != nil {

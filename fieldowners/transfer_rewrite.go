@@ -9,14 +9,15 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// Rewrite returns the managed fields with the plan carried out. Entries that it does not
-// concern stay as they are, in their order; an entry that lost its last field is left out; a
-// new entry comes before the one from which it takes fields.
+// Rewrite returns the managed fields that result if the plan is carried out. All other entries stay
+// unchanged, in their order. An entry that lost its last field is left out. A new entry is inserted
+// before the entry from which it takes fields.
 //
-// Entries of the same manager, which writes through /scale leave, are merged: the API server
-// would keep only the last of them.
+// Several entries of the same manager, which writes through /scale can create, are merged: the API
+// server would keep only the last of them.
 //
-// The error says that the managed fields are not those for which the plan was made.
+// Rewrite returns an error if entries are malformed or are not the managed fields for which the
+// plan was made.
 func (p TransferPlan) Rewrite(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	owners, err := parseSlots(entries)
 	if err != nil {
@@ -31,7 +32,7 @@ func (p TransferPlan) Rewrite(entries []metav1.ManagedFieldsEntry) ([]metav1.Man
 	for _, owner := range owners {
 		raw, err := owner.encode()
 		if err != nil {
-			return nil, fmt.Errorf("entry of %s: %w", owner.Manager, err)
+			return nil, fmt.Errorf("encoding the managed fields entry of %s: %w", owner.Manager, err)
 		}
 		if raw != nil {
 			rewritten = append(rewritten, *raw)
@@ -40,8 +41,8 @@ func (p TransferPlan) Rewrite(entries []metav1.ManagedFieldsEntry) ([]metav1.Man
 	return rewritten, nil
 }
 
-// Done returns nil if the managed fields are as the plan leaves them, and otherwise an error
-// that names the first field that is not.
+// Done returns nil if the managed fields are as the plan leaves them. Otherwise the error names the
+// first field with a wrong owner.
 func (p TransferPlan) Done(entries []metav1.ManagedFieldsEntry) error {
 	owners, err := parseSlots(entries)
 	if err != nil {
@@ -58,8 +59,8 @@ func (p TransferPlan) Done(entries []metav1.ManagedFieldsEntry) error {
 	return nil
 }
 
-// Stored returns nil if the managed fields stored have everything that was sent, and otherwise
-// an error that names the first owner and field that is missing.
+// Stored returns nil if the managed fields in stored contain every field and owner in sent.
+// Otherwise the error names the first missing owner and field.
 func Stored(sent, stored []metav1.ManagedFieldsEntry) error {
 	wanted, err := parseSlots(sent)
 	if err != nil {
@@ -80,16 +81,16 @@ func Stored(sent, stored []metav1.ManagedFieldsEntry) error {
 	return nil
 }
 
-// slot is one entry of a list that is being rewritten.
+// slot is one entry of managed fields that are being rewritten.
 type slot struct {
 	Entry
 
 	raw        metav1.ManagedFieldsEntry
-	gain, lose *fieldpath.Set
-	merged     bool // from several entries
+	gain, lose *fieldpath.Set // the fields that the entry will gain and lose
+	merged     bool           // merged from several entries
 }
 
-// slots is the list of entries, one for each manager.
+// slots are the entries of managed fields, one for each manager.
 type slots []*slot
 
 func newSlot(entry Entry, raw metav1.ManagedFieldsEntry) *slot {
@@ -108,7 +109,7 @@ func parseSlots(entries []metav1.ManagedFieldsEntry) (slots, error) {
 		case known == nil:
 			all = append(all, newSlot(entry, raw))
 		case known.APIVersion != entry.APIVersion:
-			return nil, fmt.Errorf("managedFields[%d] (manager %q): a second Apply entry of the manager, in %s beside %s",
+			return nil, fmt.Errorf("managedFields[%d] (manager %q): the manager has a second Apply entry, in %s beside %s",
 				i, raw.Manager, entry.APIVersion, known.APIVersion)
 		default:
 			known.fields, known.Time, known.merged = known.fields.Union(entry.fields), later(known.Time, entry.Time), true
@@ -117,8 +118,8 @@ func parseSlots(entries []metav1.ManagedFieldsEntry) (slots, error) {
 	return all, nil
 }
 
-// of returns the entry that the API server takes for the manager's, which for an Apply manager
-// may be in any apiVersion; nil if there is none.
+// of returns the entry that the API server uses for a manager, or nil if there is none. The Apply
+// entry of a manager may have any apiVersion.
 func (s slots) of(m Manager) *slot {
 	at := slices.IndexFunc(s, func(known *slot) bool {
 		wanted := m
@@ -136,7 +137,7 @@ func (s slots) of(m Manager) *slot {
 func (s *slots) move(m Handover) error {
 	from, to := s.of(m.From), s.of(m.To)
 	if from == nil || !from.Owns(m.Path) {
-		return fmt.Errorf("%s does not own %s: the managed fields are not those that were planned for", m.From, m.Path)
+		return fmt.Errorf("%s does not own %s: the managed fields are not those for which the plan was made; plan again", m.From, m.Path)
 	}
 	if to == nil {
 		to = newSlot(Entry{Manager: m.To, fields: fieldpath.NewSet()}, metav1.ManagedFieldsEntry{
@@ -153,7 +154,7 @@ func (s *slots) move(m Handover) error {
 	return nil
 }
 
-// encode returns the entry as it is now; nil if it has no fields left.
+// encode returns the entry with its gained and lost fields, or nil if no field is left.
 func (s *slot) encode() (*metav1.ManagedFieldsEntry, error) {
 	if !s.merged && s.gain.Empty() && s.lose.Empty() {
 		return &s.raw, nil

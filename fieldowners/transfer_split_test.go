@@ -51,7 +51,7 @@ func TestTransferSplit(t *testing.T) {
 			transfer: rename("us", `a .spec.selector.matchLabels.app`),
 			entries:  list{owned("a Apply v1", `{"f:spec":{"f:selector":{}}}`)},
 			want:     []string{`a Apply v1 {"f:spec":{"f:selector":{}}}`},
-			kept:     []string{`.spec.selector of a/Apply: it is owned as a whole, without a field .spec.selector.matchLabels.app below it`},
+			kept:     []string{`.spec.selector of a/Apply: the field is owned as a whole, so its part .spec.selector.matchLabels.app cannot move alone`},
 		},
 		"one in two": {
 			reason:   "what a former split left follows by a second one",
@@ -80,7 +80,7 @@ func TestTransferVersions(t *testing.T) {
 			want:    []string{`us Apply v1 {"f:spec":{"f:max":{},"f:metrics":{}}}`, `old Update v0 {"f:spec":{"f:cpu":{},"f:min":{}}}`},
 			kept: []string{
 				".spec.cpu of old/Update: the object has no such field in v1",
-				".spec.min of old/Update: its value in v0 is another one than in v1",
+				".spec.min of old/Update: the field has different values in v0 and v1",
 			},
 		},
 		"what is owned as a whole": {
@@ -92,8 +92,8 @@ func TestTransferVersions(t *testing.T) {
 			entries: list{owned("old Update v0", `{"f:spec":{"f:empty":{},"f:in":{".":{},"f:x":{}},"f:list":{},"f:ref":{}}}`)},
 			want:    []string{`us Apply v1 {"f:spec":{"f:empty":{},"f:in":{".":{},"f:x":{}}}}`, `old Update v0 {"f:spec":{"f:list":{},"f:ref":{}}}`},
 			kept: []string{
-				".spec.list of old/Update: it is owned as a whole in v0, and nobody can tell whether it is so in v1",
-				".spec.ref of old/Update: it is owned as a whole in v0, and nobody can tell whether it is so in v1",
+				".spec.list of old/Update: the field is owned as a whole in v0, and it is not known whether this is also the case in v1",
+				".spec.ref of old/Update: the field is owned as a whole in v0, and it is not known whether this is also the case in v1",
 			},
 		},
 		"our entry's version": {
@@ -107,7 +107,7 @@ func TestTransferVersions(t *testing.T) {
 			transfer: migrate("us", "old"), objects: objects,
 			entries: list{owned("old Update vX", `{"f:spec":{"f:max":{}}}`)},
 			want:    []string{`old Update vX {"f:spec":{"f:max":{}}}`},
-			kept:    []string{".spec.max of old/Update: vX is not served any more: nobody can tell what the field is there"},
+			kept:    []string{".spec.max of old/Update: vX is not served any more, so it is not known what the field means there"},
 		},
 	} {
 		t.Run(name, c.run)
@@ -141,7 +141,7 @@ func TestUndoAsFarAsStillOwned(t *testing.T) {
 	if diff := cmp.Diff(want, show(after)); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	}
-	want = []string{".spec.replicas of us/Apply: it does not own the field any more"}
+	want = []string{".spec.replicas of us/Apply: the manager does not own the field any more"}
 	if diff := cmp.Diff(want, linesOf(undo.Unmoved)); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
@@ -159,7 +159,7 @@ func TestTransferRefuses(t *testing.T) {
 	}{
 		"trailing garbage": {list{owned("old Update v1", `{"f:spec":{"f:replicas":{}}} {`)}, `managedFields[0] (manager "old"): fieldsV1: near offset`},
 		"two Apply entries": {list{owned("us Apply v1", `{"f:a":{}}`), owned("us Apply v2", `{"f:b":{}}`)},
-			`managedFields[1] (manager "us"): a second Apply entry of the manager, in v2 beside v1`},
+			`managedFields[1] (manager "us"): the manager has a second Apply entry, in v2 beside v1`},
 	} {
 		if _, err := plan.Undo().Plan(test.entries, nil); err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%s: Plan gave %v", reason, err)
@@ -172,7 +172,7 @@ func TestTransferRefuses(t *testing.T) {
 		}
 	}
 	other := list{owned("old Update v1", `{"f:spec":{"f:x":{}}}`)}
-	if _, err := plan.Rewrite(other); err == nil || !strings.Contains(err.Error(), "not those that were planned for") {
+	if _, err := plan.Rewrite(other); err == nil || !strings.Contains(err.Error(), "not those for which the plan was made") {
 		t.Errorf("other managed fields: %v", err)
 	}
 	both := append(list{owned("us Apply v1", `{"f:spec":{"f:replicas":{}}}`)}, good...)

@@ -118,7 +118,7 @@ func TestTransfer(t *testing.T) {
 			want: []string{`us Apply v1 {"f:metadata":{"f:annotations":{}},"f:spec":{"f:paused":{}}}`,
 				`kubectl Update v1 {"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`},
 			kept: []string{`.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"] of kubectl/Update: ` +
-				`it is client-side kubectl's own record; the next apply would delete it (name its path to move it all the same)`},
+				`the annotation is client-side kubectl's own record, and the next apply would delete it (name its path to move it anyway)`},
 		},
 		"finalizers": {
 			reason:   "moved, the next apply would remove them",
@@ -128,8 +128,8 @@ func TestTransfer(t *testing.T) {
 			want: []string{`us Apply v1 {"f:spec":{"f:paused":{}}}`,
 				`old Update v1 {"f:metadata":{"f:finalizers":{".":{},"v:\"a/b\"":{}}}}`},
 			kept: []string{
-				".metadata.finalizers of old/Update: finalizers stand in no intent; the next apply would remove it (name its path to move it all the same)",
-				`.metadata.finalizers[="a/b"] of old/Update: finalizers stand in no intent; the next apply would remove it (name its path to move it all the same)`,
+				".metadata.finalizers of old/Update: intents list no finalizers, so the next apply would remove the finalizer (name its path to move it anyway)",
+				`.metadata.finalizers[="a/b"] of old/Update: intents list no finalizers, so the next apply would remove the finalizer (name its path to move it anyway)`,
 			},
 		},
 		"finalizers by name": {

@@ -45,6 +45,6 @@ func ExampleOwns() {
 		fmt.Println(failure)
 	}
 	// Output:
-	// example-power emits .spec.replicas of Deployment.apps, which its contract does not let it apply: add the path to Applies, or leave the field out
-	// example-power claims .metadata.labels of Deployment.apps and emits nothing of it: take it out of Applies, or add a parent that shows it
+	// example-power emits .spec.replicas of Deployment.apps, which its contract does not let it apply: add the path to Applies, or do not emit the field
+	// example-power claims .metadata.labels of Deployment.apps but emits no field at or below this path: remove the path from Applies, or add a parent for which it is emitted
 }

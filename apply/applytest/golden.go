@@ -1,31 +1,31 @@
-// Package applytest tests reconcilers that write with package apply.
+// Package applytest helps to test reconcilers that write with package apply.
 //
-//   - Golden compares the intents of a pure function with a file. Read a golden file before
-//     committing it: each line is a field that the reconciler will own. A golden file of an
-//     intent that was built from a typed object contains zero values, which are claims like any
-//     other.
+//   - Golden compares the intents that a pure function returns with a golden file. Read a golden file
+//     before you commit it: each line is a field that the reconciler will own. If an intent was built
+//     from a typed object, the file contains zero values. The reconciler will own these fields as well.
 //   - Owns checks the intents against the contract of the field manager.
 //
 // # Tests without an API server
 //
-// Apply works on controller-runtime's fake client, with conflicts on built-in kinds and with
-// forced applies of objects that have a uid. Package interceptor of controller-runtime makes a
-// call of that client fail. The fake client differs from an API server as follows (v0.25). For
-// tests that depend on one of these points, or on applies that change nothing, use envtest:
+// Apply works on controller-runtime's fake client. The fake client returns conflicts for built-in
+// kinds, and supports forced applies of objects that have a uid. Use package interceptor of
+// controller-runtime to make a call of the fake client fail. The fake client (v0.25) differs from an
+// API server as follows. Use envtest for tests that depend on one of these points, or on applies that
+// change nothing:
 //
-//   - A dry run of an apply is an apply: Applier.Plan writes.
-//   - An object that an apply creates has no uid, so no write can be pinned to the object:
-//     Force, Release and Rename are refused. Give the client objects with a uid (WithObjects).
-//   - The uid in an apply is not compared, but replaces that of the object.
-//   - Unknown fields, kinds and namespaces are accepted, and so is a Body of another kind than
-//     the subresource's.
+//   - A dry run of an apply is a real apply, so Applier.Plan writes.
+//   - An object that an apply creates has no uid, so no write can be pinned to the object, and Force,
+//     Release and Rename are refused. Give the client objects with a uid (WithObjects).
+//   - The uid in an apply is not compared with the uid of the object, but replaces it.
+//   - Unknown fields, kinds and namespaces are accepted. So is a Body whose kind is not the kind of the
+//     subresource.
 //   - Lists of custom resources are atomic.
-//   - For a kind in its scheme it applies the configuration as the Go type writes it, with zero
-//     values. So an apply of fewer fields, such as that to a parent with
-//     reconciler.Config.Prune, conflicts over each field without omitempty that somebody owns.
-//     Give these fields omitempty (the CRD may still require them).
-//   - Its RESTMapper knows no kinds, which Round.Prune needs: give the client a mapper that was
-//     made with their group versions (WithRESTMapper).
+//   - For a kind in its scheme, the fake client applies the configuration as the Go type encodes it,
+//     with zero values. So an apply of fewer fields, such as the apply to a parent with
+//     reconciler.Config.Prune, conflicts with the owner of each field without omitempty. Give these
+//     fields omitempty (the CRD may still require them).
+//   - The RESTMapper of the fake client knows no kinds, but Round.Prune needs them. Give the client a
+//     RESTMapper that was created with their group versions (WithRESTMapper).
 package applytest
 
 import (
@@ -50,19 +50,20 @@ import (
 	"coapply.dev/apply"
 )
 
-// updateVariable is the environment variable that makes Golden write its files.
+// updateVariable is the environment variable that makes Golden write the golden files.
 const updateVariable = "APPLYTEST_UPDATE"
 
-// Golden compares the intents, such as those of a pure Emit, with a golden file: one YAML
-// document each, in the order given, below a comment with the intent's other fields (MustExist
-// and so on). The path is relative to the folder of the test. Without intents the file is a comment
-// that says so. With the environment variable APPLYTEST_UPDATE=1, Golden writes the file:
+// Golden compares intents, such as the result of a pure Emit, with a golden file. The file has one
+// YAML document for each intent, in the given order. The other fields of the intent (such as
+// MustExist) are a comment above the document. The path is relative to the folder of the test. If
+// there are no intents, the file is a comment that says so. With the environment variable
+// APPLYTEST_UPDATE=1, Golden writes the file:
 //
 //	APPLYTEST_UPDATE=1 go test ./...
 //
-// Intents that apply refuses before any request (no name, managedFields, …) fail the test and
-// are never written. Zero values from a typed object look like values that are meant: read what
-// is written. The values of Secrets are written and shown in clear: use made-up ones.
+// If apply would reject an intent before any request (no name, managedFields, …), the test fails,
+// and the file is never written. Read what Golden writes: zero values from a typed object look like
+// intended values. Values of Secrets are written and shown in clear text, so use made-up values.
 func Golden(t testing.TB, file string, intents ...apply.Intent) {
 	t.Helper()
 	if file == "" {
@@ -91,10 +92,10 @@ func Golden(t testing.TB, file string, intents ...apply.Intent) {
 		}
 		t.Logf("wrote %s", file)
 	case missing:
-		t.Errorf("there is no golden file %s; write it, and read it before you commit it, with:\n\n\t%s\n\nIt would be:\n%s",
+		t.Errorf("there is no golden file %s. Write the file with this command, and read the file before you commit it:\n\n\t%s\n\nThe file will be:\n%s",
 			file, howToWrite(t), got)
 	default:
-		t.Errorf("the intents differ from %s (-want +got):\n%s\nIf they are as they should be, write the file with:\n\n\t%s",
+		t.Errorf("the intents differ from %s (-want +got):\n%s\nIf the intents are right, update the file with:\n\n\t%s",
 			file, cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")), howToWrite(t))
 	}
 }
@@ -103,7 +104,7 @@ func howToWrite(t testing.TB) string {
 	return fmt.Sprintf("%s=1 go test -run '%s' .", updateVariable, t.Name())
 }
 
-// updating reports whether the golden files are to be written.
+// updating reports whether Golden should write the golden files.
 func updating() (bool, error) {
 	value := os.Getenv(updateVariable)
 	if value == "" {
@@ -111,7 +112,7 @@ func updating() (bool, error) {
 	}
 	update, err := strconv.ParseBool(value)
 	if err != nil {
-		err = fmt.Errorf("%s=%q: want 1 to write the golden files, or 0", updateVariable, value)
+		err = fmt.Errorf("the environment variable %s=%q: want 1 to write the golden files, or 0 to compare with them", updateVariable, value)
 	}
 	return update, err
 }
@@ -142,10 +143,10 @@ func render(intents []apply.Intent) (string, error) {
 	return strings.Join(documents, "---\n"), nil
 }
 
-// documentsOf returns the configuration below a comment with the other fields of the intent. It
-// goes through all fields of Intent, so that none is forgotten: a further configuration, such
-// as the body of a subresource, is a document of its own. Each can be written: checker has
-// encoded it.
+// documentsOf returns the configuration as a YAML document, with a comment above it that lists the
+// other fields of the intent. It uses reflection, so that a new field of Intent is not forgotten. A
+// second configuration, such as the body of a subresource, is a separate document. Encoding cannot
+// fail, as checker has already encoded both configurations.
 func documentsOf(intent apply.Intent) []string {
 	config, _ := yaml.Marshal(intent.Config)
 	var document strings.Builder
@@ -165,8 +166,9 @@ func documentsOf(intent apply.Intent) []string {
 	return append([]string{document.String()}, others...)
 }
 
-// checker returns a function that returns why apply refuses an intent: an Applier whose context
-// has ended refuses an invalid intent, and sends nothing for a valid one.
+// checker returns a function that returns the error if apply rejects an intent. The function uses
+// an Applier with a cancelled context: the Applier rejects an invalid intent, and sends nothing for
+// a valid intent.
 func checker() (func(apply.Intent) error, error) {
 	nowhere := &rest.Config{Host: "http://no-server.invalid", Transport: unreachable{}}
 	c, err := client.New(nowhere, client.Options{Scheme: runtime.NewScheme(), Mapper: meta.NewDefaultRESTMapper(nil)})
@@ -187,9 +189,9 @@ func checker() (func(apply.Intent) error, error) {
 	}, nil
 }
 
-// unreachable is a transport that reaches no server.
+// unreachable is an http.RoundTripper that returns an error for every request.
 type unreachable struct{}
 
 func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
-	return nil, errors.New("there is no server behind a golden file")
+	return nil, errors.New("applytest: Golden has no API server")
 }

@@ -18,20 +18,21 @@ import (
 	"coapply.dev/fieldowners/contract"
 )
 
-// Owns calls emit for each parent, and checks the intents against the contract of a field
+// Owns calls emit for each parent, and checks that the intents match the contract of a field
 // manager. Each field of an intent must be covered by a path that the contract lets the field
-// manager apply. Each of these paths must cover a field of an intent. So together the parents
-// must make emit return every field that the field manager may apply. Owns calls emit twice for
-// each parent. If the two calls return different intents, the test fails with the name of the
-// field that differs.
+// manager apply. Each of these paths must cover a field of at least one intent. So choose parents
+// for which emit, taken together, returns every field that the field manager may apply.
 //
-// The contract is that of one field manager, such as all.Of("shop-web"); contract.Check finds
-// claims of two managers for the same field.
+// Owns calls emit twice for each parent. If the two calls return different intents, the test fails,
+// and the error names the field that differs.
+//
+// The contract must have the claims of only one field manager, such as all.Of("shop-web"). To find
+// claims of two field managers for the same field, use contract.Check.
 func Owns[Parent any](t testing.TB, c contract.Contract, emit func(Parent) ([]apply.Intent, error), parents ...Parent) {
 	t.Helper()
 	managers := c.Managers()
 	if len(managers) != 1 {
-		t.Errorf("applytest: Owns is about one field manager, and the contract has claims of %d: %q; take those of one with Of", len(managers), managers)
+		t.Errorf("applytest: Owns checks the contract of one field manager, but this contract has claims of %d: %q; select one with Contract.Of", len(managers), managers)
 		return
 	}
 	if err := contract.Check(c); err != nil {
@@ -39,7 +40,7 @@ func Owns[Parent any](t testing.TB, c contract.Contract, emit func(Parent) ([]ap
 		return
 	}
 	if len(parents) == 0 {
-		t.Error("applytest: Owns needs a parent at least; without one, nothing is emitted")
+		t.Error("applytest: Owns needs at least one parent; without a parent, nothing is emitted")
 		return
 	}
 	owns := newOwning(c)
@@ -63,7 +64,7 @@ func Owns[Parent any](t testing.TB, c contract.Contract, emit func(Parent) ([]ap
 	}
 }
 
-// owning compares the emitted fields with the claims of one manager.
+// owning compares the emitted fields with the claims of one field manager.
 type owning struct {
 	manager string
 	kinds   map[schema.GroupKind][]*claimedPath
@@ -106,7 +107,7 @@ func (o *owning) check(intent apply.Intent) error {
 				claim.emitted = claim.emitted || field.HasPrefix(claim.Path)
 			}
 		}
-		if problem := fmt.Sprintf("%s emits %s of %s, which its contract does not let it apply: add the path to Applies, or leave the field out",
+		if problem := fmt.Sprintf("%s emits %s of %s, which its contract does not let it apply: add the path to Applies, or do not emit the field",
 			o.manager, field, kind); !covered && !slices.Contains(o.found, problem) {
 			o.found = append(o.found, problem)
 		}
@@ -122,13 +123,13 @@ func encoded(config runtime.ApplyConfiguration) (object unstructured.Unstructure
 	return object, err
 }
 
-// problems returns what was found, then what is claimed and was not emitted.
+// problems returns the emitted fields that no claim covers, and then the unused claims.
 func (o *owning) problems() []string {
 	var unused []string
 	for kind, claims := range o.kinds {
 		for _, claim := range claims {
 			if !claim.emitted {
-				unused = append(unused, fmt.Sprintf("%s claims %s of %s and emits nothing of it: take it out of Applies, or add a parent that shows it",
+				unused = append(unused, fmt.Sprintf("%s claims %s of %s but emits no field at or below this path: remove the path from Applies, or add a parent for which it is emitted",
 					o.manager, claim.Path, kind))
 			}
 		}
@@ -137,7 +138,7 @@ func (o *owning) problems() []string {
 	return append(slices.Clone(o.found), unused...)
 }
 
-// emittedFields returns the fields of an intent, except those that name the object.
+// emittedFields returns the paths of all fields of an intent that do not identify the object.
 func emittedFields(object map[string]any, claims []*claimedPath) []fieldowners.Path {
 	walk := emitted{object: object, claims: claims}
 	walk.value(fieldowners.Path{}, object)
@@ -147,9 +148,9 @@ func emittedFields(object map[string]any, claims []*claimedPath) []fieldowners.P
 	})
 }
 
-// emitted collects the fields of an intent down to its scalars, empty maps and empty lists. An
-// intent does not show which fields are the keys of list items. So emitted steps into a list in
-// the same way as the paths of the claims.
+// emitted collects the paths of an intent's scalars, empty maps and empty lists. An intent does not
+// show which fields are the keys of list items. So emitted identifies list items in the same way as
+// the paths of the claims.
 type emitted struct {
 	object map[string]any
 	claims []*claimedPath
@@ -176,8 +177,8 @@ func (e *emitted) value(at fieldowners.Path, value any) {
 	e.fields = append(e.fields, at)
 }
 
-// stepInto returns the step by which a claim enters a list; in is false if the list is claimed
-// as a whole.
+// stepInto returns the path element by which a claim identifies an item of the list. in is false if
+// no claim names an item, so that the list is claimed as a whole.
 func (e *emitted) stepInto(list fieldowners.Path) (step fieldowners.Element, in bool) {
 	for _, claim := range e.claims {
 		if claim.Len() > list.Len() && claim.HasPrefix(list) {
@@ -187,9 +188,9 @@ func (e *emitted) stepInto(list fieldowners.Path) (step fieldowners.Element, in 
 	return fieldowners.Element{}, false
 }
 
-// item returns the path of a list item as its claim names it, which may have key fields that
-// the server fills in; without a claim of the item, as claims name another item: by key fields,
-// by index or, in a set, by value.
+// item returns the path of a list item. If a claim names the item, item returns the claim's path,
+// which may contain key fields that the API server defaults. Otherwise item identifies the list
+// item in the same way as a claim of another item: by key fields, by index or, in a set, by value.
 func (e *emitted) item(list fieldowners.Path, like fieldowners.Element, index int, item any) fieldowners.Path {
 	fields, _ := item.(map[string]any)
 	for _, claim := range e.claims {
@@ -224,18 +225,18 @@ func isScalar(value any) bool {
 	return true
 }
 
-// isSame reports whether both are the same map, not just equal ones.
+// isSame reports whether both values are the same map in memory, and not just equal maps.
 func isSame(a any, b map[string]any) bool {
 	other, isMap := a.(map[string]any)
 	return isMap && reflect.ValueOf(other).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
 func quoted(value any) string {
-	text, _ := json.Marshal(value) // it comes from JSON
+	text, _ := json.Marshal(value) // cannot fail: the value was decoded from JSON
 	return string(text)
 }
 
-// below returns the path with one more step, given as text.
+// below returns the path extended by one path element, which is given as text.
 func below(path fieldowners.Path, step string) fieldowners.Path {
 	return fieldowners.MustParsePath(path.String() + step)
 }

@@ -84,11 +84,11 @@ func TestOwns(t *testing.T) {
 			[]string{emits + `.conditions[0].status`, unused + `.conditions[type="A"]`}},
 		{"odd keys", claims(`.x["a.b/\"c"]`), []string{`x: {'a.b/"c': d}`}, nil},
 
-		{"no parent", claims(".spec"), nil, []string{"applytest: Owns needs a parent"}},
+		{"no parent", claims(".spec"), nil, []string{"applytest: Owns needs at least one parent"}},
 		{"two managers", append(claims(".spec"), contract.Claim{Manager: "b", Kind: deploymentKind, Applies: []string{".x"}}), []string{"{}"},
-			[]string{`applytest: Owns is about one field manager, and the contract has claims of 2: ["b" "web"]`}},
-		{"no manager", nil, []string{"{}"}, []string{"applytest: Owns is about one field manager"}},
-		{"a bad claim", claims("spec"), []string{"{}"}, []string{`contract: "web", Deployment.apps, spec: not a path`}},
+			[]string{`applytest: Owns checks the contract of one field manager, but this contract has claims of 2: ["b" "web"]`}},
+		{"no manager", nil, []string{"{}"}, []string{"applytest: Owns checks the contract of one field manager"}},
+		{"a bad claim", claims("spec"), []string{"{}"}, []string{`contract: "web", Deployment.apps, spec: malformed path`}},
 	} {
 		inner := &testingT{TB: t}
 		applytest.Owns(inner, test.claims, fromYAML, test.parents...)
@@ -107,7 +107,7 @@ func TestOwns(t *testing.T) {
 func TestOwnsWhatCannotBeEmitted(t *testing.T) {
 	inner := &testingT{TB: t}
 	applytest.Owns(inner, claims(".spec"), func(int) ([]apply.Intent, error) { return nil, errors.New("no name") }, 7)
-	want := []string{"emitting parents[0]: no name", "web claims .spec of Deployment.apps and emits nothing of it: take it out of Applies, or add a parent that shows it"}
+	want := []string{"emitting parents[0]: no name", "web claims .spec of Deployment.apps but emits no field at or below this path: remove the path from Applies, or add a parent for which it is emitted"}
 	if diff := cmp.Diff(want, inner.failures); diff != "" {
 		t.Error(diff)
 	}

@@ -1,15 +1,16 @@
 // Package breaker stops a field manager from forcing a field that another field manager takes back
 // again and again.
 //
-// Two field managers that both force one field would change the field without end. A Breaker
+// Two field managers that both force the same field would change the field without end. A Breaker
 // counts, for each object and field, the forced applies of this process. If the field was forced
-// PerMinute times within a minute and is contested once more, the Breaker opens: the conflict is
-// rejected instead of forced, and nothing of that intent is applied. After the cool-down one force
-// is allowed. If the field is taken back within a minute after that force, the Breaker opens for
-// twice as long, up to MaxCoolDown. If the field stays, the count starts at zero.
+// PerMinute times within a minute and has a conflict once more, the Breaker opens for this field: the
+// conflict is rejected instead of forced, and nothing of the intent is applied. After the cool-down,
+// one force is allowed. If another field manager takes the field back within a minute after that force,
+// the Breaker opens for twice as long, up to MaxCoolDown. Otherwise the count starts at zero.
 //
-// A Breaker watches nothing, and starts at zero when the process starts. It sees only fields that
-// this process forces by Server-Side Apply. `kubectl fieldowners watch` shows other fights.
+// A Breaker does not watch objects, and its counts start at zero when the process starts. It counts
+// only fields that this process forces by Server-Side Apply. Use `kubectl fieldowners watch` to see
+// other fights.
 package breaker
 
 import (
@@ -32,30 +33,31 @@ import (
 
 // Config configures a Breaker. Zero values have defaults.
 type Config struct {
-	// PerMinute is how often a field may be forced within a minute, 3 by default. A
+	// PerMinute is how often a field may be forced within a minute, 3 by default. For comparison: a
 	// HorizontalPodAutoscaler sets the replicas at most four times a minute.
 	PerMinute int
-	// CoolDown is how long the field is not forced at first, a minute by default. It is extended
-	// at random by up to a fifth.
+	// CoolDown is how long the Breaker stays open the first time, a minute by default. A random
+	// time of up to a fifth of the CoolDown is added.
 	CoolDown time.Duration
-	// MaxCoolDown limits the doubled CoolDown, 10 minutes by default.
+	// MaxCoolDown is the maximum of the cool-down, which doubles each time, 10 minutes by default.
 	MaxCoolDown time.Duration
-	// Now returns the current time, time.Now by default.
+	// Now returns the current time. The default is time.Now.
 	Now func() time.Time
 }
 
 const (
-	window    = time.Minute
-	maxFields = 4096
+	window    = time.Minute // the time within which forces are counted
+	maxFields = 4096        // the maximum number of fields that a Breaker remembers
 )
 
-// stops counts, in controller-runtime's registry, the stops of all Breakers of the process.
+// stops counts, in controller-runtime's registry, how often any Breaker of the process opens.
 var stops = promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
 	Namespace: "coapply", Name: "breaker_opened_total",
 	Help: "How often a field manager stopped forcing a field because another field manager took the field back again and again.",
 }, []string{"field_manager", "kind"})
 
-// Breaker is safe for concurrent use.
+// Breaker is a circuit breaker for forced applies: while it is open for a field, the field manager
+// must not force that field. It is safe for concurrent use.
 type Breaker struct {
 	config Config
 
@@ -64,23 +66,23 @@ type Breaker struct {
 	fields *recent.Cache[field, *forces]
 }
 
-// field is a contested field and the manager that forces it.
+// field identifies a contested field, and the field manager that forces it.
 type field struct {
 	object  types.UID
 	manager string
-	path    string // as the API server names it
+	path    string // in the notation of the API server
 }
 
-// forces records the forced applies of a field.
+// forces records the forced applies of one field, and when the Breaker opened for the field.
 type forces struct {
-	times    []time.Time   // within the last minute
-	coolDown time.Duration // of the last stop; 0 before the first
-	until    time.Time     // the end of the last stop
-	counted  int           // OpenError.Times of the last stop
-	tried    time.Time     // of the force after the stop; zero before that force
+	times    []time.Time   // of the forces within the last minute
+	coolDown time.Duration // how long the Breaker opened the last time; 0 if it has not opened
+	until    time.Time     // when the last cool-down ends
+	counted  int           // OpenError.Times when the Breaker opened the last time
+	tried    time.Time     // when the field was forced after the cool-down; zero before that force
 }
 
-// New returns a Breaker. The error says which setting is invalid.
+// New returns a Breaker. It returns an error if a setting is negative.
 func New(config Config) (*Breaker, error) {
 	if config.PerMinute < 0 || config.CoolDown < 0 || config.MaxCoolDown < 0 {
 		return nil, fmt.Errorf("breaker: PerMinute %d, CoolDown %v and MaxCoolDown %v must not be negative",
@@ -101,17 +103,18 @@ func New(config Config) (*Breaker, error) {
 	return &Breaker{config: config, report: func(*OpenError) {}, fields: recent.New[field, *forces](maxFields)}, nil
 }
 
-// OnOpen sets a function that is called each time the Breaker opens. It must not call the Breaker.
+// OnOpen sets a function that is called each time the Breaker opens. The function must not call
+// methods of the Breaker.
 func (b *Breaker) OnOpen(report func(*OpenError)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.report = report
 }
 
-// OpenError means that a field is not forced, because it was taken back again and again. It is the
-// Refused of the conflict.
+// OpenError means that the Breaker is open: a field is not forced, because another field manager
+// took the field back again and again. It is the value of apply.Conflict.Refused.
 type OpenError struct {
-	FieldManager string         // that does not force the field
+	FieldManager string         // the field manager that must not force the field
 	Conflict     apply.Conflict // with the field and the other owner
 	Times        int            // how often the field was taken back within a minute; 0 after a cool-down
 	Until        time.Time      // when the field may be forced again
@@ -130,19 +133,22 @@ func (e *OpenError) often() string {
 
 func (e *OpenError) until() string { return e.Until.UTC().Format(time.TimeOnly + " MST") }
 
-// Message returns what happened, on which field, and what to do.
+// Message describes, for an event or a condition, which field managers fight about which field,
+// until when the field is not forced, and what to do.
 func (e *OpenError) Message() string {
 	return fmt.Sprintf("%s and %s set %s of %v to different values. The field was taken back %s, so %s does not force it before %s. "+
 		"Stop one of the two, or give the field up by the policy apply.Relinquish",
 		e.FieldManager, e.Conflict.Manager, e.Conflict.ServerPath, e.Conflict.Object, e.often(), e.FieldManager, e.until())
 }
 
-// Policy returns a policy that asks the Breaker before each force of a field manager.
+// Policy returns a copy of a policy that asks the Breaker before the field manager forces a field.
+// If the Breaker is open for the field, the conflict is rejected.
 func (b *Breaker) Policy(fieldManager string, policy apply.Policy) apply.Policy {
 	return policy.ForceUnless(func(conflict apply.Conflict) error { return b.refuses(fieldManager, conflict) })
 }
 
-// Metrics returns a Metrics that counts forced applies, and passes all observations on.
+// Metrics returns an apply.Metrics that counts forced applies for the Breaker, and passes all
+// observations on to next, which may be nil.
 func (b *Breaker) Metrics(next apply.Metrics) apply.Metrics { return counting{next, b} }
 
 type counting struct {
@@ -165,7 +171,7 @@ func keyOf(fieldManager string, conflict apply.Conflict) field {
 	return field{conflict.Object.UID, fieldManager, conflict.ServerPath}
 }
 
-// forced records that a force landed.
+// forced records that the API server accepted a forced apply.
 func (b *Breaker) forced(fieldManager string, conflict apply.Conflict) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -182,7 +188,8 @@ func (b *Breaker) forced(fieldManager string, conflict apply.Conflict) {
 	f.times = append(f.times, now)
 }
 
-// forget drops what is too old to count.
+// forget drops forces older than a minute. It resets the cool-down if the field stayed for a minute
+// after the last force, or if nobody tried to force the field for a long time after the cool-down.
 func (f *forces) forget(now time.Time) {
 	for len(f.times) > 0 && now.Sub(f.times[0]) >= window {
 		f.times = f.times[1:]
@@ -195,7 +202,7 @@ func (f *forces) forget(now time.Time) {
 }
 
 // refuses returns an OpenError if a field manager must not force a field now. It is called for each
-// conflict that the policy forces, several times for one apply. So it counts nothing.
+// conflict that the policy forces, possibly several times in one apply, and does not count as a force.
 func (b *Breaker) refuses(fieldManager string, conflict apply.Conflict) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -223,16 +230,16 @@ func (b *Breaker) refuses(fieldManager string, conflict apply.Conflict) error {
 	return open
 }
 
-// ReasonFight is the reason of the condition Contended and of the event about an open Breaker: two
-// field managers take a field from each other again and again.
+// ReasonFight is the reason of the condition Contended and of the event about an open Breaker. It
+// means that two field managers take a field from each other again and again.
 const ReasonFight = "OwnershipFight"
 
 // ConditionContended is the type of the condition that Condition returns.
 const ConditionContended = "Contended"
 
-// Condition returns the condition Contended of a parent, for its status. It is True while the
-// Breaker stops a force, with the fields and the other owners. errs are the errors of the parent's
-// applies, such as reconciler.Applied.Errs.
+// Condition returns the condition Contended for the status of a parent. The condition is True while
+// the Breaker rejects a force, and its message names the fields and the other owners. errs are the
+// errors of the parent's applies, such as reconciler.Applied.Errs.
 func Condition(generation int64, errs []error) metav1.Condition {
 	var fields []string
 	for _, err := range errs {
@@ -254,7 +261,7 @@ func Condition(generation int64, errs []error) metav1.Condition {
 	return condition
 }
 
-// truncated returns a message within the 32 KiB that a condition may have.
+// truncated shortens a message to 4096 characters. A condition may have at most 32 KiB.
 func truncated(message string) string {
 	const limit = 4096
 	if text := []rune(message); len(text) > limit {

@@ -5,22 +5,23 @@ import (
 	"time"
 )
 
-// lane is the lane of one object. Set.mu guards it.
+// lane is the queue of one object. Set.mu guards all fields.
 type lane struct {
 	set    *Set
 	object Key
 
 	inside, waiting []*visit
 
-	probe  *Probe // nobody is let in until it has ended
+	probe  *Probe // nobody is let in until this measurement has ended; nil if there is none
 	pace   pace
-	expiry *time.Timer // of the pace, when nobody is inside
+	expiry *time.Timer // removes the lane when its pace is too old; nil while there are visits
 }
 
-// admit lets in the waiting visits that may be inside now, first come, first served: one that
-// is alone, or joint writes up to the width. No visit passes one that waits to be alone. Others
-// pass a joint write whose writer is inside already. Nobody is let in while the round trip is
-// measured. handed is for the first one that is let in alone, from the visit before.
+// admit lets in the waiting visits that may be inside now, first come, first served: either one
+// visit that is alone, or joint writes up to the width. No visit passes a visit that waits to be
+// alone. A joint write is passed while its field manager has another write inside. Nobody is let in
+// during a measurement of the round-trip time. handed is the value for the first visit that is let
+// in alone, from the previous visit.
 func (l *lane) admit(handed any) {
 	if l.probe != nil {
 		l.probe.unlessBusy()
@@ -56,8 +57,9 @@ func without(visits []*visit, v *visit) []*visit {
 	return slices.DeleteFunc(visits, func(other *visit) bool { return other == v })
 }
 
-// yield makes a joint visit wait until it is alone, before all other waiting visits except
-// those that yielded before. It reports whether there is anybody to wait for.
+// yield makes a joint visit wait until it is alone. The visit is queued before all other waiting
+// visits, except earlier visits that yielded. yield returns false if no other visit is inside, so
+// that there is no need to wait.
 func (l *lane) yield(v *visit) bool {
 	l.set.mu.Lock()
 	defer l.set.mu.Unlock()
@@ -71,11 +73,11 @@ func (l *lane) yield(v *visit) bool {
 		first++
 	}
 	v.yielded, v.turn = true, make(chan struct{})
-	l.waiting = slices.Insert(l.waiting, first, v) // somebody is inside: nobody is let in now
+	l.waiting = slices.Insert(l.waiting, first, v) // another visit is inside, so nobody can be let in now
 	return true
 }
 
-// leave ends a visit and lets in the next ones.
+// leave removes a visit and lets in the next visits.
 func (l *lane) leave(v *visit) {
 	var handed any
 	if v.inside {
@@ -88,8 +90,8 @@ func (l *lane) leave(v *visit) {
 	}
 }
 
-// ended takes from a visit that was inside what later ones need: the pace, and what it hands
-// on, which it returns.
+// ended updates the pace when a visit that was inside ends. It returns the value that the visit
+// passes to the next visit.
 func (l *lane) ended(v *visit) (handed any) {
 	contended := len(l.waiting) > 0 || len(l.inside) > 1
 	switch {
@@ -103,7 +105,7 @@ func (l *lane) ended(v *visit) (handed any) {
 	return handed
 }
 
-// width returns how many joint writes may be inside.
+// width returns the maximum number of joint writes inside the lane.
 func (l *lane) width() int {
 	if l.set.fixed > 0 {
 		return l.set.fixed
@@ -115,16 +117,17 @@ func (l *lane) width() int {
 	return l.pace.width(now, l.set.trip.least(now))
 }
 
-// overtaken makes the lane narrower, unless the width is already 1. At width 1 the gap between writes must not grow
-// further. A gap that doubles with every overtaken write soon exceeds the longest response time of the server. It
-// also takes long to shrink.
+// overtaken makes the lane narrower, unless the width is already 1. At width 1 the gap must not
+// grow further: if it doubles with every overtaken write, it soon exceeds the longest response time
+// of the API server, and takes long to shrink.
 func (l *lane) overtaken() {
 	if l.width() > 1 {
 		l.pace.slower()
 	}
 }
 
-// rest removes a lane that nobody is in, at once or when its pace is too old to be of use.
+// rest removes a lane without visits: at once without a usable pace, otherwise when the pace is too
+// old.
 func (l *lane) rest() {
 	l.pace.pause()
 	if left := l.pace.expires(time.Now); left > 0 {
@@ -135,7 +138,7 @@ func (l *lane) rest() {
 	delete(l.set.lanes, l.object)
 }
 
-// wake keeps a lane to which somebody comes from being removed.
+// wake stops the timer that removes the lane, because a visit arrives.
 func (l *lane) wake() {
 	if l.expiry != nil {
 		l.expiry.Stop()
@@ -147,7 +150,7 @@ func (l *lane) wake() {
 func (l *lane) expire() {
 	l.set.mu.Lock()
 	defer l.set.mu.Unlock()
-	if l.expiry != nil && l.pace.expires(time.Now) <= 0 { // otherwise somebody came, and may have left again
+	if l.expiry != nil && l.pace.expires(time.Now) <= 0 { // otherwise a visit arrived meanwhile
 		l.wake()
 		delete(l.set.lanes, l.object)
 	}

@@ -1,32 +1,34 @@
-// Package lanes lets writers of one process take turns at an object, first come, first
+// Package lanes lets the writers of one process take turns at writing to an object, first come, first
 // served.
 //
-// The API server repeats a Server-Side Apply that another write overtakes, internally and
-// without a limit: with many writers of one object it is busy with repetitions. Writers of one
-// process that take turns cause no repetitions, and no stale writes, to each other.
+// If another write changes the object during a Server-Side Apply, the API server repeats the apply
+// internally, without a limit. So many concurrent writers of one object keep the API server busy with
+// repetitions. Writers of one process that take turns cause no repetitions and no stale writes to each
+// other.
 //
-// One write at a time leaves the server idle, though, while an answer and the next request
-// are on their way. So a lane has a width: how many joint writes are under way at once. It
-// is one on a fast network, and grows with the product of round trip and writes a second.
-// Both are measured while writers wait, and nothing is configured.
+// With one write at a time, the API server is idle while a response and the next request are on the
+// network. So a lane has a width: the number of joint writes that may be in flight at the same time.
+// The width is 1 on a fast network, and grows with the product of the round-trip time and the writes
+// per second. Both are measured while writers wait. There is no setting.
 //
 // # Contract
 //
-//  1. A lane belongs to an object: its group, kind, namespace and name. Writes to different
-//     objects do not wait for each other.
-//  2. Turns are first come, first served. Waiting ends with the context.
-//  3. A caller of Enter has the lane alone, for a read and the write that follows from it. A
-//     caller of Join writes without a read, beside other joint writes, up to the width. Nobody
-//     passes a caller that waits to be alone.
-//  4. Each writer, a field manager, has at most one joint write inside, so that its writes keep
-//     their order. Other writers pass those that wait for their own.
-//  5. Entering or joining a lane from inside it is a ReentryError: the caller would wait for
-//     itself.
-//  6. Nothing is kept about an object that nobody is writing to, except, for a second, the pace
-//     of a lane in which joint writes waited.
-//  7. Writers of other processes are not held up; they still meet ours at the server.
-//  8. The caller's transport measures the round trip when Measure returns a Probe. Until the
-//     round trip is known, the width is one.
+//  1. Each object has one lane. The lane is identified by the object's group, kind, namespace and name.
+//     Writes to different objects do not wait for each other.
+//  2. Turns are first come, first served. A wait ends when the context ends.
+//  3. A caller of Enter is alone in the lane, for a read and the write that depends on the read. A
+//     caller of Join writes without a read, at the same time as other joint writes, up to the width.
+//     Nobody passes a caller that waits to be alone.
+//  4. Each field manager has at most one joint write in the lane, so that its writes keep their order.
+//     Other field managers may pass a write that waits for an earlier write of its own field manager.
+//  5. A caller that is inside a lane and enters or joins the same lane again gets a ReentryError,
+//     because the caller would wait for itself.
+//  6. The Set keeps no state of an object that nobody writes to. There is one exception: the pace of a
+//     lane in which joint writes waited is kept for one second.
+//  7. Writers of other processes do not wait for the lane. Their writes can still conflict with the
+//     writes of this process.
+//  8. The caller's transport measures the round-trip time when Measure returns a Probe. Until the
+//     round-trip time is known, the width is 1.
 //
 // Give one Set to all appliers and updaters of a process.
 //
@@ -39,8 +41,8 @@
 //	}
 //	return write(inside)
 //
-// Invalid: waiting, inside a lane, for another goroutine that writes to the same object. Both
-// wait until the context ends.
+// Invalid: a goroutine inside a lane that waits for another goroutine that writes to the same object.
+// Both goroutines wait until their contexts end.
 package lanes
 
 import (
@@ -55,30 +57,29 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Set is the lanes of a process. It is safe for concurrent use; the zero value is ready.
+// Set holds all lanes of a process. It is safe for concurrent use. The zero value is ready to use.
 type Set struct {
-	fixed int // the width of all lanes; 0: by measurement
+	fixed int // the width of all lanes; 0 means that the width is measured
 
 	mu    sync.Mutex
 	lanes map[Key]*lane
-	quiet int       // how many of lanes are kept for their pace alone
-	trip  roundTrip // to the API server
+	quiet int       // the number of lanes without writers, kept only because of their pace
+	trip  roundTrip // the round-trip time to the API server
 }
 
 // New returns a set of lanes without writers.
 func New() *Set { return &Set{} }
 
-// OfWidth returns a set whose lanes have this width, without measuring: for tests and
-// benchmarks.
+// OfWidth returns a Set whose lanes have a fixed width, for tests and benchmarks.
 func OfWidth(width int) *Set { return &Set{fixed: width} }
 
-// Key names an object, without its apiVersion and uid.
+// Key identifies an object by its group, kind, namespace and name, without apiVersion and uid.
 type Key struct {
 	schema.GroupKind
 	types.NamespacedName
 }
 
-// String returns the kind and the name, such as "Deployment shop/web".
+// String returns the kind, namespace and name of the object, such as "Deployment shop/web".
 func (k Key) String() string {
 	name := k.Name
 	if k.Namespace != "" {
@@ -87,52 +88,52 @@ func (k Key) String() string {
 	return strings.TrimSpace(k.Kind + " " + name)
 }
 
-// ErrReentry means that a write was begun inside another write of the same caller to the same
-// object, for whose end it would wait for ever. Nothing was sent.
+// ErrReentry means that a caller began a write to an object inside its own unfinished write to the
+// same object. The inner write would wait for ever, and nothing was sent.
 var ErrReentry = errors.New("write within a write")
 
-// ReentryError is ErrReentry with the object.
+// ReentryError is an error that wraps ErrReentry and names the object.
 type ReentryError struct {
 	Object Key
 }
 
 func (e *ReentryError) Error() string {
-	return fmt.Sprintf("%v: %v is being written by the caller itself, who is inside its lane; leave the lane first, or let that write return",
+	return fmt.Sprintf("%v: the caller is inside the lane of %v already and would wait for itself; call leave, or let the outer write return, before this write",
 		ErrReentry, e.Object)
 }
 
 func (e *ReentryError) Unwrap() error { return ErrReentry }
 
-// Enter waits until nobody else is inside the lane of the object, and keeps others out until
-// leave is called. The caller reads and writes the object with the context inside, which is ctx
-// marked as inside the lane, and defers leave, so that a panic frees the lane as well. leave
-// may be called more than once, and after an error. Call it before a back-off.
+// Enter waits until nobody else is inside the lane of the object. It keeps all others out until
+// leave is called. The context inside is ctx marked as inside the lane: use it for the read and the
+// write of the object. Call leave with defer, so that a panic frees the lane as well. leave may be
+// called more than once, and also after an error. Call leave before a back-off.
 //
-// Waits of the client within a request are inside the lane: client-go's rate limiter, and the
-// Retry-After of a busy server, ten times. Other writers of the object wait that long as well;
-// give contexts a deadline.
+// The lane stays occupied while the client waits within a request: for client-go's rate limiter,
+// and for the Retry-After of a busy API server, up to ten times. Other writers of the object wait
+// as well. So give contexts a deadline.
 //
-// Waiting ends with the context; the error then wraps its Err. Entering with a context from
-// inside the same lane would never end and is a *ReentryError, also in another goroutine: give
-// that the context from outside. Entering another object's lane from inside is allowed if all
-// callers keep to one order of objects: two that each wait for the lane in which the other is
-// inside wait until their contexts end.
+// If the context ends during the wait, Enter returns an error that wraps the context's error. If
+// ctx is already inside the same lane, also in another goroutine, Enter returns a *ReentryError:
+// give that goroutine a context from outside the lane. A caller inside one lane may enter the lane
+// of another object only if all callers enter lanes in the same order of objects. Otherwise two
+// callers can wait for each other until their contexts end.
 func (s *Set) Enter(ctx context.Context, object Key) (inside context.Context, leave func(), err error) {
 	v, err := s.enter(ctx, object, true, "")
 	return v, v.leave, err
 }
 
-// Join is Enter for a write that needs no read, such as an unforced apply. Other joint writes
-// may be inside as well, up to the width, each for another writer: the writes of one writer, a
-// field manager, keep their order.
+// Join is like Enter, but for a write that needs no read, such as an unforced apply. Other joint
+// writes may be in the lane at the same time, up to the width, but only one for each writer. The
+// writer is the name of a field manager, whose writes keep their order.
 func (s *Set) Join(ctx context.Context, object Key, writer string) (inside context.Context, leave func(), err error) {
 	v, err := s.enter(ctx, object, false, writer)
 	return v, v.leave, err
 }
 
-// Alone waits until all others inside the lane have left, and lets nobody in: for a joint write
-// that turns out to need a read. It returns at once if the caller is alone already. After an
-// error, which wraps that of the context, the caller has left the lane.
+// Alone is for a joint write that turns out to need a read. It waits until all others inside the
+// lane have left, and lets nobody else in. Alone returns at once if the caller is alone already. An
+// error wraps the context's error, and means that the caller has left the lane.
 //
 // inside is the context that Join returned.
 func Alone(inside context.Context) error {
@@ -143,16 +144,16 @@ func Alone(inside context.Context) error {
 	return v.wait()
 }
 
-// HandOn leaves a value, such as the object as it was just written, to the next visit, if that
-// waits already and is alone. Nothing is kept for later visits.
+// HandOn passes a value, such as the object as it was just written, to the next caller in the lane.
+// The value is dropped unless the next caller waits already and will be alone.
 func HandOn(inside context.Context, value any) {
 	if v := visitOf(inside); v != nil {
 		v.handed = value
 	}
 }
 
-// Handed returns, once, the value that the visit just before handed on, or nil. Nobody else of
-// this process has been inside since.
+// Handed returns the value that the previous caller in the lane passed to HandOn, or nil. Only the
+// first call returns the value. No other writer of this process was inside the lane in between.
 func Handed(inside context.Context) any {
 	v := visitOf(inside)
 	if v == nil {
@@ -163,8 +164,8 @@ func Handed(inside context.Context) any {
 	return value
 }
 
-// Overtaken tells the lane that the server refused a joint write because another one overtook
-// it: the lane becomes narrower for a moment.
+// Overtaken reports to the lane that the API server rejected a joint write because another write
+// changed the object first. The lane becomes narrower for a moment.
 func Overtaken(inside context.Context) {
 	if v := visitOf(inside); v != nil && v.lane != nil {
 		v.lane.set.mu.Lock()
@@ -173,14 +174,14 @@ func Overtaken(inside context.Context) {
 	}
 }
 
-// Busy returns how many objects are being written to.
+// Busy returns the number of objects that are being written to.
 func (s *Set) Busy() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.lanes) - s.quiet
 }
 
-// enter returns a visit also with an error: one that has left.
+// enter implements Enter and Join. With an error, enter returns a visit that has left the lane.
 func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*visit, error) {
 	for outer := visitOf(ctx); outer != nil; outer = visitOf(outer.Context) {
 		if !outer.left.Load() && outer.lane.set == s && outer.lane.object == object {
@@ -198,7 +199,7 @@ func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*vi
 	return v, err
 }
 
-// arrive adds a visit behind all others, and lets it in if it need not wait.
+// arrive adds a visit to the end of the queue, and lets the visit in if it need not wait.
 func (s *Set) arrive(ctx context.Context, object Key, alone bool, by string) *visit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,6 +220,6 @@ func (s *Set) arrive(ctx context.Context, object Key, alone bool, by string) *vi
 	return v
 }
 
-// lingers is for how long the pace of a lane is remembered after its last joint write, so that
-// it is not measured anew after each moment in which nobody is inside.
+// lingers is how long the pace of a lane is kept after the last joint write, so that a short time
+// without writers does not discard the measurements.
 const lingers = time.Second

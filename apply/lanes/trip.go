@@ -5,35 +5,35 @@ import (
 	"time"
 )
 
-// roundTrip measures how long a request is on its way to the API server and back: the least of
-// the last few measurements counts, as the server may have been busy during others.
+// roundTrip holds the last few measurements of the round-trip time to the API server. Only the
+// shortest one is used, as the API server may have been busy during the others.
 type roundTrip struct {
 	measured [4]measurement
 	next     int
-	again    time.Time // when it is measured next
-	asking   bool
-	refused  bool
+	again    time.Time // the earliest time of the next measurement
+	asking   bool      // a measurement is in progress
+	refused  bool      // the API server has rejected a measurement
 }
 
 type measurement struct {
 	took  time.Duration
-	until time.Time // after this time the measurement is ignored
+	until time.Time // when the measurement expires
 }
 
 const (
-	between    = 150 * time.Millisecond // the least time between measurements while writers wait
-	rare       = 60                     // and the least multiple of what a measurement takes, as the lane is empty meanwhile
+	between    = 150 * time.Millisecond // the minimum time between measurements while writers wait
+	rare       = 60                     // and the minimum multiple of a measurement's duration
 	recently   = 6 * time.Second        // the minimum time for which a measurement is used
 	lasting    = 2                      // and the minimum multiple of the pause before the next measurement
-	failedFor  = 10 * time.Second
-	refusedFor = 10 * time.Minute
+	failedFor  = 10 * time.Second       // the pause after a measurement that failed
+	refusedFor = 10 * time.Minute       // the pause after a measurement that the API server rejected
 )
 
-// ProbeTimeout limits each of two waits of a measurement: the wait until no writer is inside the lane, and the wait
-// for the server's response.
+// ProbeTimeout limits the two waits of a measurement separately: the wait until no writer is inside
+// the lane, and the wait for the API server's response.
 const ProbeTimeout = time.Second
 
-// least returns the round trip, 0 if it is not known.
+// least returns the shortest measured round-trip time, or 0 if there is no valid measurement.
 func (r *roundTrip) least(now time.Time) (took time.Duration) {
 	for _, m := range &r.measured {
 		if !now.After(m.until) && (took == 0 || m.took < took) {
@@ -43,21 +43,21 @@ func (r *roundTrip) least(now time.Time) (took time.Duration) {
 	return took
 }
 
-// Probe is a measurement of the round trip. Wait with Quiet, send a request, and then end the
-// measurement by Answered, Failed or Refused.
+// Probe is one measurement of the round-trip time to the API server. Call Quiet to wait, send a
+// request, and then call Answered, Failed or Refused to end the measurement.
 //
-// The lane lets nobody in until the measurement has ended. Beside writes, which keep a small
-// server busy, the request would take longer than the round trip: the lane would become too
-// wide, and writes would overtake each other.
+// The lane lets nobody in until the measurement has ended. Writes at the same time would keep a
+// small API server busy, so that the request would take longer than the round-trip time. The lane
+// would become too wide, and its writes would conflict with each other.
 type Probe struct {
 	lane  *lane
-	quiet chan struct{} // closed when nobody is inside any more
-	began time.Time
+	quiet chan struct{} // closed when nobody is inside the lane any more
+	began time.Time     // when the request was sent
 }
 
-// Measure returns a Probe if the round trip to the API server is to be measured now, by a
-// request that costs the server next to nothing: if others are in the lane or wait for it, and
-// the last measurement is old enough. Otherwise it returns nil.
+// Measure returns a Probe if the round-trip time should be measured now, with a request that is
+// very cheap for the API server. This is the case if other visits are in the lane or wait for it,
+// and the last measurement is old enough. Otherwise Measure returns nil.
 func Measure(inside context.Context) *Probe {
 	v := visitOf(inside)
 	if v == nil || v.lane == nil || v.lane.set.fixed > 0 {
@@ -75,7 +75,7 @@ func Measure(inside context.Context) *Probe {
 	return l.probe
 }
 
-// Quiet waits until nobody is inside the lane. After an error the probe has failed.
+// Quiet waits until nobody is inside the lane. After an error the measurement has ended as Failed.
 func (p *Probe) Quiet(ctx context.Context) error {
 	select {
 	case <-p.quiet:
@@ -87,7 +87,7 @@ func (p *Probe) Quiet(ctx context.Context) error {
 	}
 }
 
-// Answered ends the measurement with the server's answer.
+// Answered ends the measurement successfully, after the response of the API server.
 func (p *Probe) Answered() {
 	now := time.Now()
 	took := max(now.Sub(p.began), 1)
@@ -98,13 +98,13 @@ func (p *Probe) Answered() {
 	})
 }
 
-// Failed ends the measurement without a result.
+// Failed ends the measurement without a result. The next one is at least 10 seconds later.
 func (p *Probe) Failed() {
 	p.end(time.Now().Add(failedFor), func(*roundTrip) {})
 }
 
-// Refused ends the measurement because the request is not allowed: the next one is minutes
-// later. It reports whether this is the first refusal.
+// Refused ends the measurement because the API server does not allow the request. The next
+// measurement is at least 10 minutes later. Refused reports whether this is the first refusal.
 func (p *Probe) Refused() (first bool) {
 	p.end(time.Now().Add(refusedFor), func(r *roundTrip) {
 		first = !r.refused
@@ -113,7 +113,7 @@ func (p *Probe) Refused() (first bool) {
 	return first
 }
 
-// end notes the result and lets in the visits that have waited meanwhile.
+// end stores the result of the measurement and lets in the visits that waited for its end.
 func (p *Probe) end(again time.Time, note func(*roundTrip)) {
 	l := p.lane
 	l.set.mu.Lock()
@@ -127,7 +127,7 @@ func (p *Probe) end(again time.Time, note func(*roundTrip)) {
 	}
 }
 
-// unlessBusy begins the measurement once nobody is inside.
+// unlessBusy lets Quiet return if nobody is inside the lane.
 func (p *Probe) unlessBusy() {
 	if len(p.lane.inside) == 0 {
 		select {
@@ -138,29 +138,28 @@ func (p *Probe) unlessBusy() {
 	}
 }
 
-// pace measures how fast the joint writes of a lane are done, and so how many of them keep the
-// server busy.
+// pace measures how fast the joint writes of a lane complete, to compute how many concurrent writes
+// keep the API server busy.
 //
-// One write at a time leaves the server idle for as long as an answer and the next request
-// are on their way. The server always has one to do if beside it as many are under way as
-// it does in the time of a round trip: the product of bandwidth and delay.
+// With one write at a time, the API server is idle while a response and the next request are on the
+// network. The API server always has a write to process if, beside that write, there are as many writes
+// in flight as the API server processes within one round-trip time (the bandwidth-delay product).
 type pace struct {
-	gap     time.Duration // from the end of one write to that of the next, smoothed; 0: not known yet
-	last    time.Time     // when a write was done last
-	seen    int32         // how many gaps, up to smooth
-	running bool          // the time since last is part of a gap
+	gap     time.Duration // smoothed time from the end of one write to the end of the next; 0 if not known yet
+	last    time.Time     // when the last write ended
+	seen    int32         // the number of measured gaps, at most smooth
+	running bool          // whether the time since last counts as part of a gap
 }
 
 const (
-	smooth = 12 // how many gaps are averaged
-	few    = 4  // fewer gaps give no width yet
+	smooth = 12 // the number of gaps in the average
+	few    = 4  // the minimum number of gaps for a width above 1
 
-	// widest is more than the field managers of most objects, and bounds what a wrong
-	// measurement can do.
+	// widest is the maximum width, more than most objects have field managers. It limits wrong results.
 	widest = 16
 )
 
-// completed counts a joint write that is done.
+// completed records that a joint write ended.
 func (p *pace) completed(now time.Time) {
 	if p.running {
 		if p.seen < smooth {
@@ -171,20 +170,20 @@ func (p *pace) completed(now time.Time) {
 	p.last, p.running = now, true
 }
 
-// pause leaves the time until the next write is done out of the gaps.
+// pause excludes the time until the end of the next write from the measured gaps.
 func (p *pace) pause() { p.running = false }
 
-// resume says that nobody could write until now: the next write that is done ends no gap either.
+// resume ends a time in which nobody could write, which does not count as a part of a gap.
 func (p *pace) resume(now time.Time) {
 	if !p.last.IsZero() {
 		p.last, p.running = now, false
 	}
 }
 
-// slower makes the lane narrower, for a server that is overloaded.
+// slower doubles the gap, which makes the lane narrower for an overloaded API server.
 func (p *pace) slower() { p.gap *= 2 }
 
-// expires returns how long the pace is still worth remembering.
+// expires returns the time until the pace is too old to be used. It is not positive if it is too old.
 func (p *pace) expires(now func() time.Time) time.Duration {
 	if p.last.IsZero() {
 		return 0
@@ -192,19 +191,19 @@ func (p *pace) expires(now func() time.Time) time.Duration {
 	return lingers - now().Sub(p.last)
 }
 
-// width returns how many writes are to be under way at a time: one that the server does, those
-// that it does in the time of a round trip, and, as they do not arrive evenly, up to one more
-// that is ready. It is rounded up from 0.45: one more than is needed makes writes overtake each
-// other, one less leaves the server idle.
+// width returns the number of writes that should be in flight at the same time: the write that the
+// API server processes, the writes that it processes within one round-trip time, and up to one
+// more, because writes arrive unevenly. A fraction of 0.45 or more is rounded up. One write too
+// many causes conflicts between writes, and one write too few leaves the API server idle.
 func (p *pace) width(now time.Time, trip time.Duration) int {
 	if p.seen < few {
 		return 1
 	}
-	// A server that stalls is as slow as it has been silent.
+	// If no write has ended for a long time, the API server has become slower.
 	gap := max(p.gap, now.Sub(p.last)/stalled, time.Microsecond)
 	onTheWay := float64(trip) / float64(gap)
 	return min(1+int(onTheWay+min(onTheWay, 1)+0.55), widest)
 }
 
-// stalled is how many gaps a silence lasts before it counts as a slower server.
+// stalled is the number of gaps without an ended write after which the API server counts as slower.
 const stalled = 4

@@ -1,5 +1,5 @@
-// Package metrics counts what coapply does, for Prometheus. It implements
-// apply.Metrics; hand the same value to every applier and updater of the process:
+// Package metrics exports what coapply does as Prometheus metrics. It implements apply.Metrics. Give
+// the same value to every applier and updater of the process:
 //
 //	counted, err := metrics.New(ctrlmetrics.Registry)
 //	applier, err := apply.New(mgr.GetClient(), apply.Config{Metrics: counted, ...})
@@ -19,25 +19,25 @@
 //	coapply_stale_writes_total       counter    field_manager kind verb
 //	coapply_lane_wait_seconds        histogram  field_manager kind
 //
-// An apply that needs no request is observed with 0 attempts. Conflicts are ownership
-// conflicts, by what was decided; a conflict that was settled with the same owner in an earlier
-// apply is not counted again. A resourceVersion mismatch is a stale write. A loop is what apply.Loops detects.
-// The lane wait is that for the object's lane over all tries of a call, and
-// part of the duration.
+// An apply that needs no request is observed with 0 attempts. coapply_conflicts_total counts ownership
+// conflicts by the decision of the policy. A conflict about the same field with the same owner as in an
+// earlier apply is not counted again if it was settled then. A stale write is a resourceVersion
+// mismatch. A loop is what apply.Loops detects. The lane wait is the total time that one call waited
+// for the object's lane, over all attempts. It is part of the duration.
 //
 // # Labels
 //
-// Every label is bounded by the program and the cluster's kinds; no object,
-// namespace or error text is in any of them.
+// The number of values of each label is limited by the program and by the kinds of the cluster. No
+// label contains an object name, a namespace or an error text.
 //
-//   - field_manager: as configured, one per reconciler.
-//   - kind: Kind.group, such as Deployment.apps, and Pod for the core group. No
-//     version, so that an upgrade does not start new series.
-//   - result: of an apply its action (Created, Configured, Unchanged, Absent), of an
-//     update Success; after an error the word of apply.ResultOf, and of an update
-//     Exhausted, NotFound or Cancelled as well.
+//   - field_manager: the configured field manager, one for each reconciler.
+//   - kind: Kind.group, such as Deployment.apps, or only the kind in the core group, such as Pod. The
+//     version is left out, so that an upgrade of the API version does not start new series.
+//   - result: for a successful apply its action (Created, Configured, Unchanged, Absent), for a
+//     successful update Success. For an error it is the result of apply.ResultOf. An update may also
+//     have Exhausted, NotFound or Cancelled.
 //   - verb: Do, Status, EnsureFinalizer or RemoveFinalizer.
-//   - decision: of the policy about the field: Reject, Force, Relinquish or Share.
+//   - decision: the policy's decision about the field: Reject, Force, Relinquish or Share.
 package metrics
 
 import (
@@ -51,8 +51,7 @@ import (
 	"coapply.dev/apply"
 )
 
-// Metrics is the Prometheus implementation of apply.Metrics. It is safe for
-// concurrent use.
+// Metrics implements apply.Metrics with Prometheus metrics. It is safe for concurrent use.
 type Metrics struct {
 	prometheus.Collector
 
@@ -71,12 +70,12 @@ type Metrics struct {
 
 var _ apply.Metrics = (*Metrics)(nil)
 
-// New registers the metrics. If an earlier New has registered them with the registerer, it
-// returns the earlier ones, so that both callers count into the same series. Metrics of the
-// same names from elsewhere are an error, and nothing is registered then.
+// New registers the metrics with the registerer. If an earlier call of New has registered the metrics
+// with the same registerer, New returns the earlier Metrics, so that both callers use the same series.
+// If other code has registered metrics with the same names, New returns an error and registers nothing.
 func New(registerer prometheus.Registerer) (*Metrics, error) {
 	if registerer == nil {
-		return nil, errors.New("metrics: a registerer is needed")
+		return nil, errors.New("metrics: New needs a prometheus.Registerer, but got nil")
 	}
 	m := newMetrics()
 	err := registerer.Register(m)
@@ -91,12 +90,12 @@ func New(registerer prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// attemptBuckets: 0 is an apply or an update that had nothing to write; the ready
-// policies of apply/update end at 4 and 5.
+// attemptBuckets are the buckets for the numbers of attempts. 0 means that there was nothing to
+// write. The predefined retry policies of apply/update stop after 4 and 5 attempts.
 var attemptBuckets = []float64{0, 1, 2, 3, 4, 5, 8, 16, 32}
 
-// durationBuckets reach from a steady state (microseconds) over one request
-// (milliseconds) to the server's own limit for contended writes (34 s).
+// durationBuckets range from the steady state (microseconds) over one request (milliseconds) to the
+// API server's own time limit for contended writes (34 s).
 var durationBuckets = []float64{0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 
 func newMetrics() *Metrics {
@@ -113,17 +112,17 @@ func newMetrics() *Metrics {
 	return &Metrics{
 		Collector: all,
 		applies: counter("apply_total",
-			"Applies by what they did to the object, or how they failed.", "result"),
+			"Server-Side Applies by their effect on the object, or by the kind of their error.", "result"),
 		applyRequests: counter("apply_requests_total",
 			"HTTP requests sent by applies, client-go's own retries included."),
 		applyAttempts: histogram("apply_attempts",
-			"Applies sent until an intent landed or was given up; 0 when it was proven unnecessary.", attemptBuckets),
+			"Attempts until an intent was applied or given up; 0 when the apply was proven unnecessary.", attemptBuckets),
 		applyDuration: histogram("apply_duration_seconds",
-			"Time until an intent landed or was given up.", durationBuckets, "result"),
+			"Time until an intent was applied or given up.", durationBuckets, "result"),
 		conflicts: counter("conflicts_total",
-			"Ownership conflicts, one a field, by what was decided.", "decision"),
+			"Ownership conflicts, one for each field, by the decision of the policy.", "decision"),
 		loops: counter("apply_loops_total",
-			"Endless loops found: objects that applies of the field manager changed more than 30 times within a minute."),
+			"Endless loops: how often applies of the field manager changed an object more than 30 times within a minute."),
 		updates: counter("update_total",
 			"Get-modify-update calls by how they ended.", "verb", "result"),
 		updateAttempts: histogram("update_attempts",
@@ -137,7 +136,7 @@ func newMetrics() *Metrics {
 	}
 }
 
-// common are the first labels of each metric.
+// common are the first labels of every metric.
 var common = []string{"field_manager", "kind"}
 
 // ObserveApply implements apply.Metrics.

@@ -139,7 +139,7 @@ func TestTransferDo(t *testing.T) {
 			reason: "any write would wipe all managed fields: not this one",
 			steps: []step{{"GET", webOf("uid-1", "7", oldReplicas, former)},
 				{"dry run, " + patchTo("7") + formerText, webOf("uid-1", "7")}},
-			err: apply.ErrRefused, text: "nothing was written, as the API server would not store the managed fields as sent, perhaps because it has no apps/v0", undo: -1,
+			err: apply.ErrRefused, text: "nothing was written: in a dry run, the API server did not store the managed fields as sent, perhaps because it has no apps/v0", undo: -1,
 		},
 		"a bystander's entry would be dropped": {
 			reason: "nobody loses a field, whoever it is",

@@ -16,10 +16,9 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Check returns an error for a contract that cannot be kept: with a name that no field manager
-// can have, a malformed kind or path, a manager with two claims of one kind, a path that is
-// claimed twice, or a field that two managers claim without a reason in Shared. The error joins one
-// for each.
+// Check returns an error for an invalid contract. The problems are: an invalid name of a field manager,
+// a malformed kind or path, two claims of one manager for the same kind, a path that is claimed twice,
+// and a field that two managers claim without a reason in Shared. The error joins all problems.
 func Check(c Contract) error {
 	check := checking{}
 	for _, claim := range c {
@@ -28,13 +27,13 @@ func Check(c Contract) error {
 	return errors.Join(check.errs...)
 }
 
-// checking is the state of a Check.
+// checking is the state of one call of Check.
 type checking struct {
 	errs   []error
 	before []parsedClaim
 }
 
-// parsedClaim is a claim with those of its paths that are well-formed.
+// parsedClaim is a claim with its well-formed paths.
 type parsedClaim struct {
 	Claim
 
@@ -57,10 +56,10 @@ func (c *checking) claim(claim Claim) {
 		fail("", "%s", reason)
 	}
 	if len(claim.Applies)+len(claim.Updates) == 0 {
-		fail("", "claims no path; a manager that owns nothing of a kind needs no claim of it")
+		fail("", "the claim has no path; add a path to Applies or Updates, or remove the claim")
 	}
 	if _, err := labels.Parse(claim.Selector); err != nil {
-		fail("", "the selector %q: %v", claim.Selector, err)
+		fail("", "malformed selector %q: %v", claim.Selector, err)
 	}
 	this := parsedClaim{Claim: claim}
 	for _, operation := range operations {
@@ -75,10 +74,10 @@ func (c *checking) claim(claim Claim) {
 
 func wrongName(manager string) string {
 	if manager == "" {
-		return "a claim without the name of a field manager"
+		return "the claim has no field manager"
 	}
 	if wrong := validation.ValidateFieldManager(manager, nil); len(wrong) > 0 {
-		return "not a name that a field manager can have: " + wrong[0].ErrorBody()
+		return "not a valid name of a field manager: " + wrong[0].ErrorBody()
 	}
 	return ""
 }
@@ -86,28 +85,28 @@ func wrongName(manager string) string {
 func wrongKind(kind schema.GroupKind) string {
 	switch {
 	case kind.Kind == "":
-		return "a claim without a kind"
+		return "the claim has no kind"
 	case len(utilvalidation.IsDNS1035Label(strings.ToLower(kind.Kind))) > 0:
-		return fmt.Sprintf("%q is no kind; write one as Deployment.apps, and without a group if it is of the core", kind.Kind)
+		return fmt.Sprintf("%q is not a valid kind; write a kind as Deployment.apps, or without a group if it is in the core group", kind.Kind)
 	case kind.Group != "" && len(utilvalidation.IsDNS1123Subdomain(kind.Group)) > 0:
-		return fmt.Sprintf("%q is no API group", kind.Group)
+		return fmt.Sprintf("%q is not a valid API group", kind.Group)
 	}
 	return ""
 }
 
-// parsePath parses a path, and returns why it is none. The root is none.
+// parsePath parses a path. If the path is malformed or is the root of the object, reason says so.
 func parsePath(text string) (path fieldowners.Path, reason string) {
 	path, err := fieldowners.ParsePath(text)
 	if wrong := (*fieldowners.PathError)(nil); errors.As(err, &wrong) {
-		return fieldowners.Path{}, fmt.Sprintf("not a path: at offset %d: %s", wrong.Offset, wrong.Reason)
+		return fieldowners.Path{}, fmt.Sprintf("malformed path: at offset %d: %s", wrong.Offset, wrong.Reason)
 	}
 	if path.IsRoot() {
-		return fieldowners.Path{}, "an empty path; the whole object is nobody's"
+		return fieldowners.Path{}, "the path is empty; nobody can claim the whole object"
 	}
 	return path, ""
 }
 
-// parseDistinct parses paths, of which none may cover another.
+// parseDistinct parses paths. It calls fail for malformed paths and paths that cover another path.
 func parseDistinct(texts []string, fail func(path, format string, args ...any)) []fieldowners.Path {
 	var parsed []fieldowners.Path
 	for _, text := range texts {
@@ -119,11 +118,11 @@ func parseDistinct(texts []string, fail func(path, format string, args ...any)) 
 		for _, other := range parsed {
 			switch {
 			case path.Equal(other):
-				fail(text, "claimed twice")
+				fail(text, "the path is claimed twice")
 			case path.HasPrefix(other):
-				fail(text, "claimed already by %s, which is above it", other)
+				fail(text, "the path is claimed already by %s, which is above it", other)
 			case other.HasPrefix(path):
-				fail(text, "covers %s, which is claimed as well", other)
+				fail(text, "the path covers %s, which is claimed as well", other)
 			}
 		}
 		parsed = append(parsed, path)
@@ -139,9 +138,9 @@ func parseShared(claim parsedClaim, fail func(path, format string, args ...any))
 		case reason != "":
 			fail(cmp.Or(text, `""`), "%s", reason)
 		case strings.TrimSpace(claim.Shared[text]) == "":
-			fail(text, "shared without a reason: say why another manager may own it as well")
+			fail(text, "the path is shared without a reason: say why another manager may own it as well")
 		case !slices.ContainsFunc(claim.parsed, func(p fieldowners.Path) bool { return overlap(p, path) }):
-			fail(text, "shared, and not claimed")
+			fail(text, "the path is shared, but not claimed: add it to Applies or Updates")
 		default:
 			shared = append(shared, path)
 		}
@@ -149,14 +148,14 @@ func parseShared(claim parsedClaim, fail func(path, format string, args ...any))
 	return shared
 }
 
-// clash calls fail for each field that two claims of a kind have in common, unless one of them
-// says why.
+// clash calls fail for each field that two claims of the same kind have in common, unless one of
+// them gives a reason in Shared.
 func (c parsedClaim) clash(later parsedClaim, fail func(path, format string, args ...any)) {
 	switch {
 	case c.Kind != later.Kind:
 		return
 	case c.Manager == later.Manager:
-		fail("", "two claims of one kind; a manager has one, with everything that it may own")
+		fail("", "the manager has two claims of this kind; merge them into one claim")
 		return
 	}
 	for _, path := range later.parsed {
@@ -166,7 +165,7 @@ func (c parsedClaim) clash(later parsedClaim, fail func(path, format string, arg
 				common = theirs
 			}
 			if overlap(path, theirs) && !c.isShared(common) && !later.isShared(common) {
-				fail(path.String(), "%s claims %s as well; if both may own it, Shared says why", c.Manager, theirs)
+				fail(path.String(), "%s claims %s as well; if both may own it, give the reason in Shared", c.Manager, theirs)
 			}
 		}
 	}

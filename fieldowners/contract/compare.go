@@ -11,31 +11,31 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Rule names what a Comparer finds.
+// Rule is the kind of a Finding.
 type Rule string
 
 const (
-	// RuleOutside means that a manager owns fields that the contract does not give it.
+	// RuleOutside means that a manager owns fields that the contract does not let it own.
 	RuleOutside Rule = "outside-contract"
-	// RuleWide means that a manager owns content by Update that the contract does not give it by Update,
-	// as after an update of the whole object.
+	// RuleWide means that a manager owns fields outside of metadata and status by Update, but the
+	// contract does not let it own them by Update. The usual cause is an update of the whole object.
 	RuleWide Rule = "wide-update"
 )
 
-// Finding is about fields that one manager owns and may not own.
+// Finding describes fields that one manager owns although the contract does not allow it.
 type Finding struct {
 	Rule    Rule
 	Manager fieldowners.Manager
 	Kind    schema.GroupKind
-	Paths   []fieldowners.Path // all of them, in the order of paths
-	// Owner is the owner of the fields by the contract, with its operation; zero if the
-	// contract gives them to nobody.
+	Paths   []fieldowners.Path // all these fields, sorted
+	// Owner is the owner of the fields according to the contract, with its operation. It is the
+	// zero value if the contract names no owner.
 	Owner fieldowners.Manager
 	// Missing means that Owner owns no field of the object.
 	Missing bool
 }
 
-// Message returns what is wrong, without the fields.
+// Message returns one sentence that says what is wrong, with the number of the fields.
 func (f Finding) Message() string {
 	fields := "1 field"
 	if n := len(f.Paths); n != 1 {
@@ -54,7 +54,7 @@ func (f Finding) Message() string {
 		text += ", which owns nothing of the object"
 	}
 	if f.Rule == RuleWide {
-		text += "; an update of the whole object takes what its author did not mean to change"
+		text += "; an update of the whole object takes fields that its author did not mean to change"
 	}
 	return text
 }
@@ -65,7 +65,7 @@ type Comparer struct {
 	kinds    map[schema.GroupKind][]grant
 }
 
-// grant is one path of a contract.
+// grant is the permission of one manager to own one path, from a claim of the contract.
 type grant struct {
 	manager   string
 	operation metav1.ManagedFieldsOperationType
@@ -74,9 +74,9 @@ type grant struct {
 	selector  labels.Selector // matches the objects of the manager; nil if the claim has no selector
 }
 
-// expects reports whether a manager should own its path on an object. It is true if the manager
-// owns anything of the object. Otherwise a selector decides by the labels of the object. Without
-// a selector, expects is true if another manager of the contract owns anything of the object.
+// expects reports whether the manager should own its path on an object. It is true if the manager
+// owns any field of the object. Otherwise the selector decides by the labels of the object. Without
+// a selector, expects is true if another manager of the contract owns any field of the object.
 func (g grant) expects(present map[string]bool, of labels.Set) bool {
 	switch {
 	case present[g.manager]:
@@ -91,7 +91,7 @@ func (g grant) owner() fieldowners.Manager {
 	return fieldowners.Manager{Name: g.manager, Operation: g.operation}
 }
 
-// NewComparer returns a Comparer of a contract. The error is that of Check.
+// NewComparer returns a Comparer for a contract, or the error of Check.
 func NewComparer(c Contract) (*Comparer, error) {
 	if err := Check(c); err != nil {
 		return nil, err
@@ -123,18 +123,17 @@ func grantsOf(claim Claim) []grant {
 	return grants
 }
 
-// Names reports whether the contract names a field manager.
+// Names reports whether the contract has a claim of the field manager.
 func (c *Comparer) Names(manager string) bool { return c.managers[manager] }
 
-// Compare compares the contract with the ownership of an object of the given kind and labels, and
-// returns the findings in the order of managers. An object has no findings if no manager of the contract owns anything of it and no Selector
-// matches it.
+// Compare compares the contract with the ownership of an object of the given kind and labels. It
+// returns the findings sorted by manager. If no manager of the contract owns a field of the object and
+// no Selector matches the object, there are no findings.
 //
-// A manager that the contract names may own the fields that the contract gives it, by the given
-// operation. Any other manager may own every field except the fields that the contract gives
-// exclusively to a manager of the object. A manager of the object owns at least one field of it,
-// or has lost all its fields: see Claim.Selector. Managers that the API server invents, such as
-// before-first-apply, are skipped.
+// A manager of the contract may own the fields that the contract gives it, by the given operation. Any
+// other manager may own every field, except fields that the contract gives exclusively to a manager of
+// the object. A manager of the object owns at least one field of it, or has lost all its fields: see
+// Claim.Selector. Managers that the API server invents, such as before-first-apply, are skipped.
 func (c *Comparer) Compare(kind schema.GroupKind, of labels.Set, ownership fieldowners.Ownership) (found []Finding) {
 	entries := ownership.Entries()
 	present := map[string]bool{}
@@ -160,12 +159,12 @@ func (c *Comparer) Compare(kind schema.GroupKind, of labels.Set, ownership field
 // comparing is the comparison of one object.
 type comparing struct {
 	kind    schema.GroupKind
-	grants  []grant         // of the kind
+	grants  []grant         // all grants of the kind
 	here    []grant         // the grants of managers of the object
 	present map[string]bool // the managers of the contract that own anything of the object
 }
 
-// named compares what a manager of the contract owns with what it may own.
+// named returns findings about a manager of the contract, for the fields that it owns and may not own.
 func (c comparing) named(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {
@@ -181,16 +180,16 @@ func (c comparing) named(entry fieldowners.Entry) []Finding {
 	return found
 }
 
-// allows reports whether the contract gives a manager the path, or something below it: a
-// manager that gives up the last field of a map is left with the empty map.
+// allows reports whether the contract gives a manager the path or a path below it. The latter is
+// needed because a manager that gives up the last field of a map still owns the empty map.
 func (c comparing) allows(entry fieldowners.Entry, path fieldowners.Path) bool {
 	return slices.ContainsFunc(c.grants, func(g grant) bool {
 		return g.manager == entry.Name && g.operation == entry.Operation && (Covers(g.path, path) || g.path.HasPrefix(path))
 	})
 }
 
-// ownerOf returns the owner of a field by the contract; of several, preferably the manager
-// itself by the other operation.
+// ownerOf returns the owner of a field according to the contract. If there are several, it prefers
+// the manager itself with another operation.
 func (c comparing) ownerOf(manager string, path fieldowners.Path) (owner fieldowners.Manager) {
 	for _, g := range c.grants {
 		if Covers(g.path, path) && (owner.Name == "" || g.manager == manager) {
@@ -200,8 +199,8 @@ func (c comparing) ownerOf(manager string, path fieldowners.Path) (owner fieldow
 	return owner
 }
 
-// stranger returns findings about a manager outside of the contract that owns what the contract
-// gives to others alone.
+// stranger returns findings about a manager that is not in the contract, for fields that the
+// contract gives exclusively to another manager.
 func (c comparing) stranger(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {
@@ -216,7 +215,7 @@ func (c comparing) stranger(entry fieldowners.Entry) []Finding {
 	return found
 }
 
-// isShared reports whether any claim on a path lets other managers own the path as well.
+// isShared reports whether a claim of the path lets other managers own the path as well.
 func (c comparing) isShared(path fieldowners.Path) bool {
 	return slices.ContainsFunc(c.grants, func(g grant) bool { return !g.exclusive && path.HasPrefix(g.path) })
 }
@@ -227,11 +226,11 @@ func isContent(path fieldowners.Path) bool {
 	return !slices.Contains([]string{".apiVersion", ".kind", ".metadata", ".status"}, first)
 }
 
-// findings are the findings about one manager, by rule and by the owner of the fields.
+// findings are the findings about one manager, one for each pair of rule and owner.
 type findings []Finding
 
-// add adds a path to the finding with the same rule and owner as like. If there is no such
-// finding, add appends like, which must have no paths.
+// add adds a path to the finding that has the same rule and owner as like. If there is none, add
+// appends like, which must have no paths.
 func (f *findings) add(like Finding, path fieldowners.Path) {
 	i := slices.IndexFunc(*f, func(known Finding) bool { return known.Rule == like.Rule && known.Owner == like.Owner })
 	if i < 0 {

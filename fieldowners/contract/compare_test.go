@@ -144,7 +144,7 @@ func TestMessages(t *testing.T) {
 			"web/Update owns 1 field of Deployment.apps that the contract gives to power"},
 		{contract.Finding{Rule: contract.RuleWide, Manager: update, Kind: deployment, Paths: append(path, path...), Owner: fieldowners.Manager{Name: "web", Operation: metav1.ManagedFieldsOperationApply}},
 			"web/Update owns 2 fields of Deployment.apps that the contract gives it by Apply only; an update of the whole " +
-				"object takes what its author did not mean to change"},
+				"object takes fields that its author did not mean to change"},
 	} {
 		if got := test.finding.Message(); got != test.want {
 			t.Errorf("%s\nwant %s", got, test.want)

@@ -1,32 +1,34 @@
-// Package contract says what each field manager may own: per kind the paths that it applies,
-// the paths that it updates, and which of them others may own as well and why.
+// Package contract describes what each field manager may own. For each kind, a contract lists the
+// paths that a manager applies, the paths that it updates, and the paths that other managers may
+// own as well, with the reason.
 //
-// It is pure data: no client, no clock, no logging.
+// The package is pure data: no client, no clock, no logging.
 //
 // # Contract
 //
-//  1. A Contract is a list of claims, one for each field manager and kind. A path, in the
-//     notation of fieldowners.ParsePath, means the field and everything below it. A claim of a
-//     part of a list item includes the item's key fields.
-//  2. Check refuses names that no field manager can have, malformed kinds and paths, claims
-//     made twice, and two managers that claim one field of one kind if neither of them says in
-//     Shared why.
-//  3. Write writes a contract as YAML, sorted, so that it can be committed and compared. Read
-//     takes what Write writes and what a person writes. It is strict: an error names the line,
-//     the manager, the kind and the path. What Read returns, Check has accepted.
-//  4. A Comparer compares a contract with the managed fields of an object. A manager that owns
-//     a field that it may not own is a Finding. A field that a manager may own and does not own
-//     is no finding.
-//  5. Labels, annotations, owner references and finalizers are everybody's. Others may add to
-//     them even if a manager claims them as a whole.
+//  1. A Contract is a list of claims, one for each field manager and kind. A path, in the notation
+//     of fieldowners.ParsePath, means the field and everything below it. If a path leads to a part
+//     of a list item, the claim includes the key fields of the item.
+//  2. Check rejects invalid names of field managers, malformed kinds and paths, and duplicate
+//     claims. It also rejects a field that two managers of the same kind claim, unless Shared of
+//     one of them gives the reason.
+//  3. Write writes a contract as sorted YAML, which can be committed and compared. Read reads
+//     contracts that Write or a person has written. Read is strict: an error names the line, the
+//     manager, the kind and the path. Read returns only contracts that Check accepts.
+//  4. A Comparer compares a contract with the managed fields of an object. If a manager owns a
+//     field that it may not own, the result is a Finding. If a manager does not own a field that it
+//     may own, there is no finding.
+//  5. Labels, annotations, owner references and finalizers belong to everybody. Other managers may
+//     add to them even if a manager claims them as a whole.
 //  6. An object is compared if a manager of the contract owns any of its fields, or if a Selector
-//     matches it. Other objects are skipped: a contract is about kinds, and most Deployments of a
-//     cluster belong to somebody else. If a manager owns nothing of an object that its Selector
-//     matches, it has lost all its fields. A manager without a Selector has lost all its fields
-//     if another manager of the contract owns a field of the object.
+//     matches the object. Other objects are skipped, because a contract is about kinds, and most
+//     objects of a kind in a cluster do not belong to a manager of the contract. If a manager owns
+//     nothing of an object that its Selector matches, the manager has lost all its fields. A
+//     manager without a Selector has lost all its fields if another manager of the contract owns a
+//     field of the object.
 //
-// What the caller does: call Check before a process starts to write, compare the contract with
-// what is emitted (applytest.Owns), and with a cluster now and then (kubectl fieldowners audit
+// A program should call Check before it starts to write. It should compare its contract with the
+// fields that it emits (applytest.Owns), and sometimes with a cluster (kubectl fieldowners audit
 // --contract FILE).
 //
 // Valid:
@@ -37,7 +39,7 @@
 //		{Manager: "shop-web", Kind: shop, Updates: []string{".status"}},
 //	}
 //
-// Invalid: both managers claim .spec.replicas of a Deployment, and no Shared says why.
+// Invalid: both managers claim .spec.replicas of a Deployment, and no Shared gives the reason.
 //
 //	contract.Contract{
 //		{Manager: "shop-web", Kind: deployment, Applies: []string{".spec"}},
@@ -54,25 +56,25 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Contract says what field managers may own: a claim for each manager and kind.
+// Contract describes what field managers may own, with one claim for each manager and kind.
 type Contract []Claim
 
-// Claim is what one field manager may own of the objects of one kind. Paths are in the notation
-// of fieldowners.ParsePath, and include everything below them.
+// Claim describes what one field manager may own of the objects of one kind. Each path is in the
+// notation of fieldowners.ParsePath, and includes all fields below it.
 type Claim struct {
 	Manager string
 	Kind    schema.GroupKind
-	// Applies lists what the manager may own by Apply.
+	// Applies lists the paths that the manager may own by Apply.
 	Applies []string
-	// Updates lists what the manager may own by Update: usually a status and a finalizer.
+	// Updates lists the paths that the manager may own by Update, usually a status and a finalizer.
 	Updates []string
-	// Shared has, for some of these paths and all below them, the reason why another manager
-	// may own them as well.
+	// Shared maps some of these paths, which include all fields below them, to the reason why
+	// another manager may own the fields as well.
 	Shared map[string]string
-	// Selector is a label selector for the objects of the manager. On a matching object, the
-	// manager is expected to own its fields, and losing all of them is reported. On other objects
-	// the manager is not expected. If Selector is empty, the manager is expected on each object
-	// of which another manager of the contract owns anything.
+	// Selector is a label selector for the objects of the manager. On a matching object the manager
+	// should own its fields, and the loss of all of them is reported. On other objects this is not
+	// reported. If Selector is empty, the manager should own its fields on each object of which
+	// another manager of the contract owns a field.
 	Selector string
 }
 
@@ -81,7 +83,7 @@ func (c Contract) Of(manager string) Contract {
 	return slices.DeleteFunc(slices.Clone(c), func(claim Claim) bool { return claim.Manager != manager })
 }
 
-// Managers returns the field managers, each once, sorted.
+// Managers returns the names of the field managers, sorted and without duplicates.
 func (c Contract) Managers() []string {
 	names := make([]string, 0, len(c))
 	for _, claim := range c {
@@ -91,7 +93,7 @@ func (c Contract) Managers() []string {
 	return slices.Compact(names)
 }
 
-// paths returns the paths of the claim for one operation.
+// paths returns the claimed paths for one operation.
 func (c Claim) paths(operation metav1.ManagedFieldsOperationType) []string {
 	if operation == metav1.ManagedFieldsOperationApply {
 		return c.Applies
@@ -99,17 +101,17 @@ func (c Claim) paths(operation metav1.ManagedFieldsOperationType) []string {
 	return c.Updates
 }
 
-// operations are the two ways to own a field.
+// operations are the operations by which a manager can own a field.
 var operations = []metav1.ManagedFieldsOperationType{metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate}
 
-// Covers reports whether a claim of one path covers the other: it is the path or above it, or
-// the other one is a key field of a list item of which the path is a part.
+// Covers reports whether a claim of one path covers another path: the same path, a path below, or a key
+// field of the list item of which the claim is a part.
 func Covers(claimed, path fieldowners.Path) bool {
 	return path.HasPrefix(claimed) || claimed.HasPrefix(path.Parent()) && path.IsKeyField()
 }
 
-// isEverybodys reports whether a path names the whole of an object's labels, annotations,
-// owner references or finalizers, or of those of a template in it.
+// isEverybodys reports whether a path is the labels, annotations, ownerReferences or finalizers of
+// an object or of a template in an object.
 func isEverybodys(path fieldowners.Path) bool {
 	steps := path.Elements()
 	n := len(steps)

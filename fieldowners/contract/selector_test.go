@@ -58,12 +58,12 @@ func TestSelector(t *testing.T) {
 
 func TestSelectorIsChecked(t *testing.T) {
 	wrong := contract.Contract{{Manager: "a", Kind: node, Applies: []string{".spec"}, Selector: "app in"}}
-	if err := contract.Check(wrong); err == nil || !strings.Contains(err.Error(), `contract: "a", Node: the selector "app in": `) {
+	if err := contract.Check(wrong); err == nil || !strings.Contains(err.Error(), `contract: "a", Node: malformed selector "app in": `) {
 		t.Error(err)
 	}
 	for text, want := range map[string]string{
 		"managers:\n  a:\n    Node:\n      applies: [.spec]\n      selector: {a: b}\n": `contract: json: cannot unmarshal object into Go struct field claimDocument.managers.selector of type string`,
-		"managers:\n  a:\n    Node:\n      applies: [.spec]\n      selector: app in\n": `contract: "a", Node: the selector "app in": `,
+		"managers:\n  a:\n    Node:\n      applies: [.spec]\n      selector: app in\n": `contract: "a", Node: malformed selector "app in": `,
 	} {
 		if _, err := contract.Read(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v; want %s", err, want)

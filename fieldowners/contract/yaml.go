@@ -15,7 +15,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// document is a contract in YAML: the claims by field manager, and then by kind.
+// document is a contract as YAML: the claims by field manager, and then by kind.
 type document struct {
 	Managers map[string]map[string]claimDocument `json:"managers"`
 }
@@ -27,15 +27,15 @@ type claimDocument struct {
 	Selector string            `json:"selector,omitempty"`
 }
 
-// Read reads a contract in the form that Write writes. Unknown keys and keys that occur twice are
-// errors, and so is everything that Check rejects. The error joins all of them.
+// Read reads a contract in the YAML format that Write writes. It returns an error for unknown keys,
+// duplicate keys, and everything that Check rejects. The error joins all problems.
 func Read(r io.Reader) (Contract, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
 	}
 	if bytes.Contains(text, []byte("\n---")) {
-		return nil, errors.New("contract: a second document; a contract is one document")
+		return nil, errors.New("contract: the text has more than one YAML document; put all claims into one document")
 	}
 	encoded, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
@@ -56,7 +56,7 @@ func Read(r io.Reader) (Contract, error) {
 		}
 	}
 	if len(c) == 0 {
-		return nil, errors.New("contract: no field manager below the key managers")
+		return nil, errors.New("contract: the key managers is missing, or has no field manager")
 	}
 	if err := Check(c); err != nil {
 		return nil, err
@@ -64,8 +64,8 @@ func Read(r io.Reader) (Contract, error) {
 	return c, nil
 }
 
-// Write writes a contract as YAML, sorted by manager, kind and path. It returns the error of
-// Check.
+// Write writes a contract as YAML, sorted by manager, kind and path. If Check rejects the contract,
+// Write returns the error of Check and writes nothing.
 func Write(w io.Writer, c Contract) error {
 	if err := Check(c); err != nil {
 		return err
@@ -86,7 +86,7 @@ func Write(w io.Writer, c Contract) error {
 	return err
 }
 
-// sorted returns paths in the order of fieldowners.Path.Compare.
+// sorted returns the paths sorted by fieldowners.Path.Compare.
 func sorted(paths []string) []string {
 	return slices.SortedFunc(slices.Values(paths), func(a, b string) int {
 		return fieldowners.MustParsePath(a).Compare(fieldowners.MustParsePath(b)) // Check has parsed them

@@ -1,4 +1,4 @@
-// Package content compares the contents of objects, in the types of encoding/json.
+// Package content compares values of objects, in the Go types to which encoding/json decodes.
 package content
 
 import (
@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Within reports whether is returns true for a value, or for one below it.
+// Within reports whether is returns true for the content or for any value below it.
 func Within(content any, is func(any) bool) bool {
 	if is(content) {
 		return true
@@ -33,14 +33,14 @@ func Within(content any, is func(any) bool) bool {
 	return false
 }
 
-// SameQuantity reports whether two texts are the same quantity, as 1000m and 1 are.
+// SameQuantity reports whether two strings denote the same quantity, such as 1000m and 1.
 func SameQuantity(a, b string) bool {
 	first, err := resource.ParseQuantity(a)
 	second, err2 := resource.ParseQuantity(b)
 	return err == nil && err2 == nil && first.Cmp(second) == 0
 }
 
-// Copy returns a deep copy of an object, as an unstructured one.
+// Copy returns a deep copy of an object as an unstructured object.
 func Copy(object client.Object) (*unstructured.Unstructured, error) {
 	if read, ok := object.(runtime.Unstructured); ok {
 		return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(read.UnstructuredContent())}, nil
@@ -49,8 +49,8 @@ func Copy(object client.Object) (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: content}, err
 }
 
-// SameMeaning reports whether the live value is the wanted one. Fields that the server adds to
-// the items of a list, as defaults, are no difference.
+// SameMeaning reports whether the live value means the same as the wanted value. Fields that the
+// API server adds, such as defaults in list items, are ignored.
 func SameMeaning(wanted, live any) bool {
 	switch wanted := wanted.(type) {
 	case map[string]any:
@@ -80,7 +80,7 @@ func SameMeaning(wanted, live any) bool {
 		there, ok := live.(string)
 		return ok && (wanted == there || SameQuantity(wanted, there))
 	case nil:
-		return true // the server drops it
+		return true // the API server drops null
 	}
 	if there, isText := live.(string); isText { // a quantity may be written as a number
 		return SameQuantity(decimal(wanted), there)
@@ -88,8 +88,8 @@ func SameMeaning(wanted, live any) bool {
 	return reflect.DeepEqual(wanted, live) || sameNumber(wanted, live)
 }
 
-// SameBytes reports whether two texts are the same bytes in base64. The API server accepts line
-// breaks in base64, and removes them.
+// SameBytes reports whether two strings are base64 of the same bytes. The API server accepts base64
+// with line breaks, and removes them.
 func SameBytes(wanted, live any) bool {
 	first, isText := wanted.(string)
 	second, isText2 := live.(string)
@@ -101,7 +101,7 @@ func SameBytes(wanted, live any) bool {
 	return err == nil && err2 == nil && bytes.Equal(a, b)
 }
 
-// decimal returns a number as a text, and "", which is no quantity, for any other value.
+// decimal returns a number as a string. For any other value it returns "", which is no quantity.
 func decimal(v any) string {
 	switch v := v.(type) {
 	case int64:
@@ -112,7 +112,7 @@ func decimal(v any) string {
 	return ""
 }
 
-// sameNumber reports whether two numbers are the same, as 1 and 1.0 are.
+// sameNumber reports whether two values are the same number, such as 1 and 1.0.
 func sameNumber(a, b any) bool {
 	number := func(v any) (float64, bool) {
 		switch v := v.(type) {
@@ -131,7 +131,7 @@ func sameNumber(a, b any) bool {
 	return ok && ok2 && first == second
 }
 
-// IsZero reports whether a value means the same as an absent one.
+// IsZero reports whether a value means the same as an absent field.
 func IsZero(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

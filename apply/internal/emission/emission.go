@@ -1,5 +1,4 @@
-// Package emission compares the intents that two calls of the same Emit function returned for the
-// same parent.
+// Package emission compares the intents of two calls of the same Emit function for the same parent.
 package emission
 
 import (
@@ -38,7 +37,7 @@ func Difference(first, second []apply.Intent) string {
 	return ""
 }
 
-const remedy = "Emit must return the same intents each time for the same parent: take out what comes from a clock, a random number, a counter or the order of a map"
+const remedy = "Emit must return the same intents each time for the same parent: remove values that come from a clock, a random number, a counter or the order of a map"
 
 func differing(name string, first, second []byte) string {
 	if bytes.Equal(first, second) {
@@ -56,8 +55,8 @@ func differing(name string, first, second []byte) string {
 	return fmt.Sprintf("two calls for the same parent returned different values of %s of %s; %s", changes[0].Path, name, remedy)
 }
 
-// partsOf returns the JSON of the content of each intent. The key is the object's name, followed
-// by the subresource if the intent has one.
+// partsOf returns the content of each intent as JSON. The key is the object's name, followed by the
+// subresource if the intent has one.
 func partsOf(intents []apply.Intent) map[string][]byte {
 	parts := map[string][]byte{}
 	for _, intent := range intents {
@@ -82,7 +81,7 @@ func partsOf(intents []apply.Intent) map[string][]byte {
 	return parts
 }
 
-// reordered reports whether both values are lists with the same items.
+// reordered reports whether a change is only another order of the items of a list.
 func reordered(change fieldowners.Change) bool {
 	a, isList := change.Before.([]any)
 	b, isToo := change.After.([]any)

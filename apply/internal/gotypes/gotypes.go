@@ -1,4 +1,5 @@
-// Package gotypes derives from the Go type of a kind what the API server stores.
+// Package gotypes derives from the Go type of a kind which fields the kind has, and in which form
+// the API server stores their values.
 package gotypes
 
 import (
@@ -15,9 +16,9 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// serverGroups are the groups whose kinds are compiled into the API server. It reads and writes
-// objects by the Go types of serverPackages. The package alone does not suffice:
-// VerticalPodAutoscaler is a custom resource, and its type is in k8s.io/ too.
+// serverGroups are the API groups whose kinds are compiled into the API server. The API server decodes
+// and encodes objects of these groups with the Go types of serverPackages. Both the group and the
+// package must match: VerticalPodAutoscaler is a custom resource, but its Go type is in k8s.io/ too.
 var serverGroups = []string{
 	"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps", "authentication.k8s.io",
 	"authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io",
@@ -28,19 +29,18 @@ var serverGroups = []string{
 
 var serverPackages = []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/kube-aggregator/pkg/apis/"}
 
-// IsServersOwn reports whether a Go type is the one by which the API server itself knows
-// a kind.
+// IsServersOwn reports whether the API server itself decodes objects of the kind with this Go type.
 func IsServersOwn(kind schema.GroupVersionKind, goType reflect.Type) bool {
 	return IsServersOwnGroup(kind.Group) && slices.ContainsFunc(serverPackages, func(prefix string) bool {
 		return strings.HasPrefix(goType.PkgPath(), prefix)
 	})
 }
 
-// IsServersOwnGroup reports whether the kinds of a group are compiled into the API server.
+// IsServersOwnGroup reports whether the kinds of an API group are compiled into the API server.
 func IsServersOwnGroup(group string) bool { return slices.Contains(serverGroups, group) }
 
-// FieldType returns the type of a field by its name in JSON, also of embedded structs; nil if
-// there is none.
+// FieldType returns the type of the struct field with the given JSON name, also in embedded
+// structs. It returns nil if there is no such field.
 func FieldType(t reflect.Type, name string) reflect.Type {
 	for field := range t.Fields() {
 		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -56,13 +56,13 @@ func FieldType(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// HasOwnForm reports whether a type unmarshals itself and so may change the form of a value.
+// HasOwnForm reports whether a type has its own method to unmarshal, which may change a value's form.
 func HasOwnForm(t reflect.Type) bool {
 	pointer := reflect.PointerTo(t)
 	return pointer.Implements(reflect.TypeFor[json.Unmarshaler]()) || pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// PointedAt returns the type without its pointers.
+// PointedAt returns the type behind any number of pointers. Other types are returned unchanged.
 func PointedAt(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -70,19 +70,20 @@ func PointedAt(t reflect.Type) reflect.Type {
 	return t
 }
 
-// IsBytes reports whether a field is []byte in the Go type of its object (format: byte in the
-// API server's schema).
+// IsBytes reports whether the field at a path of a Go type is a []byte. In the API server's schema
+// such a field has the format byte.
 func IsBytes(of reflect.Type, path fieldowners.Path) bool {
 	for _, element := range path.Elements() {
 		if of == nil {
 			return false
 		}
-		of, _ = below(PointedAt(of), element) // nil if there is none
+		of, _ = below(PointedAt(of), element) // nil if the type has no such field
 	}
 	return of == reflect.TypeFor[[]byte]()
 }
 
-// HasPath returns nil if one of the types has a field, and otherwise why none has it.
+// HasPath returns nil if at least one of the types has the field at the path. Otherwise the error
+// says why no type has the field.
 func HasPath(path fieldowners.Path, types []reflect.Type) error {
 	var errs []error
 	for _, t := range types {
@@ -95,7 +96,7 @@ func HasPath(path fieldowners.Path, types []reflect.Type) error {
 	return errors.Join(errs...)
 }
 
-// exists walks a path down a Go type.
+// exists returns an error if a Go type does not have the field at a path.
 func exists(path []fieldowners.Element, t reflect.Type) error {
 	for _, element := range path {
 		if t = PointedAt(t); marshalsItself(t) || t.Kind() == reflect.Interface {
@@ -115,8 +116,7 @@ func marshalsItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(marshaler)
 }
 
-// below returns the type of the field or item that an element names, in a type that is no
-// pointer.
+// below returns the type of the field or item that an element identifies. t must be no pointer type.
 func below(t reflect.Type, element fieldowners.Element) (reflect.Type, error) {
 	isList := t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8
 	switch {
@@ -139,7 +139,7 @@ func below(t reflect.Type, element fieldowners.Element) (reflect.Type, error) {
 	return nil, fmt.Errorf("%s has no field %q", typeName(t), *element.Field)
 }
 
-// typeName returns the name of the kind of a type.
+// typeName returns the name of a type as users know it, without ApplyConfiguration at the end.
 func typeName(t reflect.Type) string {
 	return strings.TrimSuffix(strings.TrimPrefix(t.String(), "*"), "ApplyConfiguration")
 }

@@ -1,5 +1,4 @@
-// Package schemas fetches the API server's own schemas, in the background, and notices
-// when they change.
+// Package schemas fetches the API server's own schemas in the background, and detects changes.
 package schemas
 
 import (
@@ -20,20 +19,19 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 )
 
-// inquiry asks the API server for something in the background, one request at a time. After a
-// failure the next request waits for a back-off, which begins when the failed one ended.
-// Callers wait for the answer briefly, and only if the last request did not fail, so an answer
-// that does not come holds up callers once.
+// inquiry sends requests to the API server in the background, one at a time. After a failed request,
+// the next request waits for a back-off. Callers wait briefly for the response, but only if the last
+// request did not fail. So an API server that does not respond delays callers only once.
 //
-// A request runs in a goroutine, which ends with it: after inquiryTimeout at the latest.
+// Each request runs in a goroutine, which ends after inquiryTimeout at the latest.
 type inquiry struct {
-	mu *sync.Mutex // guards the fields below, and what keep writes to
+	mu *sync.Mutex // guards the fields below, and the fields that keep changes
 
-	ended    chan struct{} // closed when the request under way has ended; nil if there is none
-	patience time.Time     // until when callers wait for it
-	failures int           // in a row
-	next     time.Time     // no request before
-	err      error         // of the last request
+	ended    chan struct{} // closed when the current request ends; nil if there is none
+	patience time.Time     // until when callers wait for the current request
+	failures int           // the number of failed requests in a row
+	next     time.Time     // the earliest time of the next request
+	err      error         // the error of the last request
 }
 
 const (
@@ -41,14 +39,15 @@ const (
 	inquiryPatience = time.Second
 )
 
-// afterFailures returns the wait after this many failures in a row: from a second to some two
-// minutes.
+// afterFailures returns the back-off after n failed requests in a row. It grows from one second to
+// about two minutes, with jitter.
 func afterFailures(n int) time.Duration {
 	return wait.Jitter(time.Second<<min(n-1, 7), 0.5)
 }
 
-// ask starts a request, unless one is under way or it is too early for another. keep is called
-// with mu held. onFailure is called with the first error in a row.
+// ask starts a request, unless a request is in progress or it is too early for the next request.
+// keep is called with mu held. onFailure is called with the error of the first of several failed
+// requests in a row.
 func (q *inquiry) ask(request func(context.Context) (keep func(), err error), onFailure func(error)) {
 	now := time.Now()
 	if q.ended != nil || now.Before(q.next) {
@@ -77,8 +76,7 @@ func (q *inquiry) ask(request func(context.Context) (keep func(), err error), on
 	}()
 }
 
-// wait unlocks mu until the request under way has ended, patience is over, or the context has
-// ended.
+// wait waits, with mu unlocked, until the current request, patience or the context ends.
 func (q *inquiry) wait(ctx context.Context) {
 	if q.failures > 0 {
 		return
@@ -93,61 +91,64 @@ func (q *inquiry) wait(ctx context.Context) {
 	}
 }
 
-// withoutPanic returns a panic of request as an error: somebody else wrote the schema of a
-// CustomResourceDefinition, and a panic in a goroutine would end the process.
+// withoutPanic returns a panic of request as an error. Schemas of CustomResourceDefinitions are
+// written by others, and a panic in a goroutine would end the process.
 func withoutPanic(ctx context.Context, request func(context.Context) (func(), error)) (keep func(), err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("it cannot be read: %v", r)
+			err = fmt.Errorf("reading the response panicked: %v", r)
 		}
 	}()
 	return request(ctx)
 }
 
-// Set is the API server's own schemas, by group and version, from /openapi/v3. They have the
-// types of lists (map, set or atomic), their keys, and defaults.
+// Set holds the API server's own schemas, by group and version, from /openapi/v3. The schemas
+// contain the types of lists (map, set or atomic), the keys of list items, and defaults.
 //
-// The index and each document are fetched in the background, independently: one that does not
-// come delays nothing else. A known schema stays until the server is seen to have another one.
+// The index of all schemas and each schema document are fetched in the background, independently: a
+// request that gets no response delays no other request. A known schema is used until the API
+// server is seen to have a different one.
 type Set struct {
 	server openapi.ClientWithContext
-	due    atomic.Int64 // when the index is fetched again, in nanoseconds since 1970
+	due    atomic.Int64 // when the index is due to be fetched again, in nanoseconds since 1970
 
 	mu        sync.Mutex
 	index     inquiry
-	paths     map[string]openapi.GroupVersionWithContext // nil before the first index
-	documents map[schema.GroupVersion]*document          // of versions asked for
+	paths     map[string]openapi.GroupVersionWithContext // the index; nil until it was fetched once
+	documents map[schema.GroupVersion]*document          // only of versions that Of was called for
 }
 
-// document is the schema of a group and version.
+// document is the schema document of one group and version.
 type document struct {
 	inquiry
 
-	known *Known // nil before the first answer
+	known *Known // nil until the document was fetched
 }
 
-// Known is a schema as the server had it.
+// Known is the schema of one group and version, as fetched from the API server.
 type Known struct {
 	url       string // ends in a hash of the content
 	Converter managedfields.TypeConverter
-	replaced  atomic.Bool
+	replaced  atomic.Bool // the API server has a different schema now
 }
 
-// Schemas change with the server's version and with CustomResourceDefinitions.
+// How long the index is used. Schemas change with the API server's version and with
+// CustomResourceDefinitions.
 const (
-	schemasKept  = 10 * time.Minute
-	schemasRetry = 10 * time.Second // how old an index may be if it lacks what is needed
+	schemasKept  = 10 * time.Minute // before the index is fetched again
+	schemasRetry = 10 * time.Second // the same if the index lacks a schema that is needed
 )
 
-// New returns the schemas of a server, without a request.
+// New returns a Set for an API server. New sends no request.
 func New(server openapi.Client) *Set {
 	s := &Set{server: openapi.ToClientWithContext(server), documents: map[schema.GroupVersion]*document{}}
 	s.index.mu = &s.mu
 	return s
 }
 
-// Good reports whether proofs by a schema still hold: until the server is seen to have another
-// one.
+// Good reports whether proofs made with a known schema are still valid. They are valid until the
+// API server is seen to have a different schema. Good starts to fetch the index in the background
+// if that is due.
 func (s *Set) Good(ctx context.Context, known *Known, now time.Time) bool {
 	if now.UnixNano() >= s.due.Load() {
 		s.mu.Lock()
@@ -157,9 +158,9 @@ func (s *Set) Good(ctx context.Context, known *Known, now time.Time) bool {
 	return !known.replaced.Load()
 }
 
-// Of returns the schemas of a group and version. The first calls wait for the answer, about a
-// second at most. Later calls, and those after a failure, do not wait: they return an error
-// until the answer has come.
+// Of returns the schemas of a group and version. The first call waits for the response, for about
+// one second at most. Later calls, and calls after a failed request, do not wait. Without a
+// response, Of returns an error that wraps ErrNotYet.
 func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,10 +173,10 @@ func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, erro
 	path, ok := s.paths[pathOf(version)]
 	switch {
 	case s.paths == nil:
-		return nil, fmt.Errorf("the API server's schemas: %w", s.index.unknown())
+		return nil, fmt.Errorf("getting the list of the API server's schemas: %w", s.index.unknown())
 	case !ok:
 		s.refresh(ctx)
-		return nil, fmt.Errorf("the API server names no schemas at %s", pathOf(version))
+		return nil, fmt.Errorf("the API server's list of schemas lacks %s", pathOf(version))
 	}
 	d := s.documents[version]
 	if d == nil {
@@ -184,18 +185,18 @@ func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, erro
 	}
 	if d.known == nil {
 		if d.failures > 0 {
-			s.refresh(ctx) // it may have another URL now
+			s.refresh(ctx) // the document may have another URL now
 		}
 		s.fetch(ctx, version, d, path)
 		d.wait(ctx)
 	}
 	if d.known == nil {
-		return nil, fmt.Errorf("the API server's schemas of %v: %w", version, d.unknown())
+		return nil, fmt.Errorf("getting the API server's schemas of %v: %w", version, d.unknown())
 	}
 	return d.known, nil
 }
 
-// ErrNotYet is the error before the first answer has come.
+// ErrNotYet means that a schema is not known yet, because the API server has not returned it.
 var ErrNotYet = errors.New("not known yet")
 
 func (q *inquiry) unknown() error {
@@ -205,15 +206,15 @@ func (q *inquiry) unknown() error {
 	return fmt.Errorf("%w: %w", ErrNotYet, q.err)
 }
 
-// refresh fetches the index, and drops the schemas that have changed.
+// refresh fetches the index, and then drops the schemas that have changed.
 func (s *Set) refresh(ctx context.Context) {
 	log := logr.FromContextOrDiscard(ctx)
 	s.index.ask(func(ctx context.Context) (func(), error) {
 		paths, err := s.server.PathsWithContext(ctx)
 		return func() { s.keepIndex(paths) }, err
 	}, func(err error) {
-		log.Error(err, "the API server does not say which schemas it has: those that are known stay trusted, "+
-			"intents of other kinds are sent each time, and list items of updates are matched by equality alone, until it does")
+		log.Error(err, "getting the list of the API server's schemas failed and is retried: until then, known schemas are still used, "+
+			"intents of other kinds are sent each time, and list items of updates are matched by equality alone")
 	})
 }
 
@@ -230,19 +231,19 @@ func (s *Set) keepIndex(paths map[string]openapi.GroupVersionWithContext) {
 	}
 }
 
-// fetch fetches the document of a version.
+// fetch fetches the schema document of a group and version.
 func (s *Set) fetch(ctx context.Context, version schema.GroupVersion, d *document, path openapi.GroupVersionWithContext) {
 	log, url := logr.FromContextOrDiscard(ctx), path.ServerRelativeURL()
 	d.ask(func(ctx context.Context) (func(), error) {
 		converter, err := converterFrom(ctx, path)
 		return func() {
-			if now, ok := s.paths[pathOf(version)]; ok && now.ServerRelativeURL() == url { // otherwise it is fetched again
+			if now, ok := s.paths[pathOf(version)]; ok && now.ServerRelativeURL() == url { // otherwise the next Of fetches it again
 				d.known = &Known{url: url, Converter: converter}
 			}
 		}, err
 	}, func(err error) {
-		log.Error(err, "the API server does not give its schema: intents of this group and version are sent each time, "+
-			"and list items of updates are matched by equality alone, until it does",
+		log.Error(err, "getting a schema from the API server failed and is retried: until then, intents of this group and version are "+
+			"sent each time, and list items of updates are matched by equality alone",
 			"groupVersion", version.String())
 	})
 }
@@ -257,7 +258,7 @@ func converterFrom(ctx context.Context, path openapi.GroupVersionWithContext) (m
 		return nil, err
 	}
 	if document.Components == nil {
-		return nil, fmt.Errorf("there are none in %s", path.ServerRelativeURL())
+		return nil, fmt.Errorf("the API server's response at %s has no schemas", path.ServerRelativeURL())
 	}
 	return managedfields.NewTypeConverter(document.Components.Schemas, false)
 }

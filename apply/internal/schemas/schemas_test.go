@@ -156,7 +156,7 @@ func TestSchemas(t *testing.T) {
 				t.Error("what was proven by what is known is not trusted")
 			}
 		}
-		if log := strings.Join(a.log, "\n"); strings.Count(log, "those that are known stay trusted") != 2 || len(a.log) != 2 {
+		if log := strings.Join(a.log, "\n"); strings.Count(log, "known schemas are still used") != 2 || len(a.log) != 2 {
 			t.Errorf("two outages, told of once each: %s", log)
 		}
 	})

@@ -13,10 +13,10 @@ func TestProveByAnswer(t *testing.T) {
 		want string
 	}{
 		"owns nothing":            {nothing().answered(), "exactly"},
-		"owns nothing, by a read": {nothing(), "one entry of ours"},
+		"owns nothing, by a read": {nothing(), "exactly one Apply entry"},
 		"sets something":          {newProof(t, apps, container("image: a")).entries(none).answered(), "does not own exactly"},
 		"owns something":          {newProof(t, apps, container("image: a")).asks(setsNothing).answered(), "does not own exactly"},
-		"in another version":      {newProof(t, apps, container("image: a")).entries(ofVersion("apps/v1beta1")).asks(setsNothing).answered(), "one entry of ours"},
+		"in another version":      {newProof(t, apps, container("image: a")).entries(ofVersion("apps/v1beta1")).asks(setsNothing).answered(), "exactly one Apply entry"},
 		"as it is":                {newProof(t, apps, container("image: a")).answered(), "exactly"},
 	} {
 		t.Run(name, func(t *testing.T) { c.wants(t, c.want) })

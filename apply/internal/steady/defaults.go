@@ -16,9 +16,9 @@ import (
 	"coapply.dev/apply/internal/gotypes"
 )
 
-// completed returns the wanted content with the defaults that the server adds in values that
-// are owned as a whole. Elsewhere a default is a field of its own, which the object has and the
-// intent does not. ok is false if the server may read null as a default.
+// completed returns the wanted content with the defaults that the API server adds inside values
+// that are owned as a whole. Other defaults are separate fields, which the object has and the
+// intent lacks. ok is false if the API server may replace a null by a default.
 func (r Request) completed(wanted *typed.TypedValue) (whole map[string]any, ok bool) {
 	c := completion{types: wanted.Schema(), servers: gotypes.IsServersOwnGroup(r.Kind.Group), ok: true}
 	whole = runtime.DeepCopyJSON(r.Config)
@@ -26,13 +26,12 @@ func (r Request) completed(wanted *typed.TypedValue) (whole map[string]any, ok b
 	return whole, c.ok
 }
 
-// completion adds defaults in atomic values: as the server does for a custom resource
-// (defaulting.Default of apiextensions-apiserver), and some of those that it adds in its own
-// kinds.
+// completion adds defaults inside atomic values: all defaults of a custom resource
+// (defaulting.Default of apiextensions-apiserver), and some defaults of built-in kinds.
 type completion struct {
 	types   *schema.Schema
-	servers bool // the kind is one of the server's own
-	ok      bool
+	servers bool // the kind is compiled into the API server
+	ok      bool // the result of completed
 }
 
 func (c *completion) add(value any, of schema.TypeRef, atomic bool) {
@@ -71,10 +70,10 @@ func (c *completion) addFields(value map[string]any, of schema.TypeRef, known *s
 	}
 }
 
-// defaultOf returns a copy of the default of a field of a type, or nil. Types with names that
-// are not the server's own are those of an aggregated API, of which it is not known whether it
-// adds the defaults that it declares. The server's own kinds declare few of their defaults, and
-// some for fields that are always written: see serverDefaults.
+// defaultOf returns a copy of the default of a field, or nil. For built-in kinds it uses
+// serverDefaults, because their schemas declare few of the defaults, and also some for fields that
+// are always written. Any other named type belongs to an aggregated API server, which may not add
+// the defaults that its schema declares.
 func (c *completion) defaultOf(of schema.TypeRef, field schema.StructField) (value any) {
 	switch {
 	case c.servers && of.NamedType != nil:
@@ -83,16 +82,16 @@ func (c *completion) defaultOf(of schema.TypeRef, field schema.StructField) (val
 		return nil
 	}
 	encoded, err := json.Marshal(field.Default)
-	if err != nil || utiljson.Unmarshal(encoded, &value) != nil { // with integers, as objects have them
+	if err != nil || utiljson.Unmarshal(encoded, &value) != nil { // decodes integers as int64, as in objects
 		return nil
 	}
 	return value
 }
 
-// serverDefaults are the defaults of types in atomic lists and structs, by the names of the
-// types in the server's schemas. A default of a v1 type does not change, and these are as old
-// as the type: see docs/design/decisions/0054. An intent with a default that is missing here is sent
-// each time.
+// serverDefaults are the defaults of types in atomic lists and structs, by the names of the types
+// in the API server's schemas. A default of a v1 type never changes, and each of these defaults is
+// as old as its type: see docs/design/decisions/0054. If a default is missing here, intents that
+// depend on it are sent each time.
 var serverDefaults = map[string]map[string]any{
 	"io.k8s.api.admissionregistration.v1.MatchResources": {
 		"matchPolicy": "Equivalent", "namespaceSelector": map[string]any{}, "objectSelector": map[string]any{},
@@ -103,8 +102,8 @@ var serverDefaults = map[string]map[string]any{
 }
 
 // emptyDefaults holds the API server's defaults for empty maps of built-in kinds, by the path of
-// the map. The API server sets each missing field of such a default separately. So it restores
-// the whole default from any part of the default. The defaults of v1 types never change.
+// the map. The API server sets each missing field of such a default separately, and so restores the
+// whole default from any part of it. The defaults of v1 types never change.
 var emptyDefaults = map[runtimeschema.GroupVersionKind]map[string]map[string]any{
 	appsv1.SchemeGroupVersion.WithKind("Deployment"): {
 		".spec.strategy": {"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": "25%", "maxUnavailable": "25%"}},
@@ -114,8 +113,7 @@ var emptyDefaults = map[runtimeschema.GroupVersionKind]map[string]map[string]any
 	},
 }
 
-// notRestored returns those of the paths at which the object's value is not the API server's
-// default for an empty map.
+// notRestored returns the paths whose live value is not the API server's default for an empty map.
 func (r Request) notRestored(emptied []fieldpath.Path, live *typed.TypedValue) []fieldpath.Path {
 	return slices.DeleteFunc(slices.Clone(emptied), func(path fieldpath.Path) bool {
 		restored, ok := emptyDefaults[r.Kind][path.String()]

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// ownEntry returns the manager's entry if the manager has exactly one entry, and the entry has
-// the apiVersion of the request. If a response has no entry of the manager, the manager owns
-// nothing, and ownEntry returns an empty entry.
+// ownEntry returns the manager's entry if the manager has exactly one entry and the entry has the
+// apiVersion of the request. Otherwise ownEntry returns nil. If a response has no entry of the
+// manager, the manager owns nothing, and ownEntry returns an empty entry.
 func (r Request) ownEntry(read Read) *metav1.ManagedFieldsEntry {
 	var own *metav1.ManagedFieldsEntry
 	entries := read.GetManagedFields()
@@ -46,7 +46,7 @@ func parseFields(entry *metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	return set, err
 }
 
-// fieldsOf returns the set of fields that the server would record for what is applied.
+// fieldsOf returns the set of fields that the API server would store for an applied value.
 func fieldsOf(applied *typed.TypedValue) (*fieldpath.Set, error) {
 	set, err := applied.ToFieldSet()
 	if err != nil {
@@ -55,8 +55,7 @@ func fieldsOf(applied *typed.TypedValue) (*fieldpath.Set, error) {
 	return set.Difference(neverOwned), nil
 }
 
-// Entry returns the managed fields entry that the server would record for what is applied, without
-// its time.
+// Entry returns the entry, without its time, that the API server would store for the configuration.
 func (r Request) Entry(schemas managedfields.TypeConverter) (metav1.ManagedFieldsEntry, error) {
 	_, set, err := r.typed(schemas)
 	if err != nil {
@@ -69,7 +68,7 @@ func (r Request) Entry(schemas managedfields.TypeConverter) (metav1.ManagedField
 	}, err
 }
 
-// neverOwned are the fields that the server removes from every set.
+// neverOwned are the fields that the API server removes from every managed fields entry.
 var neverOwned = fieldpath.NewSet(
 	fieldpath.MakePathOrDie("apiVersion"),
 	fieldpath.MakePathOrDie("kind"),

@@ -24,7 +24,7 @@ func TestProveEntries(t *testing.T) {
 		"of an unknown kind":              {unknown, "no corresponding type"},
 		"what the schema does not have":   {prove(container("image: a"), container("image: a, extra: 1")), "not declared in schema"},
 		"ours of updates, too":            {prove(container("image: a")).entries(ofUpdates), exactly},
-		"ours without fields":             {prove(container("image: a")).entries(withoutFields(1)), "one entry of ours"},
+		"ours without fields":             {prove(container("image: a")).entries(withoutFields(1)), "exactly one Apply entry"},
 		"ours is broken":                  {prove(container("image: a")).entries(brokenBehind), "parsing key"},
 		"ours of the status":              {status.entries(ofStatus), exactly},
 		"another's without fields":        {prove(container(cpu1000m), container(cpu1)).entries(withoutFields(0)), proven},

@@ -18,34 +18,34 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// Print identifies an object for which an intent was proven to change nothing.
+// Print identifies an object for which an intent was proven to change nothing, together with the
+// state that the proof depends on.
 type Print struct {
 	Name            types.NamespacedName
 	UID             types.UID
 	ResourceVersion string
 
 	kind   unique.Handle[schema.GroupVersionKind]
-	goType reflect.Type // of the object that was read
-	entry  uint64       // hash of the manager's managed fields entry; 0 if the Print is that of one version
-	values uint64       // hash of the values that the entry owns
+	goType reflect.Type // the Go type of the object that was read
+	entry  uint64       // hash of the manager's managed fields entry; 0 if the proof holds for one version only
+	values uint64       // hash of the values of the fields that the entry owns
 }
 
 // Kind returns the kind of the object.
 func (p *Print) Kind() schema.GroupVersionKind { return p.kind.Value() }
 
-// IsOf reports whether read is the object of the proof, and has the uid to which the intent is
-// pinned, if any.
+// IsOf reports whether read is the object of the proof. If the intent is pinned to a uid, the
+// object must have this uid.
 func (p *Print) IsOf(read client.Object, pinned types.UID) bool {
 	return read.GetUID() == p.UID && (pinned == "" || pinned == p.UID)
 }
 
-// HoldsFor reports whether the proof for one version of an object holds for another version.
+// HoldsFor reports whether the proof also holds for the object's version from which now was made.
 func (p *Print) HoldsFor(now *Print) bool {
 	return p.entry != 0 && now.entry == p.entry && now.values == p.values && now.goType == p.goType
 }
 
-// printOfVersion returns a Print for a proof that holds only for the resourceVersion of the read
-// object.
+// printOfVersion returns a Print that holds only for the resourceVersion of the read object.
 func (r Request) printOfVersion(read Read) *Print {
 	return &Print{
 		kind:            unique.Make(r.Kind),
@@ -58,9 +58,9 @@ func (r Request) printOfVersion(read Read) *Print {
 
 var seed = maphash.MakeSeed()
 
-// PrintOf returns a Print for an exact proof, which also holds for other versions of the object
-// if the manager's entry and the values that it owns are the same. If the object lacks one of
-// these values, the Print is that of one version.
+// PrintOf returns a Print for an exact proof. The proof also holds for other versions of the object
+// in which the manager's entry and the values of its fields are the same. If the object lacks one
+// of these values, the proof holds only for the version that was read.
 func (r Request) PrintOf(read Read) *Print {
 	found := r.printOfVersion(read)
 	entry := r.ownEntry(read)
@@ -83,9 +83,9 @@ func (r Request) PrintOf(read Read) *Print {
 	return found
 }
 
-// hashOwned hashes the values of a set: its leaves, and the values that are owned as a whole. It
-// also hashes the index of each list item, as another order of the items is a change. It returns
-// false if one of the values is missing.
+// hashOwned hashes the values of the fields in a set: the leaves, and the values that are owned as
+// a whole. It also hashes the index of each list item, because another order of the items is a
+// change. It returns false if a value is missing.
 func hashOwned(hash *maphash.Hash, set *fieldpath.Set, of value.Value) bool {
 	found := true
 	set.Members.Iterate(func(element fieldpath.PathElement) {
@@ -108,15 +108,15 @@ func hashOwned(hash *maphash.Hash, set *fieldpath.Set, of value.Value) bool {
 	return found
 }
 
-// Key identifies the content of an intent, the manager that applies it, and the subresource.
+// Key identifies an apply by the content of the intent, the field manager and the subresource.
 type Key struct {
 	Manager     string
 	Subresource string
 
-	intent [sha256.Size]byte // of the JSON
+	intent [sha256.Size]byte // hash of the intent's JSON
 }
 
-// KeyOf returns the Key of a configuration, and false if the configuration cannot be encoded.
+// KeyOf returns the Key of an apply. It returns false if the configuration cannot be encoded.
 func KeyOf(configuration runtime.ApplyConfiguration, manager, subresource string) (Key, bool) {
 	encoded, err := wire.Encode(configuration)
 	return Key{manager, subresource, sha256.Sum256(encoded.JSON)}, err == nil

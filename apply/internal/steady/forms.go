@@ -16,12 +16,12 @@ import (
 	"coapply.dev/apply/internal/gotypes"
 )
 
-// proveForms returns an error unless values differ in their form only: the server adds defaults
-// to what is owned as a whole, and its Go type has one text for a quantity and leaves out zero
-// values. If others own such a field, there would be a conflict all the same, as the server
-// compares values as they are sent.
+// proveForms returns an error if the values differ in more than their form. The API server changes the
+// form of a value in these ways: it adds defaults to a value that is owned as a whole, writes each
+// quantity in one way, and leaves out zero values. If another manager owns a field with a different
+// form, the apply would conflict, because the API server compares the values as they were sent.
 func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, changes *typed.Comparison, read Read) error {
-	if changes.IsSame() || !changes.Removed.Empty() { // only the order differs, or something would be removed
+	if changes.IsSame() || !changes.Removed.Empty() { // only the order differs, or a field would be removed
 		return fmt.Errorf("the apply would change: %s", changes)
 	}
 	normal, dropped, ok := r.normalForm(wanted, set)
@@ -40,20 +40,21 @@ func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *
 		}
 		theirs, err := parseFields(&entry)
 		if err != nil || !theirs.Intersection(differing).Empty() {
-			return fmt.Errorf("%s shares what has another form there: %s", entry.Manager, differing)
+			return fmt.Errorf("%s also owns fields whose values have another form in the object: %s", entry.Manager, differing)
 		}
 	}
 	return nil
 }
 
-// normalForm returns the wanted content as the server would store it, nil if nothing is left,
-// and the fields that the server leaves out. ok is false if this is not known.
+// normalForm returns the wanted content in the form that the API server would store, and the set of
+// fields that the API server drops. normal is nil if no field is left. ok is false if the stored
+// form is not known.
 func (r Request) normalForm(wanted *typed.TypedValue, set *fieldpath.Set) (normal *typed.TypedValue, dropped *fieldpath.Set, ok bool) {
 	completed, ok := r.completed(wanted)
 	if !ok {
 		return nil, nil, false
 	}
-	if r.GoType == nil || !gotypes.IsServersOwn(r.Kind, r.GoType) { // only the defaults are known
+	if r.GoType == nil || !gotypes.IsServersOwn(r.Kind, r.GoType) { // nothing but the defaults is known
 		normal, err := typed.AsTyped(value.NewValueInterface(completed), wanted.Schema(), wanted.TypeRef())
 		return normal, fieldpath.NewSet(), err == nil
 	}
@@ -81,8 +82,8 @@ func (r Request) normalForm(wanted *typed.TypedValue, set *fieldpath.Set) (norma
 	return normal, leaves.Difference(fields.Leaves()), true
 }
 
-// asGo returns content as the server's Go type writes it. ok is false if the type does not know
-// a field: an older type would leave it out, whatever its value is.
+// asGo returns content as the Go type of the API server encodes it. ok is false if the Go type
+// lacks a field: an older Go type would drop the field.
 func (r Request) asGo(content map[string]any) (value.Value, bool) {
 	own := reflect.New(r.GoType).Interface()
 	if runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, own, true) != nil {
@@ -92,8 +93,7 @@ func (r Request) asGo(content map[string]any) (value.Value, bool) {
 	return read, err == nil
 }
 
-// heldIn reports whether the object has the parent of each of the fields: otherwise an apply
-// would add it.
+// heldIn reports whether the object has the parents of all the fields. An apply adds missing parents.
 func heldIn(object value.Value, fields *fieldpath.Set) bool {
 	held := true
 	fields.Iterate(func(path fieldpath.Path) {
@@ -106,8 +106,8 @@ func heldIn(object value.Value, fields *fieldpath.Set) bool {
 	return held
 }
 
-// elementOf returns the value to which one step of a path leads and, in a list, its index: a
-// new order is a change.
+// elementOf returns the child that a path element identifies. In a list it also returns the index
+// of the child, because another order of the items is a change.
 func elementOf(of value.Value, element fieldpath.PathElement) (at value.Value, index int, found bool) {
 	switch {
 	case of == nil:
@@ -148,7 +148,7 @@ func isElement(item value.Value, index int, element fieldpath.PathElement) bool 
 	return true
 }
 
-// valueAt returns the value to which a path leads, or nil.
+// valueAt returns the value at a path, or nil if there is none.
 func valueAt(of value.Value, path fieldpath.Path) value.Value {
 	for _, element := range path {
 		of, _, _ = elementOf(of, element)
@@ -156,7 +156,7 @@ func valueAt(of value.Value, path fieldpath.Path) value.Value {
 	return of
 }
 
-// holds returns the number of items of a map or a list; 1 for a scalar, and 0 for null and nil.
+// holds returns the number of entries of a map or a list, 1 for a scalar, and 0 for null and nil.
 func holds(of value.Value) int {
 	switch {
 	case of == nil || of.IsNull():
@@ -180,33 +180,32 @@ func (r Request) setsStringData() bool {
 	return has && r.Kind == corev1.SchemeGroupVersion.WithKind("Secret")
 }
 
-// withoutStringData returns the request with stringData moved into data, as the API server moves
-// it. The API server moves stringData after it has computed fields and conflicts. So the manager
-// owns the fields that the request sets in stringData, and no fields of data. A stored object
-// never has stringData. So if another manager owns any field of stringData, an apply that sets
-// stringData conflicts, even with the same value.
+// withoutStringData returns the request with stringData moved into data, as the API server does
+// after it has computed fields and conflicts. So the manager owns the fields that the request sets
+// in stringData, and not those of data. A stored object never has stringData. So if another manager
+// owns a field of stringData, an apply that sets stringData conflicts, even with the same value.
 func (r Request) withoutStringData(read Read) (Request, error) {
 	moved, ok := r.Config[stringData].(map[string]any)
 	if !ok {
-		return r, errors.New("its stringData is no map")
+		return r, errors.New("the intent's stringData is no map")
 	}
 	all := map[string]any{}
 	if at, has := r.Config[data]; has {
 		known, _ := at.(map[string]any)
 		if maps.Copy(all, known); len(all) == 0 {
-			return r, errors.New("its data is empty, and its stringData is data")
+			return r, errors.New("the intent sets stringData and an empty data")
 		}
 	}
 	for name, text := range moved {
 		text, ok := text.(string)
 		if _, twice := all[name]; !ok || twice {
-			return r, errors.New("its stringData has a key that the data has too, or no text")
+			return r, errors.New("the intent's stringData has a key that its data has too, or a value that is no string")
 		}
 		all[name] = base64.StdEncoding.EncodeToString([]byte(text))
 	}
 	for _, entry := range read.GetManagedFields() {
 		if theirs, err := parseFields(&entry); err != nil || !r.isOwn(entry) && sets(theirs, stringData) {
-			return r, errors.New("others own stringData, too")
+			return r, errors.New("another field manager owns stringData, too")
 		}
 	}
 	r.Config = maps.Clone(r.Config)
@@ -217,8 +216,7 @@ func (r Request) withoutStringData(read Read) (Request, error) {
 	return r, nil
 }
 
-// sets reports whether a set of fields contains the named top-level field, or anything below that
-// field.
+// sets reports whether a set of fields contains the named top-level field or any field below it.
 func sets(set *fieldpath.Set, field string) bool {
 	element := fieldpath.PathElement{FieldName: &field}
 	_, below := set.Children.Get(element)

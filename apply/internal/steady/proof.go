@@ -1,32 +1,32 @@
-// Package steady proves that an apply would change nothing: neither a value nor an owner.
+// Package steady proves that an apply would be a no-op: it would change neither a value nor an owner.
 //
-// It is pure: from a request, an object as it was read, and the API server's schemas it
-// computes a proof, or the reason why there is none. It sends nothing, and does not change its
+// The package is pure. From a request, an object as it was read, and the API server's schemas it
+// computes a proof, or the reason why there is no proof. It sends nothing, and does not change its
 // arguments.
 //
 // # Contract
 //
-//  1. Request.Prove does what the API server does (structured-merge-diff's Updater.Apply), by
-//     the same library and the server's own schemas. The manager must have exactly one managed
-//     fields entry, with exactly the fields that the server would keep, and the merge must
+//  1. Request.Prove does what the API server does (structured-merge-diff's Updater.Apply), with the
+//     same library and the API server's own schemas. The manager must have exactly one managed fields
+//     entry. The entry must have exactly the fields that the API server would store. The merge must
 //     change no value.
-//  2. What cannot be proven is an error. Nothing is guessed about fields that the Go type of
-//     the read does not have, or about unknown schemas.
-//  3. In kinds whose Go type is the server's own a value may differ in form, such as 1000m
-//     where the server has 1, if nobody else owns the field. So may defaults that the server
-//     adds to a value that is owned as a whole: those in the schema of a custom resource, and a
-//     few of the server's own kinds.
-//  4. A response of the API server (Read.Answer) shows more than a read: the stored form of each
-//     value, and that the manager owns nothing. A proof from a response holds only for the
-//     resourceVersion of the response.
-//  5. The stringData of a Secret is compared with the data into which the API server converts it.
-//     The empty strategy of a Deployment or DaemonSet is compared with the default that the API
-//     server restores.
-//  6. KeyOf returns different keys for intents whose JSON differs. A Print hashes what the proof
-//     depends on: the manager's entry, and the values that it owns. A proof for one version of
-//     an object holds for another version with the same Print, if the proof was exact.
-//  7. What the server does beyond Server-Side Apply, such as mutating admission, is not
-//     considered.
+//  2. If the proof fails, the result is an error. Fields that the Go type of the read object lacks, and
+//     unknown schemas, make the proof fail.
+//  3. For kinds that are compiled into the API server, a value may differ in form, such as 1000m in the
+//     intent and 1 in the object, if no other manager owns the field. The proof also knows the defaults
+//     that the API server adds to a value that is owned as a whole: defaults in the schema of a custom
+//     resource, and a few defaults of built-in kinds.
+//  4. A response of the API server (Read.Answer) shows more than a read: the stored form of each value,
+//     and whether the manager owns nothing. A proof from a response holds only for the resourceVersion
+//     of the response.
+//  5. The stringData of a Secret is compared with the data into which the API server converts it. The
+//     empty strategy of a Deployment or DaemonSet is compared with the default that the API server
+//     restores.
+//  6. KeyOf returns different keys for intents whose JSON differs. A Print contains hashes of
+//     everything that the proof depends on: the manager's entry, and the values of the fields that it
+//     owns. An exact proof for one version of an object also holds for other versions with the same
+//     Print.
+//  7. What the API server does beyond Server-Side Apply, such as mutating admission, is not considered.
 //
 // Valid:
 //
@@ -34,8 +34,8 @@
 //		Manager: "shop", Kind: kind, Config: content, GoType: reflect.TypeFor[appsv1.Deployment](),
 //	}.Prove(steady.Read{Object: cached, Kind: kind}, schemas)
 //
-// Invalid: a Read of metadata alone, or an object from a cache that strips managed fields.
-// Neither shows what the proof needs, so nothing is ever proven.
+// Invalid: a Read that has only metadata, or an object from a cache that strips managed fields. Without
+// this data, every proof fails.
 package steady
 
 import (
@@ -58,39 +58,38 @@ import (
 	"coapply.dev/apply/internal/content"
 )
 
-// Request describes an apply.
+// Request describes an apply that should be proven to be a no-op.
 type Request struct {
 	Manager     string
-	Subresource string // "" or status
+	Subresource string // "" for the object itself, or status
 	Kind        schema.GroupVersionKind
-	Config      map[string]any // what is applied
-	GoType      reflect.Type   // of the kind, as the client's scheme knows it; nil where it does not
+	Config      map[string]any // the apply configuration
+	GoType      reflect.Type   // the kind's Go type in the client's scheme; nil if there is none
 }
 
-// Read is an object as it was read. It may be the cache's own, and is not written to.
+// Read is an object as it was read. The object may belong to a cache, and is not changed.
 type Read struct {
 	client.Object
 
-	Kind schema.GroupVersionKind // of the object's Go type in the client's scheme
+	Kind schema.GroupVersionKind // the kind of the object's Go type in the client's scheme
 
-	// Answer means that the object is the API server's unstructured response to a write. A
-	// response has an entry for each manager that owns something. A cached object may lack
-	// entries.
+	// Answer means that the object is the API server's unstructured response to a write. A response
+	// has an entry for each manager that owns a field. A cached object may lack entries.
 	Answer bool
 }
 
 const status = "status"
 
-// contentOf returns an object as a value, with its kind and without its managed fields. The
+// contentOf returns the content of an object, with its kind and without its managed fields. The
 // object is not changed.
 func (r Request) contentOf(read Read) (value.Value, error) {
 	if read.Kind != r.Kind {
-		return nil, fmt.Errorf("it was read as %v", read.Kind)
+		return nil, fmt.Errorf("the object was read as %v", read.Kind)
 	}
 	object := read.Object
-	if read, ok := object.(runtime.Unstructured); ok { // also types that embed an unstructured.Unstructured
+	if read, ok := object.(runtime.Unstructured); ok { // includes types that embed an unstructured.Unstructured
 		content := maps.Clone(read.UnstructuredContent())
-		metadata, _ := content["metadata"].(map[string]any) // it has our entry
+		metadata, _ := content["metadata"].(map[string]any) // present, as it holds the manager's entry
 		metadata = maps.Clone(metadata)
 		delete(metadata, "managedFields")
 		content["metadata"] = metadata
@@ -98,19 +97,19 @@ func (r Request) contentOf(read Read) (value.Value, error) {
 	}
 	shallow := reflect.New(reflect.TypeOf(object).Elem())
 	shallow.Elem().Set(reflect.ValueOf(object).Elem())
-	copied, _ := reflect.TypeAssert[client.Object](shallow) // as it was
+	copied, _ := reflect.TypeAssert[client.Object](shallow) // the same type as object
 	copied.SetManagedFields(nil)
 	copied.GetObjectKind().SetGroupVersionKind(r.Kind) // typed objects are read without their kind
 	return value.NewValueReflect(copied)
 }
 
 // Prove returns a Print of the object if the apply would change nothing. Otherwise the error says
-// what the apply would change, or why that is not known.
+// what the apply would change, or why this is not known.
 //
-// It does what the API server does (structured-merge-diff's Updater.Apply), by the same library
-// and the server's own schemas: the request's field set replaces that of our entry, and what is
-// applied is merged into the object. If the set is the same and the merge changes nothing,
-// nothing can be in conflict, and nothing is given up.
+// Prove does what the API server does (structured-merge-diff's Updater.Apply), with the same
+// library and the API server's own schemas: the field set of the request replaces the field set of
+// the manager's entry, and the configuration is merged into the object. If both sets are equal and
+// the merge changes nothing, the apply has no conflicts, and the manager loses no field.
 func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (*Print, error) {
 	exactly, err := r.prove(read, schemas)
 	switch {
@@ -122,7 +121,8 @@ func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (*Print, 
 	return r.printOfVersion(read), nil
 }
 
-// prove also reports whether the values are exactly those of the intent, in the same form.
+// prove is Prove without the Print. exactly reports whether the object has the values of the intent
+// in exactly the same form.
 func (r Request) prove(read Read, schemas managedfields.TypeConverter) (exactly bool, err error) {
 	entry, held, err := r.compare(read)
 	if err != nil {
@@ -154,7 +154,7 @@ func (r Request) prove(read Read, schemas managedfields.TypeConverter) (exactly 
 // applied fields. It proves that the merge would change no value.
 func (r Request) proveContent(wanted *typed.TypedValue, set *fieldpath.Set, held value.Value, read Read) (exactly bool, err error) {
 	if read.hides(set, wanted.Schema(), wanted.TypeRef()) {
-		return false, fmt.Errorf("%T may not show all that is stored, or not in the form in which it is; read it as unstructured", read.Object)
+		return false, fmt.Errorf("%T may hide stored fields, or the stored form of a value; read the object as unstructured", read.Object)
 	}
 	live, err := read.asStored(held, wanted)
 	if err != nil {
@@ -162,14 +162,14 @@ func (r Request) proveContent(wanted *typed.TypedValue, set *fieldpath.Set, held
 	}
 	emptied := emptiedBy(set, wanted.AsValue(), live.AsValue())
 	if cleared := r.notRestored(emptied, live); len(cleared) > 0 && !allOwned(cleared, live, read) {
-		return false, errors.New("it sets nothing of what holds something, and the server clears of it what nobody owns")
+		return false, errors.New("the intent empties a map or list that has content in the object, and the API server would remove the content that nobody owns")
 	}
 	exactly, err = r.proveValues(wanted, set, live, read)
-	return exactly && len(emptied) == 0, err // in another version others may own less
+	return exactly && len(emptied) == 0, err // in another version, other managers may own less
 }
 
-// typed returns the applied content, and the set of fields that the API server would record for
-// it.
+// typed returns the configuration as a typed value, and the set of fields that the API server would
+// store for the configuration.
 func (r Request) typed(schemas managedfields.TypeConverter) (wanted *typed.TypedValue, set *fieldpath.Set, err error) {
 	if wanted, err = schemas.ObjectToTyped(&unstructured.Unstructured{Object: r.Config}); err == nil {
 		set, err = fieldsOf(wanted)
@@ -177,15 +177,15 @@ func (r Request) typed(schemas managedfields.TypeConverter) (wanted *typed.Typed
 	return wanted, set, err
 }
 
-// asStored returns the object as the server reads what it stores, by the schema of the wanted
-// content. A Go type that is newer than the server may write an empty struct, such as a status,
-// that the schema does not have: it is left out.
+// asStored returns the object as a typed value, by the schema of the wanted content. A Go type that
+// is newer than the API server may add an empty struct, such as a status, that the schema does not
+// have. Such an empty struct is left out.
 func (r Read) asStored(held value.Value, wanted *typed.TypedValue) (*typed.TypedValue, error) {
 	live, err := typed.AsTyped(held, wanted.Schema(), wanted.TypeRef(), typed.AllowDuplicates)
 	if _, raw := r.Object.(runtime.Unstructured); err == nil || raw || !held.IsMap() {
 		return live, err
 	}
-	atom, _ := wanted.Schema().Resolve(wanted.TypeRef()) // a map, as what is wanted is valid
+	atom, _ := wanted.Schema().Resolve(wanted.TypeRef()) // a map, because wanted is valid
 	known := map[string]any{}
 	held.AsMap().Iterate(func(name string, at value.Value) bool {
 		if _, declared := atom.Map.FindField(name); declared || holds(at) > 0 {
@@ -196,25 +196,25 @@ func (r Read) asStored(held value.Value, wanted *typed.TypedValue) (*typed.Typed
 	return typed.AsTyped(value.NewValueInterface(known), wanted.Schema(), wanted.TypeRef(), typed.AllowDuplicates)
 }
 
-// Compare is the part of the proof that needs no schema.
+// Compare makes the part of the proof that needs no schema. It returns an error if that part fails.
 func (r Request) Compare(read Read) error {
 	_, _, err := r.compare(read)
 	return err
 }
 
-// compare returns the manager's entry, and the content of the object.
+// compare returns the manager's entry and the content of the object, or why no proof is possible.
 func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held value.Value, err error) {
 	if r.Manager == "kubectl" {
-		return nil, nil, errors.New("the server writes kubectl's own annotation, too")
+		return nil, nil, errors.New("the API server also writes kubectl's own annotation")
 	}
 	if entry = r.ownEntry(read); entry == nil {
-		return nil, nil, errors.New("it has not one entry of ours, of this apiVersion")
+		return nil, nil, errors.New("the object does not have exactly one Apply entry of the field manager, in the intent's apiVersion")
 	}
 	if r.Subresource == "" && r.Config[status] != nil {
-		return nil, nil, errors.New("it sets the status, which the server may drop")
+		return nil, nil, errors.New("the intent sets the status, which the API server may drop")
 	}
 	if content.Within(r.Config, hasEmptyItem) {
-		return nil, nil, errors.New("it has a list item that sets nothing, not even its key")
+		return nil, nil, errors.New("the intent has a list item that sets no field, not even its key")
 	}
 	if held, err = r.contentOf(read); err != nil {
 		return nil, nil, err
@@ -222,8 +222,8 @@ func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held valu
 	return entry, held, nil
 }
 
-// proveValues returns an error unless merging the wanted content into the object changes no
-// value, or forms only.
+// proveValues returns an error if merging the wanted content into the object changes a value, apart
+// from its form. exactly reports that no form changes either.
 func (r Request) proveValues(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, read Read) (exactly bool, err error) {
 	merged, err := live.Merge(wanted)
 	if err != nil {
@@ -239,11 +239,11 @@ func (r Request) proveValues(wanted *typed.TypedValue, set *fieldpath.Set, live 
 	return false, r.proveForms(wanted, set, live, changes, read)
 }
 
-// emptiedBy returns the maps and lists that the intent sets to an empty value or null, and in
-// which the object has something.
+// emptiedBy returns the paths of the maps and lists that have content in the object and that the
+// intent sets to an empty value or null.
 func emptiedBy(set *fieldpath.Set, wanted, live value.Value) (emptied []fieldpath.Path) {
 	set.Leaves().Iterate(func(path fieldpath.Path) {
-		// The intent as sent has no value at a path by a key that it leaves to its default.
+		// The intent has no value at this path if the path has a key field that is left to its default.
 		there := valueAt(live, path)
 		if there != nil && (there.IsMap() || there.IsList()) && holds(there) > 0 && holds(valueAt(wanted, path)) == 0 {
 			emptied = append(emptied, path.Copy())
@@ -252,8 +252,7 @@ func emptiedBy(set *fieldpath.Set, wanted, live value.Value) (emptied []fieldpat
 	return emptied
 }
 
-// allOwned reports whether everything below these paths is owned by somebody, by the entries
-// that were read.
+// allOwned reports whether the managed fields have an owner for every field below these paths.
 func allOwned(below []fieldpath.Path, live *typed.TypedValue, read Read) bool {
 	rest, err := fieldsOf(live)
 	if err != nil {
@@ -276,8 +275,8 @@ func allOwned(below []fieldpath.Path, live *typed.TypedValue, read Read) bool {
 	return all
 }
 
-// hasEmptyItem reports whether a value is a list with an item that sets nothing, so that its
-// keys are defaults: the server adds and drops such an item by turns.
+// hasEmptyItem reports whether a value is a list with an item that sets no field, so that all its
+// key fields are defaults. The API server alternately adds and drops such an item.
 func hasEmptyItem(content any) bool {
 	list, _ := content.([]any)
 	return slices.ContainsFunc(list, func(item any) bool {

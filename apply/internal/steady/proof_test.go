@@ -142,8 +142,8 @@ func TestProve(t *testing.T) {
 	const (
 		proven, exactly = "", "exactly"
 		change          = "the apply would change"
-		notOurs         = "one entry of ours"
-		hidden          = "may not show all"
+		notOurs         = "exactly one Apply entry"
+		hidden          = "may hide stored fields"
 	)
 	fewer := func(set *fieldpath.Set) *fieldpath.Set { return set.Difference(fieldpath.NewSet(imagePath)) }
 	more := func(set *fieldpath.Set) *fieldpath.Set {
@@ -175,20 +175,20 @@ func TestProve(t *testing.T) {
 		"through a subresource":     {prove(container("image: a")).asks(func(r *Request) { r.Subresource = "status" }), notOurs},
 		"of another kind":           {prove(container("image: a")).asks(func(r *Request) { r.Kind.Kind = "ReplicaSet" }), "read as"},
 		"the status":                {prove(container("image: a") + "status: {replicas: 1}"), "sets the status"},
-		"an item without its key":   {newProof(t, gadgets, gadgetOf("{modes: [{}]}"), gadgetOf("{modes: [{key: a}]}")), "sets nothing"},
+		"an item without its key":   {newProof(t, gadgets, gadgetOf("{modes: [{}]}"), gadgetOf("{modes: [{key: a}]}")), "sets no field"},
 		"items in another order":    {prove(web("{containers: [{name: a}, {name: b}]}"), web("{containers: [{name: b}, {name: a}]}")), change},
 		"a null":                    {prove(web("{nodeSelector: null}"), web("{nodeSelector: {a: b}}")), change},
 		"a form":                    {prove(container(cpu1000m), container(cpu1)), proven},
 		"a form, beside another":    {prove(container(cpu1000m), container(cpu1)).sharedBy(fieldsOfContainer(`"f:image":{}`)), proven},
-		"a form that is shared":     {prove(container(cpu1000m), container(cpu1)).sharedBy(fieldsOfContainer(`"f:resources":{"f:limits":{"f:cpu":{}}}`)), "sharer shares"},
-		"a form, and who knows":     {prove(container(cpu1000m), container(cpu1)).sharedBy(`{"i:x":{}}`), "sharer shares"},
+		"a form that is shared":     {prove(container(cpu1000m), container(cpu1)).sharedBy(fieldsOfContainer(`"f:resources":{"f:limits":{"f:cpu":{}}}`)), "sharer also owns"},
+		"a form, and who knows":     {prove(container(cpu1000m), container(cpu1)).sharedBy(`{"i:x":{}}`), "sharer also owns"},
 		"no form of the same":       {prove(container(cpu1000m), container(cpu2)), change},
 		"a form of a custom kind":   {newProof(t, gadgets, gadgetOf("{size: 1000m}"), gadgetOf(`{size: "1"}`)), change},
 		"a form of an unknown one":  {prove(container(cpu1000m), container(cpu1)).asks(func(r *Request) { r.GoType = nil }), change},
 		"a form of another's type":  {prove(container(cpu1000m), container(cpu1)).asks(func(r *Request) { r.GoType = reflect.TypeFor[copied]() }), change},
 		"a zero":                    {prove(container("stdin: false, image: a"), container("image: a")), proven},
 		"no zero there":             {prove(container("stdin: false, image: a"), container("stdin: true, image: a")), change},
-		"a zero that is shared":     {prove(container("stdin: false, image: a"), container("image: a")).sharedBy(fieldsOfContainer(`"f:stdin":{}`)), "sharer shares"},
+		"a zero that is shared":     {prove(container("stdin: false, image: a"), container("image: a")).sharedBy(fieldsOfContainer(`"f:stdin":{}`)), "sharer also owns"},
 		"a zero alone in a map":     {prove(volume("emptyDir: {medium: ''}"), volume("emptyDir: {}")), change}, // its map would be ours instead
 		"a zero in what is null":    {prove(strategy("{type: ''}"), strategy("null")), change},
 		"a zero alone, in a map":    {prove(strategy("{type: ''}"), strategy("{}")), proven},

@@ -26,14 +26,14 @@ func TestProveStringData(t *testing.T) {
 		"not moved":                {prove(one, one), "would change"},
 		"with data":                {prove(two, "data: {a: b25l, b: dHdv}"), "exactly"},
 		"with other data":          {prove(two, "data: {a: b25l, b: b25l}"), "would change"},
-		"with empty data":          {prove(one+"\ndata: {}", "data: {a: b25l}"), "its data is empty"},
-		"with the same key":        {prove(one+"\ndata: {a: b25l}", "data: {a: b25l}"), "that the data has too"},
+		"with empty data":          {prove(one+"\ndata: {}", "data: {a: b25l}"), "stringData and an empty data"},
+		"with the same key":        {prove(one+"\ndata: {a: b25l}", "data: {a: b25l}"), "that its data has too"},
 		"empty":                    {prove("stringData: {}", "data: {a: b25l}"), "exactly"},
 		"null":                     {prove("stringData: null", "data: {a: b25l}"), "no map"},
-		"a key that is null":       {prove("stringData: {a: null}", "data: {a: ''}"), "or no text"},
-		"others own a key":         {prove(one, "data: {a: b25l}").sharedBy(`{"f:stringData":{"f:a":{}}}`), "others own stringData"},
-		"others own it as a whole": {prove(one, "data: {a: b25l}").sharedBy(`{"f:stringData":{}}`), "others own stringData"},
-		"who knows who owns it":    {prove(one, "data: {a: b25l}").sharedBy(`{"i:x":{}}`), "others own stringData"},
+		"a key that is null":       {prove("stringData: {a: null}", "data: {a: ''}"), "no string"},
+		"others own a key":         {prove(one, "data: {a: b25l}").sharedBy(`{"f:stringData":{"f:a":{}}}`), "another field manager owns stringData"},
+		"others own it as a whole": {prove(one, "data: {a: b25l}").sharedBy(`{"f:stringData":{}}`), "another field manager owns stringData"},
+		"who knows who owns it":    {prove(one, "data: {a: b25l}").sharedBy(`{"i:x":{}}`), "another field manager owns stringData"},
 	} {
 		t.Run(name, func(t *testing.T) { c.wants(t, c.want) })
 	}

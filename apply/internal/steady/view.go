@@ -11,13 +11,13 @@ import (
 	"coapply.dev/apply/internal/gotypes"
 )
 
-// hides reports whether the Go type as which the object was read may hide a field of the set,
-// or part of its value.
+// hides reports whether the Go type with which the object was read may hide a field of the set, or
+// a part of a field's value.
 //
-// A server that is newer than the type has fields that the type lacks. And a type may hide the
-// form of a value: the server keeps the text of a custom resource, such as 1024Mi, which a
-// resource.Quantity shows as 1Gi; applying 1Gi would change it. The server's own kinds are
-// stored in the form in which their Go types show them.
+// An API server that is newer than the Go type has fields that the Go type lacks. A Go type may
+// also hide the form of a value. For example, the API server stores the text 1024Mi in a custom
+// resource, but a resource.Quantity shows 1Gi, and applying 1Gi would change the stored text. Kinds
+// that are compiled into the API server are stored in the form that their Go types show.
 func (r Read) hides(set *fieldpath.Set, server *schema.Schema, of schema.TypeRef) bool {
 	if _, raw := r.Object.(runtime.Unstructured); raw {
 		return false
@@ -27,19 +27,20 @@ func (r Read) hides(set *fieldpath.Set, server *schema.Schema, of schema.TypeRef
 	return !v.shows(set, seen{goType, of, gotypes.IsServersOwn(r.Kind, goType)})
 }
 
-// view compares Go types with the server's schema.
+// view compares Go types with the API server's schema.
 type view struct {
 	server  *schema.Schema
-	visited map[shown]bool // types may contain themselves
+	visited map[shown]bool // prevents endless recursion: types may contain themselves
 }
 
-// seen is the type of a value on both sides, Go and schema.
+// seen is the type of a value, as a Go type and in the API server's schema.
 type seen struct {
 	goType reflect.Type
 	of     schema.TypeRef
-	exact  bool // the Go type shows the stored form
+	exact  bool // the Go type shows values in the stored form
 }
 
+// shown is a pair of a Go type and a schema type that showsWhole has visited.
 type shown struct {
 	goType reflect.Type
 	name   string
@@ -71,8 +72,8 @@ func (v view) shows(set *fieldpath.Set, at seen) bool {
 	return all
 }
 
-// below takes one step of a path. ok is false if one of the sides does not have the field, or
-// the Go type lacks a key of the item.
+// below returns the types of the field or list item that an element identifies. ok is false if the
+// Go type or the schema does not have the field, or if the Go type lacks a key of the list item.
 func (v view) below(at seen, element fieldpath.PathElement) (below seen, ok bool) {
 	atom, _ := v.server.Resolve(at.of)
 	list := at.goType.Kind() == reflect.Slice || at.goType.Kind() == reflect.Array
@@ -108,7 +109,7 @@ func (v view) field(at seen, atom schema.Atom, name string) (below seen, ok bool
 	return below, below.goType != nil
 }
 
-// showsWhole reports whether the Go type shows all that the server may store below a value.
+// showsWhole reports whether the Go type shows everything that the API server may store below a value.
 func (v view) showsWhole(at seen) bool {
 	goType := gotypes.PointedAt(at.goType)
 	atom, ok := v.server.Resolve(at.of)
@@ -136,7 +137,7 @@ func (v view) showsWhole(at seen) bool {
 	case reflect.Map, reflect.Struct:
 		return atom.Map != nil && v.showsFields(seen{goType, at.of, at.exact}, atom.Map)
 	}
-	return true // a value of another type could not be read into it
+	return true // a value of another type could not be decoded into this Go type
 }
 
 func (v view) showsFields(at seen, server *schema.Map) bool {
@@ -149,7 +150,7 @@ func (v view) showsFields(at seen, server *schema.Map) bool {
 	switch unknown, _ := v.server.Resolve(server.ElementType); {
 	case unknown == schema.Atom{}:
 		return true
-	case at.goType.Kind() == reflect.Struct: // null may be stored, and has no field
+	case at.goType.Kind() == reflect.Struct: // a stored null has no struct field
 		return at.exact && at.goType.NumField() == 0 // the API server's own type has no fields here either
 	}
 	return v.showsWhole(seen{at.goType.Elem(), server.ElementType, at.exact})

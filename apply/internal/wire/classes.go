@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// ConflictCauses returns the ownership conflicts in an answer. A 409 without any is a stale
-// write.
+// ConflictCauses returns the ownership conflicts in an error of the API server. A 409 without
+// ownership conflicts is a stale write.
 func ConflictCauses(err error) []metav1.StatusCause {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonConflict || status.Status().Details == nil {
@@ -31,8 +31,8 @@ func ConflictCauses(err error) []metav1.StatusCause {
 	return causes
 }
 
-// IsImmutableUID reports whether an error is the 422 with which the server answers a write that
-// has the uid of an earlier object of the same name.
+// IsImmutableUID reports whether an error is the 422 with which the API server rejects a write
+// whose uid belongs to an earlier object of the same name.
 func IsImmutableUID(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInvalid || status.Status().Details == nil {
@@ -46,9 +46,9 @@ func IsImmutableUID(err error) bool {
 	return false
 }
 
-// RetryAfter returns how long the server asked to wait, and reports whether the same request
-// may succeed later. After a 500 it may, unless the message is a known refusal: the write may
-// even have landed.
+// RetryAfter returns how long the API server asked the client to wait, and reports whether the same
+// request may succeed later. A request that failed with a 500 may succeed later, unless
+// RefusedBy500 knows the message. That write may even have been stored.
 func RetryAfter(err error) (time.Duration, bool) {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		return time.Duration(seconds) * time.Second, true
@@ -68,10 +68,10 @@ func RetryAfter(err error) (time.Duration, bool) {
 	return 0, isTransport(err) || isUnreadable(err) || isThrottled(err)
 }
 
-// refusals are texts in the messages of a 500 without a reason by which the API server refuses
-// a request: an unknown field, a wrong type or a list key twice, the scale of a custom
-// resource, which Kubernetes 1.37 cannot apply, and an object that is too large for etcd. While
-// etcd fails, the answers differ in the message alone.
+// refusals are texts in the messages of a 500 without a reason, with which the API server rejects a
+// request for good. They mean: an unknown field, a wrong type or a duplicate list key; the scale of
+// a custom resource, which Kubernetes 1.37 cannot apply; an object that is too large for etcd. When
+// etcd fails, the API server returns a 500 that differs only in its message.
 var refusals = []string{
 	"failed to create typed patch object",
 	"request to convert CR to an invalid group/version",
@@ -79,8 +79,8 @@ var refusals = []string{
 	"trying to send message larger than max",
 }
 
-// RefusedBy500 returns the refusal in a 500; "" if there is none, so that the write may have
-// landed.
+// RefusedBy500 returns the text of refusals that a 500 contains. It returns "" if there is none:
+// the write may have been stored.
 func RefusedBy500(status metav1.Status) string {
 	if status.Code != http.StatusInternalServerError || status.Reason != metav1.StatusReasonUnknown {
 		return ""
@@ -93,9 +93,8 @@ func RefusedBy500(status metav1.Status) string {
 	return ""
 }
 
-// FailedWebhook returns the name of the admission webhook that the API server could not call,
-// "" if the error is another one. The rest of the message, such as a port, differs from call to
-// call.
+// FailedWebhook returns the name of the admission webhook that the API server could not call, or ""
+// for any other error. Other parts of the error message, such as a port, differ from call to call.
 func FailedWebhook(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInternalError {
@@ -106,45 +105,43 @@ func FailedWebhook(err error) string {
 	return name
 }
 
-// isTransport reports whether a request got no answer, or one that broke off.
-// Every error that comes out of an http.Client is a *url.Error, which is a
-// net.Error.
+// isTransport reports whether a request got no response, or an incomplete one. Every error of an
+// http.Client is a *url.Error, which is a net.Error.
 func isTransport(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		utilnet.IsHTTP2ConnectionLost(err)
 }
 
-// isThrottled reports whether client-go's rate limiter rejected a request because the context's
-// deadline would pass before the request's turn. No request was sent. The rate limiter returns an
+// isThrottled reports whether client-go's rate limiter rejected a request, because the request's
+// turn would come after the context's deadline. No request was sent. The rate limiter returns an
 // untyped error while the context is still valid.
 func isThrottled(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "client rate limiter Wait returned an error")
 }
 
-// isUnreadable reports whether the client could not decode an answer, such as a proxy's page or
-// one that was cut off. The write may have landed. client-go's decoder returns an untyped
-// error.
+// isUnreadable reports whether the client could not decode a response, such as a proxy's HTML page or a
+// truncated response. The write may have been stored. client-go's decoder returns an untyped error.
 func isUnreadable(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "couldn't get version/kind; json parse error")
 }
 
-// settleBackoff bounds how often settling may lose against writers that change the
-// object between the read and the write, and spreads the tries.
+// settleBackoff limits how many attempts Tries makes against other writers that change the object
+// between the read and the write, and adds jittered waits between the attempts.
 func settleBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 8, Duration: 2 * time.Millisecond, Factor: 2, Jitter: 1}
 }
 
-// Tries calls try until its error is not stale, eight times at most, with jittered waits in
-// between. If all were stale, exhausted is true and the error is the last one, of which the
+// Tries calls try until its error is not a stale write, at most eight times, with jittered waits in
+// between. If all attempts were stale, exhausted is true and err is the last error, from which the
 // caller makes a ContendedError. stale is apply.IsStaleWrite.
 func Tries(ctx context.Context, stale func(error) bool, try func() error) (exhausted bool, err error) {
 	return Repeat(ctx, settleBackoff(), stale, try)
 }
 
-// Repeat calls try until worth returns false for its error, nil included, with the waits of the
-// backoff in between. If the backoff allows no further try, exhausted is true and the error is
-// the last one. If the context ends during a wait, the error is that of the context.
+// Repeat calls try until worth returns false for the error of try, which may be nil. It waits
+// between attempts as backoff says. If backoff allows no further attempt, exhausted is true and err
+// is the last error. If the context ends during a wait, err is the context's error.
 func Repeat(ctx context.Context, backoff wait.Backoff, worth func(error) bool, try func() error) (exhausted bool, err error) {
 	for {
 		if err := try(); !worth(err) {
@@ -158,7 +155,7 @@ func Repeat(ctx context.Context, backoff wait.Backoff, worth func(error) bool, t
 	}
 }
 
-// Sleep waits. If the context ends first, Sleep returns its error.
+// Sleep waits for d. If the context ends first, Sleep returns the context's error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -170,14 +167,14 @@ func Sleep(ctx context.Context, d time.Duration) error {
 
 type beforeKey struct{}
 
-// BeforeSending returns a context for one Apply. If the Applier has anything to send, it calls
-// before, once, before its first request. The Apply goes on with the context that before returns,
-// or ends with its error.
+// BeforeSending returns a context for one Apply. The Applier calls before once, just before its
+// first request, and not at all if it has nothing to send. The Apply continues with the context
+// that before returns. If before returns an error, the Apply returns that error.
 func BeforeSending(ctx context.Context, before func(context.Context) (context.Context, error)) context.Context {
 	return context.WithValue(ctx, beforeKey{}, before)
 }
 
-// Before calls the function of BeforeSending, if there is one.
+// Before calls the function that BeforeSending stored in the context, if there is one.
 func Before(ctx context.Context) (context.Context, error) {
 	if before, ok := ctx.Value(beforeKey{}).(func(context.Context) (context.Context, error)); ok {
 		return before(ctx)

@@ -20,7 +20,7 @@ import (
 	"coapply.dev/apply/lanes"
 )
 
-// RecordExchange returns a transport that records requests whose context is from WithExchange:
+// RecordExchange returns a transport that records the requests whose context is from WithExchange:
 // see apply.RecordExchange.
 func RecordExchange(next http.RoundTripper) http.RoundTripper {
 	return recorder{next}
@@ -30,17 +30,17 @@ type recorder struct{ next http.RoundTripper }
 
 func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	exchange, ok := request.Context().Value(exchangeKey{}).(*Exchange)
-	if !ok || request.Context().Value(recordedKey{}) != nil { // none of ours, or wrapped twice
+	if !ok || request.Context().Value(recordedKey{}) != nil { // not from WithExchange, or this transport is wrapped twice
 		return r.next.RoundTrip(request)
 	}
 	request = request.WithContext(context.WithValue(request.Context(), recordedKey{}, true))
-	if request.Context().Err() == nil { // the transport sends nothing after the end
+	if request.Context().Err() == nil { // the transport sends nothing after the context has ended
 		exchange.sent()
 	}
 	response, err := r.next.RoundTrip(request)
-	if err == nil { // so there is a connection: opening one is not measured
+	if err == nil { // the connection is open, so its setup is not measured
 		if probe := lanes.Measure(request.Context()); probe != nil {
-			go measure(r.next, request, probe) //nolint:gosec // it is not part of the request, and may outlive it
+			go measure(r.next, request, probe) //nolint:gosec // the measurement may outlive the request
 		}
 	}
 	if err != nil || request.Method != http.MethodPatch || response.StatusCode >= http.StatusMultipleChoices {
@@ -51,14 +51,14 @@ func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 		err = closeErr
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer: %w", err)
+		return nil, fmt.Errorf("reading the API server's response: %w", err)
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	exchange.answered(Answer{Status: response.StatusCode, Body: body})
 	return response, nil
 }
 
-// WrappedRoundTripper returns the transport below, for client-go.
+// WrappedRoundTripper returns the wrapped transport. client-go calls it.
 func (r recorder) WrappedRoundTripper() http.RoundTripper { return r.next }
 
 type (
@@ -66,30 +66,30 @@ type (
 	recordedKey struct{}
 )
 
-// Exchange records what one call of an Applier sent and received. It is safe for concurrent
-// use. It is its own context, to save memory.
+// Exchange records the requests that one call of an Applier sent, and the last response. It is safe
+// for concurrent use. It is also the context of the call, which saves an allocation.
 type Exchange struct {
 	context.Context
 
 	mu       sync.Mutex
 	requests int
-	calls    int // calls that became requests, in case requests are not recorded
+	calls    int // client calls that sent a request; used if the transport does not record requests
 	last     Answer
 }
 
-// Answer is a successful answer to a PATCH.
+// Answer is the successful response to a PATCH request.
 type Answer struct {
-	Status int // of HTTP; 0 if the answer was not recorded
+	Status int // the HTTP status code; 0 if the response was not recorded
 	Body   []byte
 }
 
-// WithExchange returns a context whose requests are recorded in the Exchange.
+// WithExchange returns a context and the Exchange that records the requests of this context.
 func WithExchange(ctx context.Context) (context.Context, *Exchange) {
 	e := &Exchange{Context: ctx}
 	return e, e
 }
 
-// Value implements context.Context.
+// Value implements context.Context. It returns the Exchange for exchangeKey.
 func (e *Exchange) Value(key any) any {
 	if key == (exchangeKey{}) {
 		return e
@@ -97,16 +97,16 @@ func (e *Exchange) Value(key any) any {
 	return e.Context.Value(key)
 }
 
-// Calling is called before each call to the client.
+// Calling must be called before each call to the client. It drops the recorded response.
 func (e *Exchange) Calling() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.last = Answer{}
 }
 
-// Called is called with the error of each call to the client, and counts it. An error that is
-// neither an answer nor one of the http.Client came before any request, for example because the
-// server does not have the kind, and is not counted.
+// Called must be called with the error of each call to the client, which it counts. An error that
+// is neither from the API server nor from the http.Client occurred before any request, and is not
+// counted. An example is a kind that the API server does not have.
 func (e *Exchange) Called(err error) {
 	var fromServer apierrors.APIStatus
 	var fromTransport *url.Error
@@ -137,7 +137,7 @@ func (e *Exchange) Requests() int {
 	return max(e.requests, e.calls)
 }
 
-// LastAnswer returns the answer to the last call; the zero value if none was recorded.
+// LastAnswer returns the response to the last client call, or the zero value if none was recorded.
 func (e *Exchange) LastAnswer() Answer {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -150,20 +150,20 @@ type Identity struct {
 	ResourceVersion string    `json:"resourceVersion"`
 }
 
-// Head is the part of an object's metadata that an apply needs from the answer.
+// Head is the part of an object's metadata that an apply needs from the response.
 type Head struct {
 	Identity
 	ManagedFields []metav1.ManagedFieldsEntry `json:"managedFields"`
 }
 
-// ReadHead reads an object's JSON as far as its metadata, which in the answers of the API
-// server come before the rest. The fields of the managed fields entries stay as JSON: encoding
-// them again would take longer than all else that the client does for an apply.
+// ReadHead decodes an object's JSON up to the end of its metadata, which the API server writes near
+// the beginning. The fieldsV1 of the managed fields entries stay JSON: decoding and encoding them
+// would take longer than all other client work of an apply.
 func ReadHead(object []byte) (found Head, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	begin, err := decoder.Token()
 	if err == nil && begin != json.Delim('{') {
-		err = fmt.Errorf("it begins with %v, and is no object", begin)
+		err = fmt.Errorf("the response begins with %v, but a JSON object is expected", begin)
 	}
 	for err == nil && decoder.More() {
 		var name json.Token
@@ -183,19 +183,19 @@ func ReadHead(object []byte) (found Head, err error) {
 	return Head{}, err
 }
 
-// probePath is answered at once, may be read by everybody who is logged in
-// (system:public-info-viewer), and is exempt from priority and fairness.
+// probePath is the path of the measuring request. The API server answers it at once, exempt from
+// priority and fairness. All authenticated users may read it (system:public-info-viewer).
 const probePath = "/livez"
 
-// measure measures how long a request takes that costs the server next to nothing, by the
-// transport of our requests.
+// measure measures the duration of a request that is very cheap for the API server, with the
+// transport of the other requests.
 func measure(transport http.RoundTripper, like *http.Request, probe *lanes.Probe) {
 	if quiet(probe) != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lanes.ProbeTimeout)
 	defer cancel()
-	prefix, _, _ := strings.Cut(like.URL.Path, "/api") // of a proxy that serves several clusters
+	prefix, _, _ := strings.Cut(like.URL.Path, "/api") // the path prefix of a proxy for several clusters
 	request := &http.Request{
 		Method: http.MethodGet, URL: &url.URL{Scheme: like.URL.Scheme, Host: like.URL.Host, Path: prefix + probePath}, Host: like.Host,
 		Header: like.Header.Clone(), Proto: like.Proto, ProtoMajor: like.ProtoMajor, ProtoMinor: like.ProtoMinor,
@@ -209,20 +209,20 @@ func measure(transport http.RoundTripper, like *http.Request, probe *lanes.Probe
 		return
 	}
 	_, err = io.Copy(io.Discard, io.LimitReader(response.Body, 4096))
-	_ = response.Body.Close() // it has been read
+	_ = response.Body.Close() // the body has been read
 	switch {
 	case err != nil, response.StatusCode >= http.StatusInternalServerError, response.StatusCode == http.StatusTooManyRequests:
 		probe.Failed()
 	case response.StatusCode == http.StatusOK:
 		probe.Answered()
 	case probe.Refused():
-		logr.FromContextOrDiscard(like.Context()).Info("the round trip to the API server cannot be measured: writes of this process to one object go one at a time",
+		logr.FromContextOrDiscard(like.Context()).Info("the API server refused the request that measures the round-trip time, so this process sends its writes to one object one at a time; allow get of this path to change that",
 			"path", probePath, "status", response.Status)
 	}
 }
 
-// quiet waits until no writer is inside the lane. This wait has a separate deadline. On a slow network, the last
-// writers take as long to leave as the probe request itself takes.
+// quiet waits until no writer is inside the lane. The wait has its own deadline: on a slow network,
+// the last writers take as long to leave as the measuring request takes.
 func quiet(probe *lanes.Probe) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lanes.ProbeTimeout)
 	defer cancel()

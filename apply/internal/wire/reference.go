@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Named returns an object that has only its kind and name.
+// Named returns an unstructured object that has only a kind, a namespace and a name.
 func Named(kind schema.GroupVersionKind, name types.NamespacedName) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)
@@ -23,7 +23,8 @@ func Named(kind schema.GroupVersionKind, name types.NamespacedName) *unstructure
 	return object
 }
 
-// CheckReference returns an error for a reference that can name no object.
+// CheckReference returns an error if a reference cannot identify an object: because a part is
+// missing, because the name or namespace cannot be part of a URL, or because of CheckScope.
 func CheckReference(c client.Client, kind schema.GroupVersionKind, name types.NamespacedName) error {
 	var lacks []string
 	for _, part := range []struct{ name, value string }{
@@ -42,22 +43,22 @@ func CheckReference(c client.Client, kind schema.GroupVersionKind, name types.Na
 	return CheckScope(c, kind, name)
 }
 
-// CheckScope returns an error unless an object has a namespace exactly if its kind is
-// namespaced. For a kind that the client does not know it returns nil: the request will fail.
+// CheckScope returns an error if a namespaced object has no namespace, or if a cluster-scoped object
+// has one. If the client does not know the kind, CheckScope returns nil, because the request will fail.
 func CheckScope(c client.Client, kind schema.GroupVersionKind, name types.NamespacedName) error {
 	namespaced, err := c.IsObjectNamespaced(Named(kind, name))
 	switch {
 	case namespaced && name.Namespace == "":
 		return errors.New("a namespace is needed: " + kind.Kind + " is namespaced")
 	case err == nil && !namespaced && name.Namespace != "":
-		return fmt.Errorf("it has a namespace, %q: %s is not namespaced", name.Namespace, kind.Kind)
+		return fmt.Errorf("the object must not have a namespace (%q): %s is not namespaced", name.Namespace, kind.Kind)
 	}
 	return nil
 }
 
-// IsAbsent reports whether an error is the 404 of a missing object of this name. The 404 of a
-// missing namespace or subresource names something else, and that of a kind or version that is
-// not served is no Status of the server's: the client makes one up.
+// IsAbsent reports whether an error is the 404 for a missing object of this name. It returns false
+// for the 404 for a missing namespace or subresource. It also returns false for a kind or version
+// that is not served, for which the client, and not the API server, creates the Status.
 func IsAbsent(err error, name string) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
@@ -68,8 +69,8 @@ func IsAbsent(err error, name string) bool {
 		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// OneLine returns the error's message on one line: the server puts several findings on lines of
-// their own.
+// OneLine returns the error's message on one line. A message of the API server may have several
+// lines, one for each problem.
 func OneLine(err error) string {
 	if err == nil {
 		return "no cause given"

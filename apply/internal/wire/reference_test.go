@@ -31,7 +31,7 @@ func TestCheckScope(t *testing.T) {
 		"namespaced":                       {deployment, "shop", ""},
 		"namespaced, without":              {deployment, "", "a namespace is needed: Deployment is namespaced"},
 		"of the cluster":                   {namespace, "", ""},
-		"of the cluster, with a namespace": {namespace, "shop", `it has a namespace, "shop": Namespace is not namespaced`},
+		"of the cluster, with a namespace": {namespace, "shop", `the object must not have a namespace ("shop"): Namespace is not namespaced`},
 		"unknown: the request will tell":   {corev1.SchemeGroupVersion.WithKind("Unknown"), "", ""},
 		"unknown, with a namespace":        {corev1.SchemeGroupVersion.WithKind("Unknown"), "shop", ""},
 	} {

@@ -1,5 +1,6 @@
-// Package wire has what several packages need to talk to the API server: encoded
-// configurations, recorded requests, classes of answers, tries, and rewritten managed fields.
+// Package wire has helpers for the packages that talk to the API server: it encodes apply
+// configurations, records requests, classifies responses, repeats attempts, and rewrites managed
+// fields.
 package wire
 
 import (
@@ -22,20 +23,21 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Rewrite is a transfer of fields of an object as it was read, with the managed fields that
-// result. These are stored in one write, pinned to the uid and the resourceVersion read.
+// Rewrite transfers fields of one live object between field managers. The resulting managed fields
+// are stored in one write, pinned to the uid and the resourceVersion that were read.
 type Rewrite struct {
-	Live    *unstructured.Unstructured // as it was read
+	Live    *unstructured.Unstructured // the object as it was read
 	Objects fieldowners.Objects        // the object in each apiVersion that the plan needs
 	Plan    fieldowners.TransferPlan
-	Sent    int // writes and dry runs
+	Sent    int // the number of writes and dry runs sent so far
 }
 
-// ErrChanged means that an object changed between the reads in two apiVersions. Read again.
-var ErrChanged = errors.New("it changed between reads in two apiVersions")
+// ErrChanged means that an object changed between the reads in two apiVersions. The caller should
+// read the object again.
+var ErrChanged = errors.New("the object changed between the reads in two apiVersions")
 
-// PlanRewrite plans a transfer, and reads the object in the further apiVersions that the
-// plan needs, all at one resourceVersion.
+// PlanRewrite plans a transfer. If the plan needs the object in more apiVersions, PlanRewrite reads
+// the object in each of them, at the same resourceVersion.
 func PlanRewrite(ctx context.Context, reader client.Reader, live *unstructured.Unstructured, transfer fieldowners.Transfer) (*Rewrite, error) {
 	r := &Rewrite{Live: live, Objects: fieldowners.Objects{live.GetAPIVersion(): live.Object}}
 	var err error
@@ -49,7 +51,7 @@ func PlanRewrite(ctx context.Context, reader client.Reader, live *unstructured.U
 	return r, err
 }
 
-// Before returns the managed fields that were read.
+// Before returns the managed fields of the object as it was read.
 func (r *Rewrite) Before() []metav1.ManagedFieldsEntry { return r.Live.GetManagedFields() }
 
 func (r *Rewrite) readVersions(ctx context.Context, reader client.Reader) error {
@@ -60,7 +62,7 @@ func (r *Rewrite) readVersions(ctx context.Context, reader client.Reader) error 
 		case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
 			r.Objects[version] = nil
 		case err != nil:
-			return fmt.Errorf("reading it in %s: %w", version, err)
+			return fmt.Errorf("reading the object in %s: %w", version, err)
 		case object.GetUID() != r.Live.GetUID() || object.GetResourceVersion() != r.Live.GetResourceVersion():
 			return ErrChanged
 		default:
@@ -72,9 +74,10 @@ func (r *Rewrite) readVersions(ctx context.Context, reader client.Reader) error 
 
 func (r *Rewrite) name() types.NamespacedName { return client.ObjectKeyFromObject(r.Live) }
 
-// Rehearse makes a dry run if entries are in several apiVersions. If the API server can no
-// longer convert one of these, such as a version removed from a CustomResourceDefinition, every
-// write wipes all managed fields (1.36) or keeps the former ones (1.37), whoever's entry it is.
+// Rehearse makes a dry run if the managed fields have entries in several apiVersions. A
+// CustomResourceDefinition may no longer have one of these versions. If the API server cannot
+// convert an entry, every write erases the managed fields of all managers (1.36) or keeps the old
+// managed fields (1.37).
 func (r *Rewrite) Rehearse(ctx context.Context, c client.Client, fieldManager string, after []metav1.ManagedFieldsEntry) error {
 	other := slices.IndexFunc(after, func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != r.Live.GetAPIVersion() })
 	if other < 0 {
@@ -86,23 +89,22 @@ func (r *Rewrite) Rehearse(ctx context.Context, c client.Client, fieldManager st
 	}
 	if err := r.verify(after, stored); err != nil {
 		return fmt.Errorf(
-			"nothing was written, as the API server would not store the managed fields as sent, perhaps because it has no %s any more: %w", after[other].APIVersion, err)
+			"nothing was written: in a dry run, the API server did not store the managed fields as sent, perhaps because it has no %s any more: %w", after[other].APIVersion, err)
 	}
 	return nil
 }
 
-// AlteredError means that a write landed, and that the server stored something else.
+// AlteredError means that a write succeeded, but stored other managed fields than were sent.
 type AlteredError struct{ Err error }
 
 func (e *AlteredError) Error() string {
-	return fmt.Sprintf("the write landed, and the managed fields are not those sent: %v", e.Err)
+	return fmt.Sprintf("the API server accepted the write, but stored other managed fields than were sent: %v", e.Err)
 }
 
-// Unwrap returns what is different.
+// Unwrap returns an error that says which managed fields differ.
 func (e *AlteredError) Unwrap() error { return e.Err }
 
-// Store stores the managed fields in one write. Errors are those of the server, and an
-// AlteredError.
+// Store stores the managed fields in one write. It returns the API server's error, or an AlteredError.
 func (r *Rewrite) Store(ctx context.Context, c client.Client, fieldManager string, after []metav1.ManagedFieldsEntry) error {
 	stored, err := r.send(ctx, c, after, client.FieldOwner(fieldManager))
 	if err != nil {
@@ -114,9 +116,9 @@ func (r *Rewrite) Store(ctx context.Context, c client.Client, fieldManager strin
 	return nil
 }
 
-// verify returns an error if the server's answer is not what was sent. Beside a missing
-// conversion, a mutating webhook may have rewritten it, or the object become too large, so that
-// the server left managed fields out.
+// verify returns an error if the API server's response does not have the managed fields that were
+// sent. Reasons are a missing version conversion, a mutating webhook, or an object so large that
+// the API server drops managed fields.
 func (r *Rewrite) verify(sent, stored []metav1.ManagedFieldsEntry) error {
 	if err := r.Plan.Done(stored); err != nil {
 		return err
@@ -130,9 +132,10 @@ type patchOperation struct {
 	Value any    `json:"value"`
 }
 
-// send stores the managed fields and returns those of the answer. The patch replaces uid and
-// resourceVersion instead of testing them, as a failed test is a 422 like others: another
-// resourceVersion is a stale write, another uid an immutable field.
+// send stores the managed fields and returns the managed fields of the response. The patch replaces
+// uid and resourceVersion instead of testing them, because a failed test is a 422 that cannot be
+// told from other errors. With replace, another resourceVersion is a stale write, and another uid
+// is an error about an immutable field.
 func (r *Rewrite) send(ctx context.Context, c client.Client, after []metav1.ManagedFieldsEntry, options ...client.PatchOption) ([]metav1.ManagedFieldsEntry, error) {
 	patch, err := json.Marshal([]patchOperation{
 		{"replace", "/metadata/uid", r.Live.GetUID()},
@@ -148,14 +151,14 @@ func (r *Rewrite) send(ctx context.Context, c client.Client, after []metav1.Mana
 	return answer.GetManagedFields(), err
 }
 
-// Body is a configuration as JSON. The same content has the same bytes.
+// Body is an apply configuration encoded as JSON. Equal configurations have equal bytes.
 type Body struct {
-	Type reflect.Type // of the caller's configuration; nil for an unstructured one
+	Type reflect.Type // the type of the caller's configuration; nil if it is unstructured
 	JSON []byte
 }
 
-// Encode encodes a configuration. Unstructured content is encoded as well, as it may hold
-// values on which a deep copy panics, such as an int.
+// Encode encodes an apply configuration as JSON. Unstructured content is also encoded, not copied:
+// DeepCopyJSON panics on values such as an int.
 func Encode(configuration runtime.ApplyConfiguration) (Body, error) {
 	config := reflect.ValueOf(configuration)
 	if config.Kind() != reflect.Pointer || config.IsNil() {
@@ -172,14 +175,14 @@ func Encode(configuration runtime.ApplyConfiguration) (Body, error) {
 	return Body{of, raw}, err
 }
 
-// Unstructured is implemented by the private type of client.ApplyConfigurationFromUnstructured,
-// and not by typed configurations.
+// Unstructured is implemented by the private type that client.ApplyConfigurationFromUnstructured
+// returns, and not by typed apply configurations.
 type Unstructured interface {
 	UnstructuredContent() map[string]any
 }
 
-// HoldsNothing reports whether the private type of client.ApplyConfigurationFromUnstructured
-// holds no object.
+// HoldsNothing reports whether a value of the private type that
+// client.ApplyConfigurationFromUnstructured returns contains a nil object.
 func HoldsNothing(holder reflect.Value) bool {
 	if holder.Kind() != reflect.Struct {
 		return false

@@ -1,19 +1,20 @@
-// Package items names the items of lists as managed fields do: by key fields, or by the value
-// of a scalar.
+// Package items identifies the items of lists in the same way as managed fields: by key fields, or
+// by the value of a scalar.
 //
 // # Contract
 //
-//  1. NamingOf returns from one element how its list names items; no schema is needed.
-//  2. NameOf and NameAll name only what can be named for certain: an item that lacks a key
-//     field has no name, and NameAll fails if two items have the same name.
+//  1. NamingOf returns, from one path element, how the items of its list are named. No schema is
+//     needed.
+//  2. An item that lacks a key field has no name. NameAll fails if an item has no name or two items
+//     have the same name.
 //
 // Valid:
 //
 //	how, ok := items.NamingOf(element)
 //	name, ok := how.NameOf(map[string]any{"name": "web"})
 //
-// Invalid: the items of an atomic list. They have indexes and no names, and NamingOf returns
-// false for them.
+// Invalid: items of an atomic list. They have indexes and no names, and NamingOf returns false for
+// them.
 package items
 
 import (
@@ -23,15 +24,15 @@ import (
 	"coapply.dev/fieldowners/internal/notation"
 )
 
-// Naming says how the items of a list are named: by the values of these key fields, or, without
-// fields, by their own value.
+// Naming describes how the items of a list are named: by the values of key fields, or by their own
+// value if there are no key fields.
 type Naming struct {
-	Fields   []string
-	Disputed bool
+	Fields   []string // the names of the key fields
+	Disputed bool     // managed fields disagree about the key fields, so items have no names
 }
 
-// NamingOf returns how an element names an item; ok is false for an element that names no item,
-// such as a field.
+// NamingOf returns how a path element names a list item. ok is false if the element does not name a
+// list item by key or value.
 func NamingOf(element fieldpath.PathElement) (how Naming, ok bool) {
 	if element.Key != nil {
 		for _, field := range *element.Key {
@@ -41,8 +42,8 @@ func NamingOf(element fieldpath.PathElement) (how Naming, ok bool) {
 	return how, element.Key != nil || element.Value != nil
 }
 
-// NameAll returns the names of all items of a list; ok is false if names are missing or not
-// unique.
+// NameAll returns the names of all items of a list. ok is false if an item has no name, or if two
+// items have the same name.
 func (n Naming) NameAll(items []any) (names []fieldpath.PathElement, ok bool) {
 	seen := map[string]bool{}
 	for _, item := range items {
@@ -56,8 +57,8 @@ func (n Naming) NameAll(items []any) (names []fieldpath.PathElement, ok bool) {
 	return names, true
 }
 
-// NameOf returns the name of one item; ok is false if the item lacks a key field, or if a value
-// in the name would be no scalar.
+// NameOf returns the name of one item. ok is false if the item lacks a key field, or if a value in
+// the name is no scalar.
 func (n Naming) NameOf(item any) (name fieldpath.PathElement, ok bool) {
 	if n.Disputed {
 		return fieldpath.PathElement{}, false

@@ -1,18 +1,18 @@
-// Package notation writes and reads paths, elements of structured-merge-diff, as text: see
-// fieldowners.Path.
+// Package notation writes and parses paths as text: see fieldowners.Path. A path consists of path
+// elements of structured-merge-diff.
 //
 // # Contract
 //
-//  1. Parse reads what Write writes, and returns the same elements.
-//  2. What Text and Write return cannot control a terminal: invisible characters are written as
+//  1. Parse reads the text that Write writes, and returns the same path elements.
+//  2. The output of Text and Write cannot control a terminal: invisible characters are written as
 //     JSON escapes.
-//  3. Malformed text is an error with its offset, never a panic.
+//  3. For malformed text, Parse returns an error and its offset. It never panics.
 //
 // Valid:
 //
 //	elements, _, err := notation.Parse(`.spec.containers[name="web"].image`)
 //
-// Invalid: the API server's own texts, whose map keys stand unquoted.
+// Invalid: the API server's own path strings, which leave map keys unquoted.
 package notation
 
 import (
@@ -25,8 +25,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// Parse reads the text of a path. With an error it returns the offset of what is wrong, in
-// bytes.
+// Parse parses the text of a path. With an error, at is the offset of the problem, in bytes.
 func Parse(text string) (path fieldpath.Path, at int, err error) {
 	p := parser{text: text}
 	for p.at < len(text) {
@@ -39,7 +38,7 @@ func Parse(text string) (path fieldpath.Path, at int, err error) {
 	return path, 0, nil
 }
 
-// First returns the element with which a text begins, and the rest of the text.
+// First parses the first path element of a text, and returns the rest of the text.
 func First(text string) (element fieldpath.PathElement, rest string, err error) {
 	p := parser{text: text}
 	element, err = p.element()
@@ -51,7 +50,6 @@ type parser struct {
 	at   int
 }
 
-// fail returns an error for the parser's position.
 func (p *parser) fail(reason string) error { return errors.New(reason) }
 
 func (p *parser) peek() byte {
@@ -94,10 +92,10 @@ func (p *parser) bracket() (fieldpath.PathElement, error) {
 	case c == '"':
 		start := p.at
 		name, err := p.quoted()
-		if p.peek() != '=' { // but the quote itself, with an error
+		if p.peek() != '=' { // after an error, peek returns the quote
 			return fieldpath.PathElement{FieldName: &name}, err
 		}
-		p.at = start // a key field whose name is quoted
+		p.at = start // parse again: the text is the quoted name of a key field
 	}
 	return p.key()
 }
@@ -140,7 +138,7 @@ func (p *parser) name() (string, error) {
 	}
 	name := p.text[p.at : p.at+end]
 	if !IsIdentifier(name) {
-		return "", p.fail(`a name expected; one with other characters than letters, digits, "_", "-" and "$" is quoted: ["a.b/c"]`)
+		return "", p.fail(`a name expected; a name with characters other than letters, digits, "_", "-" and "$" must be quoted: ["a.b/c"]`)
 	}
 	p.at += end
 	return name, nil
@@ -183,7 +181,7 @@ func (p *parser) literal() (value.Value, error) {
 // decode reads one JSON value at the parser's position.
 func (p *parser) decode(into any) error {
 	if strings.ContainsRune(" \t\n\r", rune(p.peek())) {
-		return p.fail("no white space here")
+		return p.fail("white space is not allowed here")
 	}
 	decoder := json.NewDecoder(strings.NewReader(p.text[p.at:]))
 	if err := decoder.Decode(into); err != nil {

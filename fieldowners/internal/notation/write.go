@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// Text returns one element as text: .spec, ["a.b/c"], [name="web"].
+// Text returns one path element as text, such as .spec, ["a.b/c"] or [name="web"].
 func Text(element fieldpath.PathElement) string {
 	var b strings.Builder
 	Write(&b, element)
 	return b.String()
 }
 
-// Write appends one element.
+// Write appends one path element as text.
 func Write(b *strings.Builder, element fieldpath.PathElement) {
 	switch {
 	case element.FieldName != nil && IsIdentifier(*element.FieldName):
@@ -75,8 +75,8 @@ func quote(s string) string {
 	return EscapeUnseen(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// EscapeUnseen returns JSON text with invisible characters, which may control a terminal or
-// reverse the direction of text, as JSON escapes.
+// EscapeUnseen returns JSON text with JSON escapes for invisible characters, which could control a
+// terminal or reverse the direction of the text.
 func EscapeUnseen(text string) string {
 	unseen := func(r rune) bool { return !unicode.IsPrint(r) }
 	if strings.IndexFunc(text, unseen) < 0 {
@@ -99,6 +99,6 @@ func literal(v value.Value) string {
 	if v.IsString() {
 		return quote(v.AsString())
 	}
-	encoded, _ := value.ToJSON(v) // values come from JSON
+	encoded, _ := value.ToJSON(v) // cannot fail: the value was decoded from JSON
 	return string(encoded)
 }

@@ -66,7 +66,7 @@ func TestFirstDayOfAnApply(t *testing.T) {
 		{"no namespace", corev1ac.ConfigMap("page", ""), apply.ErrInvalidIntent,
 			"invalid intent for ConfigMap page: a namespace is needed: ConfigMap is namespaced"},
 		{"a namespace too many", corev1ac.Namespace("page").WithNamespace("shop"), apply.ErrInvalidIntent,
-			`invalid intent for Namespace shop/page: it has a namespace, "shop": Namespace is not namespaced`},
+			`invalid intent for Namespace shop/page: the object must not have a namespace ("shop"): Namespace is not namespaced`},
 		{"a namespace that is not there", corev1ac.ConfigMap("page", "no-such-namespace"), apply.ErrRefused,
 			`ConfigMap no-such-namespace/page is refused: namespaces "no-such-namespace" not found`},
 		{"a wrong name", corev1ac.ConfigMap("Page_1", namespace), apply.ErrRefused,

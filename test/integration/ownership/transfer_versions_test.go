@@ -49,7 +49,7 @@ func TestMigrateVersions(t *testing.T) {
 		kept = append(kept, k.String())
 	}
 	want := []string{
-		".spec.scaleTargetRef of old/Update: it is owned as a whole in autoscaling/v1, and nobody can tell whether it is so in autoscaling/v2",
+		".spec.scaleTargetRef of old/Update: the field is owned as a whole in autoscaling/v1, and it is not known whether this is also the case in autoscaling/v2",
 		".spec.targetCPUUtilizationPercentage of old/Update: the object has no such field in autoscaling/v2",
 	}
 	if diff := cmp.Diff(want, kept); diff != "" {
@@ -141,7 +141,7 @@ func TestMigrateVersionsOfCRD(t *testing.T) {
 		{"not-served", "v1alpha1 is not served any more",
 			func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[1].Served = false },
 			[]string{".spec old/Update v1alpha1", ".spec.a old/Update v1alpha1", ".spec.b us/Apply v1", ".spec.former old/Update v1alpha1"}},
-		{"gone", "nothing was written, as the API server would not store the managed fields as sent, perhaps because it has no transfer.coapply.dev/v1alpha1 any more",
+		{"gone", "nothing was written: in a dry run, the API server did not store the managed fields as sent, perhaps because it has no transfer.coapply.dev/v1alpha1 any more",
 			func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions = crd.Spec.Versions[:1] },
 			[]string{".spec old/Update v1alpha1", ".spec.a old/Update v1alpha1", ".spec.b old/Update v1", ".spec.former old/Update v1alpha1"}},
 	} {
