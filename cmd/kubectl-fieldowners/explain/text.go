@@ -13,7 +13,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// applyFailed starts the API server's message:
+// applyFailed matches the beginning of the API server's message about conflicts:
 //
 //	Apply failed with 1 conflict: conflict with MANAGER: PATH
 //	Apply failed with N conflicts: conflicts with MANAGER:
@@ -25,12 +25,12 @@ import (
 var applyFailed = regexp.MustCompile(`Apply failed with (\d+) conflicts?: (.*)`)
 
 var (
-	quotedOwner  = regexp.MustCompile(`^conflicts? with \\"`) // of a message within a quoted string
+	quotedOwner  = regexp.MustCompile(`^conflicts? with \\"`) // the message is part of a quoted string
 	serverReason = regexp.MustCompile(`Error from server(?: \((\w+)\))?:|"reason": ?"(\w+)"`)
 )
 
-// readText returns the conflicts of each answer in kubectl's output, in a log, or in a Status as
-// JSON; at least one.
+// readText returns the conflicts of each response in kubectl's output, in a log, or in a Status in
+// JSON. It returns an error if the text has no response with conflicts.
 func readText(text string) ([][]Conflict, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, errors.New("nothing to explain, the input is empty: give the answer to an apply, " +
@@ -46,9 +46,9 @@ func readText(text string) ([][]Conflict, error) {
 	return nil, whatElse(text)
 }
 
-// whatElse returns an error that says what a text without conflicts is. It does not repeat the
-// text, which may quote values. Only the message distinguishes a stale write from other answers
-// with code 409 (registry.OptimisticLockErrorMsg).
+// whatElse returns an error that names the failure in a text without conflicts. The error does not
+// repeat the text, which may quote values. A stale write is recognised by its message
+// (registry.OptimisticLockErrorMsg), since other responses have the code 409 as well.
 func whatElse(text string) error {
 	server := serverReason.FindStringSubmatch(text)
 	switch {
@@ -67,7 +67,7 @@ func whatElse(text string) error {
 	return errors.New(`no conflict found: no text with "Apply failed with ... conflict", as the API server and kubectl write it`)
 }
 
-// readMessages reads all messages that are in the text unquoted.
+// readMessages returns the conflicts of each message of the API server that is unquoted in the text.
 func readMessages(text string) ([][]Conflict, error) {
 	var answers [][]Conflict
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
@@ -91,8 +91,8 @@ func readMessages(text string) ([][]Conflict, error) {
 	return answers, nil
 }
 
-// readConflicts reads the text after "Apply failed with N conflicts: ", and the lines that
-// follow as long as they belong to it.
+// readConflicts returns the conflicts of one message. first is the text after "Apply failed with N
+// conflicts: ". rest are the following lines, of which readConflicts reads those of the message.
 func readConflicts(first string, rest []string) ([]Conflict, error) {
 	owner, path, err := readOwner(first)
 	if err != nil || path != "" {
@@ -115,8 +115,8 @@ func readConflicts(first string, rest []string) ([]Conflict, error) {
 	return found, nil
 }
 
-// readOwner reads "conflict with MANAGER: PATH" or "conflicts with MANAGER:". After the quoted
-// names of a manager there is no other colon that is followed by a space.
+// readOwner reads "conflict with MANAGER: PATH" or "conflicts with MANAGER:", without a path. The
+// path begins after the first ": " behind the quoted names in MANAGER.
 func readOwner(text string) (owner view.OwnerItem, path string, err error) {
 	rest, ok := strings.CutPrefix(text, "conflicts with ")
 	if !ok {
@@ -148,7 +148,7 @@ func behindQuoted(text string) (rest string, err error) {
 	return text[len(quoted):], nil
 }
 
-// unquoteMessages returns the messages that are quoted strings in a log.
+// unquoteMessages returns the API server's messages that are quoted strings in a log.
 func unquoteMessages(text string) (string, bool) {
 	var found []string
 	for rest := text; ; {
