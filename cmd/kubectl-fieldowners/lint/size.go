@@ -14,15 +14,15 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// crowd is the number of managers from which RuleManyManagers reports an object. With that many
-// an apply takes the API server two to three times the work of one manager's, five times if
-// they own more than a field each (docs/managers.md); objects of a plain cluster have fewer
-// than half as many.
+// crowd is the smallest number of managers for which RuleManyManagers reports an object. With 16
+// managers, an apply costs the API server two to three times as much work as with one manager, and
+// five times as much if the managers own more than one field each (docs/managers.md). Objects of a
+// newly installed cluster have fewer than half as many managers.
 const crowd = 16
 
 // manyManagers finds objects with so many entries that every write costs more. The API server
-// merges the oldest of more than ten managers that update into ancient-changes; those that
-// apply it keeps for ever.
+// keeps ten entries by Update, and merges older ones into ancient-changes. It keeps all entries by
+// Apply, without a limit.
 func (l linting) manyManagers() []Finding {
 	entries := slices.Clone(l.managers)
 	if len(entries) < crowd {
@@ -35,7 +35,7 @@ func (l linting) manyManagers() []Finding {
 		}
 	}
 	main := l.mainApplier()
-	rank := func(e fieldowners.Entry) int { // appliers, and those with few fields, come first: only they stay for ever
+	rank := func(e fieldowners.Entry) int { // entries by Apply come first, as only they stay for ever
 		switch {
 		case e.Name == main:
 			return 2
@@ -54,7 +54,7 @@ func (l linting) manyManagers() []Finding {
 	return []Finding{f}
 }
 
-// large finds objects that are mostly managed fields.
+// large finds objects of which managed fields are more than half of the bytes.
 func (l linting) large() []Finding {
 	if l.facts.ObjectBytes <= 0 {
 		return nil
