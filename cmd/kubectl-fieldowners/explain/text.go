@@ -53,18 +53,18 @@ func whatElse(text string) error {
 	server := serverReason.FindStringSubmatch(text)
 	switch {
 	case applyFailed.MatchString(text):
-		return errors.New("the text of the conflict cannot be read: it is cut off, or quoted in a way that is not known here")
+		return errors.New("the text of the conflict cannot be read: it is cut off, or quoted in an unknown way")
 	case strings.Contains(text, "the object has been modified; please apply your changes to the latest version"):
-		return errors.New("this is a stale write and no conflict, although its code is 409 as well: " +
+		return errors.New("this is a stale write, not an apply conflict, although its code is 409 as well: " +
 			"the object changed after it was read, and no field manager is involved; " +
 			"leave metadata.resourceVersion out of the file, or read the object again and repeat the write")
 	case len(server) > 0 && slices.Contains(server, "AlreadyExists"):
-		return errors.New("this is AlreadyExists and no conflict, although its code is 409 as well: " +
-			"a create met an object of that name; apply it instead (kubectl apply --server-side), or take another name")
+		return errors.New("this is AlreadyExists, not an apply conflict, although its code is 409 as well: " +
+			"the object to create exists already; apply it instead (kubectl apply --server-side), or use another name")
 	case len(server) > 0:
-		return errors.New("this is an answer of the API server, but no conflict: " + cmp.Or(server[1], server[2], "without a reason"))
+		return errors.New("this is a response of the API server, but not an apply conflict: " + cmp.Or(server[1], server[2], "without a reason"))
 	}
-	return errors.New(`no conflict found: no text with "Apply failed with ... conflict", as the API server and kubectl write it`)
+	return errors.New(`no conflict found: the text does not contain "Apply failed with ... conflict", as the API server and kubectl write it`)
 }
 
 // readMessages returns the conflicts of each message of the API server that is unquoted in the text.

@@ -67,7 +67,7 @@ func (e Explanation) perOwner(what func(view.OwnerItem) string) string {
 func afterForce(owner view.OwnerItem) string {
 	switch {
 	case madeByServer(owner.Name):
-		return "this stands for former writers and never writes again"
+		return "this name stands for earlier writers and never writes again"
 	case owner.Operation == metav1.ManagedFieldsOperationUpdate:
 		return "the next write of another value takes the field back, without a conflict"
 	}
@@ -77,7 +77,7 @@ func afterForce(owner view.OwnerItem) string {
 func afterShare(owner view.OwnerItem) string {
 	switch {
 	case madeByServer(owner.Name):
-		return "this stands for former writers and never writes again; but it keeps the field on the object when you leave it out later"
+		return "this name stands for earlier writers and never writes again; but it keeps the field on the object when you leave it out later"
 	case owner.Operation == metav1.ManagedFieldsOperationUpdate:
 		return "the next write of another value takes the field from you, without a conflict"
 	}

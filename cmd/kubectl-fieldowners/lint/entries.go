@@ -59,14 +59,14 @@ func (l linting) unserved() []Finding {
 			continue
 		}
 		f := newFinding(RuleUnservedVersion, []fieldowners.Manager{entry.Manager}, entry.Leaves())
-		f.Message = fmt.Sprintf("%s owns %s in %s, which is not served: once its definition does not have the version at all, applies are refused, and "+
-			"the next plain write drops all managed fields of the object (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on)",
+		f.Message = fmt.Sprintf("%s owns %s in %s, which is not served: once its CustomResourceDefinition no longer has the version, applies are rejected, and "+
+			"the next write other than an apply drops all managed fields of the object (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on)",
 			entry.Manager, english.Plural(f.Fields, "field", ""), entry.APIVersion)
 		if entry.Operation == metav1.ManagedFieldsOperationApply {
-			f.Message += "; applying in a served version before heals it"
+			f.Message += "; to prevent this, apply in a served version first"
 			f.Remedy = command.Reapply(entry.Name)
 		} else {
-			f.Message += "; serve the version again before, and migrate"
+			f.Message += "; to prevent this, serve the version again and migrate"
 			f.Remedy = command.Migrate(entry.Name, l.mainApplier())
 		}
 		found = append(found, f)
@@ -85,8 +85,8 @@ func (l linting) duplicates() []Finding {
 			continue
 		}
 		f := newFinding(RuleDuplicateEntry, []fieldowners.Manager{who}, nil)
-		f.Message = fmt.Sprintf("%s has several entries in %s, as a write to /scale leaves them: the next plain write keeps one of them, "+
-			"and the fields of the others have no owner then", who, who.APIVersion)
+		f.Message = fmt.Sprintf("%s has several entries in %s, which a write to /scale leaves: the next write other than an apply keeps one of them, "+
+			"and the fields of the other entries then have no owner", who, who.APIVersion)
 		f.Remedy = command.Migrate(who.Name, l.mainApplier())
 		if who.Operation == metav1.ManagedFieldsOperationApply { // the remedy with migrate works only for entries by Update
 			f.Remedy = command.Reapply(who.Name)

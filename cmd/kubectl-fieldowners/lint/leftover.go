@@ -30,7 +30,7 @@ func (l linting) leftOf(name string, rule Rule) []Finding {
 		if more := len(appliers) - 1; more > 0 {
 			with += fmt.Sprintf(" and %d more", more)
 		}
-		f.Message = fmt.Sprintf("%s owns %s together with %s: what an applier leaves out stays on the object",
+		f.Message = fmt.Sprintf("%s owns %s together with %s: a field that an applier leaves out stays on the object",
 			left.Manager, english.Plural(len(shared), "field", ""), with)
 		f.Remedy = command.Migrate(left.Name, appliers[0].Name)
 		found = append(found, f)
@@ -126,7 +126,7 @@ func (l linting) selfConflicts() []Finding {
 			continue
 		}
 		f := newFinding(RuleSelfConflict, []fieldowners.Manager{beside.Manager, applied.Manager}, paths)
-		f.Message = fmt.Sprintf("%s applies the object, and %s owns %s: to the API server two owners, so that %[1]s conflicts with itself "+
+		f.Message = fmt.Sprintf("%s applies the object, and %s owns %s: for the API server these are two owners, so that %[1]s conflicts with itself "+
 			"when it applies another value", applied.Name, beside.Manager, english.Plural(f.Fields, "field", ""))
 		f.Remedy = command.EndSharing(applied.Manager, beside.Manager, nil)
 		found = append(found, f)
@@ -151,7 +151,7 @@ func (l linting) sharedByUpdate() []Finding {
 			continue
 		}
 		f := newFinding(RuleSharedByUpdate, append([]fieldowners.Manager{updated.Manager}, appliers...), shared)
-		f.Message = fmt.Sprintf("%s owns %s together with %s: the next other value that %s applies conflicts, unless it forces; move what %s does not write any more",
+		f.Message = fmt.Sprintf("%s owns %s together with %s: an apply of %s with another value conflicts, unless it forces; move the fields that %s does not write any more",
 			updated.Manager, english.Plural(len(shared), "field", ""), appliers[0], appliers[0].Name, updated.Name)
 		f.Remedy = command.EndSharing(appliers[0], updated.Manager, shared)
 		found = append(found, f)

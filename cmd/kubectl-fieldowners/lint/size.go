@@ -46,9 +46,9 @@ func (l linting) manyManagers() []Finding {
 	}
 	slices.SortStableFunc(entries, func(a, b fieldowners.Entry) int { return cmp.Or(rank(a)-rank(b), len(a.Fields())-len(b.Fields())) })
 	f := newFinding(RuleManyManagers, []fieldowners.Manager{entries[0].Manager, entries[1].Manager, entries[2].Manager}, nil)
-	f.Message = fmt.Sprintf("%s, of whom %d apply, which has no limit, and %d bytes of managed fields: every write costs the API server more "+
-		"with each of them, of a built-in kind up to Kubernetes 1.36 by the square; have fewer reconcilers apply to one object, "+
-		"and merge those that do not write any more",
+	f.Message = fmt.Sprintf("%s, of whom %d apply, without a limit, and %d bytes of managed fields: every write costs the API server more "+
+		"with each of them, for a built-in kind up to Kubernetes 1.36 quadratically; have fewer reconcilers apply to one object, "+
+		"and merge the managers that do not write any more",
 		english.Plural(len(entries), "manager", ""), appliers, encodedSize(l.entries))
 	f.Remedy = command.EndSharing(fieldowners.Manager{Name: main}, fieldowners.Manager{Name: unknownManager, Operation: entries[0].Operation}, nil)
 	return []Finding{f}
@@ -71,7 +71,7 @@ func (l linting) large() []Finding {
 	managers := slices.SortedFunc(maps.Keys(sizes), func(a, b fieldowners.Manager) int { return cmp.Or(sizes[b]-sizes[a], a.Compare(b)) })
 	f := newFinding(RuleLargeManagedFields, managers[:min(3, len(managers))], nil)
 	f.Message = fmt.Sprintf("%d of %d bytes are managed fields of %s, %d of them of %s: every write pays for each manager; "+
-		"release or migrate those that do not write any more",
+		"release or migrate the managers that do not write any more",
 		bytes, l.facts.ObjectBytes, english.Plural(len(managers), "manager", ""), sizes[managers[0]], managers[0])
 	f.Remedy = "kubectl fieldowners get " + command.Placeholder
 	return []Finding{f}

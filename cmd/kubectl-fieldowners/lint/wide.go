@@ -60,9 +60,9 @@ func (l linting) wideUpdate() []Finding {
 
 func whatConflicts(other fieldowners.Manager) string {
 	if other.Operation != metav1.ManagedFieldsOperationApply {
-		return "an apply that sets one otherwise conflicts"
+		return "an apply that sets another value conflicts"
 	}
-	return fmt.Sprintf("the next apply of %s that sets one otherwise conflicts", other.Name)
+	return fmt.Sprintf("the next apply of %s that sets another value conflicts", other.Name)
 }
 
 // standsForOthers reports whether other rules examine an entry: its manager is an applier, or has

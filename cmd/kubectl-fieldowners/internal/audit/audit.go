@@ -67,7 +67,7 @@ Exit codes: 0 no findings, 1 findings, 2 not everything could be read.`,
 func (a *auditor) validate(cmd *cobra.Command, args []string) error {
 	for _, arg := range args {
 		if strings.Contains(arg, "/") {
-			return console.UsageError(cmd, "%q names an object: an audit is of kinds; see %s %s", arg, console.Name, arg)
+			return console.UsageError(cmd, "%q names an object, but audit reads whole kinds; for one object, run %s %s", arg, console.Name, arg)
 		}
 	}
 	if err := a.Check(cmd, args); err != nil {

@@ -209,7 +209,7 @@ func (d dropped) String() string {
 	fate := "stays on the object"
 	switch {
 	case d.Removed:
-		fate = "goes from the object"
+		fate = "is removed from the object"
 	case len(d.KeptBy) > 0:
 		fate = "stays with"
 		for _, owner := range d.KeptBy {

@@ -77,7 +77,7 @@ func (f Fight) Message() string {
 	times := fmt.Sprintf("%d times in a minute", f.Times)
 	switch {
 	case f.Managers[0] == fieldowners.Manager{}:
-		return fmt.Sprintf("%s set it, and somebody whom managed fields do not name, or itself, deleted it, %s", names(f.Managers[1:]), times)
+		return fmt.Sprintf("%s set it, and a manager that managed fields do not record, perhaps the same one, deleted it, %s", names(f.Managers[1:]), times)
 	case f.Deleted:
 		return fmt.Sprintf("%s in turn set and deleted it, %s", names(f.Managers), times)
 	}

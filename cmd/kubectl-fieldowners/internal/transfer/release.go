@@ -138,7 +138,7 @@ func (r *releaseCommand) show(ctx context.Context, applier *apply.Applier, objec
 // fields by Update, which release does not give up.
 func (r *releaseCommand) warn(object apply.ObjectRef, ownership fieldowners.Ownership, applied int) {
 	if applied > 0 && applied == len(ownership.Entries()) {
-		fmt.Fprintf(r.ErrOut, "warning: %v: %s is the only recorded owner: at the next apply the rest counts as owned by before-first-apply\n",
+		fmt.Fprintf(r.ErrOut, "warning: %v: %s is the only recorded owner: the next apply makes before-first-apply the owner of the other fields\n",
 			object, view.Safe(r.manager))
 	}
 	updated := map[string]bool{}

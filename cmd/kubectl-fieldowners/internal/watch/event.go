@@ -173,7 +173,7 @@ func (e Event) text() string {
 		line += ": " + e.Type
 	}
 	if e.Sum {
-		line += " (sum over the interruption)"
+		line += " (all changes of the interruption combined)"
 	}
 	return line
 }

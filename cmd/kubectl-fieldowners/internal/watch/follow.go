@@ -51,7 +51,7 @@ type watched struct {
 }
 
 func (f *follower) follow(ctx context.Context) error {
-	f.behind = fmt.Errorf("%s: nothing was seen: the time was over first", f)
+	f.behind = fmt.Errorf("%s: no change was seen: the time was over before the objects were listed", f)
 	known, version, err := f.list(ctx)
 	if err != nil {
 		return err
@@ -234,8 +234,8 @@ func (f *follower) lost(ctx context.Context, err error) bool {
 	}
 	if f.outage == nil {
 		f.outage = new(patience)
-		f.behind = fmt.Errorf("%s: the watch was interrupted at the end: %w", f, err)
-		f.report.say("%s: the watch is interrupted, trying to go on: %v", f, err)
+		f.behind = fmt.Errorf("%s: the watch was still interrupted at the end, so changes may be missing: %w", f, err)
+		f.report.say("%s: the watch is interrupted and will be retried: %v", f, err)
 	}
 	timer := time.NewTimer(f.outage.Step())
 	defer timer.Stop()
@@ -249,7 +249,7 @@ func (f *follower) lost(ctx context.Context, err error) bool {
 
 func (f *follower) found() {
 	if f.outage != nil {
-		f.report.say("%s: the watch goes on", f)
+		f.report.say("%s: the watch continues", f)
 	}
 	f.outage, f.behind = nil, nil
 }

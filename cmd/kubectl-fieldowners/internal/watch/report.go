@@ -119,7 +119,7 @@ func (r *reporter) asksFor(e Event) bool {
 // interrupted prints that the watch was interrupted: the changes between the resourceVersions from
 // and to are known only as the difference between the two states.
 func (r *reporter) interrupted(t Target, from string, since time.Time, to string, now time.Time) error {
-	r.say("%s: the watch was interrupted: the API server has forgotten what came after resourceVersion %s (%s); up to %s (%s) the sum of it is shown",
+	r.say("%s: the watch was interrupted: the API server no longer has the changes after resourceVersion %s (%s); those up to resourceVersion %s (%s) are shown combined",
 		t, from, since.UTC().Format(time.RFC3339), to, now.UTC().Format(time.RFC3339))
 	if !r.json {
 		return nil
@@ -182,7 +182,7 @@ func (r *reporter) print(events []Event) error {
 		lines.Write(append(line, '\n'))
 	}
 	if _, err := io.WriteString(r.out, lines.String()); err != nil {
-		return errors.Join(errors.New("what was seen cannot be printed"), err)
+		return errors.Join(errors.New("the changes cannot be printed"), err)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func (w *command) validate(cmd *cobra.Command, args []string) (*reporter, error)
 	case err != nil:
 		return nil, console.UsageError(cmd, "--fights-per-minute: %w", err)
 	case w.timeout < 0:
-		return nil, console.UsageError(cmd, "--timeout is %v, want a time to come, or 0 for never", w.timeout)
+		return nil, console.UsageError(cmd, "--timeout is %v, want a positive duration, or 0 for no end", w.timeout)
 	}
 	path, err := view.ParsePath(w.path)
 	if err != nil {
