@@ -23,7 +23,7 @@ import (
 )
 
 func main() {
-	if os.Getenv("GOGC") == "" { // memory use is small, and garbage collection would take a third of the time of an audit
+	if os.Getenv("GOGC") == "" { // memory use is small, and collecting garbage takes a third of an audit's time
 		debug.SetGCPercent(300)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -54,7 +54,7 @@ type Conflict struct {
 type Way struct {
 	Title   string `json:"title"`
 	Why     string `json:"why"`     // what to do, and the consequences
-	Command string `json:"command"` // the placeholders MANAGER and FILE are not in the response; "" if kubectl cannot do this safely
+	Command string `json:"command"` // has placeholders MANAGER and FILE; "" if kubectl cannot do this safely
 	Go      string `json:"go"`      // a Go expression: the policy of coapply.dev/apply that does the same
 }
 

@@ -75,7 +75,7 @@ type Finding struct {
 	Paths    []fieldowners.Path    // examples of the fields concerned, in the order of paths
 	Fields   int                   // the number of fields concerned; 0 if the finding is not about fields
 	Message  string                // a sentence without a full stop
-	Remedy   string                // a command; command.Placeholder stands for the object, and MANAGER and FILE for unknown names
+	Remedy   string                // a command with command.Placeholder for the object; MANAGER and FILE for unknown names
 }
 
 // String returns the rule, the message and the example fields on one line.

@@ -32,7 +32,7 @@ type auditor struct {
 	audit *owneraudit.Audit
 }
 
-// New returns the command audit.
+// New returns the cobra command for "kubectl fieldowners audit".
 func New(p *objects.Reader) *cobra.Command {
 	a := &auditor{Reader: p, output: "table"}
 	cmd := &cobra.Command{
@@ -103,7 +103,7 @@ func (a *auditor) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case err != nil: // what could be read was printed anyway
 		return err
-	case !report.Complete, len(a.Files) > 0 && report.ManagedFieldsAbsent > 0: // the file may lack managed fields that the server has
+	case !report.Complete, len(a.Files) > 0 && report.ManagedFieldsAbsent > 0: // a file may lack the server's managed fields
 		return console.ErrSaid
 	case len(report.Findings) > 0:
 		return console.ErrFound

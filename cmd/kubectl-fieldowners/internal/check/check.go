@@ -29,7 +29,7 @@ type command struct {
 	namespace   string // for objects that specify none
 }
 
-// New returns the command check.
+// New returns the cobra command for "kubectl fieldowners check".
 func New(p *objects.Reader) *cobra.Command {
 	c := &command{Reader: p, output: "text"}
 	cmd := &cobra.Command{

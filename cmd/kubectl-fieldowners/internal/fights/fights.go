@@ -63,7 +63,7 @@ type object struct {
 	fought time.Time // the last act of a fight
 }
 
-// Fight is one field that managers take from each other.
+// Fight describes one field that managers take from each other, or set and delete in turn.
 type Fight struct {
 	Path     fieldowners.Path
 	Managers []fieldowners.Manager // sorted by name; the zero Manager is one that managed fields do not name

@@ -227,7 +227,7 @@ func atLine(err error, start int) error {
 
 // withoutQuotes truncates an error message before its first quotation from the file.
 func withoutQuotes(text string) string {
-	for _, mark := range []string{"did not find expected", "could not find expected"} { // these messages quote only characters of YAML's syntax
+	for _, mark := range []string{"did not find expected", "could not find expected"} { // they quote only YAML syntax
 		if strings.HasPrefix(text, mark) {
 			return text
 		}

@@ -108,7 +108,7 @@ func (a *Audit) Problem(err error) {
 // Listed records which objects of a kind were read from a cluster.
 func (a *Audit) Listed(l List) { a.report.Lists = append(a.report.Lists, l) }
 
-// Objects returns how many objects were added.
+// Objects returns the number of objects that were added by Add.
 func (a *Audit) Objects() int { return a.report.Objects }
 
 // later returns the later of two times, of which known and then may be nil for an unknown time.
@@ -119,7 +119,7 @@ func later(known *time.Time, then *metav1.Time) *time.Time {
 	return new(then.UTC())
 }
 
-// findingKey identifies findings that are counted together.
+// findingKey is the key by which findings about several objects are combined into one Finding.
 type findingKey struct {
 	rule     lint.Rule
 	manager  Manager

@@ -66,7 +66,7 @@ func (b *bar) add(n int, s segment) {
 	b.Segments = append(b.Segments, s)
 }
 
-// manager is a row of the legend.
+// manager is a row of the legend: one manager of an object, with the counts of its fields.
 type manager struct {
 	badge
 	view.ManagerItem

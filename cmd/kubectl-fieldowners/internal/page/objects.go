@@ -37,7 +37,7 @@ func Objects(w io.Writer, about About, objects []Shown) error {
 	return objectsTemplate.Execute(w, data)
 }
 
-// section is one object on the page.
+// section is the template's data for one object on the page.
 type section struct {
 	ID, Name, APIVersion, UID, ResourceVersion string
 

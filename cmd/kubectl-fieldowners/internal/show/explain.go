@@ -19,7 +19,7 @@ type explainCommand struct {
 	output             string
 }
 
-// NewExplain returns the command explain.
+// NewExplain returns the cobra command for "kubectl fieldowners explain".
 func NewExplain(p *objects.Reader) *cobra.Command {
 	e := &explainCommand{Reader: p, output: "text"}
 	cmd := &cobra.Command{

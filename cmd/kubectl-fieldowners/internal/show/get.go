@@ -25,7 +25,7 @@ type getCommand struct {
 	filter    view.Filter
 }
 
-// NewGet returns the command get.
+// NewGet returns the cobra command for "kubectl fieldowners get".
 func NewGet(p *objects.Reader) *cobra.Command {
 	g := &getCommand{Reader: p, output: "tree"}
 	cmd := &cobra.Command{

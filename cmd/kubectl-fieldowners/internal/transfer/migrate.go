@@ -33,7 +33,7 @@ type migrateCommand struct {
 	undoFile  string
 }
 
-// NewMigrate returns the command migrate.
+// NewMigrate returns the cobra command for "kubectl fieldowners migrate".
 func NewMigrate(p *objects.Reader) *cobra.Command {
 	m := &migrateCommand{engine: engine{Reader: p}, operation: metav1.ManagedFieldsOperationUpdate}
 	cmd := &cobra.Command{

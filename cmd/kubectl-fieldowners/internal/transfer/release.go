@@ -25,7 +25,7 @@ type releaseCommand struct {
 	manager string
 }
 
-// NewRelease returns the command release.
+// NewRelease returns the cobra command for "kubectl fieldowners release".
 func NewRelease(p *objects.Reader) *cobra.Command {
 	r := &releaseCommand{engine: engine{Reader: p}}
 	cmd := &cobra.Command{

@@ -16,7 +16,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Object is one object with its ownership.
+// Object is one Kubernetes object with the field ownership that its managed fields record.
 type Object struct {
 	Ref
 

@@ -71,7 +71,7 @@ type Item struct {
 	Errors []string `json:"errors,omitempty"`
 }
 
-// ManagerItem is one manager of an object.
+// ManagerItem describes one managed-fields entry of an object: its manager, and the number of fields.
 type ManagerItem struct {
 	OwnerItem
 
@@ -90,7 +90,7 @@ type FieldItem struct {
 	Existence bool `json:"existence,omitempty"`
 }
 
-// OwnerItem is one owner of a field.
+// OwnerItem identifies an owner of a field: a field manager with its operation and subresource.
 type OwnerItem struct {
 	Name        string                            `json:"name"`
 	Operation   metav1.ManagedFieldsOperationType `json:"operation"`

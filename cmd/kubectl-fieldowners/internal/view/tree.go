@@ -145,10 +145,10 @@ func (p Palette) manager(index int, text string) string {
 	return p.paint(text, attributes...)
 }
 
-// Faint returns text in a faint font.
+// Faint returns text in a faint font, or unchanged if p is false.
 func (p Palette) Faint(text string) string { return p.paint(text, color.Faint) }
 
-// Strong returns text in a bold font.
+// Strong returns text in a bold font, or unchanged if p is false.
 func (p Palette) Strong(text string) string { return p.paint(text, color.Bold) }
 
 func (p Palette) paint(text string, attributes ...color.Attribute) string {

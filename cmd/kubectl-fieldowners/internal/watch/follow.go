@@ -167,7 +167,7 @@ func (f *follower) list(ctx context.Context) (known map[types.NamespacedName]wat
 		if err != nil {
 			return nil, err
 		}
-		if o.Continue == "" { // the first page, or all objects if the API server no longer has the first page's resourceVersion
+		if o.Continue == "" { // the first page, or a new list after the continue token expired
 			known = map[types.NamespacedName]watched{}
 		}
 		for i := range page.Items {

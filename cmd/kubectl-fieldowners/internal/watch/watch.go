@@ -35,7 +35,7 @@ type command struct {
 	timeout    time.Duration
 }
 
-// New returns the command watch.
+// New returns the cobra command for "kubectl fieldowners watch".
 func New(p *objects.Reader) *cobra.Command {
 	w := &command{Reader: p, output: "text"}
 	cmd := &cobra.Command{
