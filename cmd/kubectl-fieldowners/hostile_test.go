@@ -126,7 +126,7 @@ func TestFilesThatGrow(t *testing.T) {
 	}
 	for _, test := range []struct{ reason, content, says string }{
 		{"aliases of aliases", laughs.String(), "excessive aliasing"},
-		{"an alias of itself", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: &a {b: *a}\n", "no YAML: anchor"},
+		{"an alias of itself", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: &a {b: *a}\n", "not valid YAML: anchor"},
 		{"9,000 levels", nested(9000), ""},
 		{"100,000 levels", nested(100_000), "depth"},
 		{"100,000 levels of YAML", "a: " + strings.Repeat("[", 100_000), "depth"},

@@ -1,11 +1,11 @@
-// Command kubectl-fieldowners is the kubectl plugin "fieldowners": it shows who owns which
-// field of an object, which applies would conflict, and what to do about it.
+// Command kubectl-fieldowners is the kubectl plugin "fieldowners". The plugin shows which field
+// manager owns which field of an object, which applies would conflict, and how to resolve conflicts.
 //
 //	kubectl fieldowners deployment/web
 //	kubectl fieldowners audit -A
 //	kubectl fieldowners check -f web.yaml --field-manager ci
 //
-// Exit codes are those of kubectl diff: 0 if nothing was found, 1 if something was, 2 for an error.
+// The exit codes are those of kubectl diff: 0 without findings, 1 with findings, 2 after an error.
 package main
 
 import (
@@ -19,11 +19,11 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // the credential plugins that kubeconfigs name
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
-	_ "coapply.dev/cmd/kubectl-fieldowners/internal/english" // kubectl loads no translations
+	_ "coapply.dev/cmd/kubectl-fieldowners/internal/english" // keeps kubectl's packages from loading translations
 )
 
 func main() {
-	if os.Getenv("GOGC") == "" { // little memory is in use: collecting garbage would take a third of the time of an audit
+	if os.Getenv("GOGC") == "" { // memory use is small, and collecting garbage takes a third of an audit's time
 		debug.SetGCPercent(300)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

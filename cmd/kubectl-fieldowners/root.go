@@ -70,8 +70,9 @@ func newVersion(p *objects.Reader) *cobra.Command {
 	}
 }
 
-// describeFlags makes --help of a command list our own flags, and only name kubectl's. The help
-// of root lists the commands instead of the flags of get.
+// describeFlags sets the usage template. The help of a command lists the plugin's own flags, and
+// refers to "kubectl options" for kubectl's flags. The help of root lists the commands, but not
+// the flags of get, which root also has.
 func describeFlags(root *cobra.Command) {
 	cobra.AddTemplateFunc("ownFlags", func(cmd *cobra.Command) string {
 		if cmd == root {

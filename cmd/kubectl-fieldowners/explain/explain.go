@@ -1,16 +1,18 @@
-// Package explain says what the API server's answer to an apply with conflicts means: which
-// fields, whose they are, and the three ways out.
+// Package explain explains the API server's response to an apply that has conflicts: which fields
+// conflict, who owns them, and the three ways to resolve the conflicts.
 //
 // # Contract
 //
-//  1. Answer reads the text that kubectl prints, also quoted in a log or in a Status as JSON. A
-//     text that was cut off is an error, never a part of the conflicts.
-//  2. An answer without conflicts is an error that says what it is: a stale write, a create of
-//     what exists, another failure.
-//  3. A field that the server names ambiguously has a Path only if the live object, the intent
-//     or the name itself leaves one possibility; otherwise Conflict.Path is the root.
-//  4. Every Way says what follows from it. Its command never deletes what is to stay.
-//  5. Values of Secrets are hidden. The text cannot control a terminal.
+//  1. Answer reads the text that kubectl prints, also if a log or a Status in JSON quotes the
+//     text. For a truncated text, Answer returns an error, never some of the conflicts.
+//  2. For a response without conflicts, Answer returns an error that names the actual failure: a
+//     stale write, a create of an object that already exists, or another failure.
+//  3. The API server's string for a field may be ambiguous. Then Conflict.Path is set only if the
+//     live object, the intent or the string itself leaves one possible field. Otherwise
+//     Conflict.Path is the root.
+//  4. Every Way describes its consequences. Its command never deletes fields that must stay.
+//  5. Values of Secrets are hidden. The text has no control characters, so that the text cannot
+//     control a terminal.
 //
 // Valid:
 //
@@ -27,48 +29,51 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// Explanation is one answer of the API server to an apply that met conflicts. Its fields, and those
-// of Conflict and Way, are what -o json and -o yaml print.
+// Explanation explains one response of the API server to an apply that had conflicts. The fields
+// of Explanation, Conflict and Way are printed by -o json and -o yaml.
 type Explanation struct {
-	command.Subject // empty if the object is not known
+	command.Subject // the object of the apply; empty if it is not known
 
-	Conflicts []Conflict `json:"conflicts"` // as the answer lists them; one for each field and owner
+	Conflicts []Conflict `json:"conflicts"` // in the order of the response; one for each field and owner
 	Look      string     `json:"look"`      // a command that shows who owns these fields now
-	Ways      []Way      `json:"ways"`      // the ways out: force, leave out, share
+	Ways      []Way      `json:"ways"`      // how to resolve the conflicts: force, leave out, share
 }
 
-// Conflict is one field that another manager owns and that an apply sets to
-// another value.
+// Conflict is one field that an apply would change although another field manager owns the field.
 type Conflict struct {
 	Path       fieldowners.Path `json:"path"`       // the root if the field is ambiguous
-	ServerPath string           `json:"serverPath"` // as the answer names the field; ambiguous
+	ServerPath string           `json:"serverPath"` // the API server's string for the field; may be ambiguous
 	Owner      view.OwnerItem   `json:"owner"`
-	// The values, if the intent and the live object are given and have the field, else nil. Those
-	// of a Secret are hidden.
+	// Ours is the value in the intent, and Theirs the value in the live object. Each is nil if that
+	// object is not given or does not have the field. Values of a Secret are hidden.
 	Ours   *any `json:"ours,omitempty"`
 	Theirs *any `json:"theirs,omitempty"`
 }
 
-// Way is one way out of the conflicts.
+// Way is one of the three ways to resolve the conflicts.
 type Way struct {
 	Title   string `json:"title"`
-	Why     string `json:"why"`     // what to do, and what follows from it
-	Command string `json:"command"` // with MANAGER and FILE where the answer does not tell; "" where kubectl cannot do it
-	Go      string `json:"go"`      // the policy of coapply.dev/apply that does it; an expression
+	Why     string `json:"why"`     // what to do, and the consequences
+	Command string `json:"command"` // has placeholders MANAGER and FILE; "" if kubectl cannot do this safely
+	Go      string `json:"go"`      // a Go expression: the policy of coapply.dev/apply that does the same
 }
 
-// Answer reads the answers to applies that met conflicts: the text that kubectl and others print,
-// also quoted in a log or in the API server's Status as JSON. It returns an Explanation for each
-// answer, in order; other text is ignored.
+// Answer explains the API server's responses to applies that had conflicts. It reads the text that
+// kubectl or another client printed, also if a log or a Status in JSON quotes the text. It returns
+// an Explanation for each response, in order, and ignores other text.
 //
-// lives are live objects, and intents the apply configurations that were sent; both may be empty.
-// They show which fields the server means, since its own strings are ambiguous, and both values. A
-// live object also shows whether client-side apply wrote the object, which kubectl would take
-// over; without it, only an owner's name does. Of several objects, the one that has all fields in
-// conflict is meant; if several have them, no values are shown.
+// lives are live objects, and intents are the apply configurations that were sent. Both may be
+// empty. They are used for three things:
+//   - to find the fields, since the API server's strings for fields are ambiguous;
+//   - to show the values on both sides;
+//   - to find out whether client-side apply wrote the object, in which case kubectl would take over
+//     its fields. Without a live object, only the name of an owner shows this.
 //
-// The error says what an answer without conflicts is: a stale write, a create of what exists,
-// another failure, a text that was cut off.
+// Of several objects, Answer uses the one that has all fields in conflict. If more than one has
+// them, no values are shown.
+//
+// For a response without conflicts the error names the actual failure: a stale write, a create of
+// an object that already exists, a truncated text, or another failure.
 func Answer(answer []byte, lives, intents []map[string]any) ([]Explanation, error) {
 	answers, err := readText(string(answer))
 	if err != nil {
@@ -89,8 +94,8 @@ func Answer(answer []byte, lives, intents []map[string]any) ([]Explanation, erro
 	return explanations, nil
 }
 
-// objectsOf returns the live object and the intent that an answer is about; nil if it is not known
-// which of several is meant.
+// objectsOf returns the live object and the intent of one response. Each is nil if several objects
+// are possible. answers is the number of responses in the text.
 func objectsOf(conflicts []Conflict, lives, intents []map[string]any, answers int) (live, intent map[string]any, err error) {
 	candidates := [][]map[string]any{lives, intents}
 	for i, all := range candidates {
@@ -105,7 +110,7 @@ func objectsOf(conflicts []Conflict, lives, intents []map[string]any, answers in
 				len(all), []string{"live", "intent"}[i])
 		}
 	}
-	for i, all := range candidates { // of two Deployments, the one that is in the other file
+	for i, all := range candidates { // of several candidates, keep those that the other file has too
 		if other := candidates[1-i]; len(all) > 1 && len(other) > 0 {
 			candidates[i] = slices.DeleteFunc(slices.Clone(all), func(object map[string]any) bool {
 				return !slices.ContainsFunc(other, func(o map[string]any) bool { return isSame(object, o) })
@@ -121,7 +126,7 @@ func objectsOf(conflicts []Conflict, lives, intents []map[string]any, answers in
 	return only(candidates[0]), only(candidates[1]), nil
 }
 
-// explanationOf explains the conflicts of one answer.
+// explanationOf returns the Explanation of one response's conflicts.
 func explanationOf(conflicts []Conflict, live, intent map[string]any) (Explanation, error) {
 	object, err := subjectOf(live, intent)
 	if err != nil {

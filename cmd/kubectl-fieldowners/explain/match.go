@@ -15,8 +15,8 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// subjectOf returns the object that live and intent are; zero if both are nil. The error says that
-// they are two objects.
+// subjectOf returns which object live and intent are; the zero Subject if both are nil. It returns
+// an error if live and intent are different objects.
 func subjectOf(live, intent map[string]any) (known command.Subject, err error) {
 	for i, object := range []map[string]any{live, intent} {
 		if object == nil {
@@ -29,7 +29,7 @@ func subjectOf(live, intent map[string]any) (known command.Subject, err error) {
 			return command.Subject{}, fmt.Errorf("%s: %w", what, err)
 		case i == 1 && live != nil && !isSame(live, intent):
 			return command.Subject{}, fmt.Errorf("%s is %s and the live object is %s: give the same object", what, s, known)
-		case s.Namespace == "": // as intents may be
+		case s.Namespace == "": // an intent may lack its namespace
 			s.Namespace = known.Namespace
 		}
 		known = s
@@ -37,7 +37,8 @@ func subjectOf(live, intent map[string]any) (known command.Subject, err error) {
 	return known, nil
 }
 
-// isSame reports whether two contents may be the same object: an intent may lack its namespace.
+// isSame reports whether two unstructured objects may be the same object. If one of them lacks its
+// namespace, as an intent may, namespaces are not compared.
 func isSame(a, b map[string]any) bool {
 	x, _ := subjectOfObject(a)
 	y, _ := subjectOfObject(b)
@@ -54,16 +55,20 @@ func subjectOfObject(object map[string]any) (command.Subject, error) {
 	case err != nil:
 		return command.Subject{}, err
 	case o.GetAPIVersion() == "" || o.GetKind() == "" || o.GetName() == "":
-		return command.Subject{}, fmt.Errorf("apiVersion, kind and metadata.name are needed, it has %q, %q and %q", o.GetAPIVersion(), o.GetKind(), o.GetName())
+		return command.Subject{}, fmt.Errorf("apiVersion, kind and metadata.name are required, the object has %q, %q and %q", o.GetAPIVersion(), o.GetKind(), o.GetName())
 	}
 	return command.Subject{Group: version.Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}, nil
 }
 
-// locate sets the Path of the field that the server means: one with this name in the owner's
-// entry, preferably one that the intent sets; if the entry has none, as for the owner
-// before-first-apply, one of the intent, or else of the live object; if none of these has any,
-// what the name means in every object. If two fields have this name ({"a.b": 1} and {"a": {"b":
-// 1}}), the Path stays the root.
+// locate sets c.Path to the field that the API server's string c.ServerPath stands for. The first
+// of these sources that has a field with this string decides:
+//  1. the fields of the owner's entry that the intent sets;
+//  2. the fields of the intent;
+//  3. all fields of the owner's entry; the owner before-first-apply may have no entry;
+//  4. the fields of the live object;
+//  5. the string itself, if it means the same field in every object.
+//
+// If two fields have this string, as {"a.b": 1} and {"a": {"b": 1}} do, c.Path stays the root.
 func (c *Conflict) locate(fields map[string][]fieldowners.Owned, live, intent map[string]any) {
 	var owned, wanted []fieldowners.Path
 	for _, o := range fields[c.ServerPath] {
@@ -93,8 +98,8 @@ func (c *Conflict) locate(fields map[string][]fieldowners.Owned, live, intent ma
 	}
 }
 
-// valueOf returns the value that an object has for a field; nil if it has none, or the field is
-// not known.
+// valueOf returns the value of a field in an object; nil if the object does not have the field, or
+// if the path is the root. Values of a Secret are hidden.
 func valueOf(path fieldowners.Path, object map[string]any, isSecret bool) *any {
 	value, known := path.Value(object)
 	switch {
@@ -106,13 +111,14 @@ func valueOf(path fieldowners.Path, object map[string]any, isSecret bool) *any {
 	return &value
 }
 
-// certain matches the texts of the API server that have one meaning in every object. Otherwise a
-// dot may separate two fields or be part of a map key, so that below a possible map there can be
-// one name at most. Keys of labels and annotations end the text.
+// certain matches those of the API server's strings for fields that mean the same field in every
+// object. Other strings are ambiguous, since a dot may separate two fields or be part of a map key.
+// So a matching string has at most one name below a field that may be a map. The key of a label or
+// annotation is the rest of the string.
 var certain = regexp.MustCompile(`^(?:(?:\.spec(?:\.template\.spec)?|\.status|\.metadata)?\.\w+(?:\.\w+|` +
 	`\[[^"\]](?:"(?:[^"\\]|\\.)*"|[^"\]])*\](?:\.\w+){0,2})?|\.metadata\.(?:labels|annotations)\.(.+))$`)
 
-// certainPath returns the path of such a text, and the root for any other.
+// certainPath returns the path of a string that certain matches, and the root for any other string.
 func certainPath(serverPath string) fieldowners.Path {
 	found := certain.FindStringSubmatch(serverPath)
 	if found == nil {
@@ -126,7 +132,7 @@ func certainPath(serverPath string) fieldowners.Path {
 	return path
 }
 
-// byServerPath returns the owned fields by the API server's names for them.
+// byServerPath returns the owned fields, keyed by the API server's strings for them.
 func byServerPath(o fieldowners.Ownership) map[string][]fieldowners.Owned {
 	fields := map[string][]fieldowners.Owned{}
 	for _, entry := range o.Entries() {

@@ -38,7 +38,7 @@ func TestShown(t *testing.T) {
 		shown, not   []string
 	}{
 		{"one conflict, and nothing is known", `Apply failed with 1 conflict: conflict with "ancient-changes" using v1: .data.a.b`, nil, nil,
-			[]string{"1 conflict\n", "kubectl fieldowners get TYPE/NAME\n", cannotTell, "ancient-changes/Update: this stands"}, []string{"    live ", "    yours ", "--path"}},
+			[]string{"1 conflict\n", "kubectl fieldowners get TYPE/NAME\n", cannotTell, "ancient-changes/Update: this name stands"}, []string{"    live ", "    yours ", "--path"}},
 		{"one conflict, and the intent", statusJSON, nil, configMap(nil, map[string]any{"x": fits}),
 			[]string{"1 conflict on ConfigMap shop/a\n", "    yours  \"" + fits + "\"\n"}, []string{"    live ", cannotTell}},
 		{"two conflicts", twoOfOne, nil, nil, []string{"2 conflicts\n"}, []string{"    live ", "    yours "}},

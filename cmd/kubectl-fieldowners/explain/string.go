@@ -17,8 +17,8 @@ const (
 	indented = 4
 )
 
-// String returns the explanation in lines of at most 80 columns, unless a name or path is
-// longer. The text cannot control a terminal.
+// String returns the explanation as text. Its lines have at most 80 columns, unless a name or path
+// is longer. The text has no control characters that could control a terminal.
 func (e Explanation) String() string {
 	var b strings.Builder
 	b.WriteString(english.Plural(len(e.Conflicts), "conflict", ""))
@@ -68,14 +68,14 @@ func (c Conflict) text() string {
 	return text
 }
 
-// wrapped breaks a text between its words. Every line but the last ends with continued, and the
-// following lines are indented further.
+// wrapped joins words into lines of at most 80 columns. Every line but the last ends with
+// continued, and all lines after the first are indented by the length of continued as well.
 func wrapped(words []string, indent int, continued string) string {
 	margin := strings.Repeat(" ", indent)
 	return view.Words(words, columns, margin, margin+strings.Repeat(" ", len(continued)), continued) + "\n"
 }
 
-// commandParts splits a command before its flags, up to the first quote.
+// commandParts splits a command line before each flag. The text after the first quote is not split.
 func commandParts(command string) []string {
 	head, quoted, found := strings.Cut(command, "'")
 	parts := strings.Split(strings.ReplaceAll(head, " -", "\x00-"), "\x00")

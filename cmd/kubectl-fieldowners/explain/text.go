@@ -13,7 +13,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// applyFailed starts the API server's message:
+// applyFailed matches the beginning of the API server's message about conflicts:
 //
 //	Apply failed with 1 conflict: conflict with MANAGER: PATH
 //	Apply failed with N conflicts: conflicts with MANAGER:
@@ -25,12 +25,12 @@ import (
 var applyFailed = regexp.MustCompile(`Apply failed with (\d+) conflicts?: (.*)`)
 
 var (
-	quotedOwner  = regexp.MustCompile(`^conflicts? with \\"`) // of a message within a quoted string
+	quotedOwner  = regexp.MustCompile(`^conflicts? with \\"`) // the message is part of a quoted string
 	serverReason = regexp.MustCompile(`Error from server(?: \((\w+)\))?:|"reason": ?"(\w+)"`)
 )
 
-// readText returns the conflicts of each answer in kubectl's output, in a log, or in a Status as
-// JSON; at least one.
+// readText returns the conflicts of each response in kubectl's output, in a log, or in a Status in
+// JSON. It returns an error if the text has no response with conflicts.
 func readText(text string) ([][]Conflict, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, errors.New("nothing to explain, the input is empty: give the answer to an apply, " +
@@ -46,28 +46,28 @@ func readText(text string) ([][]Conflict, error) {
 	return nil, whatElse(text)
 }
 
-// whatElse returns an error that says what a text without conflicts is. It does not repeat the
-// text, which may quote values. Only the message distinguishes a stale write from other answers
-// with code 409 (registry.OptimisticLockErrorMsg).
+// whatElse returns an error that names the failure in a text without conflicts. The error does not
+// repeat the text, which may quote values. A stale write is recognised by its message
+// (registry.OptimisticLockErrorMsg), since other responses have the code 409 as well.
 func whatElse(text string) error {
 	server := serverReason.FindStringSubmatch(text)
 	switch {
 	case applyFailed.MatchString(text):
-		return errors.New("the text of the conflict cannot be read: it is cut off, or quoted in a way that is not known here")
+		return errors.New("the text of the conflict cannot be read: it is cut off, or quoted in an unknown way")
 	case strings.Contains(text, "the object has been modified; please apply your changes to the latest version"):
-		return errors.New("this is a stale write and no conflict, although its code is 409 as well: " +
+		return errors.New("this is a stale write, not an apply conflict, although its code is 409 as well: " +
 			"the object changed after it was read, and no field manager is involved; " +
 			"leave metadata.resourceVersion out of the file, or read the object again and repeat the write")
 	case len(server) > 0 && slices.Contains(server, "AlreadyExists"):
-		return errors.New("this is AlreadyExists and no conflict, although its code is 409 as well: " +
-			"a create met an object of that name; apply it instead (kubectl apply --server-side), or take another name")
+		return errors.New("this is AlreadyExists, not an apply conflict, although its code is 409 as well: " +
+			"the object to create exists already; apply it instead (kubectl apply --server-side), or use another name")
 	case len(server) > 0:
-		return errors.New("this is an answer of the API server, but no conflict: " + cmp.Or(server[1], server[2], "without a reason"))
+		return errors.New("this is a response of the API server, but not an apply conflict: " + cmp.Or(server[1], server[2], "without a reason"))
 	}
-	return errors.New(`no conflict found: no text with "Apply failed with ... conflict", as the API server and kubectl write it`)
+	return errors.New(`no conflict found: the text does not contain "Apply failed with ... conflict", as the API server and kubectl write it`)
 }
 
-// readMessages reads all messages that are in the text unquoted.
+// readMessages returns the conflicts of each message of the API server that is unquoted in the text.
 func readMessages(text string) ([][]Conflict, error) {
 	var answers [][]Conflict
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
@@ -91,8 +91,8 @@ func readMessages(text string) ([][]Conflict, error) {
 	return answers, nil
 }
 
-// readConflicts reads the text after "Apply failed with N conflicts: ", and the lines that
-// follow as long as they belong to it.
+// readConflicts returns the conflicts of one message. first is the text after "Apply failed with N
+// conflicts: ". rest are the following lines, of which readConflicts reads those of the message.
 func readConflicts(first string, rest []string) ([]Conflict, error) {
 	owner, path, err := readOwner(first)
 	if err != nil || path != "" {
@@ -115,8 +115,8 @@ func readConflicts(first string, rest []string) ([]Conflict, error) {
 	return found, nil
 }
 
-// readOwner reads "conflict with MANAGER: PATH" or "conflicts with MANAGER:". After the quoted
-// names of a manager there is no other colon that is followed by a space.
+// readOwner reads "conflict with MANAGER: PATH" or "conflicts with MANAGER:", without a path. The
+// path begins after the first ": " behind the quoted names in MANAGER.
 func readOwner(text string) (owner view.OwnerItem, path string, err error) {
 	rest, ok := strings.CutPrefix(text, "conflicts with ")
 	if !ok {
@@ -148,7 +148,7 @@ func behindQuoted(text string) (rest string, err error) {
 	return text[len(quoted):], nil
 }
 
-// unquoteMessages returns the messages that are quoted strings in a log.
+// unquoteMessages returns the API server's messages that are quoted strings in a log.
 func unquoteMessages(text string) (string, bool) {
 	var found []string
 	for rest := text; ; {

@@ -15,7 +15,8 @@ import (
 
 const applyCommand = "kubectl apply --server-side --field-manager MANAGER -f FILE"
 
-// waysOut returns the three ways of KEP-555, with what follows from each.
+// waysOut returns the three ways to resolve conflicts that KEP-555 describes, with the
+// consequences of each.
 func (e Explanation) waysOut() []Way {
 	return []Way{
 		{
@@ -42,7 +43,8 @@ func (e Explanation) waysOut() []Way {
 	}
 }
 
-// perOwner returns a sentence for each group of owners for which what returns the same.
+// perOwner calls what for each owner in conflict, and returns one sentence for all owners with the
+// same result, such as "a, b: RESULT.".
 func (e Explanation) perOwner(what func(view.OwnerItem) string) string {
 	owners := map[string][]string{}
 	var order []string
@@ -65,7 +67,7 @@ func (e Explanation) perOwner(what func(view.OwnerItem) string) string {
 func afterForce(owner view.OwnerItem) string {
 	switch {
 	case madeByServer(owner.Name):
-		return "this stands for former writers and never writes again"
+		return "this name stands for earlier writers and never writes again"
 	case owner.Operation == metav1.ManagedFieldsOperationUpdate:
 		return "the next write of another value takes the field back, without a conflict"
 	}
@@ -75,19 +77,19 @@ func afterForce(owner view.OwnerItem) string {
 func afterShare(owner view.OwnerItem) string {
 	switch {
 	case madeByServer(owner.Name):
-		return "this stands for former writers and never writes again; but it keeps the field on the object when you leave it out later"
+		return "this name stands for earlier writers and never writes again; but it keeps the field on the object when you leave it out later"
 	case owner.Operation == metav1.ManagedFieldsOperationUpdate:
 		return "the next write of another value takes the field from you, without a conflict"
 	}
 	return "the next apply of another value meets a conflict with you"
 }
 
-// madeByServer reports whether the name is one that the API server makes up.
+// madeByServer reports whether the API server invented the manager's name, for earlier writers.
 func madeByServer(name string) bool {
 	return name == fieldowners.BeforeFirstApply || name == fieldowners.AncientChanges
 }
 
-// look returns the command that shows the present owners.
+// look returns the command that shows the current owners of the fields in conflict.
 func (e Explanation) look() string {
 	get := "kubectl fieldowners get " + e.Target()
 	paths := map[string]bool{}
@@ -100,8 +102,9 @@ func (e Explanation) look() string {
 	return get
 }
 
-// policy returns the Go expression of a policy that makes this decision on these conflicts and
-// rejects all others. A conflict whose field is ambiguous is matched by its owner.
+// policy returns the Go expression of a policy of package apply. For the conflicts of e the policy
+// returns the decision, such as Force, and it rejects all other conflicts. A conflict whose field
+// is ambiguous is matched by its owner.
 func (e Explanation) policy(decision string) string {
 	expression := "apply.OnConflict(apply.Reject)"
 	var rules []string
@@ -120,8 +123,8 @@ func (e Explanation) policy(decision string) string {
 	return expression + ".\n\t" + strings.Join(rules, ".\n\t")
 }
 
-// whenOwner returns the rule for an owner, broken if it is too long for a line that is indented
-// twice.
+// whenOwner returns the policy's rule for conflicts with an owner. A rule that is too long for one
+// line is broken into several.
 func whenOwner(owner view.OwnerItem, decision string) string {
 	match := fmt.Sprintf("Manager: %s, Operation: %q", goQuote(owner.Name), owner.Operation)
 	rule := fmt.Sprintf("When(apply.Match{%s}, apply.%s)", match, decision)
@@ -138,8 +141,8 @@ func goQuote(s string) string {
 	return strconv.Quote(s)
 }
 
-// Names in what kubectl apply --server-side does beside the apply, under any field manager
-// (migrateToSSAIfNecessary in k8s.io/kubectl/pkg/cmd/apply).
+// Texts about what kubectl apply --server-side does in addition to the apply, under any field
+// manager (migrateToSSAIfNecessary in k8s.io/kubectl/pkg/cmd/apply).
 const (
 	takesOver = "kubectl apply takes over everything that client-side apply wrote to this object, and deletes " +
 		"of it what FILE does not list and nobody else owns; other clients, such as apply.Applier, do not."
@@ -147,9 +150,9 @@ const (
 		" With such a client the rest lands, and these fields are left to their owners. If you co-owned them, you do not any more."
 )
 
-// mayTakeOver reports whether kubectl would take the object over from client-side apply: an
-// owner has client-side apply's default name, or the live object, which may be unknown, has the
-// entry that kubectl looks for.
+// mayTakeOver reports whether kubectl would take over the fields that client-side apply wrote. This
+// is so if an owner in conflict has client-side apply's default name, or if the live object has the
+// entry that kubectl looks for. live is empty if the live object is not known.
 func (e Explanation) mayTakeOver(live fieldowners.Ownership) bool {
 	return slices.ContainsFunc(e.Conflicts, func(c Conflict) bool {
 		return c.Owner.Name == fieldowners.ClientSideApply && updatesObject(c.Owner)
@@ -158,14 +161,14 @@ func (e Explanation) mayTakeOver(live fieldowners.Ownership) bool {
 	})
 }
 
-// updatesObject reports whether kubectl may take fields over from an owner: one that updated
-// the object itself.
+// updatesObject reports whether an owner wrote by Update to the object itself, not to a subresource.
+// kubectl takes over fields only from such owners.
 func updatesObject(owner view.OwnerItem) bool {
 	return owner.Operation == metav1.ManagedFieldsOperationUpdate && owner.Subresource == ""
 }
 
-// warnOfTakeover adds to every Way what kubectl would do beside it. The way to leave fields out
-// loses its command, which would delete what is to stay.
+// warnOfTakeover adds a warning to every Way: kubectl would also take over what client-side apply
+// wrote. The way that leaves the fields out loses its command, which would delete these fields.
 func (e *Explanation) warnOfTakeover() {
 	force, leaveOut, share := &e.Ways[0], &e.Ways[1], &e.Ways[2]
 	force.Why += " But " + takesOver

@@ -46,10 +46,10 @@ func TestWays(t *testing.T) {
 	}
 	for i, c := range []struct{ command, why, other string }{
 		{"kubectl apply --server-side --force-conflicts --field-manager MANAGER -f FILE", "m/Apply: the next apply meets this conflict from the other side",
-			"before-first-apply/Update: this stands for former writers"},
+			"before-first-apply/Update: this name stands for earlier writers"},
 		{"kubectl apply --server-side --field-manager MANAGER -f FILE", "Take the fields out of the file", "stay with their owners"},
 		{"kubectl apply --server-side --field-manager MANAGER -f FILE", "m/Apply: the next apply of another value meets a conflict with you",
-			"before-first-apply/Update: this stands for former writers and never writes again; but"},
+			"before-first-apply/Update: this name stands for earlier writers and never writes again; but"},
 	} {
 		way := e.Ways[i]
 		if way.Command != c.command || strings.Count(way.Why, c.why) != 1 || strings.Count(way.Why, c.other) != 1 || way.Title == "" || strings.Contains(way.Why, "m/Apply, m/Apply") {

@@ -22,10 +22,11 @@ func (l linting) ancientChanges() []Finding {
 	return found
 }
 
-// unknownManager is written in remedies for an applier that has to be chosen.
+// unknownManager is the placeholder in remedies for an applier that the user must choose.
 const unknownManager = "MANAGER"
 
-// findMainApplier returns the applier that owns most of the object.
+// findMainApplier returns the name of the applier that owns most fields of the object;
+// unknownManager if nobody applies the object. Entries of unserved versions do not count.
 func (l linting) findMainApplier() string {
 	name, most := unknownManager, 0
 	for _, entry := range l.managers {
@@ -47,10 +48,10 @@ func (l linting) isUnserved(apiVersion string) bool {
 	return known && !served
 }
 
-// unserved finds entries that the API server cannot read. As long as the
-// CustomResourceDefinition has the version, served or not, nothing happens. After that, an
-// apply is refused, and the next plain write removes all managed fields (up to Kubernetes 1.36)
-// or leaves them as they were, without its own (from 1.37 on: kubernetes#136949).
+// unserved finds entries with an apiVersion that the API server does not serve. There is no harm
+// while the CustomResourceDefinition still lists the version. After the version is removed, the API
+// server rejects applies to the object. The next write other than an apply removes all managed
+// fields up to Kubernetes 1.36. From 1.37 on, that write is not recorded in them (kubernetes#136949).
 func (l linting) unserved() []Finding {
 	var found []Finding
 	for _, entry := range l.managers {
@@ -58,14 +59,14 @@ func (l linting) unserved() []Finding {
 			continue
 		}
 		f := newFinding(RuleUnservedVersion, []fieldowners.Manager{entry.Manager}, entry.Leaves())
-		f.Message = fmt.Sprintf("%s owns %s in %s, which is not served: once its definition does not have the version at all, applies are refused, and "+
-			"the next plain write drops all managed fields of the object (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on)",
+		f.Message = fmt.Sprintf("%s owns %s in %s, which is not served: once its CustomResourceDefinition no longer has the version, applies are rejected, and "+
+			"the next write other than an apply drops all managed fields of the object (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on)",
 			entry.Manager, english.Plural(f.Fields, "field", ""), entry.APIVersion)
 		if entry.Operation == metav1.ManagedFieldsOperationApply {
-			f.Message += "; applying in a served version before heals it"
+			f.Message += "; to prevent this, apply in a served version first"
 			f.Remedy = command.Reapply(entry.Name)
 		} else {
-			f.Message += "; serve the version again before, and migrate"
+			f.Message += "; to prevent this, serve the version again and migrate"
 			f.Remedy = command.Migrate(entry.Name, l.mainApplier())
 		}
 		found = append(found, f)
@@ -73,8 +74,8 @@ func (l linting) unserved() []Finding {
 	return found
 }
 
-// duplicates finds several entries of the same manager. A write to /scale leaves them, and at
-// the next write the server keeps only the last.
+// duplicates finds managers with several entries of the same operation, subresource and apiVersion.
+// A write to /scale leaves such entries. At the next write the API server keeps only the last one.
 func (l linting) duplicates() []Finding {
 	entries := map[fieldowners.Manager]int{}
 	var found []Finding
@@ -84,10 +85,10 @@ func (l linting) duplicates() []Finding {
 			continue
 		}
 		f := newFinding(RuleDuplicateEntry, []fieldowners.Manager{who}, nil)
-		f.Message = fmt.Sprintf("%s has several entries in %s, as a write to /scale leaves them: the next plain write keeps one of them, "+
-			"and the fields of the others have no owner then", who, who.APIVersion)
+		f.Message = fmt.Sprintf("%s has several entries in %s, which a write to /scale leaves: the next write other than an apply keeps one of them, "+
+			"and the fields of the other entries then have no owner", who, who.APIVersion)
 		f.Remedy = command.Migrate(who.Name, l.mainApplier())
-		if who.Operation == metav1.ManagedFieldsOperationApply { // migrate is for entries by Update
+		if who.Operation == metav1.ManagedFieldsOperationApply { // the remedy with migrate works only for entries by Update
 			f.Remedy = command.Reapply(who.Name)
 		}
 		found = append(found, f)

@@ -13,10 +13,11 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// What an Update entry owns stays on the object when an applier leaves it out, since
-// the server removes only what nobody else owns.
+// The rules in this file are about fields that an Update entry shares with an applier. Such a field
+// stays on the object when the applier leaves it out, since it still has another owner.
 
-// leftOf finds fields that a manager which will not write again owns together with appliers.
+// leftOf finds fields that a manager shares with appliers, where name is that of a manager that
+// will not write again.
 func (l linting) leftOf(name string, rule Rule) []Finding {
 	var found []Finding
 	for _, left := range l.named(name, metav1.ManagedFieldsOperationUpdate) {
@@ -29,7 +30,7 @@ func (l linting) leftOf(name string, rule Rule) []Finding {
 		if more := len(appliers) - 1; more > 0 {
 			with += fmt.Sprintf(" and %d more", more)
 		}
-		f.Message = fmt.Sprintf("%s owns %s together with %s: what an applier leaves out stays on the object",
+		f.Message = fmt.Sprintf("%s owns %s together with %s: a field that an applier leaves out stays on the object",
 			left.Manager, english.Plural(len(shared), "field", ""), with)
 		f.Remedy = command.Migrate(left.Name, appliers[0].Name)
 		found = append(found, f)
@@ -37,8 +38,8 @@ func (l linting) leftOf(name string, rule Rule) []Finding {
 	return found
 }
 
-// sharedWithAppliers returns the appliers that own leaves of the entry as well, the one
-// with most of them first, and these leaves.
+// sharedWithAppliers returns the leaf fields of an entry that appliers own as well, and these
+// appliers. The applier with most of these fields is first.
 func (l linting) sharedWithAppliers(entry fieldowners.Entry) (appliers []fieldowners.Manager, shared []fieldowners.Path) {
 	counts := map[fieldowners.Manager]int{}
 	for _, leaf := range entry.Leaves() {
@@ -57,10 +58,10 @@ func (l linting) sharedWithAppliers(entry fieldowners.Entry) (appliers []fieldow
 	return appliers, shared
 }
 
-// updateAndApply finds fields that a manager owns by Update although it applies: it changed to
-// Server-Side Apply and was not migrated. Fields that a migration leaves alone, such as
-// finalizers, and fields that it updates through another subresource are not reported unless it
-// applies them too.
+// updateAndApply finds fields that a manager owns by Update although the manager also applies. Such
+// a manager changed to Server-Side Apply, and its fields were not migrated. Two kinds of fields are
+// reported only if the manager owns them by Apply as well: fields that a migration does not move,
+// such as finalizers, and fields that the manager updates through another subresource.
 func (l linting) updateAndApply() []Finding {
 	var found []Finding
 	for _, updated := range l.managers {
@@ -102,10 +103,10 @@ func (l linting) named(name string, operation metav1.ManagedFieldsOperationType)
 	return found
 }
 
-// selfConflicts finds fields that a manager owns through a subresource such as /scale beside
-// what it applies: for the API server these are two owners. Older migrations left such entries,
-// and `kubectl scale` does if `kubectl apply --server-side` wrote the object. Fields that the
-// manager both applies with the object and wrote by Update are left to updateAndApply.
+// selfConflicts finds fields that a manager owns through a subresource such as /scale, if the
+// manager also applies the object. For the API server these are two owners. Older migrations left
+// such entries, and so does `kubectl scale` after `kubectl apply --server-side`. Fields that the
+// manager owns both by Apply and by Update are reported by updateAndApply instead.
 func (l linting) selfConflicts() []Finding {
 	var found []Finding
 	for _, beside := range l.managers {
@@ -125,7 +126,7 @@ func (l linting) selfConflicts() []Finding {
 			continue
 		}
 		f := newFinding(RuleSelfConflict, []fieldowners.Manager{beside.Manager, applied.Manager}, paths)
-		f.Message = fmt.Sprintf("%s applies the object, and %s owns %s: to the API server two owners, so that %[1]s conflicts with itself "+
+		f.Message = fmt.Sprintf("%s applies the object, and %s owns %s: for the API server these are two owners, so that %[1]s conflicts with itself "+
 			"when it applies another value", applied.Name, beside.Manager, english.Plural(f.Fields, "field", ""))
 		f.Remedy = command.EndSharing(applied.Manager, beside.Manager, nil)
 		found = append(found, f)
@@ -133,9 +134,9 @@ func (l linting) selfConflicts() []Finding {
 	return found
 }
 
-// sharedByUpdate finds values that both an applier and a manager that wrote by Update own, for
-// example after kubectl scale to another number and back. They do no harm until the applier
-// wants another value, which is a conflict. Cases of other rules are left out.
+// sharedByUpdate finds fields that an applier shares with a manager that wrote by Update, for
+// example after kubectl scale to another number and back. There is no harm until the applier
+// applies another value, which is a conflict. Fields that other rules report are left out.
 func (l linting) sharedByUpdate() []Finding {
 	var found []Finding
 	for _, updated := range l.managers {
@@ -150,7 +151,7 @@ func (l linting) sharedByUpdate() []Finding {
 			continue
 		}
 		f := newFinding(RuleSharedByUpdate, append([]fieldowners.Manager{updated.Manager}, appliers...), shared)
-		f.Message = fmt.Sprintf("%s owns %s together with %s: the next other value that %s applies conflicts, unless it forces; move what %s does not write any more",
+		f.Message = fmt.Sprintf("%s owns %s together with %s: an apply of %s with another value conflicts, unless it forces; move the fields that %s does not write any more",
 			updated.Manager, english.Plural(len(shared), "field", ""), appliers[0], appliers[0].Name, updated.Name)
 		f.Remedy = command.EndSharing(appliers[0], updated.Manager, shared)
 		found = append(found, f)
@@ -158,7 +159,7 @@ func (l linting) sharedByUpdate() []Finding {
 	return found
 }
 
-// isNamed reports whether the path ends in a field or map key, not in a list item.
+// isNamed reports whether the last element of the path is a field or map key, not a list item.
 func isNamed(path fieldowners.Path) bool {
 	steps := path.Elements()
 	return steps[len(steps)-1].Field != nil

@@ -1,15 +1,15 @@
-// Package lint finds what is wrong, or will go wrong, with the managed fields of an object.
+// Package lint finds problems with the managed fields of an object, present and future ones.
 //
 // # Contract
 //
-//  1. Check judges one object by its managed fields, and by Facts: what these do not have is
-//     not judged.
-//  2. Each Rule was seen on a real API server. A Finding says what will surprise whom, and has
-//     a command that ends it.
-//  3. Nothing is guessed: without entries there are no findings, as nothing is known.
-//  4. No value of the object is read, so none is in a Finding.
-//  5. Findings are in the order of rules, then managers. For malformed entries the error is
-//     that of fieldowners.Parse.
+//  1. Check examines one object by its managed fields and by Facts. Rules that need a missing
+//     fact are skipped.
+//  2. Each Rule describes a problem that was seen on a real API server. A Finding says who will
+//     be surprised by what, and has a command that resolves the problem.
+//  3. Check does not guess: for an object without managed fields it returns no findings.
+//  4. Check does not read the object's values, so a Finding contains no values.
+//  5. Findings are in the order of rules, then of managers. For malformed entries Check returns
+//     the error of fieldowners.Parse.
 //
 // Valid:
 //
@@ -18,8 +18,8 @@
 //		fmt.Println(f, "\n ", f.Remedy)
 //	}
 //
-// Invalid: the entries of an object from a cache with fieldowners.KeepOwn, where those of
-// others are missing.
+// Invalid: the managed fields of an object from a cache with fieldowners.KeepOwn, since that cache
+// drops the entries of all other managers.
 package lint
 
 import (
@@ -34,49 +34,51 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Rule names what Check looks for.
+// Rule is the name of one kind of problem that Check looks for.
 type Rule string
 
-// The rules, in the order of findings. Tests in test/integration provoke each on a real API
-// server.
+// The rules, in the order in which Check returns their findings. Tests in test/integration provoke
+// the problem of each rule on a real API server. An "applier" is a manager that owns fields by
+// Apply.
 const (
-	// RuleBeforeFirstApply: before-first-apply owns fields together with an applier.
+	// RuleBeforeFirstApply: the manager before-first-apply shares fields with an applier.
 	RuleBeforeFirstApply Rule = "before-first-apply"
-	// RuleClientSideApply: kubectl apply without --server-side left an entry that owns
-	// fields together with an applier.
+	// RuleClientSideApply: the managed-fields entry that kubectl apply without --server-side left
+	// shares fields with an applier.
 	RuleClientSideApply Rule = "client-side-apply"
-	// RuleUpdateAndApply: a manager applies, and owns fields by Update as well.
+	// RuleUpdateAndApply: a manager owns fields by Apply, and also fields by Update.
 	RuleUpdateAndApply Rule = "update-and-apply"
-	// RuleSelfConflict: a manager applies, and owns fields through a subresource as well.
+	// RuleSelfConflict: a manager applies the object, and also owns fields through a subresource.
 	RuleSelfConflict Rule = "self-conflict"
-	// RuleSharedByUpdate: a manager that wrote by Update owns values together with an applier.
+	// RuleSharedByUpdate: a manager that wrote by Update shares fields with an applier.
 	RuleSharedByUpdate Rule = "shared-by-update"
-	// RuleWideUpdate: a manager updates a finalizer or the status, and also owns content that
-	// it did not have to write.
+	// RuleWideUpdate: a manager that updates a finalizer or the status also owns other fields,
+	// neither metadata nor status, that it did not have to write.
 	RuleWideUpdate Rule = "wide-update"
-	// RuleAncientChanges: the API server merged managers into ancient-changes.
+	// RuleAncientChanges: the API server merged the entries of several managers into the entry
+	// ancient-changes.
 	RuleAncientChanges Rule = "ancient-changes"
-	// RuleUnservedVersion: an entry names its fields in a version that is not served.
+	// RuleUnservedVersion: an entry has an apiVersion that the API server does not serve.
 	RuleUnservedVersion Rule = "unserved-version"
-	// RuleDuplicateEntry: a manager has two entries, of which the next write drops one.
+	// RuleDuplicateEntry: a manager has two entries, and the next write drops one of them.
 	RuleDuplicateEntry Rule = "duplicate-entry"
-	// RuleManyManagers: so many managers that applies to the object take much longer.
+	// RuleManyManagers: the object has so many managers that applies to it take much longer.
 	RuleManyManagers Rule = "many-managers"
-	// RuleLargeManagedFields: more than half of the object is managed fields.
+	// RuleLargeManagedFields: managed fields are more than half of the object's bytes.
 	RuleLargeManagedFields Rule = "large-managed-fields"
 )
 
-// Finding is one thing about an object's managed fields that will surprise somebody.
+// Finding is one problem with an object's managed fields.
 type Finding struct {
 	Rule     Rule
-	Managers []fieldowners.Manager // the managers concerned, the one to act on first
-	Paths    []fieldowners.Path    // a few of the fields, in the order of paths
-	Fields   int                   // how many fields there are; 0 if the finding is not about fields
+	Managers []fieldowners.Manager // the managers concerned; the first one is the manager to act on
+	Paths    []fieldowners.Path    // examples of the fields concerned, in the order of paths
+	Fields   int                   // the number of fields concerned; 0 if the finding is not about fields
 	Message  string                // a sentence without a full stop
-	Remedy   string                // a command, with command.Placeholder for the object and MANAGER or FILE for what is not known
+	Remedy   string                // a command with command.Placeholder for the object; MANAGER and FILE for unknown names
 }
 
-// String returns rule, message and fields on one line.
+// String returns the rule, the message and the example fields on one line.
 func (f Finding) String() string {
 	text := fmt.Sprintf("%s: %s", f.Rule, f.Message)
 	if len(f.Paths) > 0 {
@@ -92,17 +94,17 @@ func (f Finding) String() string {
 	return text
 }
 
-// Facts are what the entries do not show. Rules whose facts are missing are skipped.
+// Facts are facts about the object that its managed fields do not show. Check skips the rules
+// whose facts are missing.
 type Facts struct {
-	// Served reports whether the API server serves an apiVersion, if it is known.
+	// Served reports whether the API server serves an apiVersion, and whether that is known.
 	Served func(apiVersion string) (served, known bool)
-	// ObjectBytes is the length of the whole object as JSON, managed fields included.
+	// ObjectBytes is the length of the object in JSON with its managed fields; 0 if not known.
 	ObjectBytes int
 }
 
-// Check returns what is wrong, or will go wrong, with an object's managed fields, in the order
-// of rules, then managers. The error is that of fieldowners.Parse. Without entries there are no
-// findings.
+// Check returns the problems with an object's managed fields, in the order of rules, then of
+// managers. Without entries it returns no findings. The error is that of fieldowners.Parse.
 func Check(entries []metav1.ManagedFieldsEntry, facts Facts) ([]Finding, error) {
 	ownership, err := fieldowners.Parse(entries)
 	if err != nil {
@@ -133,7 +135,7 @@ type linting struct {
 	mainApplier func() string // computed once
 }
 
-// newFinding returns a finding with the first few of the fields as examples.
+// newFinding returns a finding about the fields at paths, the first three of which are its examples.
 func newFinding(rule Rule, managers []fieldowners.Manager, paths []fieldowners.Path) Finding {
 	const examples = 3
 	return Finding{Rule: rule, Managers: managers, Paths: paths[:min(examples, len(paths))], Fields: len(paths)}

@@ -44,38 +44,38 @@ func TestCheck(t *testing.T) {
 		{"one manager", []metav1.ManagedFieldsEntry{apply("us", abc)}, nil},
 		{"two appliers that share", []metav1.ManagedFieldsEntry{apply("us", ab), apply("them", abc)}, nil},
 		{"an updater and an applier that share", []metav1.ManagedFieldsEntry{update("old", ab), apply("us", a)}, []string{
-			"shared-by-update: old/Update owns 1 field together with us/Apply: the next other value that us applies conflicts, unless it forces; move what old does not write any more: .spec.a",
+			"shared-by-update: old/Update owns 1 field together with us/Apply: an apply of us with another value conflicts, unless it forces; move the fields that old does not write any more: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from old --to us --path .spec.a"}},
 		{"they share, in versions of which one is not served: told as that alone", []metav1.ManagedFieldsEntry{
 			inVersion(update("old", ab), "apps/v1alpha1", ""), apply("us", a)}, []string{
-			"unserved-version: old/Update owns 2 fields in apps/v1alpha1, which is not served: once its definition does not have the version at all, applies are refused, and " +
-				"the next plain write drops all managed fields of the object (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on); " +
-				"serve the version again before, and migrate: .spec.a, .spec.b",
+			"unserved-version: old/Update owns 2 fields in apps/v1alpha1, which is not served: once its CustomResourceDefinition no longer has the version, applies are rejected, and " +
+				"the next write other than an apply drops all managed fields of the object (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on); " +
+				"to prevent this, serve the version again and migrate: .spec.a, .spec.b",
 			"kubectl fieldowners migrate TYPE/NAME --from old --to us"}},
 		{"the applier's is not served", []metav1.ManagedFieldsEntry{
 			update("old", ab), inVersion(apply("us", a), "apps/v1alpha1", "")}, []string{
-			"unserved-version: us/Apply owns 1 field in apps/v1alpha1, which is not served: once its definition does not have the version at all, applies are refused, and " +
-				"the next plain write drops all managed fields of the object (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on); " +
-				"applying in a served version before heals it: .spec.a",
+			"unserved-version: us/Apply owns 1 field in apps/v1alpha1, which is not served: once its CustomResourceDefinition no longer has the version, applies are rejected, and " +
+				"the next write other than an apply drops all managed fields of the object (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on); " +
+				"to prevent this, apply in a served version first: .spec.a",
 			"kubectl apply --server-side --field-manager us -f FILE"}},
 		{"the key of an item, and a member of a set, have no other value", []metav1.ManagedFieldsEntry{
 			update("old", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:l":{"k:{\"name\":\"n\"}":{".":{},"f:name":{},"f:b":{}}}}}`),
 			apply("us", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:l":{"k:{\"name\":\"n\"}":{".":{},"f:name":{},"f:a":{}}}}}`)}, nil},
 
 		{"before-first-apply shares with an applier", []metav1.ManagedFieldsEntry{update("before-first-apply", abc), apply("us", ab)}, []string{
-			"before-first-apply: before-first-apply/Update owns 2 fields together with us/Apply: what an applier leaves out stays on the object: .spec.a, .spec.b",
+			"before-first-apply: before-first-apply/Update owns 2 fields together with us/Apply: a field that an applier leaves out stays on the object: .spec.a, .spec.b",
 			"kubectl fieldowners migrate TYPE/NAME --from before-first-apply --to us"}},
 		{"with two of them; the one that shares more comes first", []metav1.ManagedFieldsEntry{update("before-first-apply", abc), apply("a few", a), apply("more of it", ab)}, []string{
-			"before-first-apply: before-first-apply/Update owns 2 fields together with more of it/Apply and 1 more: what an applier leaves out stays on the object: .spec.a, .spec.b",
+			"before-first-apply: before-first-apply/Update owns 2 fields together with more of it/Apply and 1 more: a field that an applier leaves out stays on the object: .spec.a, .spec.b",
 			"kubectl fieldowners migrate TYPE/NAME --from before-first-apply --to 'more of it'"}},
 		{"with one of two", []metav1.ManagedFieldsEntry{update("before-first-apply", ab), apply("other", `{"f:spec":{"f:c":{}}}`), apply("us", a)}, []string{
-			"before-first-apply: before-first-apply/Update owns 1 field together with us/Apply: what an applier leaves out stays on the object: .spec.a",
+			"before-first-apply: before-first-apply/Update owns 1 field together with us/Apply: a field that an applier leaves out stays on the object: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from before-first-apply --to us"}},
 		{"before-first-apply shares nothing", []metav1.ManagedFieldsEntry{update("before-first-apply", a), apply("us", `{"f:spec":{"f:b":{}}}`)}, nil},
 		{"a manager that chose that name and applies", []metav1.ManagedFieldsEntry{apply("before-first-apply", a), apply("us", a)}, nil},
 
 		{"client-side apply left its entry", []metav1.ManagedFieldsEntry{update("kubectl-client-side-apply", abc), apply("kubectl", a)}, []string{
-			"client-side-apply: kubectl-client-side-apply/Update owns 1 field together with kubectl/Apply: what an applier leaves out stays on the object: .spec.a",
+			"client-side-apply: kubectl-client-side-apply/Update owns 1 field together with kubectl/Apply: a field that an applier leaves out stays on the object: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from kubectl-client-side-apply --to kubectl"}},
 		{"client-side apply, and nobody applies", []metav1.ManagedFieldsEntry{update("kubectl-client-side-apply", abc), update("x", a)}, nil},
 
@@ -95,15 +95,15 @@ func TestCheck(t *testing.T) {
 			update("us", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}}}`), apply("us", a)}, nil},
 		{"it applies the object, and was migrated what was scaled", []metav1.ManagedFieldsEntry{
 			apply("us", a), inVersion(apply("us", `{"f:spec":{"f:replicas":{}}}`), "apps/v1", "scale")}, []string{
-			"self-conflict: us applies the object, and us/Apply[scale] owns 1 field: to the API server two owners, so that us conflicts with itself when it applies another value: .spec.replicas",
+			"self-conflict: us applies the object, and us/Apply[scale] owns 1 field: for the API server these are two owners, so that us conflicts with itself when it applies another value: .spec.replicas",
 			"kubectl fieldowners migrate TYPE/NAME --from us --to us --operation Apply"}},
 		{"kubectl apply --server-side, then kubectl scale", []metav1.ManagedFieldsEntry{
 			apply("kubectl", a), inVersion(update("kubectl", `{"f:spec":{"f:replicas":{}}}`), "apps/v1", "scale")}, []string{
-			"self-conflict: kubectl applies the object, and kubectl/Update[scale] owns 1 field: to the API server two owners, so that kubectl conflicts with itself when it applies another value: .spec.replicas",
+			"self-conflict: kubectl applies the object, and kubectl/Update[scale] owns 1 field: for the API server these are two owners, so that kubectl conflicts with itself when it applies another value: .spec.replicas",
 			"kubectl fieldowners migrate TYPE/NAME --from kubectl --to kubectl"}},
 		{"it applies the field with the object, and through the scale", []metav1.ManagedFieldsEntry{
 			apply("us", a), inVersion(apply("us", a), "apps/v1", "scale")}, []string{
-			"self-conflict: us applies the object, and us/Apply[scale] owns 1 field: to the API server two owners, so that us conflicts with itself when it applies another value: .spec.a",
+			"self-conflict: us applies the object, and us/Apply[scale] owns 1 field: for the API server these are two owners, so that us conflicts with itself when it applies another value: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from us --to us --operation Apply"}},
 		{"scaled to the value that it applies: told once", []metav1.ManagedFieldsEntry{
 			apply("kubectl", a), inVersion(update("kubectl", a), "apps/v1", "scale")}, []string{
@@ -120,22 +120,22 @@ func TestCheck(t *testing.T) {
 		{"a finalizer, and what a Go type spells otherwise", []metav1.ManagedFieldsEntry{
 			update("operator", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}},"f:spec":{"f:a":{},"f:b":{}}}`), apply("helm", `{"f:spec":{"f:c":{}}}`)}, []string{
 			"wide-update: operator/Update wrote a finalizer, and owns 2 fields of content as well: an update of the whole object takes every value that its Go type spells or defaults differently, " +
-				"and the next apply of helm that sets one otherwise conflicts; move them back, and have its author send only what changed: .spec.a, .spec.b",
+				"and the next apply of helm that sets another value conflicts; move them back, and have its author send only what changed: .spec.a, .spec.b",
 			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec"}},
 		{"the status of a kind without that subresource, of an object that was updated", []metav1.ManagedFieldsEntry{
 			update("operator", `{"f:data":{"f:k":{}},"f:spec":{"f:a":{}},"f:status":{"f:phase":{}}}`), update("client", `{"f:spec":{".":{},"f:b":{}}}`)}, []string{
 			"wide-update: operator/Update wrote the status, and owns 2 fields of content as well: an update of the whole object takes every value that its Go type spells or defaults differently, " +
-				"and an apply that sets one otherwise conflicts; move them back, and have its author send only what changed: .data.k, .spec.a",
+				"and an apply that sets another value conflicts; move them back, and have its author send only what changed: .data.k, .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from operator --to MANAGER --path .data --path .spec"}},
 		{"all content was taken of one that applies", []metav1.ManagedFieldsEntry{
 			update("operator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{}},"f:status":{"f:phase":{}}}`), apply("helm", `{"f:metadata":{"f:labels":{"f:l":{}}}}`)}, []string{
 			"wide-update: operator/Update wrote a finalizer and the status, and owns 1 field of content as well: an update of the whole object takes every value that its Go type spells or defaults differently, " +
-				"and the next apply of helm that sets one otherwise conflicts; move them back, and have its author send only what changed: .spec.a",
+				"and the next apply of helm that sets another value conflicts; move them back, and have its author send only what changed: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec"}},
 		{"a struct that the Go type added is nobody's; what is beside it was taken", []metav1.ManagedFieldsEntry{
 			update("operator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{},"f:new":{".":{},"f:zero":{}}}}`), apply("helm", `{"f:spec":{"f:c":{}}}`)}, []string{
 			"wide-update: operator/Update wrote a finalizer, and owns 1 field of content as well: an update of the whole object takes every value that its Go type spells or defaults differently, " +
-				"and the next apply of helm that sets one otherwise conflicts; move them back, and have its author send only what changed: .spec.a",
+				"and the next apply of helm that sets another value conflicts; move them back, and have its author send only what changed: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec"}},
 		{"a finalizer alone", []metav1.ManagedFieldsEntry{update("operator", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}},"f:labels":{"f:l":{}}}}`), apply("helm", ab)}, nil},
 		{"the object itself is no content", []metav1.ManagedFieldsEntry{update("operator", `{".":{},"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}}}`), apply("helm", ab)}, nil},
@@ -143,7 +143,7 @@ func TestCheck(t *testing.T) {
 		{"the status, through its subresource", []metav1.ManagedFieldsEntry{
 			inVersion(update("operator", `{"f:status":{"f:phase":{}}}`), "apps/v1", "status"), update("operator", `{"f:spec":{"f:b":{}}}`), apply("helm", a)}, nil},
 		{"what it owns with another one was not taken", []metav1.ManagedFieldsEntry{update("operator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{}}}`), apply("helm", ab)}, []string{
-			"shared-by-update: operator/Update owns 1 field together with helm/Apply: the next other value that helm applies conflicts, unless it forces; move what operator does not write any more: .spec.a",
+			"shared-by-update: operator/Update owns 1 field together with helm/Apply: an apply of helm with another value conflicts, unless it forces; move the fields that operator does not write any more: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec.a"}},
 		{"nobody else writes content: it is the creator, as of a Job's pods", []metav1.ManagedFieldsEntry{
 			update("job-controller", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}},"f:spec":{"f:a":{}}}`),

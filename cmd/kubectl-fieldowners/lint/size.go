@@ -14,15 +14,15 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// crowd is the number of managers from which RuleManyManagers reports an object. With that many
-// an apply takes the API server two to three times the work of one manager's, five times if
-// they own more than a field each (docs/managers.md); objects of a plain cluster have fewer
-// than half as many.
+// crowd is the smallest number of managers for which RuleManyManagers reports an object. With 16
+// managers, an apply costs the API server two to three times as much work as with one manager, and
+// five times as much if the managers own more than one field each (docs/managers.md). Objects of a
+// newly installed cluster have fewer than half as many managers.
 const crowd = 16
 
 // manyManagers finds objects with so many entries that every write costs more. The API server
-// merges the oldest of more than ten managers that update into ancient-changes; those that
-// apply it keeps for ever.
+// keeps ten entries by Update, and merges older ones into ancient-changes. It keeps all entries by
+// Apply, without a limit.
 func (l linting) manyManagers() []Finding {
 	entries := slices.Clone(l.managers)
 	if len(entries) < crowd {
@@ -35,7 +35,7 @@ func (l linting) manyManagers() []Finding {
 		}
 	}
 	main := l.mainApplier()
-	rank := func(e fieldowners.Entry) int { // appliers, and those with few fields, come first: only they stay for ever
+	rank := func(e fieldowners.Entry) int { // entries by Apply come first, as only they stay for ever
 		switch {
 		case e.Name == main:
 			return 2
@@ -46,15 +46,15 @@ func (l linting) manyManagers() []Finding {
 	}
 	slices.SortStableFunc(entries, func(a, b fieldowners.Entry) int { return cmp.Or(rank(a)-rank(b), len(a.Fields())-len(b.Fields())) })
 	f := newFinding(RuleManyManagers, []fieldowners.Manager{entries[0].Manager, entries[1].Manager, entries[2].Manager}, nil)
-	f.Message = fmt.Sprintf("%s, of whom %d apply, which has no limit, and %d bytes of managed fields: every write costs the API server more "+
-		"with each of them, of a built-in kind up to Kubernetes 1.36 by the square; have fewer reconcilers apply to one object, "+
-		"and merge those that do not write any more",
+	f.Message = fmt.Sprintf("%s, of whom %d apply, without a limit, and %d bytes of managed fields: every write costs the API server more "+
+		"with each of them, for a built-in kind up to Kubernetes 1.36 quadratically; have fewer reconcilers apply to one object, "+
+		"and merge the managers that do not write any more",
 		english.Plural(len(entries), "manager", ""), appliers, encodedSize(l.entries))
 	f.Remedy = command.EndSharing(fieldowners.Manager{Name: main}, fieldowners.Manager{Name: unknownManager, Operation: entries[0].Operation}, nil)
 	return []Finding{f}
 }
 
-// large finds objects that are mostly managed fields.
+// large finds objects of which managed fields are more than half of the bytes.
 func (l linting) large() []Finding {
 	if l.facts.ObjectBytes <= 0 {
 		return nil
@@ -71,7 +71,7 @@ func (l linting) large() []Finding {
 	managers := slices.SortedFunc(maps.Keys(sizes), func(a, b fieldowners.Manager) int { return cmp.Or(sizes[b]-sizes[a], a.Compare(b)) })
 	f := newFinding(RuleLargeManagedFields, managers[:min(3, len(managers))], nil)
 	f.Message = fmt.Sprintf("%d of %d bytes are managed fields of %s, %d of them of %s: every write pays for each manager; "+
-		"release or migrate those that do not write any more",
+		"release or migrate the managers that do not write any more",
 		bytes, l.facts.ObjectBytes, english.Plural(len(managers), "manager", ""), sizes[managers[0]], managers[0])
 	f.Remedy = "kubectl fieldowners get " + command.Placeholder
 	return []Finding{f}

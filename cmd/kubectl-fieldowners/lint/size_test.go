@@ -53,7 +53,7 @@ func TestManyManagers(t *testing.T) {
 			for i, m := range f.Managers {
 				names[i] = m.String()
 			}
-			begin, _, _ := strings.Cut(f.Message, "which has no limit")
+			begin, _, _ := strings.Cut(f.Message, "without a limit")
 			got = []string{strings.Join(names, " "), begin, f.Remedy}
 			if size := fmt.Sprintf(" and %d bytes of managed fields:", len(encoded)); !strings.Contains(f.Message, size) {
 				t.Errorf("%s: %q has not %q", c.reason, f.Message, size)

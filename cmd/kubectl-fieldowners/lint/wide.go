@@ -12,13 +12,14 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// wideUpdate finds fields that a manager took by writing the whole object to change a finalizer
-// or the status. A typed client also sends all other values, as its Go type has them, and the
-// server takes values that are spelled or defaulted differently from their owners.
+// wideUpdate finds fields that a manager took over by accident: it wrote the whole object only to
+// change a finalizer or the status. A typed client then also sends all other values, as its Go type
+// formats and defaults them. If such a value differs from the live value, the API server makes the
+// client the owner of the field.
 //
-// Managed fields do not distinguish one write from several, nor an update from a creation. So a
-// manager is not reported if it made the maps or lists that others write to, as the creator of
-// the object did, or while nobody else writes content.
+// Managed fields show neither how many writes there were, nor whether a write was an update or a
+// create. So a manager is not reported if it created the maps or lists that other managers write
+// to, as the creator of the object did. It is not reported either if no other manager writes content.
 func (l linting) wideUpdate() []Finding {
 	var found []Finding
 	for _, entry := range l.managers {
@@ -32,7 +33,7 @@ func (l linting) wideUpdate() []Finding {
 		made := madeBy(entry)
 		var others []fieldowners.Manager
 		for _, other := range l.managers {
-			// All content of an applier may have been taken.
+			// An applier counts without content as well: all of its content may have been taken over.
 			isWriter := other.Operation == metav1.ManagedFieldsOperationApply || len(contentLeaves(other)) > 0
 			if other.Name != entry.Name && other.Subresource == "" && isWriter && !madeFor(made, other) {
 				others = append(others, other.Manager)
@@ -59,20 +60,20 @@ func (l linting) wideUpdate() []Finding {
 
 func whatConflicts(other fieldowners.Manager) string {
 	if other.Operation != metav1.ManagedFieldsOperationApply {
-		return "an apply that sets one otherwise conflicts"
+		return "an apply that sets another value conflicts"
 	}
-	return fmt.Sprintf("the next apply of %s that sets one otherwise conflicts", other.Name)
+	return fmt.Sprintf("the next apply of %s that sets another value conflicts", other.Name)
 }
 
-// standsForOthers reports whether other rules are about an entry: its manager applies, with this entry or another one, or
-// stands for others.
+// standsForOthers reports whether other rules examine an entry: its manager is an applier, or has
+// one of the names that stand for several writers, such as before-first-apply.
 func (l linting) standsForOthers(entry fieldowners.Entry) bool {
 	return slices.Contains([]string{fieldowners.BeforeFirstApply, fieldowners.AncientChanges, fieldowners.ClientSideApply}, entry.Name) ||
 		len(l.named(entry.Name, metav1.ManagedFieldsOperationApply)) > 0
 }
 
-// besideContent returns in words what a controller had to write, a finalizer or the status; ""
-// if neither.
+// besideContent returns what an entry owns that a controller has to write: "a finalizer", "the
+// status", both joined by "and", or "" if it owns neither.
 func besideContent(entry fieldowners.Entry) string {
 	var what []string
 	if hasBelow(entry.Fields(), fieldowners.FinalizersPath) {
@@ -84,7 +85,8 @@ func besideContent(entry fieldowners.Entry) string {
 	return strings.Join(what, " and ")
 }
 
-// hasBelow reports whether fields, in the order of Entry.Fields, has one below the path.
+// hasBelow reports whether one of the fields is below the path. The fields must be sorted as
+// Entry.Fields returns them.
 func hasBelow(fields []fieldowners.Path, path fieldowners.Path) bool {
 	at, found := slices.BinarySearchFunc(fields, path, fieldowners.Path.Compare)
 	if found {
@@ -93,27 +95,29 @@ func hasBelow(fields []fieldowners.Path, path fieldowners.Path) bool {
 	return at < len(fields) && fields[at].HasPrefix(path)
 }
 
-// isContent reports whether a field is neither metadata nor status.
+// isContent reports whether a field is content: neither apiVersion, kind, metadata nor status.
 func isContent(path fieldowners.Path) bool {
 	first := path.Elements()[0].Field
 	return first != nil && !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, *first)
 }
 
-// contentLeaves returns the leaves that are content.
+// contentLeaves returns the leaf fields of an entry that are content.
 func contentLeaves(entry fieldowners.Entry) []fieldowners.Path {
 	return slices.DeleteFunc(entry.Leaves(), func(path fieldowners.Path) bool { return !isContent(path) })
 }
 
-// madeBy returns the maps, lists and items of content that the manager made: it owns their
-// existence, and something in them.
+// madeBy returns the maps, lists and list items of content that the entry's manager created: the
+// manager owns their existence, and a field below them.
 func madeBy(entry fieldowners.Entry) []fieldowners.Path {
 	fields := entry.Fields()
 	return slices.DeleteFunc(slices.Clone(fields), func(path fieldowners.Path) bool { return !isContent(path) || !hasBelow(fields, path) })
 }
 
-// madeFor reports whether the manager that made these wrote before the other one. The creator
-// of a custom resource made its .spec, and the maker of a list item wanted it. If the other one
-// applies no content, or updates, as the control plane may do to any object, anything made
+// madeFor reports whether the manager that created the maps, lists and items in made did so before
+// the other manager wrote, so that it took nothing over by accident. If the other manager applies
+// content, only these count: a top-level field such as .spec, which the creator of the object
+// creates; a list item; and a map or list in which the other manager owns a field. If the other
+// manager updates, as the control plane may do to any object, or applies no content, all of made
 // counts.
 func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 	theirs := other.Fields()
@@ -123,8 +127,8 @@ func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 	})
 }
 
-// giveBack returns the command that moves the content to its writer; finalizers, labels and
-// status stay.
+// giveBack returns the command that moves the top-level fields of taken, such as .spec, to the
+// manager to if it is an applier, or else to the main applier. Finalizers, labels and status stay.
 func (l linting) giveBack(entry fieldowners.Entry, to fieldowners.Manager, taken []fieldowners.Path) string {
 	name := to.Name
 	if to.Operation != metav1.ManagedFieldsOperationApply {

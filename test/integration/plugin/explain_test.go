@@ -206,11 +206,11 @@ func TestExplainKubectlTexts(t *testing.T) {
 		{"a dry run", []string{"apply", "--server-side", "--dry-run=server", "--field-manager=us", "-f", w.file(two)}, 1, ""},
 		{"diff", []string{"diff", "--server-side", "--field-manager=us", "-f", w.file(two)}, 1, ""},
 		{"the requests shown", []string{"apply", "--server-side", "--field-manager=us", "-v=8", "-f", w.file(two)}, 1, ""},
-		{"a stale write, with kubectl's advice about managers", []string{"apply", "--server-side", "--field-manager=us", "-f", w.file(stale)}, 0, "stale write and no conflict"},
-		{"a stale write, replaced", []string{"replace", "-f", w.file(stale)}, 0, "stale write and no conflict"},
+		{"a stale write, with kubectl's advice about managers", []string{"apply", "--server-side", "--field-manager=us", "-f", w.file(stale)}, 0, "stale write, not an apply conflict"},
+		{"a stale write, replaced", []string{"replace", "-f", w.file(stale)}, 0, "stale write, not an apply conflict"},
 		{"a create", []string{"create", "-f", w.file(one)}, 0, "AlreadyExists"},
-		{"not found", []string{"get", "configmap", "none"}, 0, "no conflict: NotFound"},
-		{"a wrong type", []string{"apply", "--server-side", "-f", w.file(strings.Replace(one, "'1'", "1", 1))}, 0, "an answer of the API server, but no conflict"},
+		{"not found", []string{"get", "configmap", "none"}, 0, "not an apply conflict: NotFound"},
+		{"a wrong type", []string{"apply", "--server-side", "-f", w.file(strings.Replace(one, "'1'", "1", 1))}, 0, "a response of the API server, but not an apply conflict"},
 		{"success", []string{"apply", "--server-side", "--field-manager=one", "-f", w.file(one)}, 0, "no conflict found"},
 	} {
 		printed, _ := w.run(c.args...)

@@ -58,7 +58,7 @@ func TestWatchOverGone(t *testing.T) {
 				}
 				h.mark(w)
 				h.forget(p, how)
-				kit.WaitFor(t, "the watch goes on", func() string {
+				kit.WaitFor(t, "the watch continues", func() string {
 					if got := strings.Count(w.out.String(), `"interrupted"`); got != round+1 {
 						return fmt.Sprintf("%d interruptions are told of: %s", got, w.errOut.String())
 					}
@@ -66,7 +66,7 @@ func TestWatchOverGone(t *testing.T) {
 				})
 			}
 			h.end(w)
-			if got := strings.Count(w.errOut.String(), "the sum of it is shown"); got != 2 {
+			if got := strings.Count(w.errOut.String(), "are shown combined"); got != 2 {
 				t.Errorf("%d lines say that there was an interruption, want 2: %s", got, w.errOut.String())
 			}
 		})
@@ -139,14 +139,14 @@ func TestWatchOverGoneOfTheServer(t *testing.T) {
 		applyAs(manager)
 	}
 	release()
-	w.wait(t, 1, "Widget "+namespace+"/w .spec.color: a/Apply -> d/Apply (sum over the interruption)")
+	w.wait(t, 1, "Widget "+namespace+"/w .spec.color: a/Apply -> d/Apply (all changes of the interruption combined)")
 	applyAs("e")
 	w.wait(t, 1, "Widget "+namespace+"/w .spec.color: d/Apply -> e/Apply\n")
 	w.interrupt(t)
 	if got := strings.Count(w.out.String(), ".spec.color"); got != 2 {
 		t.Errorf("%d moves of the field, want 2:\n%s", got, w.out.String())
 	}
-	if got := strings.Count(w.errOut.String(), "the API server has forgotten what came after resourceVersion"); got != 1 {
+	if got := strings.Count(w.errOut.String(), "the API server no longer has the changes after resourceVersion"); got != 1 {
 		t.Errorf("told %d times of the interruption, want 1: %s", got, w.errOut.String())
 	}
 }
@@ -172,7 +172,7 @@ func TestWatchOverAnOutage(t *testing.T) {
 	}
 	p.set(func() { p.spoil = nil })
 	h.end(w)
-	for text, want := range map[string]int{"the watch is interrupted, trying to go on": 1, "the watch goes on": 1, "forgotten": 0} {
+	for text, want := range map[string]int{"the watch is interrupted and will be retried": 1, "the watch continues": 1, "forgotten": 0} {
 		if got := strings.Count(w.errOut.String(), text); got != want {
 			t.Errorf("%q is said %d times, want %d: %s", text, got, want, w.errOut.String())
 		}

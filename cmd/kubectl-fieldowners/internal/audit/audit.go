@@ -1,5 +1,5 @@
-// Package audit is the command audit: it reads the objects of a cluster or of files, and prints
-// the report of owneraudit about who writes to them.
+// Package audit implements the command audit of the plugin. The command reads the objects of a
+// cluster or of files, and prints a report on their field managers, which package owneraudit makes.
 package audit
 
 import (
@@ -32,7 +32,7 @@ type auditor struct {
 	audit *owneraudit.Audit
 }
 
-// New returns the command audit.
+// New returns the cobra command for "kubectl fieldowners audit".
 func New(p *objects.Reader) *cobra.Command {
 	a := &auditor{Reader: p, output: "table"}
 	cmd := &cobra.Command{
@@ -67,7 +67,7 @@ Exit codes: 0 no findings, 1 findings, 2 not everything could be read.`,
 func (a *auditor) validate(cmd *cobra.Command, args []string) error {
 	for _, arg := range args {
 		if strings.Contains(arg, "/") {
-			return console.UsageError(cmd, "%q names an object: an audit is of kinds; see %s %s", arg, console.Name, arg)
+			return console.UsageError(cmd, "%q names an object, but audit reads whole kinds; for one object, run %s %s", arg, console.Name, arg)
 		}
 	}
 	if err := a.Check(cmd, args); err != nil {
@@ -101,9 +101,9 @@ func (a *auditor) run(cmd *cobra.Command, args []string) error {
 		return printing
 	}
 	switch {
-	case err != nil: // what was read is shown in any case
+	case err != nil: // what could be read was printed anyway
 		return err
-	case !report.Complete, len(a.Files) > 0 && report.ManagedFieldsAbsent > 0: // a file may lack what the server has
+	case !report.Complete, len(a.Files) > 0 && report.ManagedFieldsAbsent > 0: // a file may lack the server's managed fields
 		return console.ErrSaid
 	case len(report.Findings) > 0:
 		return console.ErrFound
@@ -135,10 +135,10 @@ func (a *auditor) readFiles() error {
 	})
 }
 
-// small is the size below which objects are usually mostly managed fields, which does no harm.
+// small is a size in bytes. Managed fields are usually most of a smaller object, which does no harm.
 const small = 4 << 10
 
-// holdContract reads --contract, and makes the audit compare objects with it.
+// holdContract reads the file of --contract, and makes the audit compare objects with this contract.
 func (a *auditor) holdContract() error {
 	if a.contract == "" {
 		return nil

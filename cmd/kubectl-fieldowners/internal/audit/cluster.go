@@ -20,8 +20,8 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/lint"
 )
 
-// readCluster reads kind after kind. A kind that the server refuses is reported as a problem,
-// and the others are read; any other error ends the audit.
+// readCluster adds the objects of the kinds that args name to the audit. If the API server rejects
+// the request for a kind, the audit reports a problem and continues. Any other error ends the audit.
 func (a *auditor) readCluster(ctx context.Context, args []string) error {
 	r, kinds, err := a.newCluster(args)
 	if err != nil {
@@ -49,7 +49,7 @@ func (a *auditor) readCluster(ctx context.Context, args []string) error {
 	return nil
 }
 
-// cluster reads the kinds of a cluster for an audit.
+// cluster reads the objects of a cluster for an audit, one kind after another.
 type cluster struct {
 	*auditor
 
@@ -57,20 +57,20 @@ type cluster struct {
 
 	client    metadata.Interface
 	namespace string
-	progress  string   // which kind is being read
-	refused   []string // kinds that may not be listed
-	refusal   error    // of the first of them
+	progress  string   // the status line: which kind is being read
+	refused   []string // the kinds that the user is not allowed to list
+	refusal   error    // the API server's error for the first of these kinds
 }
 
-// noteRefused reports all kinds that may not be listed as one problem, as an audit of all kinds
-// may find many.
+// noteRefused reports all kinds that the user is not allowed to list as one problem, since there may
+// be many of them.
 func (r *cluster) noteRefused() {
 	if r.refusal != nil {
 		r.audit.Problem(fmt.Errorf("%s: %w", strings.Join(r.refused, ", "), r.refusal))
 	}
 }
 
-// show replaces the last line of a terminal, which says how far the audit is.
+// show replaces the status line, the last line of a terminal. Without a terminal it does nothing.
 func (r *cluster) show(text string) {
 	line, is := r.ErrOut.(*console.StatusLine)
 	if terminal, width := console.TerminalOf(r.ErrOut); is && terminal {
@@ -94,7 +94,7 @@ func (a *auditor) newCluster(args []string) (*cluster, []kind, error) {
 		return nil, nil, err
 	}
 	kinds, err := kindsFor(a.Reader, args, r.all, a.AllNamespaces)
-	if len(args) == 0 { // else it is not about all kinds
+	if len(args) == 0 { // kinds that discovery could not list matter only to an audit of all kinds
 		for _, problem := range r.problems {
 			a.audit.Problem(problem)
 		}
@@ -102,8 +102,8 @@ func (a *auditor) newCluster(args []string) (*cluster, []kind, error) {
 	return r, kinds, err
 }
 
-// read reads the objects of a kind. If a page is asked for too late for the server to know the state
-// of the first page, the list is no snapshot: the server returns the following objects as they are now.
+// read adds the objects of a kind to the audit. If the API server no longer has the resourceVersion of
+// the first page, it returns the other objects in their current state: the list is not a snapshot.
 func (r *cluster) read(ctx context.Context, kind kind) error {
 	apiVersion, name := kind.kind.ToAPIVersionAndKind()
 	facts := lint.Facts{Served: r.versions(name)}
@@ -142,12 +142,12 @@ func (r *cluster) read(ctx context.Context, kind kind) error {
 	}
 }
 
-// newMetadataClient returns a client that accepts only metadata. metadata.Interface alone would
-// also take whole objects, with values of Secrets, from a server that does not support
-// metadata.
+// newMetadataClient returns a client that accepts only the metadata of objects. By default,
+// metadata.Interface also accepts whole objects, with the values of Secrets, from a server that does
+// not support metadata requests.
 func newMetadataClient(config *rest.Config) (metadata.Interface, error) {
 	config = rest.CopyConfig(config)
-	config.QPS = -1 // a request or two at a time
+	config.QPS = -1 // no client-side rate limit: there are at most two requests at a time
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return onlyMetadata{next} })
 	return metadata.NewForConfig(config)
 }

@@ -14,7 +14,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 )
 
-// kind is a kind to read.
+// kind is a kind of objects, with its resource.
 type kind struct {
 	schema.GroupVersionResource
 
@@ -24,22 +24,23 @@ type kind struct {
 
 func (k kind) String() string { return k.GroupResource().String() }
 
-// discovered is what the server serves.
+// discovered is the result of API discovery: the kinds and versions that the API server serves.
 type discovered struct {
-	all      []kind          // that can be listed and patched, in order
-	served   map[string]bool // by apiVersion/Kind
-	failed   map[string]bool // the apiVersions whose kinds are not known
-	problems []error         // why they are not known
+	all      []kind          // the kinds that can be listed and patched, in alphabetical order
+	served   map[string]bool // the served kinds, by apiVersion/Kind
+	failed   map[string]bool // the apiVersions whose discovery failed
+	problems []error         // why their discovery failed
 }
 
-// versions returns a function that reports for a kind whether a version is served, and whether that is known.
+// versions returns a lint.Facts.Served function for a kind.
 func (d discovered) versions(kind string) func(apiVersion string) (served, known bool) {
 	return func(apiVersion string) (served, known bool) {
 		return d.served[apiVersion+"/"+kind], !d.failed[apiVersion]
 	}
 }
 
-// discover asks the server, not a cache, which may have kinds that are no longer served.
+// discover returns the kinds that the API server serves. It does not use kubectl's discovery cache,
+// which may have kinds that are no longer served.
 func discover(r *objects.Reader) (discovered, error) {
 	client, err := r.Config.ToDiscoveryClient()
 	if err != nil {
@@ -51,7 +52,7 @@ func discover(r *objects.Reader) (discovered, error) {
 	if failed := (*discovery.ErrGroupDiscoveryFailed)(nil); errors.As(err, &failed) {
 		for group, why := range failed.Groups {
 			d.failed[group.String()] = true
-			d.problems = append(d.problems, fmt.Errorf("the kinds of %s are not known: %w", group, why))
+			d.problems = append(d.problems, fmt.Errorf("discovering the kinds of %s: %w", group, why))
 		}
 		slices.SortFunc(d.problems, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 	} else if err != nil {
@@ -67,7 +68,7 @@ func discover(r *objects.Reader) (discovered, error) {
 		return d, err
 	}
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "patch"}}, preferred) {
-		version, _ := schema.ParseGroupVersion(list.GroupVersion) // as all that a server has
+		version, _ := schema.ParseGroupVersion(list.GroupVersion) // the API server returns only valid ones
 		for _, r := range list.APIResources {
 			d.all = append(d.all, kind{version.WithResource(r.Name), version.WithKind(r.Kind), r.Namespaced})
 		}
@@ -76,9 +77,9 @@ func discover(r *objects.Reader) (discovered, error) {
 	return d, nil
 }
 
-// kindsFor returns the kinds that the arguments name, or all that an audit of a
-// namespace or of a cluster is about: events are left out, which are written once,
-// are gone soon, and are served twice.
+// kindsFor returns the kinds that the arguments name. Without arguments it returns all kinds, or all
+// namespaced kinds for an audit of one namespace, except events: an event is written once,
+// expires soon, and is served by two API groups.
 func kindsFor(r *objects.Reader, args []string, all []kind, allNamespaces bool) ([]kind, error) {
 	if len(args) == 0 {
 		return slices.DeleteFunc(slices.Clone(all), func(k kind) bool {

@@ -66,7 +66,7 @@ func TestAuditAnswers(t *testing.T) {
 				}
 				return status(410, strings.Replace(tooOld, "1000", "0500", 1))(w, r)
 			},
-			code: 0, stdout: `"snapshot": false`, stderr: "pods: the list is not of one moment",
+			code: 0, stdout: `"snapshot": false`, stderr: "pods: the list does not show one point in time",
 		},
 		{
 			reason: "a token that has expired for good", args: "pods -A -o json",

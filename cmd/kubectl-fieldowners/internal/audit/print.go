@@ -12,7 +12,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// note prints on stderr what must not be missed, for every output format.
+// note prints warnings on stderr, for every output format: problems, and what the report leaves out.
 func (a *auditor) note(r owneraudit.Report) {
 	_, width := console.TerminalOf(a.ErrOut)
 	for _, problem := range r.Problems { // a problem may name all kinds
@@ -23,7 +23,7 @@ func (a *auditor) note(r owneraudit.Report) {
 	}
 	for _, list := range r.Lists {
 		if !list.Snapshot && list.Error == "" {
-			fmt.Fprintf(a.ErrOut, "%s: the list is not of one moment: reading it took longer than the server remembers\n", list.Resource)
+			fmt.Fprintf(a.ErrOut, "%s: the list does not show one point in time: reading the list took longer than the API server keeps old versions\n", list.Resource)
 		}
 	}
 	if r.ManagedFieldsAbsent > 0 {
@@ -34,7 +34,7 @@ func (a *auditor) note(r owneraudit.Report) {
 		fmt.Fprintf(a.ErrOut, "managedFields absent on %d of %d objects (%s): %s\n", r.ManagedFieldsAbsent, r.Objects, absentOnes(r), advice)
 	}
 	if r.LeftOut != (owneraudit.LeftOut{}) {
-		fmt.Fprintf(a.ErrOut, "too many to tell apart, left out: %d entries of managers, %d findings\n",
+		fmt.Fprintf(a.ErrOut, "left out of the report, as there are too many: %d entries of managers, %d findings\n",
 			r.LeftOut.Managers, r.LeftOut.Findings)
 	}
 	switch {
@@ -47,7 +47,7 @@ func (a *auditor) note(r owneraudit.Report) {
 	}
 }
 
-// absentOnes names objects without managed fields.
+// absentOnes returns the names of a few objects without managed fields, and how many more there are.
 func absentOnes(r owneraudit.Report) string {
 	var names []string
 	for _, example := range r.AbsentExamples {
@@ -59,7 +59,7 @@ func absentOnes(r owneraudit.Report) string {
 	return strings.Join(names, ", ")
 }
 
-// print prints the report. reading is the error by which it is incomplete, or nil.
+// print prints the report. reading is the error that made the report incomplete, or nil.
 func (a *auditor) print(cmd *cobra.Command, r owneraudit.Report, reading error) error {
 	switch a.output {
 	case "html":

@@ -1,5 +1,5 @@
-// Package check is the command check: it asks the API server by a dry run what an apply of files
-// would do.
+// Package check implements the command check of the plugin. By dry runs on the API server, it finds
+// out what an apply of files would do.
 package check
 
 import (
@@ -26,10 +26,10 @@ type command struct {
 	subresource string
 	output      string
 	client      client.Client
-	namespace   string // of objects that have none
+	namespace   string // for objects that specify none
 }
 
-// New returns the command check.
+// New returns the cobra command for "kubectl fieldowners check".
 func New(p *objects.Reader) *cobra.Command {
 	c := &command{Reader: p, output: "text"}
 	cmd := &cobra.Command{
@@ -86,8 +86,8 @@ func (c *command) validate(cmd *cobra.Command) error {
 	return console.CheckManager(cmd, "field-manager", c.manager)
 }
 
-// checkFiles checks object by object. If one cannot be checked, the reason is printed on
-// stderr, and the others are checked.
+// checkFiles checks every object of the files. If an object cannot be checked, it prints the error
+// on stderr and continues; failed then is true. It returns an error if it cannot continue.
 func (c *command) checkFiles(ctx context.Context) (items []result, failed bool, err error) {
 	items = []result{} // an empty list for programs, not null
 	err = c.ReadFiles(c.files, func(intent objects.Item) error {
@@ -97,7 +97,7 @@ func (c *command) checkFiles(ctx context.Context) (items []result, failed bool, 
 			items = append(items, item)
 		case ctx.Err() != nil:
 			return err
-		case errors.As(err, &nowhere): // no file is the cause
+		case errors.As(err, &nowhere): // no connection to the API server: the file is not the cause
 			return nowhere
 		default:
 			failed = c.Say(fmt.Errorf("%s: %s%w", intent.Source, nameOf(intent.Content), err))
@@ -107,8 +107,8 @@ func (c *command) checkFiles(ctx context.Context) (items []result, failed bool, 
 	return items, failed, err
 }
 
-// check returns what an apply of one object would do. The plan of a forced apply shows everything
-// else beside the conflicts, of which the API server says nothing when it rejects an apply.
+// check returns what an apply of one object would do. It plans a forced apply, which shows conflicts
+// and all other effects. For an apply without force, the API server would report only the conflicts.
 func (c *command) check(ctx context.Context, item objects.Item) (result, error) {
 	if nameOf(item.Content) == "" {
 		return result{}, errors.New("metadata.name is missing")
@@ -141,7 +141,7 @@ func (c *command) check(ctx context.Context, item objects.Item) (result, error) 
 	return newResult(item, live.Object, plan), nil
 }
 
-// nameOf returns kind and name, for the beginning of a message; "" without a name.
+// nameOf returns "KIND NAME: ", the beginning of a message; "" if the object has no name.
 func nameOf(object map[string]any) string {
 	o := unstructured.Unstructured{Object: object}
 	if o.GetName() == "" {

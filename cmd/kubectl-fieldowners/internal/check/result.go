@@ -16,28 +16,28 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// list is what check -o json and -o yaml print. It is stable: fields may be
-// added, none is renamed, removed or given another meaning.
+// list is the output of check -o json and -o yaml. The format is stable: fields may be added, but no
+// field is renamed, removed or given another meaning.
 type list struct {
 	FieldManager string   `json:"fieldManager"`
 	Items        []result `json:"items"`
 }
 
-// result is what an apply of one object would do. Values of Secrets are hidden.
+// result describes what an apply of one object would do. Values of Secrets are hidden.
 type result struct {
 	File       string     `json:"file"`
-	Line       int        `json:"line"` // the first one of its document
+	Line       int        `json:"line"` // the first line of the object's document
 	APIVersion string     `json:"apiVersion"`
 	Kind       string     `json:"kind"`
 	Namespace  string     `json:"namespace"`
 	Name       string     `json:"name"`
 	Creates    bool       `json:"creates"`
-	Conflicts  []conflict `json:"conflicts"` // a forced apply takes these
-	Shared     []shared   `json:"shared"`
-	Dropped    []dropped  `json:"dropped"`
-	Changes    []change   `json:"changes"` // of fields that nobody else owns
+	Conflicts  []conflict `json:"conflicts"` // fields that a forced apply would take from their owners
+	Shared     []shared   `json:"shared"`    // fields that the apply would share with another manager
+	Dropped    []dropped  `json:"dropped"`   // owned fields that the file no longer lists
+	Changes    []change   `json:"changes"`   // other changed values, of fields that nobody else owns
 
-	// Takeover is what kubectl apply would do beside the apply.
+	// Takeover describes what kubectl apply would remove in addition; nil if nothing.
 	Takeover *takeover `json:"kubectlTakesOver,omitempty"`
 }
 
@@ -56,7 +56,7 @@ type shared struct {
 
 type dropped struct {
 	Path    string           `json:"path"`
-	Removed bool             `json:"removed"` // the value goes, or the server's default takes its place
+	Removed bool             `json:"removed"` // the value is removed, or replaced by the API server's default
 	KeptBy  []view.OwnerItem `json:"keptBy"`
 }
 
@@ -66,7 +66,7 @@ type change struct {
 	After  any    `json:"after"`
 }
 
-// newResult returns the result of a plan. live is nil if the object does not exist.
+// newResult returns the result for a plan. live is the live object; nil if it does not exist.
 func newResult(of objects.Item, live map[string]any, plan apply.Plan) result {
 	ref := view.RefOf(of.Content)
 	item := result{
@@ -98,16 +98,16 @@ func newResult(of objects.Item, live map[string]any, plan apply.Plan) result {
 	return item
 }
 
-// takeover is what kubectl apply --server-side does beside the apply, whatever its field
-// manager (migrateToSSAIfNecessary in k8s.io/kubectl/pkg/cmd/apply): it takes over all that was
-// written by client-side apply, and applies the file once more, which removes what the file
-// does not list. Other clients do not do this.
+// takeover describes what kubectl apply --server-side does in addition to the apply, under any field
+// manager (migrateToSSAIfNecessary in k8s.io/kubectl/pkg/cmd/apply). It takes over all fields that
+// client-side apply wrote, and applies the file a second time. The second apply removes the fields
+// that the file does not list. Other clients do not do this.
 type takeover struct {
-	From    []view.OwnerItem `json:"from"`
-	Removes []string         `json:"removes"` // paths, owned by nobody else
+	From    []view.OwnerItem `json:"from"`    // the managers whose fields kubectl takes over
+	Removes []string         `json:"removes"` // the paths of the removed fields, which nobody else owns
 }
 
-// String returns what kubectl would remove, and the owners of these fields.
+// String returns the heading for the list of fields that kubectl would remove.
 func (t *takeover) String() string {
 	var owners []string
 	for _, o := range t.From {
@@ -117,7 +117,7 @@ func (t *takeover) String() string {
 		strings.Join(owners, ", ") + " wrote by client-side apply"
 }
 
-// takeoverOf returns what kubectl would take over in a live object; nil for nothing.
+// takeoverOf returns the takeover of a live object; nil if kubectl would remove nothing.
 func takeoverOf(live fieldowners.Ownership, intent map[string]any) *takeover {
 	var found takeover
 	for _, entry := range live.Entries() {
@@ -161,7 +161,7 @@ func (c *command) print(items []result) error {
 	return nil
 }
 
-// text prints the result of one object for people.
+// text prints the result of one object as human-readable text.
 func (c *command) text(item result) {
 	palette := c.Screen(false).Palette
 	object := view.Ref{Kind: item.Kind, Namespace: item.Namespace, Name: item.Name}
@@ -209,7 +209,7 @@ func (d dropped) String() string {
 	fate := "stays on the object"
 	switch {
 	case d.Removed:
-		fate = "goes from the object"
+		fate = "is removed from the object"
 	case len(d.KeptBy) > 0:
 		fate = "stays with"
 		for _, owner := range d.KeptBy {
@@ -223,7 +223,7 @@ func (c change) String() string {
 	return fmt.Sprintf("%s: %s -> %s", view.Safe(c.Path), short(c.Before), short(c.After))
 }
 
-// short returns a value on one short line.
+// short returns a value as text of at most 60 characters; "nothing" for nil.
 func short(v any) string {
 	if v == nil {
 		return "nothing"

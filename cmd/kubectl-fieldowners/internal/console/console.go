@@ -1,4 +1,5 @@
-// Package console has what the commands share: streams, exit codes, flags, and printing.
+// Package console contains the common parts of the plugin's commands: input and output streams, exit
+// codes, flags, and printing.
 package console
 
 import (
@@ -18,10 +19,10 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// Name is the command by which people call the plugin.
+// Name is the command with which users call the plugin.
 const Name = "kubectl fieldowners"
 
-// The exit codes of kubectl diff, and a shell's for an interrupt.
+// The exit codes of kubectl diff, and the exit code that a shell uses after an interrupt.
 const (
 	exitNothing     = 0
 	exitFound       = 1
@@ -30,29 +31,30 @@ const (
 )
 
 var (
-	// ErrFound is returned by a command that has printed findings.
+	// ErrFound is returned by a command that has printed findings. Run then returns exit code 1.
 	ErrFound = errors.New("found")
-	// ErrSaid is returned by a command that has printed on stderr what went wrong.
+	// ErrSaid is returned by a command that has already printed its errors on stderr. Run then
+	// returns exit code 2 and prints nothing more.
 	ErrSaid = errors.New("said")
 )
 
-// Console is the streams of a command, with settings for printing.
+// Console holds the input and output streams of a command, and settings for printing.
 type Console struct {
 	genericiooptions.IOStreams
 
 	Color string // "auto", "always" or "never"
 }
 
-// Run runs a command and returns its exit code.
+// Run runs the command line args, prints its error on stderr if there is one, and returns its exit code.
 func Run(ctx context.Context, newRoot func(genericiooptions.IOStreams) *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	klog.SetLogger(logr.Discard()) // client libraries return errors
+	klog.SetLogger(logr.Discard()) // client libraries log errors that they also return
 	out := &output{Writer: stdout}
 	stderr = &StatusLine{Writer: stderr}
 	root := newRoot(genericiooptions.IOStreams{In: stdin, Out: out, ErrOut: stderr})
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
 	err := root.ExecuteContext(ctx)
 	if out.err != nil && (err == nil || errors.Is(err, ErrFound)) {
-		err = fmt.Errorf("what was found could not be written: %w", out.err)
+		err = fmt.Errorf("writing the output: %w", out.err)
 	}
 	return exitCode(ctx, err, stderr)
 }
@@ -73,7 +75,7 @@ func exitCode(ctx context.Context, err error, stderr io.Writer) int {
 	return exitError
 }
 
-// OneLine returns an error's message as kubectl prints it, on one line.
+// OneLine returns the message of an error on one line, with the wording and the prefix of kubectl.
 func OneLine(err error) string {
 	text, known := cmdutil.StandardErrorMessage(err)
 	if !known {
@@ -85,7 +87,7 @@ func OneLine(err error) string {
 	return view.Visible(strings.Join(strings.Fields(text), " "))
 }
 
-// Say prints an error on stderr, if there is one, and reports whether there is.
+// Say prints err on stderr and reports whether it is not nil. It does not print ErrSaid.
 func (c *Console) Say(err error) bool {
 	var several utilerrors.Aggregate
 	switch {

@@ -17,29 +17,28 @@ import (
 	"coapply.dev/internal/flagerror"
 )
 
-// UsageError returns an error that says what is wrong with the command line, and where to read
-// more.
+// UsageError returns an error about the command line. Its message ends with "see COMMAND --help".
 func UsageError(cmd *cobra.Command, format string, args ...any) error {
 	return fmt.Errorf("%w; see %s --help", fmt.Errorf(format, args...), cmd.CommandPath())
 }
 
-// NoArgs returns an error if there are arguments.
+// NoArgs returns a usage error if the command line has arguments. It is a cobra.PositionalArgs.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return UsageError(cmd, "%q is too much: the command takes no arguments", args[0])
+		return UsageError(cmd, "unexpected argument %q: the command takes no arguments", args[0])
 	}
 	return nil
 }
 
-// Complete sets the completion of a flag. It panics if the command does not have the flag.
+// Complete sets the function for shell completion of a flag. It panics if the command has no such flag.
 func Complete(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
 		panic(err)
 	}
 }
 
-// OneOf adds a flag to a command's flags that takes one of several values, in any case of letters,
-// and has it completed.
+// OneOf adds a flag to flags whose value is one of values, in upper or lower case, and sets up its
+// shell completion. The flag writes the value to *value. If usage is "", values are the usage text.
 func OneOf[T ~string](cmd *cobra.Command, flags *pflag.FlagSet, value *T, name, shorthand, usage string, values ...string) {
 	c := &choice[T]{value, "--" + name, values}
 	if shorthand != "" {
@@ -49,14 +48,14 @@ func OneOf[T ~string](cmd *cobra.Command, flags *pflag.FlagSet, value *T, name, 
 	Complete(cmd, name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// choice is the value of a flag that takes one of several.
+// choice is a flag whose value must be one of values. It implements pflag.Value.
 type choice[T ~string] struct {
 	value  *T
-	flag   string // as messages name it
+	flag   string // the name of the flag in messages, such as "-o"
 	values []string
 }
 
-// choiceError is the error of a value that is none of these.
+// choiceError is the error for a value that is not one of the values of a choice.
 type choiceError string
 
 func (e choiceError) Error() string { return string(e) }
@@ -75,18 +74,18 @@ func (c *choice[T]) String() string { return string(*c.value) }
 
 func (c *choice[T]) Type() string { return "string" }
 
-// FlagError returns what is wrong with a flag that cannot be read.
+// FlagError returns the usage error for an error that cobra returned when it parsed the flags.
 func FlagError(cmd *cobra.Command, err error) error {
-	if choice, is := errors.AsType[choiceError](err); is { // which names the flag itself
+	if choice, is := errors.AsType[choiceError](err); is { // its message names the flag already
 		err = choice
 	}
 	return UsageError(cmd, "%w", flagerror.Plain(err))
 }
 
-// printedForm matches a manager as reports show it: with its operation and its subresource.
+// printedForm matches a manager in the form of reports: NAME/OPERATION or NAME/OPERATION[SUBRESOURCE].
 var printedForm = regexp.MustCompile(`^(.+)/(Apply|Update)(\[[^\]]*\])?$`)
 
-// CheckManager returns an error for what cannot be the name of a field manager.
+// CheckManager returns a usage error if the value of a flag cannot be the name of a field manager.
 func CheckManager(cmd *cobra.Command, flag, name string) error {
 	if name == "" {
 		return UsageError(cmd, "--%s: the name of a field manager is needed", flag)

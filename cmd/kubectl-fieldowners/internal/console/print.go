@@ -15,8 +15,8 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// Screen returns how to print: within the width of a terminal and in colour, or complete and
-// plain for a program.
+// Screen returns the settings for text output. On a terminal, output is in colour and fits the
+// width. Otherwise output is plain and not truncated. c.Color and NO_COLOR may change the colours.
 func (c *Console) Screen(noHeaders bool) view.Screen {
 	terminal, width := TerminalOf(c.Out)
 	s := view.Screen{Width: width, Now: time.Now(), NoHeaders: noHeaders}
@@ -26,7 +26,7 @@ func (c *Console) Screen(noHeaders bool) view.Screen {
 	return s
 }
 
-// TerminalOf reports whether a stream is a terminal, and returns its width.
+// TerminalOf reports whether a stream is a terminal, and returns the width of the terminal in columns.
 func TerminalOf(stream any) (is bool, width int) {
 	switch wrapped := stream.(type) {
 	case *output:
@@ -48,7 +48,7 @@ func TerminalOf(stream any) (is bool, width int) {
 	return true, width
 }
 
-// Structured prints content as json or yaml; for other outputs it does nothing.
+// Structured prints content if output is "json" or "yaml". For other outputs it does nothing.
 func (c *Console) Structured(output string, content any) error {
 	var text []byte
 	var err error
@@ -64,8 +64,8 @@ func (c *Console) Structured(output string, content any) error {
 	return err
 }
 
-// output is a writer that remembers its first error, so that the command fails if its output is
-// incomplete.
+// output is a writer that keeps the first error of a write. If there is one, the command fails, as
+// its output is incomplete.
 type output struct {
 	io.Writer
 
@@ -80,8 +80,8 @@ func (o *output) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// StatusLine is a writer to stderr with a changing last line. Other output, such as a warning
-// of the API server, replaces that line.
+// StatusLine is a writer to stderr that can show a status line, such as the progress of an audit.
+// Other output, such as a warning of the API server, replaces the status line.
 type StatusLine struct {
 	io.Writer
 
@@ -89,10 +89,10 @@ type StatusLine struct {
 	shown bool
 }
 
-// ClearLine clears the last line of a terminal.
+// ClearLine is the escape sequence that clears the current line of a terminal.
 const ClearLine = "\r\x1b[K"
 
-// Show replaces the line; "" removes it.
+// Show replaces the text of the status line. An empty text removes the status line.
 func (s *StatusLine) Show(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,8 +115,8 @@ func (s *StatusLine) clear() {
 	s.shown = false
 }
 
-// Version returns what the go command has recorded: the module's version, which ends with the
-// commit if the plugin was built from a checkout.
+// Version returns the name and version of the plugin, its platform, and the version of Go. The
+// plugin's version ends with the commit if the plugin was built from a checkout.
 func Version() string {
 	info, _ := debug.ReadBuildInfo() // every build with modules has it
 	return fmt.Sprintf("%s %s %s/%s %s", Name, info.Main.Version, runtime.GOOS, runtime.GOARCH, info.GoVersion)

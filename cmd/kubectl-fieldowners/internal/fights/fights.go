@@ -1,14 +1,15 @@
-// Package fights detects field managers that work against each other: they take a field from
-// each other, set and delete it in turn (Fight), or answer each other's writes without a common
-// field (Loop).
+// Package fights detects field managers that work against each other. In a Fight, managers take a
+// field from each other, or set and delete the field in turn. In a Loop, managers write to an object
+// in turn, probably in reaction to each other, without a common field.
 //
 // # Contract
 //
-//  1. It sees ownership only, as a watch shows it: writers that share one name, operation and
-//     subresource are one manager.
-//  2. It has no clock: its caller passes times. What is more than a minute ago does not count.
-//  3. A fight or a loop is returned when it begins, and again each minute while it goes on.
-//  4. Memory is bounded: 10,000 fields, 1,000 objects, 1,000 acts of each.
+//  1. A Detector uses only the field ownership that a watch shows. So writers with the same name,
+//     operation and subresource are one manager.
+//  2. The caller passes the times of writes. Writes more than one minute ago do not count.
+//  3. A fight or loop is returned when it begins, and once a minute while it continues.
+//  4. Memory is bounded: 10,000 fields, 1,000 objects, and 1,000 acts for each of them. An act is a
+//     write that set or deleted the field, or a write to the object.
 //  5. A Detector is not safe for concurrent use.
 //
 // Valid:
@@ -18,8 +19,8 @@
 //		fmt.Println(fight.Path, fight.Message())
 //	}
 //
-// Invalid: states of an object that leave out others in between, such as those of polling.
-// Moves of a field between two polls are not seen.
+// Invalid: observing by polling. A Detector does not see writes between two polls, so it needs every
+// state of an object, as a watch returns them.
 package fights
 
 import (
@@ -35,17 +36,17 @@ import (
 )
 
 const (
-	window     = time.Minute // in which acts are counted
+	window     = time.Minute // acts within this time count
 	maxFields  = 10_000
 	maxObjects = 1_000
-	// turnsPerMinute is how many writes in turn are a loop, half of them by each of two managers,
-	// and answerWithin the time within which a manager answers another one: managers that write at
-	// intervals leave a pause. The API server records times in seconds.
+	// turnsPerMinute is the number of turns within one minute that are a loop, at least half of them
+	// by each of two managers. A turn is a write at most answerWithin after another manager's write:
+	// managers that write at intervals leave longer pauses. The API server records whole seconds.
 	turnsPerMinute = 20
 	answerWithin   = 2 * time.Second
 )
 
-// Detector notices managers that work against each other. It is made by New.
+// Detector detects managers that work against each other. It is made by New.
 type Detector struct {
 	perMinute int
 	fields    *recent.Cache[field, *history]
@@ -54,29 +55,29 @@ type Detector struct {
 
 type field struct{ object, path string }
 
-// object is what is known of the writes to one object.
+// object holds the recent writes to one object.
 type object struct {
-	history // of turns
+	history // the turns, see turnsPerMinute
 
 	last   act       // the last write
 	fought time.Time // the last act of a fight
 }
 
-// Fight is one field that managers take from each other.
+// Fight describes one field that managers take from each other, or set and delete in turn.
 type Fight struct {
 	Path     fieldowners.Path
-	Managers []fieldowners.Manager // by name; the zero Manager is one that managed fields do not name
-	Times    int                   // acts in the last minute
-	Since    time.Time             // of the first act of the fight
+	Managers []fieldowners.Manager // sorted by name; the zero Manager is one that managed fields do not name
+	Times    int                   // the number of acts in the last minute
+	Since    time.Time             // the time of the fight's first act
 	Deleted  bool                  // one of the managers deleted the field instead of setting it
 }
 
-// Message returns who fights, and how often the field changed hands.
+// Message returns a sentence that says which managers fight, and how often the field changed.
 func (f Fight) Message() string {
 	times := fmt.Sprintf("%d times in a minute", f.Times)
 	switch {
 	case f.Managers[0] == fieldowners.Manager{}:
-		return fmt.Sprintf("%s set it, and somebody whom managed fields do not name, or itself, deleted it, %s", names(f.Managers[1:]), times)
+		return fmt.Sprintf("%s set it, and a manager that managed fields do not record, perhaps the same one, deleted it, %s", names(f.Managers[1:]), times)
 	case f.Deleted:
 		return fmt.Sprintf("%s in turn set and deleted it, %s", names(f.Managers), times)
 	}
@@ -91,41 +92,43 @@ func names(managers []fieldowners.Manager) string {
 	return english.WordSeries(texts, "and")
 }
 
-// Loop is managers that write to one object in turn.
+// Loop describes managers that write to one object in turn.
 type Loop struct {
-	Managers []fieldowners.Manager // with half of turnsPerMinute or more, by name
-	Times    int                   // turns in the last minute
+	Managers []fieldowners.Manager // those with at least half of turnsPerMinute, sorted by name
+	Times    int                   // the number of turns in the last minute
 }
 
-// Message returns who writes in turn, and how often.
+// Message returns a sentence that says which managers write in turn, and how often.
 func (l Loop) Message() string {
 	return fmt.Sprintf("%s wrote in turn %d times in a minute and took nothing from each other: each may answer the other", names(l.Managers), l.Times)
 }
 
-// New returns a Detector for which more than perMinute acts on a field in a minute are a fight. It
-// returns an error if perMinute is below 1.
+// New returns a Detector. It reports a fight if there are more than perMinute acts on a field within
+// one minute. New returns an error if perMinute is below 1.
 func New(perMinute int) (*Detector, error) {
 	if perMinute < 1 {
-		return nil, fmt.Errorf("%d moves in a minute: fights need at least 1", perMinute)
+		return nil, fmt.Errorf("%d moves of a field per minute cannot be the limit for a fight, want at least 1", perMinute)
 	}
 	return &Detector{perMinute, recent.New[field, *history](maxFields), recent.New[string, *object](maxObjects)}, nil
 }
 
-// Observe counts the difference between two states of an object, and returns the fights to report, in
-// the order of paths. It counts a field that goes from one manager to another one, a field that a
-// manager deletes, and a field that another manager than that sets again. In a fight a manager has
-// come back to a field after another one.
+// Observe counts the acts between two consecutive states of an object, and returns the fights that
+// must be reported, in the order of paths. These acts on a field count:
+//   - the field moves from one manager to another;
+//   - a manager deletes another manager's field, except in a status, where deletions are usual;
+//   - a manager sets a field again that another manager deleted.
 //
-// Managed fields show who deleted a field only if that manager wrote something else as well; otherwise
-// it is the zero Manager, which may even be the manager that set the field. Not counted are a field
-// that its owner gave up in a write of its own, and deletions within a status, which are usual.
+// It is a fight only if a manager took back a field after another manager's act.
+//
+// Managed fields show who deleted a field only if the same write also set other fields. Otherwise
+// the zero Manager stands for the deleter, which may even be the manager that had set the field.
 func (d *Detector) Observe(uid string, before, after fieldowners.Ownership, at time.Time) (found []Fight) {
 	writers := fieldowners.Writers(before, after)
 	diff := fieldowners.Diff(before, after)
 	seen := map[string]bool{}
 	count := func(path fieldowners.Path, from, by fieldowners.Manager, deleted bool) {
 		if seen[path.String()] {
-			return // with another owner
+			return // the field was counted already, for another owner
 		}
 		seen[path.String()] = true
 		if fight, is := d.act(uid, path, act{at: at, from: from, by: by, deleted: deleted}); is {
@@ -159,7 +162,7 @@ func (d *Detector) Observe(uid string, before, after fieldowners.Ownership, at t
 	return found
 }
 
-// act counts an act on a field, and returns a fight to report.
+// act counts an act on a field, and returns a fight if one must be reported now.
 func (d *Detector) act(uid string, path fieldowners.Path, a act) (Fight, bool) {
 	key := field{uid, path.String()}
 	h, known := d.fields.Get(key)
@@ -182,9 +185,9 @@ func (d *Detector) act(uid string, path fieldowners.Path, a act) (Fight, bool) {
 	return fight, h.tell(a.at)
 }
 
-// Wrote counts a write to an object by one manager, and returns a loop to report. A write is a turn if
-// it follows soon on one by another name. Managers that fight write in turn as well: there is no loop
-// on an object with a fight.
+// Wrote counts a write to an object by one manager, and returns a loop if one must be reported now.
+// See turnsPerMinute. Managers that fight write in turn as well, so no loop is returned for an object
+// with a fight.
 func (d *Detector) Wrote(uid string, by fieldowners.Manager, at time.Time) (Loop, bool) {
 	o := d.object(uid)
 	last := o.last
@@ -209,24 +212,24 @@ func (d *Detector) object(uid string) *object {
 	return o
 }
 
-// history is what managers did within the last minute.
+// history holds the acts of the last minute, on one field or one object.
 type history struct {
-	acts  []act // in the order of times
-	since time.Time
-	told  time.Time // zero, which is long ago: never
+	acts  []act     // sorted by time
+	since time.Time // when the fight began; zero if there is none
+	told  time.Time // when the fight or loop was last reported; zero if never
 }
 
 type act struct {
 	at       time.Time
 	from, by fieldowners.Manager
 	deleted  bool
-	// back means that somebody had acted against this manager before. A field that is handed down a
-	// line of managers is no fight.
+	// back reports whether by took the field back: an earlier act had taken the field from by. If
+	// each manager has the field only once, there is no fight.
 	back bool
 }
 
-// add adds an act. A time before the last one counts as the last one. If it is more than a minute
-// before, clocks have changed, and counting begins anew.
+// add adds an act. If its time is before that of the last act, the time of the last act is used. If
+// it is more than one minute before, a clock was changed, and counting starts again.
 func (h *history) add(a act) {
 	const most = 1_000
 	if n := len(h.acts); n > 0 && a.at.Before(h.acts[n-1].at) {
@@ -241,10 +244,10 @@ func (h *history) add(a act) {
 	h.acts = h.acts[max(0, len(h.acts)-most):]
 }
 
-// managers returns the managers of the acts, each once.
+// managers returns the managers of the acts, each once, sorted by name.
 func (h *history) managers() []fieldowners.Manager {
 	var found []fieldowners.Manager
-	for _, a := range slices.Backward(h.acts) { // as they were last seen
+	for _, a := range slices.Backward(h.acts) { // from the latest act: its apiVersion is returned
 		if !slices.ContainsFunc(found, a.by.SameWriter) {
 			found = append(found, a.by)
 		}
@@ -253,7 +256,7 @@ func (h *history) managers() []fieldowners.Manager {
 	return found
 }
 
-// actsOf returns how many acts are of a manager.
+// actsOf returns the number of acts by a manager.
 func (h *history) actsOf(m fieldowners.Manager) (n int) {
 	for _, a := range h.acts {
 		if a.by.SameWriter(m) {
@@ -263,7 +266,7 @@ func (h *history) actsOf(m fieldowners.Manager) (n int) {
 	return n
 }
 
-// tell reports whether people should hear of it: at first, and from a minute on after they did.
+// tell reports whether to report the fight or loop now: at most once in one minute.
 func (h *history) tell(at time.Time) bool {
 	if at.Sub(h.told) < window {
 		return false

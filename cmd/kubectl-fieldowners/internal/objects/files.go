@@ -21,17 +21,17 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 )
 
-// Item is one object of a file.
+// Item is one object that was read from a file.
 type Item struct {
-	File    string // "stdin" for -
-	Line    int    // the first one of its document
-	Source  string // its name in messages
+	File    string // the path of the file; "stdin" for -
+	Line    int    // the number of the first line of the object's document
+	Source  string // where the object is, for messages, such as "web.yaml, line 3"
 	Content map[string]any
 }
 
-// ReadFiles reads the objects of files, "-" for stdin: YAML with any number of documents, JSON,
-// and Lists, whose items are passed on one by one. One document is in memory at a time. Errors name
-// file and line, and quote nothing of the content, which may be a Secret.
+// ReadFiles reads files and calls each with every object in them. A path "-" is stdin. A file is
+// JSON, or YAML with one or more documents. Of a List, each item is passed on. One document is in
+// memory at a time. Errors name file and line, but quote no content, which may be a Secret.
 func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
 	for _, path := range paths {
 		file, content, err := r.open(path)
@@ -49,13 +49,13 @@ func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
 		case err != nil:
 			return err
 		case !some:
-			return fmt.Errorf("%s: no object in it", file)
+			return fmt.Errorf("%s: the file contains no object", file)
 		}
 	}
 	return nil
 }
 
-// readDocument reads the objects of a document, and reports whether there are any.
+// readDocument calls each with the objects of a document, and reports whether there are any.
 func (r *Reader) readDocument(file string, line int, text []byte, each func(Item) error) (found bool, err error) {
 	object, err := decode(file, line, text)
 	if object == nil || err != nil {
@@ -64,17 +64,17 @@ func (r *Reader) readDocument(file string, line int, text []byte, each func(Item
 	return true, r.flatten(Item{file, line, fmt.Sprintf("%s, line %d", file, line), object}, each)
 }
 
-// flatten calls each with the items of a List, or with the object itself.
+// flatten calls each with the items of a List, also of nested ones, or with the object itself.
 func (r *Reader) flatten(item Item, each func(Item) error) error {
 	kind, _ := item.Content["kind"].(string)
 	apiVersion, _ := item.Content["apiVersion"].(string)
 	items, isList := item.Content["items"].([]any)
 	if !isList || !strings.HasSuffix(kind, "List") {
 		if kind == "" || apiVersion == "" {
-			return fmt.Errorf("%s: apiVersion or kind is missing: no Kubernetes object", item.Source)
+			return fmt.Errorf("%s: not a Kubernetes object: apiVersion or kind is missing", item.Source)
 		}
 		if _, err := schema.ParseGroupVersion(apiVersion); err != nil {
-			return fmt.Errorf("%s: apiVersion is not of the form group/version: no Kubernetes object", item.Source)
+			return fmt.Errorf("%s: not a Kubernetes object: apiVersion is not of the form group/version", item.Source)
 		}
 		if r.ctx.Err() != nil {
 			return r.ctx.Err()
@@ -85,7 +85,7 @@ func (r *Reader) flatten(item Item, each func(Item) error) error {
 		content, isMap := raw.(map[string]any)
 		below := Item{item.File, item.Line, fmt.Sprintf("%s, item %d", item.Source, i), content}
 		if !isMap {
-			return fmt.Errorf("%s: no object, but %s", below.Source, kindOfValue(raw))
+			return fmt.Errorf("%s: not a Kubernetes object, but %s", below.Source, kindOfValue(raw))
 		}
 		// The items of a typed list, as the API returns it, have neither apiVersion nor kind.
 		if ofKind := strings.TrimSuffix(kind, "List"); below.Content["kind"] == nil && ofKind != "" {
@@ -98,7 +98,7 @@ func (r *Reader) flatten(item Item, each func(Item) error) error {
 	return nil
 }
 
-// ReadAll returns the objects of files.
+// ReadAll returns all objects of files, which it reads as ReadFiles does.
 func (r *Reader) ReadAll(paths ...string) (all []map[string]any, err error) {
 	err = r.ReadFiles(paths, func(item Item) error {
 		all = append(all, item.Content)
@@ -107,7 +107,7 @@ func (r *Reader) ReadAll(paths ...string) (all []map[string]any, err error) {
 	return all, err
 }
 
-// ReadFile returns the content of a file that is not about objects.
+// ReadFile returns the raw content of a file, and its name for messages. A path "-" is stdin.
 func (r *Reader) ReadFile(path string) (source string, content []byte, err error) {
 	source, file, err := r.open(path)
 	if err != nil {
@@ -132,7 +132,7 @@ func (r *Reader) open(path string) (source string, content io.ReadCloser, err er
 	return path, file, err
 }
 
-// openStdin returns stdin. Reading ends with an error when the command is interrupted.
+// openStdin returns a reader of stdin that returns an error when the command is interrupted.
 func (r *Reader) openStdin() io.ReadCloser {
 	out, in := io.Pipe()
 	go func() {
@@ -143,8 +143,8 @@ func (r *Reader) openStdin() io.ReadCloser {
 	return closing{out, func() { stop() }}
 }
 
-// documents splits YAML at its separators, which no indented text can contain, and
-// passes on each document with the number of its first line.
+// documents splits YAML at its separators, the lines that begin with "---". It calls each with
+// every document and the number of the document's first line.
 func documents(content io.Reader, each func(line int, text []byte) error) error {
 	lines := bufio.NewReader(content)
 	start := 1
@@ -171,8 +171,8 @@ func documents(content io.Reader, each func(line int, text []byte) error) error 
 	}
 }
 
-// separator reports whether a document begins on the line, and returns the part of it that is on
-// the line, with the line break.
+// separator reports whether a line separates YAML documents. rest is the text after the "---", with
+// the line break: a document may begin there.
 func separator(text []byte) (rest []byte, is bool) {
 	rest, is = bytes.CutPrefix(text, []byte("---"))
 	if !is || len(rest) > 0 && !bytes.ContainsRune([]byte(" \t\r\n"), rune(rest[0])) {
@@ -181,7 +181,7 @@ func separator(text []byte) (rest []byte, is bool) {
 	return rest, true
 }
 
-// decode returns the object of one document, nil for one without content.
+// decode returns the object of one document; nil if the document is empty or has only comments.
 func decode(source string, line int, text []byte) (map[string]any, error) {
 	trimmed := bytes.TrimSpace(text)
 	if len(trimmed) == 0 {
@@ -196,21 +196,22 @@ func decode(source string, line int, text []byte) (map[string]any, error) {
 	}
 	var content any
 	if err := utiljson.Unmarshal(encoded, &content); err != nil {
-		return nil, fmt.Errorf("%s: line %d: no JSON: %s", source, line, withoutQuotes(err.Error()))
+		return nil, fmt.Errorf("%s: line %d: not valid JSON: %s", source, line, withoutQuotes(err.Error()))
 	}
 	object, isMap := content.(map[string]any)
 	switch {
 	case content == nil: // only comments
 		return nil, nil
 	case !isMap:
-		return nil, fmt.Errorf("%s: line %d: no object, but %s", source, line, kindOfValue(content))
+		return nil, fmt.Errorf("%s: line %d: not a Kubernetes object, but %s", source, line, kindOfValue(content))
 	}
 	return object, nil
 }
 
 var yamlLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?:line (\d+): )?`)
 
-// atLine returns a YAML error with its line counted from the beginning of the file.
+// atLine returns the YAML error of a document with a line number that counts from the beginning of
+// the file. start is the number of the document's first line.
 func atLine(err error, start int) error {
 	text := strings.ReplaceAll(err.Error(), "\n", " ")
 	line := start
@@ -221,12 +222,12 @@ func atLine(err error, start int) error {
 	if n, wrong := strconv.Atoi(match[1]); wrong == nil {
 		line += n - 1
 	}
-	return fmt.Errorf("line %d: no YAML: %s", line, withoutQuotes(text[len(match[0]):]))
+	return fmt.Errorf("line %d: not valid YAML: %s", line, withoutQuotes(text[len(match[0]):]))
 }
 
-// withoutQuotes returns a message up to where it begins to quote the file.
+// withoutQuotes truncates an error message before its first quotation from the file.
 func withoutQuotes(text string) string {
-	for _, mark := range []string{"did not find expected", "could not find expected"} { // characters of YAML
+	for _, mark := range []string{"did not find expected", "could not find expected"} { // they quote only YAML syntax
 		if strings.HasPrefix(text, mark) {
 			return text
 		}

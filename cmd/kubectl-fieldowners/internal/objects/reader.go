@@ -1,7 +1,7 @@
-// Package objects reads objects from files and from the cluster that a command line names.
+// Package objects reads the objects that a command line names, from files or from a cluster.
 //
-// It does not interpret managed fields. Every request, and reading from stdin, ends with the
-// command: see Reader.EndWith.
+// The package does not interpret managed fields. When the command is interrupted, its requests and
+// its reading from stdin end: see Reader.EndWith.
 package objects
 
 import (
@@ -23,10 +23,10 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 )
 
-// PageSize is the limit of each list request.
+// PageSize is the maximum number of objects that one list request returns.
 const PageSize = 500
 
-// Reader reads objects for one command.
+// Reader reads objects for one command, from files or from a cluster. It is made by NewReader.
 type Reader struct {
 	*console.Console
 
@@ -34,16 +34,16 @@ type Reader struct {
 	ctx    context.Context // ends when the command is interrupted
 }
 
-// NewReader returns a reader that prints on a console.
+// NewReader returns a Reader whose messages are printed on the console c.
 func NewReader(c *console.Console) *Reader {
 	return &Reader{Console: c, Config: genericclioptions.NewConfigFlags(true), ctx: context.Background()}
 }
 
-// EndWith makes every request, and reading from stdin, end with the context, as some of the
-// libraries that send requests take no context.
+// EndWith makes every request to the API server, and reading from stdin, end when the context ends.
+// The context cannot be an argument of each call, as some client libraries accept no context.
 func (r *Reader) EndWith(ctx context.Context) {
 	r.ctx = ctx
-	warnings := rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true}) // one for all clients
+	warnings := rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true}) // shared by all clients
 	r.Config.WrapConfigFn = func(config *rest.Config) *rest.Config {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return ending{ctx, next} })
 		config.WarningHandler = warnings
@@ -51,7 +51,7 @@ func (r *Reader) EndWith(ctx context.Context) {
 	}
 }
 
-// ending is a transport whose requests also end with another context.
+// ending is an HTTP transport whose requests also end when the context ctx ends.
 type ending struct {
 	ctx  context.Context
 	next http.RoundTripper
@@ -70,7 +70,7 @@ func (e ending) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// closing is a body that calls a function when it is closed.
+// closing is a ReadCloser that calls the function then after it is closed.
 type closing struct {
 	io.ReadCloser
 
@@ -82,7 +82,7 @@ func (c closing) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// Connect returns a client for appliers.
+// Connect returns a client of the cluster with which an apply.Applier can be made.
 func (r *Reader) Connect() (client.WithWatch, error) {
 	config, err := r.Config.ToRESTConfig()
 	if err != nil {
@@ -96,13 +96,13 @@ func (r *Reader) Connect() (client.WithWatch, error) {
 	return client.NewWithWatch(config, client.Options{Mapper: mapper})
 }
 
-// Namespace returns the namespace of objects without one; enforced reports whether it is from
-// the command line, and not from the kubeconfig.
+// Namespace returns the namespace for objects that specify none. enforced reports whether it comes
+// from the command line, not from the kubeconfig.
 func (r *Reader) Namespace() (namespace string, enforced bool, err error) {
 	return r.Config.ToRawKubeConfigLoader().Namespace()
 }
 
-// Builder returns kubectl's builder, which reads the objects that arguments name.
+// Builder returns a resource.Builder as kubectl uses it, for the objects of the selection.
 func (r *Reader) Builder(s Selection) (*resource.Builder, error) {
 	namespace, _, err := r.Namespace()
 	if err != nil {
@@ -114,7 +114,7 @@ func (r *Reader) Builder(s Selection) (*resource.Builder, error) {
 		LabelSelectorParam(s.Labels).FieldSelectorParam(s.Fields), nil
 }
 
-// Mapping returns the mapping of a type by any name that kubectl knows for it.
+// Mapping returns the REST mapping of a type. name is any name that kubectl accepts for the type.
 func (r *Reader) Mapping(name string) (*meta.RESTMapping, error) {
 	builder, err := r.Builder(Selection{})
 	if err != nil {
@@ -123,8 +123,8 @@ func (r *Reader) Mapping(name string) (*meta.RESTMapping, error) {
 	return builder.ResourceTypeOrNameArgs(true, name).Do().ResourceMapping()
 }
 
-// ReadCluster reads the objects that arguments name, as for kubectl get. It goes on after an
-// object that cannot be read, and returns all errors.
+// ReadCluster calls each with every object that the arguments name in the syntax of kubectl get. It
+// continues after an object that cannot be read, and returns all errors joined.
 func (r *Reader) ReadCluster(args []string, s Selection, each func(object map[string]any)) error {
 	builder, err := r.Builder(s)
 	if err != nil {
@@ -141,31 +141,31 @@ func (r *Reader) ReadCluster(args []string, s Selection, each func(object map[st
 
 // Selection says which objects of the cluster a command reads.
 type Selection struct {
-	Labels, Fields string // selectors
+	Labels, Fields string // the label selector and the field selector
 	AllNamespaces  bool
 }
 
-// AddFlags adds the flags of a selection.
+// AddFlags adds the flags that set the selection to a command.
 func (s *Selection) AddFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&s.Labels, "selector", "l", "", "only objects with these `labels`, as for kubectl get")
 	cmd.Flags().StringVar(&s.Fields, "field-selector", "", "only objects with these `fields`, as for kubectl get")
 	cmd.Flags().BoolVarP(&s.AllNamespaces, "all-namespaces", "A", false, "objects of all namespaces")
 }
 
-// Source says where a command reads objects: in files, or else in the cluster.
+// Source says where a command reads objects: from Files, or from the cluster if there are none.
 type Source struct {
 	Selection
 
 	Files []string
 }
 
-// AddFlags adds the flags of a source.
+// AddFlags adds the flags that set the source to a command.
 func (s *Source) AddFlags(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVarP(&s.Files, "filename", "f", nil, "read objects from `files`, - for stdin, instead of a cluster")
 	s.Selection.AddFlags(cmd)
 }
 
-// Check returns an error if flags and arguments are about both files and a cluster.
+// Check returns an error if -f is used together with arguments or flags that need a cluster.
 func (s *Source) Check(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(s.Files) > 0 && len(args) > 0:
@@ -176,7 +176,7 @@ func (s *Source) Check(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// AddFlags adds kubectl's connection flags for a command and those below it.
+// AddFlags adds kubectl's connection flags, such as --context, to a command and its subcommands.
 func (r *Reader) AddFlags(root *cobra.Command) {
 	r.Config.AddFlags(root.PersistentFlags())
 	factory := cmdutil.NewFactory(r.Config)
@@ -193,8 +193,8 @@ func (r *Reader) AddFlags(root *cobra.Command) {
 	}
 }
 
-// CompleteObjects completes TYPE, NAME and TYPE/NAME as kubectl get does. kubectl calls the
-// executable kubectl_complete-fieldowners for it, which lies beside ours.
+// CompleteObjects makes the shell complete TYPE, NAME and TYPE/NAME as for kubectl get. For this,
+// kubectl calls the executable kubectl_complete-fieldowners, which is installed beside the plugin.
 func (r *Reader) CompleteObjects(cmd *cobra.Command) {
 	cmd.ValidArgsFunction = completion.ResourceTypeAndNameCompletionFunc(cmdutil.NewFactory(r.Config))
 }

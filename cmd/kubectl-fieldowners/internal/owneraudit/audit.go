@@ -1,9 +1,9 @@
-// Package owneraudit summarises the ownership of many objects: which managers write to them, and
-// what lint finds.
+// Package owneraudit summarises the field ownership of many objects: which field managers write to
+// them, and which problems package lint finds.
 //
-// It is pure, and its memory does not grow with the number of objects: it counts, and keeps a
-// bounded number of examples. If there are too many names, which a hostile client may make, it
-// counts the rest together and says so.
+// The package sends no requests. Its memory does not grow with the number of objects: it keeps
+// counts and a bounded number of examples. A hostile client may make very many manager names; beyond
+// a limit, the report only counts the entries that it leaves out.
 //
 //	audit := owneraudit.New()
 //	for each object {
@@ -28,26 +28,26 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// Object is what an audit needs of an object.
+// Object is the part of a Kubernetes object that an audit needs.
 type Object struct {
 	view.Ref
 
-	Labels        map[string]string // matched with the selectors of a contract
+	Labels        map[string]string // for the label selectors of a contract
 	ManagedFields []metav1.ManagedFieldsEntry
-	Unread        []error // for entries that cannot be decoded
+	Unread        []error // the errors about entries that could not be decoded
 	Facts         lint.Facts
 }
 
-// Audit summarises objects, one after another. Make it by New.
+// Audit collects the summary of many objects. It is made by New.
 type Audit struct {
 	report   Report
 	managers map[Manager]*managerTally
 	findings map[findingKey]*Finding
 
-	contract *contract.Comparer // nil: the objects are compared with none
+	contract *contract.Comparer // nil if the objects are not compared with a contract
 }
 
-// New returns an Audit without objects.
+// New returns an empty Audit, to which Add adds objects.
 func New() *Audit {
 	return &Audit{
 		report:   Report{AbsentExamples: []view.Ref{}, Lists: []List{}, Problems: []string{}}, // not null as JSON
@@ -56,8 +56,8 @@ func New() *Audit {
 	}
 }
 
-// Add counts an object, and reports whether there is a finding. Entries that cannot be read are
-// reported as problems; the others count.
+// Add adds an object to the summary, and reports whether there are findings about the object.
+// Entries that cannot be read are reported as problems, and all other entries are counted.
 func (a *Audit) Add(o Object) (found bool) {
 	a.report.Objects++
 	for _, err := range o.Unread {
@@ -97,7 +97,7 @@ func (a *Audit) absent(object view.Ref) {
 	}
 }
 
-// Problem records that something could not be read.
+// Problem records an error because of which something could not be read.
 func (a *Audit) Problem(err error) {
 	a.report.ProblemCount++
 	if len(a.report.Problems) < MaxProblems {
@@ -105,13 +105,13 @@ func (a *Audit) Problem(err error) {
 	}
 }
 
-// Listed records that a kind was read, completely or not.
+// Listed records which objects of a kind were read from a cluster.
 func (a *Audit) Listed(l List) { a.report.Lists = append(a.report.Lists, l) }
 
-// Objects returns how many objects were added.
+// Objects returns the number of objects that were added by Add.
 func (a *Audit) Objects() int { return a.report.Objects }
 
-// later returns the later of two times; nil is an unknown time.
+// later returns the later of two times, of which known and then may be nil for an unknown time.
 func later(known *time.Time, then *metav1.Time) *time.Time {
 	if then == nil || then.IsZero() || known != nil && !then.After(*known) {
 		return known
@@ -119,15 +119,16 @@ func later(known *time.Time, then *metav1.Time) *time.Time {
 	return new(then.UTC())
 }
 
-// findingKey identifies findings that are counted together.
+// findingKey is the key by which findings about several objects are combined into one Finding.
 type findingKey struct {
 	rule     lint.Rule
 	manager  Manager
-	remedy   string // it may name other managers as well
+	remedy   string // it may name further managers
 	contract bool
 }
 
-// countFindings counts an object once for each rule, manager and remedy.
+// countFindings adds the findings about one object to the report. Several findings with the same
+// rule, manager and remedy count as one. byContract is true for violations of the contract.
 func (a *Audit) countFindings(object view.Ref, findings []lint.Finding, byContract bool) {
 	counted := map[findingKey]bool{}
 	for _, f := range findings {
@@ -159,7 +160,7 @@ func (a *Audit) countFindings(object view.Ref, findings []lint.Finding, byContra
 	}
 }
 
-// Report returns what was found so far. complete is true if everything asked for was read.
+// Report returns the report on all objects added so far. complete says whether all were read.
 func (a *Audit) Report(complete bool) Report {
 	report := a.report
 	report.Complete = complete && report.ProblemCount == 0
@@ -176,16 +177,16 @@ func (a *Audit) Report(complete bool) Report {
 
 func compareManagers(a, b *Manager) int {
 	if a == nil || b == nil {
-		return 0 // either all findings of a rule have one or none has
+		return 0 // of one rule, either all findings have a manager or none has
 	}
 	return a.Compare(*b)
 }
 
-// Compare makes Add compare every further object with a contract.
+// Compare makes later calls of Add compare the object with a contract.
 func (a *Audit) Compare(with *contract.Comparer) { a.contract = with }
 
-// compare returns the violations of the contract, and the findings of lint without wide updates
-// of managers that the contract names: the contract decides about these.
+// compare returns byContract, the violations of the contract, and rest, the findings of lint without
+// wide updates by managers that the contract names: for these managers the contract decides.
 func (a *Audit) compare(o Object, ownership fieldowners.Ownership, findings []lint.Finding) (rest, byContract []lint.Finding) {
 	if a.contract == nil {
 		return findings, nil
@@ -199,14 +200,14 @@ func (a *Audit) compare(o Object, ownership fieldowners.Ownership, findings []li
 	return rest, byContract
 }
 
-// findingOf returns a finding of the contract as a lint.Finding.
+// findingOf converts a violation of the contract into a lint.Finding.
 func findingOf(f contract.Finding) lint.Finding {
 	const shown = 3
 	found := lint.Finding{
 		Rule: lint.Rule(f.Rule), Managers: []fieldowners.Manager{f.Manager},
 		Paths: f.Paths[:min(len(f.Paths), shown)], Fields: len(f.Paths), Message: f.Message(),
 	}
-	const most = 8 // of paths in a command
+	const most = 8 // paths in a remedy's command
 	if f.Owner.Operation == metav1.ManagedFieldsOperationApply && len(f.Paths) <= most {
 		found.Managers = append(found.Managers, f.Owner)
 		found.Remedy = command.EndSharing(f.Owner, f.Manager, f.Paths)

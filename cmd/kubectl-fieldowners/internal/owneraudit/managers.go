@@ -12,15 +12,15 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// managerTally is a row that is being counted.
+// managerTally holds the counts of one manager while objects are being added.
 type managerTally struct {
 	row      ManagerRow
-	kinds    map[Kind]int // by the kind without its count
+	kinds    map[Kind]int // the number of objects of each kind; the keys have no count
 	versions map[string]bool
-	object   int // the last object for which it was counted, by Report.Objects
+	object   int // the value of Report.Objects at the last object that was counted
 }
 
-// countEntries counts objects and bytes of the managers.
+// countEntries adds the managed-fields entries of an object to the counts of their managers.
 func (a *Audit) countEntries(o Object) {
 	kind := Kind{APIVersion: o.APIVersion, Kind: o.Kind}
 	for i := range o.ManagedFields {
@@ -47,7 +47,7 @@ func (a *Audit) countEntries(o Object) {
 	}
 }
 
-// manager returns the row of a manager; nil if there are too many.
+// manager returns the counts of a manager; nil if there are too many managers for a new one.
 func (a *Audit) manager(m Manager) *managerTally {
 	tally := a.managers[m]
 	if tally == nil && len(a.managers) < MaxManagers {
@@ -57,13 +57,13 @@ func (a *Audit) manager(m Manager) *managerTally {
 	return tally
 }
 
-// sizeOf returns the length of an entry as JSON.
+// sizeOf returns the number of bytes of an entry in JSON.
 func sizeOf(entry *metav1.ManagedFieldsEntry) int {
 	text, _ := json.Marshal(entry)
 	return len(text)
 }
 
-// rows returns the managers, those with most objects first, then with most fields.
+// rows returns the rows of all managers. Those with the most objects, then the most fields, are first.
 func (a *Audit) rows() []ManagerRow {
 	rows := make([]ManagerRow, 0, len(a.managers))
 	for _, tally := range a.managers {
@@ -84,8 +84,8 @@ func (a *Audit) rows() []ManagerRow {
 	return rows
 }
 
-// countFields counts the fields of one object that a manager names without anything below them, by
-// manager.
+// countFields adds the fields of one object to the counts of their managers. Only the leaf fields of
+// a manager count: those below which the manager owns no other field.
 func (a *Audit) countFields(ownership fieldowners.Ownership) {
 	owners, leaves := map[string][]fieldowners.Manager{}, map[string][]fieldowners.Manager{}
 	for _, entry := range ownership.Entries() {

@@ -12,7 +12,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// Print writes a report for people to read: managers and findings.
+// Print writes the managers and the findings of a report as human-readable text.
 func Print(w io.Writer, r Report, screen view.Screen, wide bool) {
 	if len(r.Managers) == 0 {
 		return
@@ -44,7 +44,7 @@ func printManagers(w io.Writer, managers []ManagerRow, screen view.Screen, wide 
 	screen.Table(w, header, rows)
 }
 
-// say writes a sentence under a heading.
+// say writes an indented and wrapped sentence.
 func say(w io.Writer, screen view.Screen, format string, args ...any) {
 	fmt.Fprintln(w, view.Wrap(fmt.Sprintf(format, args...), "  ", screen.Width))
 }

@@ -8,63 +8,63 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// Report is what an audit found, and what -o json and -o yaml print. It is stable:
-// fields may be added, none is renamed, removed or given another meaning. Lists are
-// never null, and their order is stable.
+// Report is the result of an audit, which -o json and -o yaml print. The format is stable: fields
+// may be added, but no field is renamed, removed or given another meaning. Lists are never null, and
+// their order is stable.
 type Report struct {
-	// Complete reports whether everything asked for was read. If not, Problems says what is
-	// missing, and all counts are those of the rest.
+	// Complete reports whether all requested objects were read. If not, Problems says which are
+	// missing, and all counts are for the objects that were read.
 	Complete bool `json:"complete"`
 	Objects  int  `json:"objects"`
-	Bytes    int  `json:"bytes"` // of managedFields, as JSON
-	// ManagedFieldsAbsent counts objects without managed fields, whose owners are not known.
+	Bytes    int  `json:"bytes"` // the size of all managedFields in JSON
+	// ManagedFieldsAbsent is the number of objects without managed fields. Their owners are unknown.
 	ManagedFieldsAbsent int        `json:"managedFieldsAbsent"`
-	AbsentExamples      []view.Ref `json:"absentExamples"` // the first MaxExamples of them
+	AbsentExamples      []view.Ref `json:"absentExamples"` // the first MaxExamples of these objects
 
-	Managers []ManagerRow `json:"managers"` // those with most objects first
-	Findings []Finding    `json:"findings"` // in the order of rules, then of objects
+	Managers []ManagerRow `json:"managers"` // the managers with the most objects are first
+	Findings []Finding    `json:"findings"` // sorted by rule, then by the number of objects
 
-	Lists        []List   `json:"lists"`        // what was read of a cluster
-	Problems     []string `json:"problems"`     // the first of them
-	ProblemCount int      `json:"problemCount"` // all of them
+	Lists        []List   `json:"lists"`        // the lists that were read from a cluster
+	Problems     []string `json:"problems"`     // the first MaxProblems problems
+	ProblemCount int      `json:"problemCount"` // the number of all problems
 	LeftOut      LeftOut  `json:"leftOut"`
 }
 
 // Manager identifies a field manager in the report, without the apiVersions of its entries.
 type Manager = view.OwnerItem
 
-// ManagerRow is one manager on all objects.
+// ManagerRow is the summary of one manager over all objects.
 type ManagerRow struct {
 	Manager
 
 	Objects     int        `json:"objects"`
-	Fields      int        `json:"fields"`    // those without fields of its own below them
-	Shared      int        `json:"shared"`    // of these, owned by other managers as well
-	Bytes       int        `json:"bytes"`     // of its entries
+	Fields      int        `json:"fields"`    // its leaf fields: it owns no other field below them
+	Shared      int        `json:"shared"`    // those of Fields that other managers own as well
+	Bytes       int        `json:"bytes"`     // the size of its entries in JSON
 	LastWrite   *time.Time `json:"lastWrite"` // null: not recorded
 	Kinds       []Kind     `json:"kinds"`
-	APIVersions []string   `json:"apiVersions"` // of its entries
+	APIVersions []string   `json:"apiVersions"` // the apiVersions of its entries
 }
 
-// Kind is a kind of objects, with the number of objects.
+// Kind is a kind of objects, with the number of objects of that kind.
 type Kind struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Objects    int    `json:"objects"`
 }
 
-// Finding is a finding of one rule of lint.Check, or of a contract, about one manager, with one
-// remedy. TYPE/NAME in the remedy stands for the object.
+// Finding combines the findings about all objects with the same rule, manager and remedy. The rule
+// is one of lint.Check or of a contract. TYPE/NAME in the remedy stands for the object.
 type Finding struct {
 	Rule     string    `json:"rule"`
-	Manager  *Manager  `json:"manager"` // null: it is about the objects
+	Manager  *Manager  `json:"manager"` // null: the finding is about no single manager
 	Objects  int       `json:"objects"`
 	Examples []Example `json:"examples"` // the first MaxExamples objects
 	Remedy   string    `json:"remedy"`
-	Contract bool      `json:"contract,omitempty"` // the contract says so, not Lint
+	Contract bool      `json:"contract,omitempty"` // it is a violation of the contract, not from lint.Check
 }
 
-// ToDo returns the remedy, with the object's name if the finding is about one object.
+// ToDo returns the remedy. If the finding is about one object, its name replaces TYPE/NAME.
 func (f Finding) ToDo() string {
 	if f.Objects != 1 || len(f.Examples) != 1 {
 		return f.Remedy
@@ -72,36 +72,36 @@ func (f Finding) ToDo() string {
 	return strings.Replace(f.Remedy, command.Placeholder, f.Examples[0].Target(), 1)
 }
 
-// Example is one object of a finding, and what was found there.
+// Example is one object of a finding, with the message about this object.
 type Example struct {
 	view.Ref
 
 	Message string `json:"message"`
 }
 
-// List is one kind that was read.
+// List is the list of one kind that was read from a cluster.
 type List struct {
 	Resource  string `json:"resource"`
-	Namespace string `json:"namespace"` // "" is all
+	Namespace string `json:"namespace"` // "" for all namespaces
 	Objects   int    `json:"objects"`
-	// Snapshot reports whether the list shows one moment. It does not if reading took longer
-	// than the server keeps old versions.
+	// Snapshot reports whether the list shows one point in time. It does not if reading the list
+	// took longer than the API server keeps old versions.
 	Snapshot bool `json:"snapshot"`
-	// Error says why it was not read to its end; what was read until then counts.
+	// Error says why the list was not read completely. The objects read before the error count.
 	Error string `json:"error,omitempty"`
 }
 
-// LeftOut counts what was left out because there is too much of it.
+// LeftOut counts what a report leaves out because of its limits.
 type LeftOut struct {
-	Managers int `json:"managers"` // entries of managers beyond the first MaxManagers
-	Findings int `json:"findings"` // of rules and managers beyond the first MaxFindings
+	Managers int `json:"managers"` // managed-fields entries of managers beyond the first MaxManagers
+	Findings int `json:"findings"` // findings about one object each, beyond the first MaxFindings
 }
 
-// Limits of a report, so that it does not grow with the number of objects.
+// The limits of a report, so that it does not grow with the number of objects.
 const (
 	MaxExamples = 5
 	MaxProblems = 20
 	MaxManagers = 10_000
 	MaxFindings = 5_000
-	maxKinds    = 200 // and API versions, of one manager
+	maxKinds    = 200 // of kinds, and of apiVersions, for each manager
 )

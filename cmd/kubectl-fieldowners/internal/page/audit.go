@@ -6,10 +6,10 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
 )
 
-// maxRows is how many rows of a table are shown. The rest is in -o json.
+// maxRows is the largest number of rows in a table of the page. -o json prints all rows.
 const maxRows = 500
 
-// auditData is the report as the page shows it.
+// auditData is the data of the template for the page of an audit.
 type auditData struct {
 	head
 	owneraudit.Report
@@ -17,13 +17,13 @@ type auditData struct {
 	Rules []rule
 }
 
-// rule has the findings of one rule. The remedy is empty if they have different ones.
+// rule has the findings of one rule. Remedy is empty if the findings have different remedies.
 type rule struct {
 	Name, Remedy string
 	Findings     []owneraudit.Finding
 }
 
-// Audit writes a page of an audit.
+// Audit writes the page that shows the report of an audit.
 func Audit(w io.Writer, about About, report owneraudit.Report) error {
 	return auditTemplate.Execute(w, auditData{
 		head:   head{About: about, Kicker: "Who writes which fields", Title: "Audit of " + plural(report.Objects, "object")},
@@ -32,8 +32,8 @@ func Audit(w io.Writer, about About, report owneraudit.Report) error {
 	})
 }
 
-// Bar returns the bar of a manager's fields, those that it shares last, in proportion to the
-// manager with most fields.
+// Bar returns the bar that shows the number of a manager's fields, the shared fields last. A bar of
+// full width stands for the manager with the most fields.
 func (d auditData) Bar(row owneraudit.ManagerRow) (b bar) {
 	for _, m := range d.Managers {
 		b.total = max(b.total, m.Fields)
@@ -43,7 +43,7 @@ func (d auditData) Bar(row owneraudit.ManagerRow) (b bar) {
 	return b
 }
 
-// rulesOf groups findings, which come in the order of their rules.
+// rulesOf groups findings by rule. The findings must be in the order of their rules.
 func rulesOf(findings []owneraudit.Finding) []rule {
 	var rules []rule
 	for _, f := range findings {

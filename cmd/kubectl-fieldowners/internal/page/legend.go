@@ -6,8 +6,8 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// shares counts the fields of an object by their owners, without the existence of maps, lists
-// and list items.
+// shares counts the fields of an object by their owners. Fields of which only the existence is
+// owned (maps, lists and list items) do not count.
 type shares struct {
 	Total, Shared, Nobody int
 	alone, shared         map[view.OwnerItem]int
@@ -37,18 +37,18 @@ func sharesOf(fields []view.FieldItem) shares {
 // Owned returns the number of fields with exactly one owner.
 func (s shares) Owned() int { return s.Total - s.Shared - s.Nobody }
 
-// segment is a part of a bar.
+// segment is one coloured part of a bar. X, Width and Text are percentages of the bar's width.
 type segment struct {
-	X, Width, Text string // where it begins, how wide it is, where its letters are
-	Look           string // of its colour
-	Letters        string // on it, if there is room
-	Title          string
+	X, Width, Text string // where the segment begins, its width, and where its letters are
+	Look           string // the CSS classes for its colour
+	Letters        string // the letters of the manager; empty if the segment is too narrow
+	Title          string // the tooltip
 }
 
-// bar puts parts of a whole side by side.
+// bar is a horizontal bar of segments side by side, whose widths are proportional to counts.
 type bar struct {
-	total    int
-	end      float64 // of the last segment, in hundredths of the whole
+	total    int     // the count for which the bar has its full width
+	end      float64 // where the last segment ends, in percent of the full width
 	Segments []segment
 }
 
@@ -66,20 +66,21 @@ func (b *bar) add(n int, s segment) {
 	b.Segments = append(b.Segments, s)
 }
 
-// manager is a row of the legend.
+// manager is a row of the legend: one manager of an object, with the counts of its fields.
 type manager struct {
 	badge
 	view.ManagerItem
 
 	Written, Age string // empty if the time is not recorded
 
-	Again  bool // a row above is of the same manager, in another apiVersion
-	Alone  int
-	Shared int
+	Again  bool // a row above has the same manager with another apiVersion
+	Alone  int  // the number of fields that only this manager owns
+	Shared int  // the number of fields that it shares with other managers
 	Share  bar
 }
 
-// managersOf returns the rows, with bars in proportion to the longest.
+// managersOf returns the rows of the legend. A bar of full width stands for the manager with the
+// most fields.
 func managersOf(known badges, about About, items []view.ManagerItem, s shares) []manager {
 	var rows []manager
 	seen := map[view.OwnerItem]bool{}
@@ -107,7 +108,8 @@ func managersOf(known badges, about About, items []view.ManagerItem, s shares) [
 	return rows
 }
 
-// bar returns a bar with the shares of all managers.
+// bar returns the bar of all fields of an object: the fields that one manager owns alone, for each
+// manager, then the shared fields, and then the fields without an owner.
 func (s shares) bar(managers []manager) bar {
 	b := bar{total: s.Total}
 	for _, m := range managers {
@@ -122,20 +124,21 @@ func (s shares) bar(managers []manager) bar {
 }
 
 const (
-	colours = 7 // of Okabe and Ito's palette, in page.css; black and white are the text's
-	// maxHighlighted is how many managers of a page the legend can highlight: each takes a rule
-	// in the page's style.
+	colours = 7 // the colours of Okabe and Ito's palette in page.css, without black and white
+	// maxHighlighted is the number of managers that the legend of a page can highlight. Each of
+	// them needs one style rule.
 	maxHighlighted = 40
 )
 
-// badge marks a manager on the whole page, by unique letters, and by a colour, which may
-// repeat.
+// badge marks a manager everywhere on the page, by unique letters and by a colour. With more
+// managers than colours, colours repeat.
 type badge struct {
 	Letters string
 	index   int
 }
 
-// Look returns the classes of its colour, and of its shape from the second round on.
+// Look returns the CSS classes of the badge: for its colour, and for another shape if the colour
+// repeats.
 func (b badge) Look() string {
 	look := fmt.Sprintf("k%d", b.index%colours)
 	if b.index >= colours {
@@ -144,10 +147,10 @@ func (b badge) Look() string {
 	return look
 }
 
-// Class returns the class of what the manager owns.
+// Class returns the suffix of the CSS class for the lines that the manager owns.
 func (b badge) Class() string { return fmt.Sprint(b.index) }
 
-// badges has the badges of a page's managers, in the order in which they appear.
+// badges has the badge of each manager on a page. The first manager on the page gets the letter A.
 type badges map[view.OwnerItem]badge
 
 func (b badges) of(m view.OwnerItem) badge {
@@ -157,7 +160,7 @@ func (b badges) of(m view.OwnerItem) badge {
 	return b[m]
 }
 
-// letters returns A to Z, then AA, AB and so on.
+// letters returns the letters of the i-th badge: A to Z, then AA, AB and so on.
 func letters(i int) string {
 	text := string(rune('A' + i%26))
 	if i >= 26 {

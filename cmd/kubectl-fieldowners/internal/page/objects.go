@@ -10,7 +10,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// Shown is an object, with the filter for what is shown of it.
+// Shown is an object with the filter that selects which of its fields are shown.
 type Shown struct {
 	*view.Object
 
@@ -23,7 +23,8 @@ type objectsData struct {
 	Objects []section
 }
 
-// Objects writes a page of objects, with a table of contents if there are several.
+// Objects writes the page that shows objects with their owners. If there are several objects, the
+// page has a table of contents.
 func Objects(w io.Writer, about About, objects []Shown) error {
 	data := objectsData{head: head{About: about, Kicker: "Who owns which field", Title: plural(len(objects), "object")}}
 	known := badges{}
@@ -36,37 +37,37 @@ func Objects(w io.Writer, about About, objects []Shown) error {
 	return objectsTemplate.Execute(w, data)
 }
 
-// section is one object on the page.
+// section is the template's data for one object on the page.
 type section struct {
 	ID, Name, APIVersion, UID, ResourceVersion string
 
-	Sole     bool // the only object: the page's title has its name
-	Absent   bool
-	Live     bool
-	Errors   []string // of entries that could not be read
+	Sole     bool     // it is the only object, so that the page's title is its name
+	Absent   bool     // see view.Object
+	Live     bool     // see view.Object
+	Errors   []string // why managed-fields entries could not be read
 	Shares   shares
 	Bar      bar
 	Managers []manager
 	Lines    []line
-	More     int    // number of lines for which the page has no room
-	Column   string // the class that says where owners begin
+	More     int    // the number of lines left out because the page would be too long
+	Column   string // the CSS class for the column where the owners begin
 	Shared   []field
 	Unowned  []field
 	Missing  []field
 }
 
-// field is a field in a list below the object.
+// field is a field in one of the lists below the object: Shared, Unowned or Missing.
 type field struct {
 	Path   string
 	Owners []chip
 }
 
-// chip is an owner beside a field.
+// chip is the label of an owner beside a field.
 type chip struct {
 	badge
 
 	Name   string
-	Exists bool // only of the existence of a map, a list or a list item
+	Exists bool // it owns only the existence of the map, the list or the list item
 }
 
 func newSection(known badges, about About, number int, o Shown) section {
@@ -107,7 +108,7 @@ func (b badges) chips(owners []view.OwnerItem, exists bool) []chip {
 	return chips
 }
 
-// line is a line of the object as YAML.
+// line is one line of the object in YAML, with the owners of the field on that line.
 type line struct {
 	Indent, Text string
 	Owners, Item []chip
@@ -115,14 +116,15 @@ type line struct {
 	Class        string
 }
 
-// MaxLines is how many lines of objects a page has: a browser takes seconds for more.
+// MaxLines is the largest number of YAML lines on a page. With more, a browser takes seconds.
 const MaxLines = 20_000
 
-// Columns of text before the owners; page.css has a class for each fourth.
+// The smallest and the largest column where the owners may begin. page.css has a class for every
+// fourth column.
 const minColumn, maxColumn = 36, 76
 
-// linesOf returns the lines, and the class of the column where owners begin: after the widest
-// line that leaves room for them. Longer lines are broken.
+// linesOf returns the lines of an object, and the CSS class for the column where the owners begin.
+// This column is after the longest line that ends before maxColumn. Longer lines are wrapped.
 func linesOf(known badges, all []view.Line) ([]line, string) {
 	lines := make([]line, 0, len(all))
 	column := minColumn
@@ -143,7 +145,8 @@ func linesOf(known badges, all []view.Line) ([]line, string) {
 	return lines, fmt.Sprintf("w%d", column)
 }
 
-// classes returns the classes for the look of a line, and for the managers that own its field.
+// classes returns the CSS classes of a line: for its appearance, and for the owners of its field.
+// before are the owners on the previous line; the class "again" marks a line with the same owners.
 func (l line) classes(said view.Line, before []chip) string {
 	var classes []string
 	owners := slices.Concat(l.Owners, l.Item)

@@ -1,9 +1,9 @@
-// Package page writes the ownership of objects, or an audit, as one self-contained HTML
-// page, for example for a review.
+// Package page writes the field ownership of objects, or the report of an audit, as one
+// self-contained HTML page, for example for a review.
 //
-// It is pure: data in, text out. A page needs no network and runs no script, which its
-// Content-Security-Policy enforces. Names and values come from objects that anybody may
-// have written, so they pass through html/template only, as text.
+// The package has no side effects. A page loads nothing from the network and runs no script; its
+// Content-Security-Policy enforces both. Names and values come from objects that anybody may have
+// written, so html/template writes all of them, as text.
 package page
 
 import (
@@ -26,30 +26,30 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// About is what a page says about itself.
+// About describes a page: when and by which version it was made, and what it shows.
 type About struct {
-	Version  string    // of the plugin
-	Time     time.Time // of the page
-	Source   string    // where the objects were read
-	Files    bool      // they were read from files, and not from a cluster
-	Narrowed string    // the flags that narrow what is shown; empty for everything
-	// ObjectsLeftOut is how many objects the page has no room for.
+	Version  string    // the version of the plugin
+	Time     time.Time // when the page was made
+	Source   string    // the cluster or the files from which the objects were read
+	Files    bool      // the objects were read from files, not from a cluster
+	Narrowed string    // the flags that restrict what the page shows; empty if it shows everything
+	// ObjectsLeftOut is the number of objects left out because the page would be too long.
 	ObjectsLeftOut int
-	// Incomplete is why not everything that was asked for could be read; nil if it could.
+	// Incomplete is the error because of which some objects are missing; nil if all were read.
 	Incomplete error
 }
 
-// head is the top of every page.
+// head is the data for the top of every page. Kicker is the short line above the title.
 type head struct {
 	About
 
 	Kicker, Title string
 }
 
-// Stamp returns a time of the page without an ambiguous zone.
+// Stamp returns a time as text, in UTC.
 func (About) Stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// Age returns how long a time was before the page was made.
+// Age returns, as text, how long before the making of the page the time t was.
 func (a About) Age(t time.Time) string { return view.Age(t, a.Time) }
 
 var (
@@ -68,8 +68,8 @@ var (
 	auditTemplate   = parse(auditPage)
 )
 
-// parse puts the content of a page into the frame. The style is part of the template,
-// as nothing in it depends on data, and the policy allows nothing but it.
+// parse returns the template of a page: the content within the common frame. The style sheet is a
+// constant part of the template, and the Content-Security-Policy allows only this style sheet.
 func parse(content string) *template.Template {
 	style := strings.Join(strings.Fields(css+highlights()), " ")
 	hash := sha256.Sum256([]byte(style))
@@ -84,9 +84,9 @@ func parse(content string) *template.Template {
 	}).Parse(whole)).Parse(content))
 }
 
-// highlights returns the style rules that highlight the lines of a manager that is pointed at,
-// focused or ticked in the legend. Their selectors look only at the legend, as a browser would
-// be slow with the whole object.
+// highlights returns the style rules that highlight the lines of a manager when the manager is
+// hovered over, focused or ticked in the legend. The :has selectors match only within the legend:
+// on the whole object they would make a browser slow.
 func highlights() string {
 	var rules strings.Builder
 	classes := []string{"none", "many"}
@@ -99,11 +99,11 @@ func highlights() string {
 	return rules.String()
 }
 
-// maxLine is the length to which lines are cut. The values of some annotations are whole
-// objects.
+// maxLine is the length in characters to which lines are truncated. Some annotations have a whole
+// object as their value.
 const maxLine = 1000
 
-// cut returns a line without an end that is too long, and with a note about it.
+// cut truncates a line to maxLine characters, and adds a note about the number of missing ones.
 func cut(text string) string {
 	runes := []rune(text)
 	if len(runes) <= maxLine {
@@ -112,19 +112,21 @@ func cut(text string) string {
 	return fmt.Sprintf("%s… (%s more characters)", string(runes[:maxLine]), count(len(runes)-maxLine))
 }
 
-// safe returns a name of any length and with any characters as text for one line.
+// safe returns a name as one printable line of limited length. A name with unprintable characters
+// is quoted.
 func safe(text string) string { return cut(view.Safe(text)) }
 
-// text is safe for a sentence: it adds no quotes.
+// text returns a sentence as printable text of limited length. Unlike safe, it adds no quotes.
 func text(said string) string { return cut(view.Visible(said)) }
 
-// count returns a number for people: 12,345.
+// count returns a number with separators for thousands: 12,345.
 func count(n int) string { return humanize.Comma(int64(n)) }
 
-// plural returns a number with a noun: 1 field, 2 fields.
+// plural returns a number with a noun in its singular or plural: 1 field, 2 fields.
 func plural(n int, noun string) string { return count(n) + " " + english.PluralWord(n, noun, "") }
 
-// NewAbout returns what a page says about itself: when it was made, by which version, and of what.
+// NewAbout returns the About of a page that is made now. from is where its objects were read, and
+// incomplete is the error because of which some are missing, or nil.
 func NewAbout(r *objects.Reader, cmd *cobra.Command, from objects.Source, incomplete error) About {
 	about := About{
 		Version: console.Version(), Time: time.Now(), Narrowed: narrowed(cmd), Incomplete: incomplete, Files: len(from.Files) > 0,
@@ -143,7 +145,7 @@ func NewAbout(r *objects.Reader, cmd *cobra.Command, from objects.Source, incomp
 	return about
 }
 
-// clusterOf returns the name of the cluster in the kubeconfig, and the namespace.
+// clusterOf returns a text with the kubeconfig's context and the namespace, for About.Source.
 func clusterOf(r *objects.Reader, from objects.Source) string {
 	text := "cluster"
 	context := *r.Config.Context
@@ -162,10 +164,10 @@ func clusterOf(r *objects.Reader, from objects.Source) string {
 	return text
 }
 
-// narrowing are the flags that leave out fields or objects.
+// narrowing lists the flags that restrict which fields or objects are shown.
 var narrowing = []string{"path", "manager", "operation", "shared", "unowned", "selector", "field-selector"}
 
-// narrowed returns the narrowing flags of the command line, to write them on the page.
+// narrowed returns the flags of the command line that restrict what is shown, for About.Narrowed.
 func narrowed(cmd *cobra.Command) string {
 	var given []string
 	cmd.Flags().Visit(func(flag *pflag.Flag) {

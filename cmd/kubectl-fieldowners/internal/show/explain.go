@@ -19,7 +19,7 @@ type explainCommand struct {
 	output             string
 }
 
-// NewExplain returns the command explain.
+// NewExplain returns the cobra command for "kubectl fieldowners explain".
 func NewExplain(p *objects.Reader) *cobra.Command {
 	e := &explainCommand{Reader: p, output: "text"}
 	cmd := &cobra.Command{
@@ -79,12 +79,12 @@ func (e *explainCommand) objectsIn(file string) ([]map[string]any, error) {
 	return e.ReadAll(file)
 }
 
-// checkLive returns an error for an object that was not read from a cluster, and prints what is not
-// known about its owners.
+// checkLive returns an error if an object of --live was not read from a cluster. It prints a warning
+// if the object has no managed fields.
 func (e *explainCommand) checkLive(live map[string]any) error {
 	o := view.New(live)
-	if o.Absent && o.UID == "" { // the cluster's has one
-		return fmt.Errorf("--live %s: %s is no live object, as it has no metadata.uid: save the live one by kubectl get %s -o yaml --show-managed-fields; what was applied is --intent",
+	if o.Absent && o.UID == "" { // every object in a cluster has a UID
+		return fmt.Errorf("--live %s: %s is not a live object, as it has no metadata.uid: save the live object by kubectl get %s -o yaml --show-managed-fields; the applied file belongs to --intent",
 			view.Safe(e.live), o, o.Target())
 	}
 	if o.Absent {

@@ -1,5 +1,5 @@
-// Package show has the commands get, which shows the owners of each field, and explain, which shows
-// what a conflict means.
+// Package show implements the commands get and explain of the plugin. The command get shows the
+// owners of each field, and explain shows what a conflict means and how to resolve it.
 package show
 
 import (
@@ -25,7 +25,7 @@ type getCommand struct {
 	filter    view.Filter
 }
 
-// NewGet returns the command get.
+// NewGet returns the cobra command for "kubectl fieldowners get".
 func NewGet(p *objects.Reader) *cobra.Command {
 	g := &getCommand{Reader: p, output: "tree"}
 	cmd := &cobra.Command{
@@ -70,7 +70,7 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	} else {
 		err = g.ReadCluster(args, g.Selection, read)
 	}
-	if printing := printer.close(cmd, err); printing != nil { // what was read is shown in any case
+	if printing := printer.close(cmd, err); printing != nil { // what could be read is printed even after an error
 		return errors.Join(err, printing)
 	}
 	if err == nil {
@@ -95,8 +95,8 @@ func (g *getCommand) validate(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// tell writes what must not be missed about an object, for every output format, and reports
-// whether all of its owners are known.
+// tell prints errors and warnings about an object, for every output format. It reports whether all
+// owners of the object's fields are known.
 func tell(w io.Writer, o *view.Object) (complete bool) {
 	for _, err := range o.Unread {
 		fmt.Fprintf(w, "error: %s: %s\n", o, view.Safe(err.Error()))

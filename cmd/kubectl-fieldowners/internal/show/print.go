@@ -14,21 +14,22 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// getPrinter prints objects as they come, or at the end if the output is one document.
+// getPrinter prints objects for the command get: each one when it is read, or all of them at the
+// end if the output is one document.
 type getPrinter struct {
 	*getCommand
 
 	screen     view.Screen
-	objects    int
-	shown      int
-	incomplete bool
-	noPath     error // why --path named no field of an object
-	managers   map[string]bool
-	items      []view.Item
-	rows       [][]string // of a table, with namespace and object first
-	pages      []page.Shown
-	lines      int // of the pages
-	leftOut    int // objects for which a page has no room
+	objects    int             // the number of objects read
+	shown      int             // the number of objects with something to show
+	incomplete bool            // the owners of an object are not all known
+	noPath     error           // why --path cannot name a field of an object
+	managers   map[string]bool // names of managers, for a hint
+	items      []view.Item     // for -o json and -o yaml
+	rows       [][]string      // the rows of a table, which begin with namespace and object
+	pages      []page.Shown    // for -o html
+	lines      int             // the number of lines for -o html
+	leftOut    int             // the number of objects left out because the page would be too long
 }
 
 func (g *getCommand) newPrinter() *getPrinter {
@@ -52,12 +53,12 @@ func (p *getPrinter) print(o *view.Object) {
 	if filter.Paths = paths; noPath == nil && p.shows(o, filter) {
 		p.shown++
 	}
-	if noPath != nil { // for this object; another one may have a field that the server names so
+	if noPath != nil { // for this object; another object may have a field that matches the API server's string
 		p.noPath = noPath
 	}
 }
 
-// shows prints the object, and reports whether there was anything to show.
+// shows prints the object, or collects it for the end. It reports whether the filter selected anything.
 func (p *getPrinter) shows(o *view.Object, filter view.Filter) bool {
 	switch p.output {
 	case "tree":
@@ -100,8 +101,8 @@ func (p *getPrinter) shows(o *view.Object, filter view.Filter) bool {
 	return true
 }
 
-// close prints output that is one document. reading is the error by which it is incomplete, or
-// nil.
+// close prints output that is one document. reading is the error because of which objects are
+// missing, or nil.
 func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 	switch p.output {
 	case "json", "yaml":
@@ -109,19 +110,19 @@ func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 	case "table", "wide":
 		p.table()
 	case "html":
-		if reading != nil && p.objects == 0 { // there is nothing to print but the error
+		if reading != nil && p.objects == 0 { // only the error is printed
 			return nil
 		}
 		about := page.NewAbout(p.Reader, cmd, p.Source, reading)
 		if about.ObjectsLeftOut = p.leftOut; p.leftOut > 0 {
-			fmt.Fprintf(p.ErrOut, "warning: a page has %d lines at most, so %d objects are left out: name fewer, or narrow them by --path or --manager\n", page.MaxLines, p.leftOut)
+			fmt.Fprintf(p.ErrOut, "warning: a page has %d lines at most, so %d objects are left out: name fewer objects, or select fields by --path or --manager\n", page.MaxLines, p.leftOut)
 		}
 		return page.Objects(p.Out, about, p.pages)
 	}
 	return nil
 }
 
-// summary prints on stderr that nothing was found: an empty output could be taken for an answer.
+// summary prints on stderr that nothing was found, since empty output could be misunderstood.
 func (p *getPrinter) summary() error {
 	switch {
 	case p.incomplete:
@@ -136,7 +137,8 @@ func (p *getPrinter) summary() error {
 	return nil
 }
 
-// hint returns the names that there are, as one on the command line may be misspelt.
+// hint returns the path that was searched, or the names of the existing managers, since a name on
+// the command line may be misspelt.
 func (p *getPrinter) hint() string {
 	switch {
 	case p.path != "":
@@ -152,11 +154,11 @@ func (p *getPrinter) hint() string {
 	return ""
 }
 
-// hinted is how many names a hint has at most.
+// hinted is the largest number of names in a hint.
 const hinted = 10
 
-// table prints one table, with the objects' names if there are several, and their namespaces if
-// these differ.
+// table prints one table for all objects. It has a column for the objects' names if there are
+// several, and a column for their namespaces if these differ.
 func (p *getPrinter) table() {
 	header, rows, left := append([]string{"NAMESPACE", "OBJECT"}, view.Header(p.output == "wide")...), p.rows, 0
 	switch {

@@ -33,7 +33,7 @@ type migrateCommand struct {
 	undoFile  string
 }
 
-// NewMigrate returns the command migrate.
+// NewMigrate returns the cobra command for "kubectl fieldowners migrate".
 func NewMigrate(p *objects.Reader) *cobra.Command {
 	m := &migrateCommand{engine: engine{Reader: p}, operation: metav1.ManagedFieldsOperationUpdate}
 	cmd := &cobra.Command{
@@ -121,7 +121,7 @@ func (m *migrateCommand) canonicalPaths() (texts []string, err error) {
 	return texts, nil
 }
 
-// migrate shows which fields of one object are to move, and moves them with --yes.
+// migrate shows which fields of one object would move, and moves them if --yes is given.
 func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, from []ownership.From) (found bool, err error) {
 	applier, err := m.applier(m.to)
 	if err != nil {
@@ -155,17 +155,17 @@ func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, fr
 	case err != nil && back == nil: // nothing was written
 		return false, errors.Join(err, os.Remove(filepath.Clean(file)))
 	case err != nil:
-		return false, fmt.Errorf("it may have moved: look again; to undo it then: %s (%w)", undo, err)
+		return false, fmt.Errorf("%v: the fields may have moved: check by kubectl fieldowners get; to undo the move, run: %s (%w)", object, undo, err)
 	}
 	if err := correct(file, saved, back); err != nil {
-		return false, fmt.Errorf("%v: moved, but its undo file could not be brought up to date: %w", object, err)
+		return false, fmt.Errorf("%v: the fields have moved, but updating the undo file failed: %w", object, err)
 	}
 	fmt.Fprintf(m.Out, "%v: %s moved; to undo it:\n  %s\n", object, fields(len(moves)), view.Safe(undo))
 	return false, nil
 }
 
-// correct rewrites the undo file, as the receiver may have begun to own some of the fields
-// itself just before they moved.
+// correct rewrites the undo file with what undo would move. The first version may be outdated: the
+// receiver may have become an owner of some fields just before they moved.
 func correct(path string, saved undoFile, undo *ownership.Transfer) error {
 	saved.Moved = nil
 	for _, back := range undo.Moves() {
@@ -180,7 +180,7 @@ func correct(path string, saved undoFile, undo *ownership.Transfer) error {
 	return os.WriteFile(filepath.Clean(path), exact, 0o600)
 }
 
-// showTransfer prints what moves and what stays, grouped by former and new owner.
+// showTransfer prints which fields move and which stay, grouped by their former and new owners.
 func (e *engine) showTransfer(object apply.ObjectRef, t *ownership.Transfer) {
 	moves, kept := t.Moves(), t.Unmoved()
 	title := fmt.Sprintf("%v: nothing to move", object)

@@ -25,7 +25,7 @@ type releaseCommand struct {
 	manager string
 }
 
-// NewRelease returns the command release.
+// NewRelease returns the cobra command for "kubectl fieldowners release".
 func NewRelease(p *objects.Reader) *cobra.Command {
 	r := &releaseCommand{engine: engine{Reader: p}}
 	cmd := &cobra.Command{
@@ -58,8 +58,8 @@ func (r *releaseCommand) run(args []string) (err error) {
 	return r.eachNamed(ctx, args, func(object apply.ObjectRef) (bool, error) { return r.release(ctx, object) })
 }
 
-// release shows what becomes of the fields that the manager applied to one object, and gives them
-// up with --yes.
+// release shows what would happen to the fields that the manager applied to one object, and gives
+// the fields up if --yes is given.
 func (r *releaseCommand) release(ctx context.Context, object apply.ObjectRef) (found bool, err error) {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(object.GroupVersionKind)
@@ -98,7 +98,8 @@ func (r *releaseCommand) release(ctx context.Context, object apply.ObjectRef) (f
 	return false, nil
 }
 
-// entries returns what the manager owns by an operation, the object itself first.
+// entries returns the manager's entries of an operation: that of the object itself first, and then
+// those of its subresources.
 func (r *releaseCommand) entries(ownership fieldowners.Ownership, operation metav1.ManagedFieldsOperationType) []fieldowners.Entry {
 	found := slices.DeleteFunc(slices.Clone(ownership.Entries()), func(entry fieldowners.Entry) bool {
 		return entry.Name != r.manager || entry.Operation != operation
@@ -107,8 +108,9 @@ func (r *releaseCommand) entries(ownership fieldowners.Ownership, operation meta
 	return found
 }
 
-// show prints what would become of one entry, by a dry run. Of the subresource scale only the entry
-// goes: an apply without replicas would set them to 0.
+// show prints what would happen to the fields of one entry, by a dry run. For the subresource scale,
+// release removes only the entry, and no dry run is needed: an apply without replicas would set
+// replicas to 0.
 func (r *releaseCommand) show(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, entry fieldowners.Entry) error {
 	if entry.Subresource == "scale" {
 		fmt.Fprintln(r.Out, view.Safe(fmt.Sprintf("%v (scale): %s gives up .spec.replicas, whose value stays", object, r.manager)))
@@ -124,7 +126,7 @@ func (r *releaseCommand) show(ctx context.Context, applier *apply.Applier, objec
 	}
 	plan, err := applier.Plan(ctx, intent)
 	if apierrors.IsInvalid(err) {
-		return fmt.Errorf("%w; it cannot be without what %s gives up: hand the fields over by migrate --operation Apply", err, r.manager)
+		return fmt.Errorf("%w; the object is not valid without the fields that %s would give up: move them to another manager by migrate --operation Apply", err, r.manager)
 	}
 	if err == nil {
 		fmt.Fprint(r.Out, view.Visible(plan.String()))
@@ -132,10 +134,11 @@ func (r *releaseCommand) show(ctx context.Context, applier *apply.Applier, objec
 	return err
 }
 
-// warn prints what must not be missed.
+// warn prints warnings: that the object would have no recorded owner, and that the manager also owns
+// fields by Update, which release does not give up.
 func (r *releaseCommand) warn(object apply.ObjectRef, ownership fieldowners.Ownership, applied int) {
 	if applied > 0 && applied == len(ownership.Entries()) {
-		fmt.Fprintf(r.ErrOut, "warning: %v: %s is the only recorded owner: at the next apply the rest counts as owned by before-first-apply\n",
+		fmt.Fprintf(r.ErrOut, "warning: %v: %s is the only recorded owner: the next apply makes before-first-apply the owner of the other fields\n",
 			object, view.Safe(r.manager))
 	}
 	updated := map[string]bool{}

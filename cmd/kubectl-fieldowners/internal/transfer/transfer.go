@@ -1,8 +1,8 @@
-// Package transfer has the commands that change managed fields: release, which gives fields up, and
-// migrate, which moves them, with its undo.
+// Package transfer implements the commands release and migrate of the plugin, which change managed
+// fields. The command release gives up fields, and migrate moves fields to another manager.
 //
-// Both show first and write with --yes. Before migrate writes, it saves a file that undoes the write,
-// which is pinned to the state that was shown.
+// Without --yes both only show what they would do. Before migrate writes, it saves an undo file. Its
+// write fails if the object has changed since migrate showed the fields to move.
 package transfer
 
 import (
@@ -21,8 +21,8 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// engine is what the commands that change managed fields share: they show first, and write with
-// --yes.
+// engine is the common part of the commands that change managed fields: they show what they would
+// do, and write only with --yes.
 type engine struct {
 	*objects.Reader
 
@@ -37,7 +37,8 @@ func (e *engine) addFlags(cmd *cobra.Command) {
 	e.CompleteObjects(cmd)
 }
 
-// dryRun reports whether there is something to do, and prints that it was not done.
+// dryRun reports whether there is something to do, of count fields or entries. If so, it prints that
+// nothing was written.
 func (e *engine) dryRun(count int) (found bool) {
 	if count > 0 {
 		fmt.Fprintln(e.ErrOut, "dry run, nothing was written: --yes does it")
@@ -45,13 +46,13 @@ func (e *engine) dryRun(count int) (found bool) {
 	return count > 0
 }
 
-// applier returns an applier under a manager's name, which reads live.
+// applier returns an Applier for a field manager. It reads objects from the API server.
 func (e *engine) applier(manager string) (*apply.Applier, error) {
 	return apply.New(e.client, apply.Config{FieldManager: manager, LiveReader: e.client})
 }
 
-// commandLine returns a command of the plugin for a shell, on the cluster that this one was called
-// with.
+// commandLine returns a command line of the plugin, quoted for a shell. It has the connection flags
+// of the current command line, so that it runs on the same cluster.
 func commandLine(cmd *cobra.Command, words ...string) string {
 	var line strings.Builder
 	line.WriteString(cmd.CommandPath())
@@ -71,14 +72,14 @@ func commandLine(cmd *cobra.Command, words ...string) string {
 	return line.String()
 }
 
-// eachNamed calls handle for the objects that arguments name. It goes on after an error, and
-// prints each on stderr. It returns ErrSaid if one failed, and ErrFound if something was found.
+// eachNamed calls handle for every object that the arguments name. It prints errors on stderr, and
+// continues after an error. It returns ErrSaid after an error, or else ErrFound after a finding.
 func (e *engine) eachNamed(ctx context.Context, args []string, handle func(apply.ObjectRef) (found bool, err error)) error {
 	builder, err := e.Builder(objects.Selection{})
 	if err != nil {
 		return err
 	}
-	// Those that were found come with an error about the others.
+	// Infos returns the objects that it found together with an error about all others.
 	all, err := builder.ResourceTypeOrNameArgs(false, args...).ContinueOnError().Flatten().Do().Infos()
 	failed, found := e.Say(err), false
 	for _, info := range all {
@@ -111,7 +112,7 @@ func refTo(info *resource.Info) apply.ObjectRef {
 	return ref
 }
 
-// namesObjects returns an error for a command line without objects, or without their names.
+// namesObjects returns a usage error if the command line names no object.
 func namesObjects(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return console.UsageError(cmd, "which object? Name one, such as deployment/web")

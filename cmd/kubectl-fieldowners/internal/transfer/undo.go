@@ -19,8 +19,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// undoFile is what migrate saves before it writes. It is stable: fields may be added, none is
-// renamed, removed or given another meaning.
+// undoFile is the content of the file that migrate saves before it writes. The format is stable:
+// fields may be added, but no field is renamed, removed or given another meaning.
 type undoFile struct {
 	Undoes string                 `json:"undoes"` // "migrate"
 	Object view.Ref               `json:"object"`
@@ -50,12 +50,12 @@ func (f undoFile) encode() ([]byte, error) {
 func decodeUndo(content []byte) (saved undoFile, err error) {
 	err = yaml.UnmarshalStrict(content, &saved) // JSON is YAML
 	if err == nil && (saved.Undoes != "migrate" || len(saved.Moved) == 0) {
-		err = errors.New("undoes is not migrate, or nothing is in moved")
+		err = errors.New(`"undoes" is not "migrate", or "moved" is empty`)
 	}
 	return saved, err
 }
 
-// save writes the file. If it exists already, it stays as it is, and save returns an error.
+// save writes the undo file. It returns an error if a file exists at path, and does not change it.
 func (f undoFile) save(path string) error {
 	content, err := f.encode()
 	if err != nil {
@@ -71,14 +71,14 @@ func (f undoFile) save(path string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("nothing was written, as the undo file %s is there already: move it away, or name another one by --undo-file", path)
+		return fmt.Errorf("nothing was written, as the undo file %s exists already: move it away, or name another file by --undo-file", path)
 	case errors.As(err, &cause):
 		err = cause.Err
 	}
-	return fmt.Errorf("nothing was written, as the undo file %s cannot be: %w", path, err)
+	return fmt.Errorf("nothing was written, as the undo file %s cannot be saved: %w", path, err)
 }
 
-// runUndo undoes what the file of --undo has.
+// runUndo undoes the migration that is recorded in the file of --undo.
 func (m *migrateCommand) runUndo(ctx context.Context, args []string) error {
 	if len(args) > 0 {
 		return console.UsageError(m.cmd, "%q beside --undo: the file says which object is meant", args[0])
@@ -89,7 +89,7 @@ func (m *migrateCommand) runUndo(ctx context.Context, args []string) error {
 	}
 	saved, err := decodeUndo(content)
 	if err != nil {
-		return fmt.Errorf("%s: no undo file: %w", source, err)
+		return fmt.Errorf("%s: not an undo file of migrate: %w", source, err)
 	}
 	if m.client, err = m.Connect(); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (m *migrateCommand) runUndo(ctx context.Context, args []string) error {
 	return nil
 }
 
-// moveBack gives the fields back to those who owned them.
+// moveBack moves the fields of an undo file back to their former owners.
 func (m *migrateCommand) moveBack(ctx context.Context, saved undoFile) (found bool, err error) {
 	applier, err := m.applier(saved.Moved[0].To.Name)
 	if err != nil {

@@ -12,21 +12,21 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Filter selects the fields to show. Its zero value shows everything.
+// Filter selects the fields to show. All its conditions must hold. Its zero value shows all fields.
 type Filter struct {
-	Paths     []fieldowners.Path // these fields and everything below them
-	Managers  []string           // owned by one of these
-	Operation metav1.ManagedFieldsOperationType
-	Shared    bool // owned by several
-	Unowned   bool // owned by nobody
+	Paths     []fieldowners.Path                // only these fields and the fields below them
+	Managers  []string                          // only fields that one of these managers owns
+	Operation metav1.ManagedFieldsOperationType // only fields that are owned by this operation
+	Shared    bool                              // only fields with several owners
+	Unowned   bool                              // only fields without an owner
 }
 
-// IsEmpty reports whether the filter shows everything.
+// IsEmpty reports whether the filter has no condition, so that it selects all fields.
 func (f Filter) IsEmpty() bool {
 	return len(f.Paths) == 0 && len(f.Managers) == 0 && f.Operation == "" && !f.Shared && !f.Unowned
 }
 
-// matches reports whether the filter selects a field itself.
+// matches reports whether the filter selects a field itself, not only fields below it.
 func (f Filter) matches(field fieldowners.Field) bool {
 	if len(f.Paths) > 0 && !slices.ContainsFunc(f.Paths, field.Path.HasPrefix) {
 		return false
@@ -42,7 +42,7 @@ func (f Filter) matches(field fieldowners.Field) bool {
 	})
 }
 
-// shown is a field to show, with those below it.
+// shown is a field to show, with the fields below it that are shown.
 type shown struct {
 	fieldowners.Field
 
@@ -50,8 +50,8 @@ type shown struct {
 	below   []shown
 }
 
-// choose returns the fields to show; ok is false if there are none at the field or below it. A
-// list item that is shown keeps its key fields.
+// choose returns a field with the fields below it that the filter selects. ok is false if it selects
+// none of these fields. The key fields of a list item are shown with any other part of the item.
 func (f Filter) choose(field fieldowners.Field) (chosen shown, ok bool) {
 	chosen = shown{Field: field, matches: f.matches(field)}
 	var keys []shown
@@ -71,7 +71,7 @@ func (f Filter) choose(field fieldowners.Field) (chosen shown, ok bool) {
 	return chosen, ok
 }
 
-// Fields returns the fields of an object that the filter selects, parents first.
+// Fields returns the fields of an object that the filter selects, each before the fields below it.
 func (f Filter) Fields(o *Object) []fieldowners.Field {
 	var found []fieldowners.Field
 	for field := range o.Root.All() {
@@ -82,11 +82,10 @@ func (f Filter) Fields(o *Object) []fieldowners.Field {
 	return found
 }
 
-// Find returns the fields of the object that a person means by a path: in our notation, with
-// the place of a list item instead of its key, without the leading dot, or as the API server
-// writes it in a conflict, where it may be several. A path that the object does not have is
-// returned as it is, so that nothing matches it; the error says what is wrong with a text that
-// cannot name any field.
+// Find returns the fields of the object that a path typed by a user means. The path may be in the
+// notation of fieldowners.Path, without the leading dot, with the index of a list item instead of its
+// key, or as the API server writes a path in a conflict. The last form may mean several fields. Find
+// returns the path itself if the object does not have this field, and an error for an invalid path.
 func (o *Object) Find(text string) ([]fieldowners.Path, error) {
 	if text == "" {
 		return nil, nil
@@ -106,15 +105,15 @@ func (o *Object) Find(text string) ([]fieldowners.Path, error) {
 	return []fieldowners.Path{path}, nil
 }
 
-// ParsePath is fieldowners.ParsePath for paths that people type: the leading dot may be
-// missing, and the quotes in [name="web"].
+// ParsePath parses a path that a user typed. It accepts what fieldowners.ParsePath accepts, and also
+// paths without the leading dot, or without the quotes in [name="web"].
 func ParsePath(text string) (fieldowners.Path, error) {
 	return fieldowners.ParsePath(quoted(dotted(text)))
 }
 
 var bareWord = regexp.MustCompile(`([\[,][\w-]+=)([A-Za-z][^"\],=]*)`)
 
-// quoted restores the quotes that a shell has removed from the values of keys.
+// quoted adds the quotes around key values that are missing because the shell removed them.
 func quoted(text string) string {
 	return bareWord.ReplaceAllStringFunc(text, func(key string) string {
 		name, word, _ := strings.Cut(key, "=")
@@ -133,7 +132,7 @@ func dotted(text string) string {
 	return text
 }
 
-// locate returns the fields that the API server may mean by a text.
+// locate returns the fields of the object for which the API server's string is text.
 func (o *Object) locate(text string) []fieldowners.Path {
 	var found []fieldowners.Path
 	for field := range o.Root.All() {
@@ -144,7 +143,7 @@ func (o *Object) locate(text string) []fieldowners.Path {
 	return found
 }
 
-// find returns the path below a field to which the remaining steps lead.
+// find follows the path elements in steps from the field at, and returns the path of the field found.
 func find(at fieldowners.Field, steps []fieldowners.Element) (fieldowners.Path, bool) {
 	if len(steps) == 0 {
 		return at.Path, true

@@ -6,21 +6,21 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Line is one line of an object as YAML, with the owners of what it shows.
+// Line is one line of an object in YAML, with the owners of the field on that line.
 type Line struct {
 	Text      string
-	Owners    []fieldowners.Manager // of the field on this line, each once
-	Existence bool                  // they own only the existence of the map, the list or the list item
+	Owners    []fieldowners.Manager // the owners of the field, each once
+	Existence bool                  // Owners own only the existence of the map, the list or the list item
 	Nobody    bool                  // the field is a value that nobody owns
-	Item      []fieldowners.Manager // of the list item that begins here, if they are others
-	Context   bool                  // the filter did not select it; it shows where something is
+	Item      []fieldowners.Manager // the owners of the list item that begins here, if they differ from Owners
+	Context   bool                  // the filter did not select the field; it shows where a selected field is
 
-	field *shown // nil for the further lines of a text
-	item  *shown // the list item that begins here
+	field *shown // nil for the second and later lines of a multi-line value
+	item  *shown // the list item that begins on this line
 }
 
-// Lines returns the object as YAML, and the owned fields that are not in it. Both are empty if
-// the filter selects nothing.
+// Lines returns the selected fields of the object as lines of YAML, and as missing the owned fields
+// that the object does not have. Both are empty if the filter selects nothing.
 func (o *Object) Lines(filter Filter) (lines []Line, missing []fieldowners.Field) {
 	if o.Absent { // the owners are not known
 		filter = Filter{Paths: filter.Paths}
@@ -39,7 +39,7 @@ func (o *Object) Lines(filter Filter) (lines []Line, missing []fieldowners.Field
 	return w.lines, w.missing
 }
 
-// say notes who owns the field of a line. Unless all owners are known, none is nobody's.
+// say sets the owners of a line. It sets Nobody only if the owners of all fields are known.
 func (l *Line) say(allKnown bool) {
 	if l.Context = !l.field.matches && len(l.field.below) == 0; !l.field.matches {
 		return
@@ -56,18 +56,18 @@ func (l *Line) say(allKnown bool) {
 	}
 }
 
-// isExistence reports whether the owners of a field own its existence, and not all below it.
+// isExistence reports whether the owners of a field own only its existence, not everything below it.
 func isExistence(field fieldowners.Field) bool {
 	return len(field.Owners) > 0 && slices.ContainsFunc(field.Fields, func(below fieldowners.Field) bool { return len(below.Whole) == 0 })
 }
 
-// index returns a manager's index among those of the object, for its colour. Entries of one
-// manager in several apiVersions have the same.
+// index returns the manager's index among the managers of the object, which decides its colour. A
+// manager with entries in several apiVersions has one index.
 func (o *Object) index(m fieldowners.Manager) int {
 	return slices.IndexFunc(o.Ownership.Entries(), func(entry fieldowners.Entry) bool { return entry.SameWriter(m) })
 }
 
-// distinct returns each manager once, in any apiVersion.
+// distinct returns each manager once, even if it has several apiVersions.
 func distinct(managers []fieldowners.Manager) []fieldowners.Manager {
 	var found []fieldowners.Manager
 	for _, m := range managers {

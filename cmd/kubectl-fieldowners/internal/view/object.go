@@ -1,9 +1,9 @@
-// Package view writes one object's ownership for people and for programs: as YAML with
-// owners beside the fields, as a table, as JSON.
+// Package view formats the field ownership of one object: as YAML with the owners beside the
+// fields, as a table, or as JSON for programs.
 //
-// It is pure: objects in, text out. Values of Secrets never enter an Object, so that
-// nothing here can print them. Names of managers are not authenticated, so whatever
-// comes from an object is escaped before it reaches a terminal.
+// The package has no side effects. An Object never contains values of Secrets, so they cannot be
+// printed. Anybody may have written an object, also the names of its managers. So text from an
+// object is escaped before it reaches a terminal.
 package view
 
 import (
@@ -16,32 +16,32 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Object is one object with its ownership.
+// Object is one Kubernetes object with the field ownership that its managed fields record.
 type Object struct {
 	Ref
 
 	ResourceVersion string
-	// Unread is what is wrong with each entry that cannot be read.
+	// Unread has an error for each managed-fields entry that cannot be read.
 	Unread []error
-	// Absent reports whether there are no managed fields. Unless the object is Live, they may
-	// have been left out on the way, so this does not mean that nobody owns anything.
+	// Absent reports whether the object has no managed fields. If the object is not Live, the
+	// program that saved the object may have removed them, so that the owners are not known.
 	Absent bool
 	// Live reports whether the object was read from a cluster.
 	Live bool
 
-	// Deep reports whether fields lie as deep as fieldowners.MaxDepth.
+	// Deep reports whether the object is nested as deep as fieldowners.MaxDepth.
 	Deep bool
 
 	Ownership fieldowners.Ownership
 	Root      fieldowners.Field
 }
 
-// New returns the Object of an unstructured object, which it does not change.
+// New returns the Object for the content of an unstructured object. It does not change content.
 func New(content map[string]any) *Object {
 	o := &Object{Ref: RefOf(content), ResourceVersion: (&unstructured.Unstructured{Object: content}).GetResourceVersion()}
 	entries, unread := fieldowners.EntriesOf(content)
 	o.Unread, o.Absent = unread, len(entries)+len(unread) == 0
-	o.Ownership, _ = fieldowners.ParseReadable(entries) // each is
+	o.Ownership, _ = fieldowners.ParseReadable(entries) // EntriesOf returned the entries that are not readable
 	o.Root = o.Ownership.Join(withoutSecrets(o.GVK(), content))
 	for field := range o.Root.All() {
 		o.Deep = o.Deep || field.Path.Len() == fieldowners.MaxDepth
@@ -49,7 +49,7 @@ func New(content map[string]any) *Object {
 	return o
 }
 
-// Absence returns what to say of an object without managed fields.
+// Absence returns the message for an object without managed fields.
 func (o *Object) Absence() string {
 	if o.Live {
 		return "managedFields absent: the API server has none"
@@ -57,12 +57,12 @@ func (o *Object) Absence() string {
 	return "managedFields absent: ask with --show-managed-fields"
 }
 
-// knowsAll reports whether the owners of every field are known, so that a field without owner
-// is nobody's.
+// knowsAll reports whether the owners of all fields are known. If not, a field without a recorded
+// owner may have one.
 func (o *Object) knowsAll() bool { return !o.Absent && len(o.Unread) == 0 }
 
-// withoutSecrets returns the content to show: for a Secret with its values hidden, also in the
-// annotation of client-side apply.
+// withoutSecrets returns the content to show. In a copy of a Secret, it hides the values and the
+// last-applied annotation of client-side apply. Other objects are returned unchanged.
 func withoutSecrets(kind schema.GroupVersionKind, content map[string]any) map[string]any {
 	if !fieldowners.IsSecret(kind.Group, kind.Kind) {
 		return content
@@ -82,12 +82,12 @@ func withoutSecrets(kind schema.GroupVersionKind, content map[string]any) map[st
 	return shown
 }
 
-// Owner returns a manager as an owner of fields.
+// Owner converts a manager into an OwnerItem, which has no apiVersion and no time.
 func Owner(m fieldowners.Manager) OwnerItem {
 	return OwnerItem{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
 }
 
-// OwnersOf returns managers as owners of fields, each once, whatever the apiVersions of its entries.
+// OwnersOf converts managers into OwnerItems. A manager with several apiVersions is returned once.
 func OwnersOf(managers []fieldowners.Manager) []OwnerItem {
 	owners := []OwnerItem{}
 	for _, m := range managers {

@@ -14,13 +14,13 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// List is what -o json and -o yaml print. It is stable, as its items are: fields may be added,
-// none is renamed, removed or given another meaning.
+// List is the list that -o json and -o yaml print. Its format and that of its items are stable:
+// fields may be added, but no field is renamed, removed or given another meaning.
 type List[T any] struct {
 	Items []T `json:"items"`
 }
 
-// Ref names an object.
+// Ref identifies an object.
 type Ref struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -29,18 +29,18 @@ type Ref struct {
 	UID        string `json:"uid"`
 }
 
-// RefOf returns the name of an unstructured object.
+// RefOf returns the Ref of an unstructured object.
 func RefOf(content map[string]any) Ref {
 	o := unstructured.Unstructured{Object: content}
 	return Ref{o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName(), string(o.GetUID())}
 }
 
-// GVK returns the kind with its group and version.
+// GVK returns the group, version and kind of the object.
 func (r Ref) GVK() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
 }
 
-// Resource returns the object as -o name does: deployment.apps/web.
+// Resource returns the object as kubectl's -o name prints it, such as deployment.apps/web.
 func (r Ref) Resource() string {
 	kind := strings.ToLower(r.Kind)
 	if group := r.GVK().Group; group != "" {
@@ -49,57 +49,56 @@ func (r Ref) Resource() string {
 	return Safe(kind + "/" + r.Name)
 }
 
-// Target returns the object as kubectl's arguments.
+// Target returns the arguments for kubectl that name the object.
 func (r Ref) Target() string { return r.subject().Target() }
 
-// String returns kind, namespace and name, in a form that cannot control a terminal.
+// String returns kind, namespace and name, escaped so that they cannot control a terminal.
 func (r Ref) String() string { return Safe(r.subject().String()) }
 
 func (r Ref) subject() command.Subject {
 	return command.Subject{Group: r.GVK().Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
-// Item is one object.
+// Item is one object as -o json and -o yaml print it: its managers, and the owners of its fields.
 type Item struct {
 	Ref
 
 	Managers []ManagerItem `json:"managers"`
 	Fields   []FieldItem   `json:"fields"`
-	// ManagedFieldsAbsent reports whether there are no managed fields, so that owners are not
-	// known.
+	// ManagedFieldsAbsent reports whether the object has no managed fields. Its owners are unknown.
 	ManagedFieldsAbsent bool `json:"managedFieldsAbsent,omitempty"`
-	// Errors are about entries that could not be read; the fields are then incomplete.
+	// Errors has the errors about entries that could not be read. If any, Fields is incomplete.
 	Errors []string `json:"errors,omitempty"`
 }
 
-// ManagerItem is one manager of an object.
+// ManagerItem describes one managed-fields entry of an object: its manager, and the number of fields.
 type ManagerItem struct {
 	OwnerItem
 
 	APIVersion string     `json:"apiVersion"`
 	Time       *time.Time `json:"time"`   // null: not recorded
-	Fields     int        `json:"fields"` // those without fields of its own below them
+	Fields     int        `json:"fields"` // its leaf fields: it owns no other field below them
 }
 
-// FieldItem is one field that somebody owns, or a value that nobody owns.
+// FieldItem is one field with its owners, or a value that nobody owns.
 type FieldItem struct {
 	Path       string      `json:"path"`
 	ServerPath string      `json:"serverPath"`
 	Owners     []OwnerItem `json:"owners"` // empty: nobody
-	// Existence reports whether the owners own only the existence of the map, the list or the
-	// list item, and fields below it.
+	// Existence reports whether the owners own the existence of the map, the list or the list item,
+	// but not all fields below it.
 	Existence bool `json:"existence,omitempty"`
 }
 
-// OwnerItem is one owner of a field.
+// OwnerItem identifies an owner of a field: a field manager with its operation and subresource.
 type OwnerItem struct {
 	Name        string                            `json:"name"`
 	Operation   metav1.ManagedFieldsOperationType `json:"operation"`
 	Subresource string                            `json:"subresource"`
 }
 
-// String returns the manager as fieldowners.Manager does, in a form that cannot control a
-// terminal.
+// String returns the owner as fieldowners.Manager.String does, but escaped so that the text cannot
+// control a terminal.
 func (o OwnerItem) String() string {
 	return Safe(fieldowners.Manager{Name: o.Name, Operation: o.Operation, Subresource: o.Subresource}.String())
 }
@@ -109,7 +108,7 @@ func (o OwnerItem) Compare(other OwnerItem) int {
 	return cmp.Or(cmp.Compare(o.Name, other.Name), cmp.Compare(o.Operation, other.Operation), cmp.Compare(o.Subresource, other.Subresource))
 }
 
-// Item returns the object for programs, narrowed by the filter.
+// Item returns the object in the form for -o json and -o yaml, with the fields that filter selects.
 func (o *Object) Item(filter Filter) Item {
 	item := Item{
 		Ref: o.Ref, ManagedFieldsAbsent: o.Absent, Managers: []ManagerItem{}, Fields: []FieldItem{},

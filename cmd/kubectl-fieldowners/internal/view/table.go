@@ -10,17 +10,17 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// gap is the distance between columns, as in kubectl's tables.
+// gap is the number of spaces between columns, as in kubectl's tables.
 const gap = 3
 
-// Align pads the cells of a table, and returns a line for each row. No cell has a tab.
+// Align returns a line for each row of a table, with aligned columns. Cells must not contain tabs.
 func Align(rows [][]string) []string {
 	var text strings.Builder
 	columns := tabwriter.NewWriter(&text, 0, 0, gap, ' ', 0)
 	for _, row := range rows {
 		fmt.Fprintln(columns, strings.Join(row, "\t"))
 	}
-	_ = columns.Flush() // to memory
+	_ = columns.Flush() // writing to memory cannot fail
 	lines := strings.Split(text.String(), "\n")[:len(rows)]
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
@@ -28,7 +28,7 @@ func Align(rows [][]string) []string {
 	return lines
 }
 
-// Header returns the names of the columns of Rows.
+// Header returns the column names of the table that Rows returns.
 func Header(wide bool) []string {
 	header := []string{"FIELD", "MANAGER", "OPERATION", "SUBRESOURCE"}
 	if wide {
@@ -37,7 +37,7 @@ func Header(wide bool) []string {
 	return header
 }
 
-// Rows returns a row for each field that the filter selects and each of its owners.
+// Rows returns the rows of a table: one for each owner of each field that the filter selects.
 func (s Screen) Rows(o *Object, filter Filter, wide bool) [][]string {
 	if o.Absent { // the owners are not known
 		return nil
@@ -63,7 +63,7 @@ func (s Screen) Rows(o *Object, filter Filter, wide bool) [][]string {
 	return rows
 }
 
-// Table writes rows below a header. As in kubectl's tables, no cell is cut.
+// Table writes a table with a header. As in kubectl's tables, cells are not truncated.
 func (s Screen) Table(w io.Writer, header []string, rows [][]string) {
 	for i, text := range Align(append([][]string{header}, rows...)) {
 		switch {
@@ -75,8 +75,8 @@ func (s Screen) Table(w io.Writer, header []string, rows [][]string) {
 	}
 }
 
-// held returns the fields without those that repeat others: parents without owners of their
-// own, and fields that belong to the owners of a listed field above.
+// held returns the fields that need a row of their own. It drops parents without owners, and fields
+// whose only owners own a listed field above them as a whole.
 func held(fields []fieldowners.Field) []fieldowners.Field {
 	var kept, above []fieldowners.Field
 	for _, f := range fields {
@@ -92,7 +92,7 @@ func held(fields []fieldowners.Field) []fieldowners.Field {
 	return kept
 }
 
-// valueText returns a field's value on one short line.
+// valueText returns the value of a field as one line. For a map or list, it returns only the length.
 func valueText(field fieldowners.Field) string {
 	if !field.Exists {
 		return "<not in the object as read>"

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Safe returns text that cannot control a terminal: text with unprintable characters is quoted,
-// with escapes.
+// Safe returns text that cannot control a terminal. If the text has unprintable characters, Safe
+// returns it in quotes, with escapes for these characters.
 func Safe(text string) string {
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)
@@ -23,7 +23,7 @@ func Safe(text string) string {
 	return text
 }
 
-// Age returns how long ago something was, as kubectl does; "<unknown>" without a time.
+// Age returns how long before now the time then was, in kubectl's format; "<unknown>" if then is zero.
 func Age(then, now time.Time) string {
 	if then.IsZero() {
 		return "<unknown>"
@@ -31,7 +31,7 @@ func Age(then, now time.Time) string {
 	return duration.HumanDuration(now.Sub(then))
 }
 
-// CutOff returns a line without its end if it is too wide.
+// CutOff truncates a line to width characters, of which the last is "…". A width of 0 is unlimited.
 func CutOff(text string, width int) string {
 	runes := []rune(text)
 	if width <= 0 || len(runes) <= width {
@@ -40,27 +40,27 @@ func CutOff(text string, width int) string {
 	return string(runes[:max(width-1, 0)]) + "…"
 }
 
-// Wrap returns a text broken into lines between words; a width of 0 is unlimited. The lines
-// after the first are indented by two more columns than indent.
+// Wrap breaks a text between words into lines of at most width columns; 0 is unlimited. The first
+// line begins with indent, and the other lines with two more spaces.
 func Wrap(text, indent string, width int) string {
 	return Words(strings.Fields(text), width, indent, indent+"  ", "")
 }
 
-// JSON encodes a value, with escapes for characters that could control a terminal or reverse
-// the direction of its lines.
+// JSON encodes a value as JSON, with escapes for characters that could control a terminal or reverse
+// the direction of its text.
 func JSON(v any) ([]byte, error) {
 	encoded, err := json.Marshal(v)
 	return []byte(Visible(string(encoded))), err // such characters are only in strings
 }
 
-// IndentedJSON is JSON for people.
+// IndentedJSON encodes a value as JSON does, with line breaks and indentation.
 func IndentedJSON(v any) ([]byte, error) {
 	encoded, err := json.MarshalIndent(v, "", "  ")
 	return []byte(Visible(string(encoded)) + "\n"), err
 }
 
-// YAML encodes a value, in JSON, which is YAML too, if the YAML library would leave such
-// characters unescaped.
+// YAML encodes a value as YAML. If the YAML library would not escape the characters that JSON
+// escapes, YAML returns JSON, which is valid YAML.
 func YAML(v any) ([]byte, error) {
 	encoded, err := JSON(v)
 	if err != nil {
@@ -73,9 +73,9 @@ func YAML(v any) ([]byte, error) {
 	return text, nil
 }
 
-// Visible returns text with JSON escapes for characters that are not printable, or would change
-// the order of the characters around them. Line breaks stay. Characters beyond U+FFFF stay as
-// well: none of them can control a terminal, and YAML has another escape for them than JSON.
+// Visible returns text with JSON escapes for characters that are not printable, or that would change
+// the order of other characters. It keeps line breaks, tabs and characters above U+FFFF. The latter
+// cannot control a terminal, and their escapes in YAML differ from those in JSON.
 func Visible(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -13,17 +13,17 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Screen describes where output is shown.
+// Screen holds the settings for text output, such as the width of the terminal.
 type Screen struct {
-	Width     int // in columns; 0 is unlimited
+	Width     int // the number of columns; 0 is unlimited
 	Palette   Palette
 	Now       time.Time
 	NoHeaders bool
 }
 
-// Tree writes the object as YAML, with the owners of each field behind it as a
-// comment, after a legend of the managers. On a screen, lines that are too wide are cut.
-// Tree reports whether there was anything to show.
+// Tree writes a legend of the managers, and the object as YAML. The owners of each field are in a
+// YAML comment on its line. Lines wider than s.Width are truncated. Tree reports whether the filter
+// selected anything.
 func (s Screen) Tree(w io.Writer, o *Object, filter Filter) bool {
 	lines, missing := o.Lines(filter)
 	if len(lines)+len(missing) == 0 {
@@ -70,8 +70,8 @@ func (s Screen) legend(w io.Writer, o *Object) {
 	}
 }
 
-// column returns the column where owners begin: after the widest line that leaves room for
-// them.
+// column returns the column where the owners begin. It is after the longest of the lines that leave
+// enough room for owners.
 func (s Screen) column(lines []Line) int {
 	limit := 80
 	if s.Width > 0 {
@@ -86,8 +86,7 @@ func (s Screen) column(lines []Line) int {
 	return column + 2
 }
 
-// line writes a line with its owners: in their column, or further to the right after a longer
-// text.
+// line writes a line with its owners. They begin at the column, or further right after a longer line.
 func (s Screen) line(w io.Writer, o *Object, l Line, column int) {
 	text := CutOff(l.Text, s.Width)
 	gap := max(column-utf8.RuneCountInString(text), 2)
@@ -100,8 +99,8 @@ func (s Screen) line(w io.Writer, o *Object, l Line, column int) {
 	fmt.Fprintln(w, text)
 }
 
-// owners returns the comment of a line: the owners of the field, and in parentheses the owners of
-// the existence of a map, a list or a list item.
+// owners returns the comment of a line, which lists the owners of its field. Managers that own only
+// the existence of a map, a list or a list item are in parentheses.
 func (s Screen) owners(o *Object, l Line) string {
 	owners := s.names(o, l.Owners)
 	switch {
@@ -116,8 +115,8 @@ func (s Screen) owners(o *Object, l Line) string {
 	return owners
 }
 
-// names returns managers with their operations and, where it was recorded, how long ago each last
-// wrote.
+// names returns the managers with their operations and, if a time was recorded, how long ago they
+// last wrote.
 func (s Screen) names(o *Object, managers []fieldowners.Manager) string {
 	var texts []string
 	for _, m := range managers {
@@ -130,12 +129,12 @@ func (s Screen) names(o *Object, managers []fieldowners.Manager) string {
 	return strings.Join(texts, ", ")
 }
 
-// okabeIto are the colours of Okabe and Ito's palette that stand out on light and
-// dark grounds, as near as the 256 colours of a terminal come. They differ for
-// people with any of the common colour blindnesses, and a name stands beside each.
+// okabeIto has the colours of Okabe and Ito's palette that are readable on light and dark
+// backgrounds, as the nearest of a terminal's 256 colours. People with a common colour blindness can
+// distinguish them. Colour is never the only mark: a name is beside each colour.
 var okabeIto = []color.Attribute{33, 208, 36, 170, 166, 75, 178}
 
-// Palette colours the managers of an object; false colours nothing.
+// Palette writes text in colours and fonts, a colour for each manager. If false, text is plain.
 type Palette bool
 
 func (p Palette) manager(index int, text string) string {
@@ -146,10 +145,10 @@ func (p Palette) manager(index int, text string) string {
 	return p.paint(text, attributes...)
 }
 
-// Faint returns text in a faint font.
+// Faint returns text in a faint font, or unchanged if p is false.
 func (p Palette) Faint(text string) string { return p.paint(text, color.Faint) }
 
-// Strong returns text in a bold font.
+// Strong returns text in a bold font, or unchanged if p is false.
 func (p Palette) Strong(text string) string { return p.paint(text, color.Bold) }
 
 func (p Palette) paint(text string, attributes ...color.Attribute) string {

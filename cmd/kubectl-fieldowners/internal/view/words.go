@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Words puts words on lines of so many columns, unless one is longer itself; 0 is unlimited. The
-// first line begins with begin, all others with further, and all but the last end with end.
+// Words joins words into lines of at most columns columns, unless one word is longer; 0 is unlimited.
+// The first line begins with begin, the others with further. All lines but the last end with end.
 func Words(words []string, columns int, begin, further, end string) string {
 	var lines []string
 	line := begin

@@ -12,15 +12,15 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// yamlWriter writes fields as YAML in which a comment may stand behind every line that
-// shows a field.
+// yamlWriter writes fields as lines of YAML, such that a comment can follow on every line that shows
+// a field.
 type yamlWriter struct {
 	lines   []Line
-	missing []fieldowners.Field // owned, and not in the object
+	missing []fieldowners.Field // the owned fields that the object does not have
 }
 
-// write adds a field and what is below it. lead comes before its first line, and the others are
-// indented.
+// write adds the lines of a field and of the fields below it. The first line begins with lead, and
+// the other lines with indent spaces.
 func (w *yamlWriter) write(field *shown, lead string, indent int) {
 	steps, below := field.Path.Elements(), w.content(field)
 	name := steps[len(steps)-1].Field
@@ -53,8 +53,9 @@ func (w *yamlWriter) all(fields []*shown, lead string, indent int) {
 	}
 }
 
-// content returns what to write below a field: all that the object has there if the filter
-// selected the field alone. It adds fields that the object does not have to missing.
+// content returns the fields to write below a field. If the filter selected the field but nothing
+// below it, these are all fields that the object has there. Owned fields that the object does not
+// have are added to w.missing.
 func (w *yamlWriter) content(field *shown) (below []*shown) {
 	for i := range field.below {
 		switch child := &field.below[i]; {
@@ -77,7 +78,8 @@ func (w *yamlWriter) content(field *shown) (below []*shown) {
 	return below
 }
 
-// hasLine reports whether the object has a field that the filter selected.
+// hasLine reports whether the field gets a line: it exists, and the filter selected it or a field
+// below it.
 func (s *shown) hasLine() bool {
 	return s.Exists && (s.matches || len(s.below) == 0 || slices.ContainsFunc(s.below, func(b shown) bool { return b.hasLine() }))
 }
@@ -90,7 +92,7 @@ func (w *yamlWriter) lose(field fieldowners.Field) {
 	}
 }
 
-// leaf adds a value without fields of its own. Content below MaxDepth is on one line.
+// leaf adds the lines of a field without fields below it. Content below MaxDepth is on one line.
 func (w *yamlWriter) leaf(field *shown, lead string, indent int) {
 	first, rest, several := strings.Cut(scalar(field.Value), "\n")
 	w.lines = append(w.lines, Line{Text: lead + first, field: field})
@@ -106,8 +108,8 @@ func (w *yamlWriter) leaf(field *shown, lead string, indent int) {
 }
 
 // scalar returns a value as YAML: on one line, or as a block whose lines are indented by two
-// columns. The quoting is the library's, except for characters that it leaves unescaped, and
-// for blocks that begin with a tab, which parsers refuse.
+// columns. The YAML library decides about quotes. JSON is used instead for text with characters that
+// the library does not escape, and for blocks that begin with a tab, which YAML parsers reject.
 func scalar(v any) string {
 	text, is := v.(string)
 	if !is || !utf8.ValidString(text) || strings.HasPrefix(strings.TrimLeft(text, "\n "), "\t") {

@@ -11,15 +11,15 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// change is what became of one object.
+// change is a change of one object between two observations.
 type change struct {
 	target        Target
-	before, after *watched // nil if it does not exist
+	before, after *watched // nil if the object does not exist at that time
 	at            time.Time
-	sum           bool // several changes may be combined
+	sum           bool // it may combine several changes, since the watch was interrupted
 }
 
-// Event is one line; with -o json it is printed in this form.
+// Event is one line of output. -o json prints it in this form.
 type Event struct {
 	Time time.Time `json:"time"`
 	Type string    `json:"type"`
@@ -43,12 +43,12 @@ type Event struct {
 	Since *time.Time `json:"since,omitempty"`
 
 	Field   fieldowners.Path `json:"-"`
-	Message string           `json:"-"` // of fight and loop: who does what, and how often
-	object  string           // its name in sentences
+	Message string           `json:"-"` // for the types fight and loop: who does what, and how often
+	object  string           // the object's kind, namespace and name, for text output
 }
 
-// parts returns two changes if an object was deleted and another one created under its name;
-// otherwise the change itself.
+// parts returns a deletion and a creation if the object was deleted and another object was created
+// under the same name. Otherwise it returns the change itself.
 func (s change) parts() []change {
 	if s.before == nil || s.after == nil || s.before.uid == s.after.uid {
 		return []change{s}
@@ -58,7 +58,7 @@ func (s change) parts() []change {
 	return []change{gone, come}
 }
 
-// event returns an event with what all events of the change have in common.
+// event returns an event of a type, kind, with the members that all events of the change share.
 func (s change) event(kind string) Event {
 	w := s.after
 	if w == nil {
@@ -72,13 +72,13 @@ func (s change) event(kind string) Event {
 	}
 }
 
-// at returns the event for a field.
+// at returns a copy of the event that is about the field at path.
 func (e Event) at(path fieldowners.Path) Event {
 	e.Field, e.Path, e.ServerPath = path, path.String(), path.ServerString()
 	return e
 }
 
-// moves returns an event for each field of a difference, in the order of paths.
+// moves returns an event for each field that moved, was lost or was gained, in the order of paths.
 func (s change) moves(d fieldowners.Difference) []Event {
 	var events []Event
 	add := func(kind string, path fieldowners.Path, from, to *view.OwnerItem) {
@@ -102,7 +102,7 @@ func (s change) moves(d fieldowners.Difference) []Event {
 func (s change) fight(f fights.Fight) Event {
 	e := s.event("fight").at(f.Path)
 	for _, m := range f.Managers {
-		if m != (fieldowners.Manager{}) { // it may not be known who deleted a field
+		if m != (fieldowners.Manager{}) { // the zero Manager: it is not known who deleted a field
 			e.Managers = append(e.Managers, view.Owner(m))
 		}
 	}
@@ -116,9 +116,10 @@ func (s change) loop(l fights.Loop) Event {
 	return e
 }
 
-// written returns the time that the API server recorded for a write, if it did: what is seen
-// after an interruption has not happened all at once. As an entry that was rewritten by hand
-// may have any time, one before the last write is not used.
+// written returns the time of a change: the time that the API server recorded in the writers'
+// entries, since the changes seen after an interruption did not happen all at once. It returns s.at
+// if no time was recorded, or if the recorded time is before the previous write: an entry that was
+// edited by hand may have any time.
 func (s change) written(writers []fieldowners.Manager) time.Time {
 	var wrote, before time.Time
 	for _, m := range writers {
@@ -137,7 +138,7 @@ func (s change) written(writers []fieldowners.Manager) time.Time {
 	return wrote
 }
 
-// owners returns the owners of fields for which asked is true, each manager once.
+// owners returns the managers that own a field for which asked returns true, each manager once.
 func (w watched) owners(asked func(fieldowners.Manager, fieldowners.Path) bool) []view.OwnerItem {
 	var found []view.OwnerItem
 	for _, entry := range w.ownership.Entries() {
@@ -150,7 +151,7 @@ func (w watched) owners(asked func(fieldowners.Manager, fieldowners.Path) bool) 
 	return found
 }
 
-// text returns the event as a line for people.
+// text returns the event as one human-readable line.
 func (e Event) text() string {
 	line := e.Time.Format(time.RFC3339) + " " + e.object
 	path := view.Safe(e.Path)
@@ -172,7 +173,7 @@ func (e Event) text() string {
 		line += ": " + e.Type
 	}
 	if e.Sum {
-		line += " (sum over the interruption)"
+		line += " (all changes of the interruption combined)"
 	}
 	return line
 }

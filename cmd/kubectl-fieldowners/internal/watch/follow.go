@@ -24,25 +24,25 @@ import (
 
 // follower lists and watches one target.
 //
-// It does so with client-go's RetryWatcher, which opens a broken watch again at the
-// resourceVersion of the last event, whatever broke it, and ends at 410 Gone. An informer
-// passes each event to its handler too (DeltaFIFO merges only deletions), but its Reflector
-// lists anew after most errors: changes in between would be lost silently, although the API
-// server still had them.
+// It uses client-go's RetryWatcher. After any error, a RetryWatcher opens the watch again at the
+// resourceVersion of the last event, and it ends at 410 Gone. An informer is not used: its
+// Reflector lists again after most errors, and the changes between the error and that list would be
+// lost silently although the API server still has them.
 type follower struct {
 	Target
 	client metadata.ResourceInterface
 	report *reporter
 
 	known   map[types.NamespacedName]watched
-	version string        // up to which everything was seen
+	version string        // the resourceVersion of the last change seen
 	seen    time.Time     // when version was seen
-	outage  *wait.Backoff // waits since the watch cannot be opened; nil while it is open
-	behind  error         // why the watch is interrupted; nil if it is not
-	giveUp  func(error)   // ends the watch
+	outage  *wait.Backoff // the back-off while the watch cannot be opened; nil while it is open
+	behind  error         // why the watch is interrupted; nil if it is not interrupted
+	giveUp  func(error)   // ends the watch with an error
 }
 
-// watched is what is kept of an object: its ownership, and no values.
+// watched is the state of an object that a follower keeps in memory: its identity and its
+// ownership, but no values.
 type watched struct {
 	namespace, name string
 	uid             types.UID
@@ -51,7 +51,7 @@ type watched struct {
 }
 
 func (f *follower) follow(ctx context.Context) error {
-	f.behind = fmt.Errorf("%s: nothing was seen: the time was over first", f)
+	f.behind = fmt.Errorf("%s: no change was seen: the time was over before the objects were listed", f)
 	known, version, err := f.list(ctx)
 	if err != nil {
 		return err
@@ -74,7 +74,8 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// watch reports changes after f.version until the API server no longer has that version.
+// watch reports all changes after the resourceVersion f.version. It returns an error when the watch
+// ends: 410 Gone if the API server no longer has that resourceVersion.
 func (f *follower) watch(ctx context.Context) error {
 	ctx, f.giveUp = context.WithCancelCause(ctx)
 	defer f.giveUp(nil)
@@ -121,8 +122,8 @@ func (f *follower) see(event watch.EventType, object *metav1.PartialObjectMetada
 	return f.report.step(step)
 }
 
-// catchUp lists anew, as the API server no longer has the changes since f.version, and reports
-// the difference.
+// catchUp is called when the API server no longer has the changes since f.version. It lists the
+// objects again, and reports the differences from their known states.
 func (f *follower) catchUp(ctx context.Context) error {
 	var known map[types.NamespacedName]watched
 	var version string
@@ -158,14 +159,15 @@ func (f *follower) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// list lists all objects, and keeps one page of them in memory at a time.
+// list lists all objects of the target, page by page, so that only one page of whole metadata is in
+// memory at a time. version is the resourceVersion of the list.
 func (f *follower) list(ctx context.Context) (known map[types.NamespacedName]watched, version string, err error) {
 	_, _, err = pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		page, err := f.client.List(ctx, f.options(o))
 		if err != nil {
 			return nil, err
 		}
-		if o.Continue == "" { // the first page, or all objects where the server has forgotten the first page's version
+		if o.Continue == "" { // the first page, or a new list after the continue token expired
 			known = map[types.NamespacedName]watched{}
 		}
 		for i := range page.Items {
@@ -188,14 +190,14 @@ func (f *follower) read(object *metav1.PartialObjectMetadata) watched {
 	return w
 }
 
-// patience is the wait between tries; RetryWatcher itself waits a second.
+// patience is the back-off between attempts to open the watch, in addition to RetryWatcher's one second.
 var patience = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 30 * time.Second}
 
-// WatchWithContext opens a watch for the RetryWatcher, which itself would try again every
-// second silently, and for ever if 410 is the answer instead of an event.
+// WatchWithContext opens a watch for the RetryWatcher. On its own, the RetryWatcher would retry
+// every second without a message, and for ever if the response to the request is 410 Gone.
 func (f *follower) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	w, err := f.client.Watch(ctx, f.options(o))
-	if apierrors.IsUnauthorized(err) { // a credential plugin has new ones after that
+	if apierrors.IsUnauthorized(err) { // a credential plugin has renewed the credentials after this response
 		w, err = f.client.Watch(ctx, f.options(o))
 	}
 	switch {
@@ -211,10 +213,11 @@ func (f *follower) WatchWithContext(ctx context.Context, o metav1.ListOptions) (
 	return w, err
 }
 
-// isGone reports whether the API server has forgotten the version that was asked for.
+// isGone reports whether err says that the API server no longer has the requested resourceVersion.
 func isGone(err error) bool { return apierrors.IsGone(err) || apierrors.IsResourceExpired(err) }
 
-// errorEvent returns a watch whose only event is the error, which is the usual form of a 410.
+// errorEvent returns a watch with a single event, which contains the error err. RetryWatcher ends
+// at a 410 Gone only if it comes as an event.
 func errorEvent(err error) watch.Interface {
 	var status apierrors.APIStatus
 	errors.As(err, &status)
@@ -223,15 +226,16 @@ func errorEvent(err error) watch.Interface {
 	return watch.NewProxyWatcher(events)
 }
 
-// lost prints, once, that the watch is interrupted, waits, and reports whether to try again.
+// lost waits for the back-off and reports whether to retry. It prints once for each interruption
+// that the watch is interrupted.
 func (f *follower) lost(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return false
 	}
 	if f.outage == nil {
 		f.outage = new(patience)
-		f.behind = fmt.Errorf("%s: the watch was interrupted at the end: %w", f, err)
-		f.report.say("%s: the watch is interrupted, trying to go on: %v", f, err)
+		f.behind = fmt.Errorf("%s: the watch was still interrupted at the end, so changes may be missing: %w", f, err)
+		f.report.say("%s: the watch is interrupted and will be retried: %v", f, err)
 	}
 	timer := time.NewTimer(f.outage.Step())
 	defer timer.Stop()
@@ -245,7 +249,7 @@ func (f *follower) lost(ctx context.Context, err error) bool {
 
 func (f *follower) found() {
 	if f.outage != nil {
-		f.report.say("%s: the watch goes on", f)
+		f.report.say("%s: the watch continues", f)
 	}
 	f.outage, f.behind = nil, nil
 }

@@ -132,7 +132,7 @@ func TestWatchFollows(t *testing.T) {
 			result: console.ErrFound},
 		{reason: "as many moves in more time, all seen at once after an outage", lists: script{first}, watches: script{eventsOf(moving(60, back...)...)},
 			want: "03:04:00Z Deployment shop/web .spec.replicas: b/Apply -> a/Apply"},
-		{reason: "the watch goes on where it was", lists: script{first},
+		{reason: "the watch continues where it was", lists: script{first},
 			watches: script{eventsOf(moving(1, "b/Apply")...), func(w http.ResponseWriter, r *http.Request) {
 				if got := r.URL.Query().Get("resourceVersion"); got != "101" {
 					fails(400)(w, r)
@@ -144,9 +144,9 @@ func TestWatchFollows(t *testing.T) {
 		{reason: "a page that comes too late for the first", lists: script{firstPage(webObject(90, "z/Apply")), fails(410), first},
 			watches: script{eventsOf(moving(1, "b/Apply")...)}, want: "a/Apply -> b/Apply"},
 		{reason: "gone, and gone again while listing", lists: script{first, fails(410), listOf(webObject(200, "c/Apply@9"))}, watches: script{fails(410)},
-			want: "03:00:09Z Deployment shop/web .spec.replicas: a/Apply -> c/Apply (sum over the interruption)", wantErr: "after resourceVersion 100 ("},
+			want: "03:00:09Z Deployment shop/web .spec.replicas: a/Apply -> c/Apply (all changes of the interruption combined)", wantErr: "after resourceVersion 100 ("},
 		{reason: "gone, and no server to list from", lists: script{first, fails(503), listOf(webObject(200, "c/Apply@9"))}, watches: script{fails(410)},
-			want: "a/Apply -> c/Apply (sum", wantErr: "the watch goes on"},
+			want: "a/Apply -> c/Apply (all changes", wantErr: "the watch continues"},
 		{reason: "gone, and no right to list any more", lists: script{first, fails(403)}, watches: script{fails(410)}, failure: "Forbidden"},
 		{reason: "a credential that is renewed", lists: script{first}, watches: script{fails(401), eventsOf(moving(1, "b/Apply")...)},
 			want: "a/Apply -> b/Apply"},
@@ -154,9 +154,9 @@ func TestWatchFollows(t *testing.T) {
 		{reason: "no right to watch", lists: script{first}, watches: script{fails(403)}, failure: "Forbidden"},
 		{reason: "a type that cannot be watched", lists: script{first}, watches: script{fails(405)}, failure: "MethodNotAllowed"},
 		{reason: "no list", lists: script{fails(403)}, failure: "Forbidden"},
-		{reason: "no list in time", wantErr: "error: deployments.apps: nothing was seen: the time was over first", result: console.ErrSaid},
+		{reason: "no list in time", wantErr: "error: deployments.apps: no change was seen: the time was over before the objects were listed", result: console.ErrSaid},
 		{reason: "not connected at the end", lists: script{first}, watches: script{fails(503)},
-			wantErr: "error: deployments.apps: the watch was interrupted at the end: ", result: console.ErrSaid},
+			wantErr: "error: deployments.apps: the watch was still interrupted at the end, so changes may be missing: ", result: console.ErrSaid},
 		{reason: "an entry that cannot be read: the others are shown", lists: script{first},
 			watches: script{eventsOf(webObject(101, "broken/Update", "b/Apply@1"), webObject(102, "broken/Update", "c/Apply@2"))},
 			want:    "a/Apply -> b/Apply|b/Apply -> c/Apply", wantErr: `error: Deployment shop/web: managedFields[0] (manager "broken"): `, result: console.ErrSaid},

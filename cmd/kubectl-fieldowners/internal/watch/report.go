@@ -15,7 +15,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// reporter prints the changes that several watches see, one after another.
+// reporter prints the changes that several concurrent watches observe.
 type reporter struct {
 	out, errOut io.Writer
 	json        bool
@@ -27,21 +27,23 @@ type reporter struct {
 	mu     sync.Mutex
 	fights *fights.Detector
 	fought bool
-	failed bool            // something could not be read
-	told   map[string]bool // what was reported of that
-	behind []error         // errors of watches that were interrupted at the end
+	failed bool            // a managed-fields entry could not be read
+	told   map[string]bool // the errors about such entries that were printed
+	behind []error         // errors of watches that were still interrupted at the end
 }
 
-// fightsPerMinute is how often a field may go from one manager to another one without a fight.
+// fightsPerMinute is the default of --fights-per-minute. It is a fight if a field moves between
+// managers more often than this within one minute.
 const fightsPerMinute = 5
 
-// newReporter returns a reporter for which more moves of a field in a minute are a fight.
+// newReporter returns a reporter. It reports a fight if a field moves between managers more than
+// perMinute times within one minute.
 func newReporter(perMinute int, out, errOut io.Writer) (*reporter, error) {
 	detector, err := fights.New(perMinute)
 	return &reporter{out: out, errOut: errOut, fights: detector, told: map[string]bool{}}, err
 }
 
-// step prints what became of one object.
+// step prints the events of a change of one object.
 func (r *reporter) step(s change) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +81,9 @@ func (r *reporter) changed(s change) []Event {
 	return append(events, alarms...)
 }
 
-// whole returns the event of an object that has come or gone, by itself or by the selectors.
+// whole returns the event for an object that appeared or disappeared. Its type is kind, such as
+// "created", or bySelector, such as "entered", if the command line has a selector: then the object
+// may have existed before, or may still exist. w is the object's existing state.
 func (r *reporter) whole(s change, w *watched, kind, bySelector string) []Event {
 	if r.bySelector {
 		kind = bySelector
@@ -112,9 +116,10 @@ func (r *reporter) asksFor(e Event) bool {
 	})
 }
 
-// interrupted reports that the changes between two versions are known only in sum.
+// interrupted prints that the watch was interrupted: the changes between the resourceVersions from
+// and to are known only as the difference between the two states.
 func (r *reporter) interrupted(t Target, from string, since time.Time, to string, now time.Time) error {
-	r.say("%s: the watch was interrupted: the API server has forgotten what came after resourceVersion %s (%s); up to %s (%s) the sum of it is shown",
+	r.say("%s: the watch was interrupted: the API server no longer has the changes after resourceVersion %s (%s); those up to resourceVersion %s (%s) are shown combined",
 		t, from, since.UTC().Format(time.RFC3339), to, now.UTC().Format(time.RFC3339))
 	if !r.json {
 		return nil
@@ -127,14 +132,15 @@ func (r *reporter) interrupted(t Target, from string, since time.Time, to string
 	}})
 }
 
-// say prints a sentence about the watch itself.
+// say prints a message about the watch itself, on stderr.
 func (r *reporter) say(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fmt.Fprintln(r.errOut, view.Safe(strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")))
 }
 
-// unread prints, once, what cannot be read of an object.
+// unread prints the error about a managed-fields entry of an object that cannot be read. It prints
+// equal errors only once.
 func (r *reporter) unread(object string, err error) {
 	text := fmt.Sprintf("error: %s: %s", object, view.Safe(err.Error()))
 	r.mu.Lock()
@@ -146,8 +152,8 @@ func (r *reporter) unread(object string, err error) {
 	}
 }
 
-// result returns the error with which the command ends when its time is over. A watch that is
-// interrupted at the end is an error.
+// result returns the error of the command when --timeout is over: ErrSaid if a watch is still
+// interrupted or an entry could not be read, ErrFound after a fight or loop, or nil.
 func (r *reporter) result() error {
 	for _, err := range r.behind {
 		fmt.Fprintln(r.errOut, console.OneLine(err))
@@ -176,13 +182,14 @@ func (r *reporter) print(events []Event) error {
 		lines.Write(append(line, '\n'))
 	}
 	if _, err := io.WriteString(r.out, lines.String()); err != nil {
-		return errors.Join(errors.New("what was seen cannot be printed"), err)
+		return errors.Join(errors.New("the changes cannot be printed"), err)
 	}
 	return nil
 }
 
-// wrote returns a loop to report. Writes to statuses are not counted, as a controller answers each
-// change of its object with one, nor are changes by several managers, which have no order.
+// wrote counts a write for the detection of loops, and returns a loop that must be reported. Two
+// kinds of writes do not count: writes to the status, since a controller writes the status after
+// each change of its object; and changes by several managers, whose order is not known.
 func (r *reporter) wrote(s change, writers []fieldowners.Manager) (fights.Loop, bool) {
 	writers = slices.DeleteFunc(slices.Clone(writers), func(m fieldowners.Manager) bool { return m.Subresource == "status" })
 	if len(writers) != 1 || s.sum {

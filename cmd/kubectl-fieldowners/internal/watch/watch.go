@@ -1,5 +1,5 @@
-// Package watch is the command watch, which shows live which fields change owners, and which
-// managers fight.
+// Package watch implements the command watch of the plugin. The command shows changes of field
+// ownership as they happen, and reports field managers that fight for a field.
 package watch
 
 import (
@@ -35,7 +35,7 @@ type command struct {
 	timeout    time.Duration
 }
 
-// New returns the command watch.
+// New returns the cobra command for "kubectl fieldowners watch".
 func New(p *objects.Reader) *cobra.Command {
 	w := &command{Reader: p, output: "text"}
 	cmd := &cobra.Command{
@@ -71,7 +71,7 @@ func (w *command) validate(cmd *cobra.Command, args []string) (*reporter, error)
 	case err != nil:
 		return nil, console.UsageError(cmd, "--fights-per-minute: %w", err)
 	case w.timeout < 0:
-		return nil, console.UsageError(cmd, "--timeout is %v, want a time to come, or 0 for never", w.timeout)
+		return nil, console.UsageError(cmd, "--timeout is %v, want a positive duration, or 0 for no end", w.timeout)
 	}
 	path, err := view.ParsePath(w.path)
 	if err != nil {
@@ -111,8 +111,8 @@ func (w *command) run(cmd *cobra.Command, args []string) error {
 	return report.result()
 }
 
-// follow watches until the context ends or one of the watches fails. It leaves no
-// goroutine behind.
+// follow watches the targets until the context ends or one of the watches fails. It returns after
+// all its goroutines have ended.
 func follow(ctx context.Context, client metadata.Interface, targets []Target, report *reporter) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -132,16 +132,16 @@ func follow(ctx context.Context, client metadata.Interface, targets []Target, re
 	return context.Cause(ctx)
 }
 
-// Target is what one watch shows: the objects of a type, or one of them.
+// Target is the target of one watch: all objects of a type, or one object.
 type Target struct {
 	Resource        schema.GroupVersionResource
 	Kind            schema.GroupVersionKind
-	Namespace, Name string // "" for all
-	Labels, Fields  string // selectors
+	Namespace, Name string // "" for all namespaces, and for all names
+	Labels, Fields  string // the label selector and the field selector
 }
 
-// targets returns the targets that arguments name, as for kubectl get, each type or object
-// once. It needs only discovery.
+// targets returns the targets that the arguments name in the syntax of kubectl get, each type or
+// object once. Its only requests are those of API discovery.
 func (w *command) targets(args []string) (targets []Target, err error) {
 	add := func(mapping *meta.RESTMapping, namespace, name string) {
 		target := Target{mapping.Resource, mapping.GroupVersionKind, namespace, name, w.Labels, w.Fields}
@@ -164,7 +164,7 @@ func (w *command) targets(args []string) (targets []Target, err error) {
 		}
 		return targets, err
 	}
-	// Without a server there are no aliases such as "all": asking for the type returns that error.
+	// If the API server cannot be reached, "all" is not replaced, and w.kind returns the error.
 	for _, one := range resource.SplitResourceArgument(cmp.Or(builder.ReplaceAliases(args[0]), args[0])) {
 		mapping, namespace, err := w.kind(one)
 		if err != nil {
@@ -175,7 +175,7 @@ func (w *command) targets(args []string) (targets []Target, err error) {
 	return targets, nil
 }
 
-// kind returns the mapping of a type, and the namespace of its objects.
+// kind returns the mapping of a type, and the namespace to watch; "" for all namespaces.
 func (w *command) kind(name string) (mapping *meta.RESTMapping, namespace string, err error) {
 	mapping, err = w.Mapping(name)
 	if err != nil || w.AllNamespaces || mapping.Scope.Name() == meta.RESTScopeNameRoot {
@@ -193,7 +193,7 @@ func (t Target) options(o metav1.ListOptions) metav1.ListOptions {
 	return o
 }
 
-// String returns the name of the target in sentences.
+// String returns the target for messages, such as "deployments.apps/web in namespace shop".
 func (t Target) String() string {
 	text := t.Resource.GroupResource().String()
 	if t.Name != "" {
@@ -205,7 +205,7 @@ func (t Target) String() string {
 	return view.Safe(text)
 }
 
-// object returns the name of one object of the target in sentences.
+// object returns the kind, namespace and name of one object of the target, for messages.
 func (t Target) object(w watched) string {
 	return view.Ref{Kind: t.Kind.Kind, Namespace: w.namespace, Name: w.name}.String()
 }
