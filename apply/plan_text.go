@@ -9,8 +9,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// String returns what Apply would do, and then one line for each field, under headings. Long values
-// are cut off.
+// String returns the result on the first line, and then one line for each field, under headings.
+// Long values are cut off.
 func (p Plan) String() string {
 	var text strings.Builder
 	fmt.Fprintln(&text, p.title())
@@ -55,7 +55,8 @@ func (p Plan) title() string {
 	return fmt.Sprintf("%s: would be %s by %s", subject, strings.ToLower(string(p.Action)), p.FieldManager)
 }
 
-// others returns the fields of other managers. Our own fields have headings of their own.
+// others returns the fields of other managers. The fields of this field manager have headings of
+// their own.
 func (p Plan) others(all []fieldowners.Owned) (rest []fieldowners.Owned) {
 	for _, o := range all {
 		if o.Manager.Name != p.FieldManager || o.Manager.Operation != "Apply" || o.Manager.Subresource != p.Subresource {
@@ -65,7 +66,7 @@ func (p Plan) others(all []fieldowners.Owned) (rest []fieldowners.Owned) {
 	return rest
 }
 
-// String returns the field and what becomes of its value, on one line.
+// String returns the field and the change of its value, on one line.
 func (d Dropped) String() string {
 	owners := cmp.Or(namesOf(d.Owners), "nobody")
 	switch {

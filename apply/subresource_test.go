@@ -166,7 +166,7 @@ func TestInvalidSubresources(t *testing.T) {
 			"metadata is not a JSON object",
 		},
 		"no status":                 {apply.Intent{Config: named, Subresource: "status"}, "the intent is for the status subresource and sets no status"},
-		"a spec as well":            {apply.Intent{Config: threeReplicas().WithStatus(appsv1ac.DeploymentStatus()), Subresource: "status"}, "sets spec as well"},
+		"a spec as well":            {apply.Intent{Config: threeReplicas().WithStatus(appsv1ac.DeploymentStatus()), Subresource: "status"}, "also sets spec; set spec with another intent"},
 		"a path":                    {apply.Intent{Config: named, Subresource: "status/../x"}, "cannot be part of a URL"},
 		"a body without version":    {apply.Intent{Config: named, Subresource: "scale", Body: noVersion}, "the body: apiVersion and kind"},
 		"a body of another name":    {apply.Intent{Config: named, Subresource: "scale", Body: scale(1).WithName("other")}, "names another object, other"},
