@@ -48,7 +48,7 @@ func (p Plan) title() string {
 	case p.Refused != nil:
 		return fmt.Sprintf("%s: an apply by %s would be refused", subject, p.FieldManager)
 	case p.Action == Absent:
-		return fmt.Sprintf("%s: there is none for %s to apply to", subject, p.FieldManager)
+		return fmt.Sprintf("%s: does not exist, so that %s cannot apply to it", subject, p.FieldManager)
 	case p.Action == "": // the Plan that is returned with an error
 		return strings.TrimPrefix(subject+": nothing was planned", ": ")
 	}
@@ -71,7 +71,7 @@ func (d Dropped) String() string {
 	owners := cmp.Or(namesOf(d.Owners), "nobody")
 	switch {
 	case d.Existed && !d.Exists:
-		return d.Path.String() + ": goes with its value " + fieldowners.FormatValue(d.Before)
+		return d.Path.String() + ": removed, with its value " + fieldowners.FormatValue(d.Before)
 	case d.Stays:
 		return d.Path.String() + ": stays, owned by " + owners
 	}

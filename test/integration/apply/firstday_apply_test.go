@@ -72,7 +72,7 @@ func TestFirstDayOfAnApply(t *testing.T) {
 		{"a wrong name", corev1ac.ConfigMap("Page_1", namespace), apply.ErrRefused,
 			`/Page_1 is refused: ConfigMap "Page_1" is invalid: metadata.name: Invalid value`},
 		{"the status with the object", web("status").WithStatus(appsv1ac.DeploymentStatus().WithReplicas(3)), apply.ErrRefused,
-			`/status is refused: the server took the rest and dropped the status: set Intent.Subresource to "status", in an intent of its own`},
+			`/status is refused: the API server dropped the status and wrote the other fields: apply the status with another intent, whose Intent.Subresource is "status"`},
 		{"an object above the limit of its kind", large(1_100_000), apply.ErrRefused,
 			`/large is refused: ConfigMap "large" is invalid: []: Too long: may not be more than 1048576 bytes`},
 		{"an object above the limit of a request", large(3_300_000), apply.ErrRefused, "/large is refused: Request entity too large: limit is 3145728"},
