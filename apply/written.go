@@ -130,9 +130,9 @@ func (c *call) writtenKey(subresource string) writtenKey {
 	return writtenKey{c.ref.GroupKind(), c.ref.NamespacedName, c.config.FieldManager, subresource}
 }
 
-// Wrote records a write of this process to an object that no Applier made, such as an update, or
-// a delete. A proof then needs a read that is at least as new as the object's resourceVersion.
-// Where that is empty, because the object was deleted or the outcome of the write is not known,
+// Wrote records a write of this process that no Applier made, such as an update or a delete. A
+// proof then needs a read that is at least as new as the object's resourceVersion. If the
+// resourceVersion is empty, because the object was deleted or the outcome of the write is unknown,
 // the next apply to the object is sent. For a nil SteadyState, Wrote does nothing.
 func (s *SteadyState) Wrote(object ObjectRef) {
 	if s == nil {
