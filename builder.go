@@ -115,8 +115,7 @@ var ReadsStatus builder.OwnsOption = readsStatus{}
 
 type readsStatus struct{}
 
-// ApplyToOwns implements builder.OwnsOption. It does nothing: Builder.Complete looks for the
-// option.
+// ApplyToOwns implements builder.OwnsOption. It does nothing: Complete looks for the option.
 func (readsStatus) ApplyToOwns(*builder.OwnsInput) {}
 
 // ownedKind is a kind of children that was given to Owns.

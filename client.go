@@ -146,8 +146,8 @@ func (c *applyingClient) dryRun(ctx context.Context, applier *apply.Applier, int
 	return exchangeOf(ctx).writeTo(intent.Config)
 }
 
-// writerKey identifies an Applier of the Client, by the field manager and by whether it always
-// forces.
+// writerKey identifies an Applier of the Client, by its field manager and by whether it
+// forces all conflicts.
 type writerKey struct {
 	fieldManager string
 	force        bool
@@ -176,8 +176,7 @@ func (c *applyingClient) writer(key writerKey) (*apply.Applier, error) {
 	return w.applier, w.err
 }
 
-// send sends a configuration unchanged, in the lane of the object. A dry run does not enter the
-// lane.
+// send sends a configuration unchanged, in the lane of the object. A dry run enters no lane.
 func (c *applyingClient) send(ctx context.Context, intent apply.Intent, options client.ApplyOptions) error {
 	object := objectOf(intent.Config)
 	if len(options.DryRun) > 0 {

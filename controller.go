@@ -39,8 +39,7 @@ type Builder[P client.Object] struct {
 }
 
 // For returns a Builder for the controller of a kind. emit computes the intents of a parent, an
-// object of the kind, from that object alone: see reconciler.Config.Emit. P is the Go type of the
-// kind.
+// object of the kind, from that object alone: see reconciler.Config.Emit. P is the kind's Go type.
 func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) ([]apply.Intent, error)) *Builder[P] {
 	b := &Builder[P]{rt: rt, fieldManager: fieldManager}
 	if emit != nil {
@@ -141,8 +140,7 @@ func (b *Builder[P]) Named(name string) *Builder[P] {
 	return b
 }
 
-// WithOptions sets the controller's options, such as the number of parents that it reconciles at a
-// time.
+// WithOptions sets the controller's options, such as MaxConcurrentReconciles.
 func (b *Builder[P]) WithOptions(options controller.Options) *Builder[P] {
 	b.steps = append(b.steps, func(c *builder.Builder) { c.WithOptions(options) })
 	return b
@@ -184,8 +182,8 @@ func (b *Builder[P]) complete(parent client.Object, r *reconciler.Reconciler[P],
 		step(c)
 	}
 	if err := c.Named(name).Complete(r); err != nil {
-		return fmt.Errorf("adding the controller to the manager: %w; if another controller of the process has the name %q, give this "+
-			"controller another name with Named (with SkipNameValidation both would share their metrics)", err, name)
+		return fmt.Errorf("adding the controller to the manager: %w; if another controller of the process has the name %q, "+
+			"give this controller another name with Named (with SkipNameValidation both would share their metrics)", err, name)
 	}
 	return nil
 }

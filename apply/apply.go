@@ -23,15 +23,14 @@ import (
 // policy forces the remaining conflicts, Apply reads the object, applies the intent once more
 // without force, and lets the policy decide the conflicts of that response. Only then does Apply
 // force the intent, pinned to the uid and resourceVersion that were read. So Apply never forces a
-// field that another manager takes after the read. Transient errors are retried, up to three
-// attempts in all.
+// field that another manager takes after the read. Transient errors are tried up to three times.
 //
 // Each Apply computes the relinquished and shared fields anew from the object. With Steady, or an
 // intent with MustExist or Belongs, Apply looks at the cached object. It sends the rest of the
 // intent in one request, pinned to the resourceVersion of the cached object, or sends nothing if
 // nothing would change. Otherwise, if the last Apply relinquished or shared a field, Apply reads
-// the object first: two requests. When the other owners no longer own the fields, Apply sends the
-// whole intent.
+// the object first: two requests. When the other owners no longer own the fields, the whole intent
+// is sent.
 //
 // The error is an *IntentError, *NotOursError, *ConflictError, *ContendedError, *UIDMismatchError,
 // *RetryableError, *RefusedError, *lanes.ReentryError, or that of the context. After a
@@ -70,8 +69,8 @@ func (a *Applier) begin(ctx context.Context) (context.Context, *call) {
 	return ctx, &call{Applier: a, exchange: exchange, log: logr.FromContextOrDiscard(ctx), start: time.Now()}
 }
 
-// run does steps 1 to 7. It looks for a remembered proof before step 1: an intent with such a proof
-// need not be encoded.
+// run does steps 1 to 7. It looks for a remembered proof before step 1: such an intent is not
+// encoded.
 func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 	key := c.steadyKey(intent)
 	if proof, ok := c.stillSteady(ctx, key, intent); ok {
@@ -169,8 +168,7 @@ func (c *call) worthRetrying(err error) bool {
 	return ok && retryable.After == 0 && !apierrors.IsTooManyRequests(err) && time.Since(c.start) < retryFor
 }
 
-// applyInTurn is steps 3 to 6. It repeats them after a stale write, and enters the lane anew for
-// each attempt.
+// applyInTurn is steps 3 to 6. It repeats them after a stale write, each time in the lane.
 func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	var settled settlement
 	settling := false

@@ -161,8 +161,7 @@ func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, con
 
 // mayWantTheSame reports whether the intent may set a conceded field to its live value, although
 // the values look different. A custom resource stores a quantity as it was sent, such as 0.5, and a
-// typed read shows 500m. Or the Go type of a built-in kind may lack a field that a newer API server
-// has.
+// typed read shows 500m. Or the Go type of a built-in kind lacks a field of a newer API server.
 func (c *call) mayWantTheSame(held concessions, object client.Object) bool {
 	if _, asSent := object.(runtime.Unstructured); len(held.made) == 0 || asSent {
 		return false
@@ -322,8 +321,8 @@ func (c *call) gaveWay() bool {
 	return gave && !c.dryRun && c.mayGiveWay() && !c.mayForesee()
 }
 
-// report returns the conflicts of a call that succeeded. It sets Remembered for a conflict that the
-// last Apply reported too.
+// report returns the conflicts of a call that succeeded. It sets Remembered if the last Apply
+// reported the conflict too.
 func (c *call) report(conflicts []Conflict) []Conflict {
 	before, _ := c.reported.Get(c.reportedKey())
 	var now []uint64

@@ -93,8 +93,7 @@ func (a *Applier) Config() Config { return a.config }
 func (a *Applier) Client() client.Client { return a.client }
 
 // Metrics receives one observation for each Apply and one for each call of apply/update.
-// Implementations must be safe for concurrent use. Package apply/metrics implements Metrics for
-// Prometheus.
+// Implementations must be safe for concurrent use. Package apply/metrics has one for Prometheus.
 type Metrics interface {
 	// ObserveApply is called once at the end of each Apply.
 	ObserveApply(ApplyObservation)

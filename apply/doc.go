@@ -45,8 +45,7 @@
 //	steady, err := apply.NewSteadyState(mgr.GetCache(), discoveryClient.OpenAPIV3())
 //
 // SteadyState proves, from the cached object and the API server's schemas, that neither a value nor
-// an owner would change. The Outcome is then Unchanged, with no attempt. An intent without a proof
-// is sent.
+// an owner would change. The Outcome is then Unchanged, with no attempt. Other intents are sent.
 //
 // # What the caller does
 //
@@ -74,8 +73,7 @@
 // which lasts until one manager stops wanting the field, for a stale write, and uses up its
 // attempts.
 //
-// Invalid: two appliers under one field manager. Each removes the fields that only the other
-// applier lists.
+// Invalid: two appliers under one field manager. Each removes the fields of the other one.
 //
 // # The verbs
 //

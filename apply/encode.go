@@ -67,8 +67,7 @@ func (e *encodedIntent) sentWhole() bool {
 }
 
 // refIn returns the reference of a generated configuration's object, read from the Go fields in a
-// hundredth of the time of encoding. It returns false if the configuration is not a generated or
-// not a valid one.
+// hundredth of the time of encoding. It returns false for other or invalid configurations.
 func refIn(configuration runtime.ApplyConfiguration) (ObjectRef, bool) {
 	kind, metadata, ok := generatedFields(configuration)
 	if !ok || metadata == nil || metadata.ResourceVersion != nil {
@@ -79,8 +78,7 @@ func refIn(configuration runtime.ApplyConfiguration) (ObjectRef, bool) {
 	return ref, err == nil
 }
 
-// OwnerReferences returns the owner references that the intent sets. A returned error is an
-// *IntentError.
+// OwnerReferences returns the owner references that the intent sets. An error is an *IntentError.
 func (i Intent) OwnerReferences() ([]metav1ac.OwnerReferenceApplyConfiguration, error) {
 	if _, metadata, ok := generatedFields(i.Config); ok {
 		if metadata == nil {
@@ -143,8 +141,7 @@ func (i Intent) WithLabel(name, value string) (Intent, error) {
 }
 
 // withLabel returns a copy of a configuration, of the same type, with one more label. It returns an
-// error if the configuration has the label already. The copy shares all but its labels with the
-// original.
+// error if the configuration has the label already. The copy shares all but its labels.
 func withLabel(configuration runtime.ApplyConfiguration, name, value string) (runtime.ApplyConfiguration, error) {
 	taken := fmt.Errorf("the intent sets the label %s itself; remove the label from the intent", name)
 	if _, metadata, ok := generatedFields(configuration); ok && metadata != nil {

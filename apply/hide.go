@@ -89,8 +89,7 @@ var afterValue = []string{": field is immutable"}
 // server writes it. It also matches in a message from which withoutValues has removed the values.
 var denier = regexp.MustCompile(`^(?:secrets "[^"]*" is forbidden: |HTTP \d+ \w* ?)?(admission webhook "[^"]*"|ValidatingAdmissionPolicy '[^']*' with binding '[^']*') $`)
 
-// whyInvalid returns the message of a cause without the value, or Hidden if the message may quote
-// the value.
+// whyInvalid returns the message of a cause without the value, or Hidden if it may quote the value.
 func whyInvalid(cause metav1.StatusCause) string {
 	if slices.Contains(quoteNoValue, cause.Type) {
 		return cause.Message
@@ -104,8 +103,7 @@ func whyInvalid(cause metav1.StatusCause) string {
 }
 
 // withoutValues returns the error of a write to a Secret without the API server's text that may
-// quote values. The status code and the reason stay the same. Errors of other writes are returned
-// unchanged.
+// quote values. The status code and the reason stay the same. Other errors are not changed.
 func withoutValues(object ObjectRef, err error) error {
 	var answer *apierrors.StatusError
 	if !isSecret(object) || !errors.As(err, &answer) {

@@ -20,8 +20,7 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// request is one apply: the rest of an intent, and the uid and resourceVersion that it is pinned
-// to.
+// request is one apply: the rest of an intent, pinned to a uid and a resourceVersion or to neither.
 type request struct {
 	form  *encodedIntent
 	pin   pin
@@ -142,8 +141,7 @@ func (c *call) readWhole(ctx context.Context) (client.Object, error) {
 	return read(object, err)
 }
 
-// read returns the result of a read of an object. It returns errAbsent if the object does not
-// exist.
+// read returns the result of a read of an object. If there is no object, it returns errAbsent.
 func read(object client.Object, err error) (client.Object, error) {
 	switch {
 	case apierrors.IsNotFound(err):
@@ -154,8 +152,7 @@ func read(object client.Object, err error) (client.Object, error) {
 	return object, nil
 }
 
-// readLive reads the object from the API server. If the intent has a Body, it reads the
-// subresource.
+// readLive reads the object from the API server. For a Body it reads the subresource.
 func (c *call) readLive(ctx context.Context) (*unstructured.Unstructured, error) {
 	live := c.newLive()
 	read := func() error { return c.config.LiveReader.Get(ctx, c.ref.NamespacedName, live) }
@@ -293,8 +290,7 @@ func (a *Applier) seenBefore(ref ObjectRef) bool {
 // Without RecordExchange an Outcome counts calls of the client instead of requests, and its Action
 // is Configured where it might be Created or Unchanged. Also, the writes of a process to one object
 // are then sent one at a time, even on a slow network: RecordExchange measures the round trip, by a
-// GET of /livez now and then while applies wait for each other. Only requests of an Applier are
-// recorded.
+// GET of /livez now and then while applies wait for each other. Other requests are not recorded.
 func RecordExchange(next http.RoundTripper) http.RoundTripper { return wire.RecordExchange(next) }
 
 // readable returns the owners of all fields. It skips entries of other managers that cannot be

@@ -90,8 +90,7 @@ type proven struct {
 // schema, at most a second, so that nothing is sent after a restart. After that second, and after a
 // failure, intents whose schema is not known are sent. A known schema is trusted until the API
 // server is seen to have another one. Each request for a schema runs in a goroutine that ends with
-// it, within ten seconds if the openapi.Client honours contexts, as the one of a discovery client
-// does.
+// it, within ten seconds if the openapi.Client honours contexts, as that of a discovery client does.
 func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, error) {
 	if reader == nil {
 		return nil, errors.New("apply: a reader is needed, such as mgr.GetCache()")

@@ -81,8 +81,7 @@ func (c *call) aim(ctx context.Context) error {
 	return err
 }
 
-// cached returns the object that the no-op check has read, or else reads the object with the
-// client.
+// cached returns the object that the no-op check has read, or else reads it with the client.
 func (c *call) cached(ctx context.Context) (client.Object, error) {
 	if c.target.read != nil {
 		return c.target.read, nil
@@ -277,8 +276,7 @@ func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Ob
 	return errNotCached
 }
 
-// isAnswer reports whether an error is a response of the API server, or the failure of a request to
-// the API server.
+// isAnswer reports whether an error is a response of the API server, or a failure to reach it.
 func isAnswer(err error) bool {
 	var status apierrors.APIStatus
 	_, retryable := wire.RetryAfter(err)
