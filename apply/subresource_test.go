@@ -134,7 +134,7 @@ func TestStatusOfTheObjectItself(t *testing.T) {
 	} {
 		s := newScript(t, []step{{"PATCH", landed(fields)}})
 		_, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: config})
-		if errors.Is(err, apply.ErrRefused) != refused || refused && !strings.Contains(err.Error(), "set Intent.Subresource") {
+		if errors.Is(err, apply.ErrRefused) != refused || refused && !strings.Contains(err.Error(), "whose Intent.Subresource is") {
 			t.Errorf("%s: %v", fields, err)
 		}
 	}
