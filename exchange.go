@@ -15,8 +15,8 @@ import (
 )
 
 // exchange holds the object as one apply of the Client has seen it. client.Apply writes the
-// response into the caller's configuration, and an Applier does not. So the Client
-// writes the response from exchange.
+// response into the caller's configuration, and an Applier does not. So the Client writes the
+// response from exchange.
 type exchange struct {
 	cached client.Object              // the cached object, which must not be written to
 	answer runtime.ApplyConfiguration // the API server's response to the last apply

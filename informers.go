@@ -62,7 +62,7 @@ func representationOf(object runtime.Object) representation {
 	return typed
 }
 
-// informer is an informer of another cache, with the form in which the cache holds the objects.
+// informer is a cache, with the form in which the cache holds the objects of a kind.
 type informer struct {
 	form
 

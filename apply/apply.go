@@ -23,7 +23,8 @@ import (
 // policy forces the remaining conflicts, Apply reads the object, applies the intent once more
 // without force, and lets the policy decide the conflicts of that response. Only then does Apply
 // force the intent, pinned to the uid and resourceVersion that were read. So Apply never forces a
-// field that another manager takes after the read. Transient errors are tried up to three times.
+// field that another manager takes after the read. After a transient error
+// Apply tries again, up to three attempts in all.
 //
 // Each Apply computes the relinquished and shared fields anew from the object. With Steady, or an
 // intent with MustExist or Belongs, Apply looks at the cached object. It sends the rest of the
@@ -69,8 +70,8 @@ func (a *Applier) begin(ctx context.Context) (context.Context, *call) {
 	return ctx, &call{Applier: a, exchange: exchange, log: logr.FromContextOrDiscard(ctx), start: time.Now()}
 }
 
-// run does steps 1 to 7. It looks for a remembered proof before step 1: such an intent is not
-// encoded.
+// run does steps 1 to 7. An intent with a remembered proof is not encoded, so that part of
+// step 2 comes before step 1.
 func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 	key := c.steadyKey(intent)
 	if proof, ok := c.stillSteady(ctx, key, intent); ok {
@@ -162,7 +163,7 @@ const retryFor = 10 * time.Second
 
 // worthRetrying reports whether a call should retry after an error: whether the error is transient.
 // It returns false if the API server is too busy, or named a time to wait: for these errors
-// client-go has retried ten times already.
+// client-go has retried ten times already. It also returns false after retryFor.
 func (c *call) worthRetrying(err error) bool {
 	retryable, ok := errors.AsType[*RetryableError](err)
 	return ok && retryable.After == 0 && !apierrors.IsTooManyRequests(err) && time.Since(c.start) < retryFor
@@ -343,7 +344,7 @@ func (c *call) end(landed *answer, err error) (Outcome, error) {
 	switch {
 	case err != nil:
 		outcome.Action = ""
-	case landed.action != Unchanged || outcome.Action == "": // otherwise keep the change by an earlier request of this call
+	case landed.action != Unchanged || outcome.Action == "": // otherwise keep the action of an earlier request
 		outcome.Action = landed.action
 	}
 	c.observe(outcome, err, c.countChange(landed, outcome.Action))

@@ -82,7 +82,7 @@ var quoteNoValue = []metav1.CauseType{
 	metav1.CauseType(field.ErrorTypeTooLong), metav1.CauseType(field.ErrorTypeTooMany),
 }
 
-// afterValue lists the endings of validation messages that quote the value before a known ending.
+// afterValue lists the known endings of validation messages that quote the value before the ending.
 var afterValue = []string{": field is immutable"}
 
 // denier matches the name of the webhook or the admission policy that denied a request, as the API

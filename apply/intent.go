@@ -20,7 +20,7 @@ import (
 type Intent struct {
 	// Config holds every field that the manager wants to own, and no other field. It is an apply
 	// configuration of client-go or controller-gen, or an unstructured one from
-	// client.ApplyConfigurationFromUnstructured. Apply does not write to Config.
+	// client.ApplyConfigurationFromUnstructured. Apply does not write to Config, so it can be reused.
 	Config runtime.ApplyConfiguration
 
 	// MustExist is for an object that someone else creates: the intent is pinned to the uid of the

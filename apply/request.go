@@ -46,7 +46,7 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 	err = c.checkNotFound(ctx, r.form.Subresource, err)
 	c.log.V(1).Info("sent an apply", "attempt", c.outcome.Attempts, "force", r.force, "pinnedTo", r.pin.resourceVersion, "error", err)
 	switch {
-	case err != nil && c.exchange.LastAnswer().Status != 0: // the apply succeeded, and the client cannot decode the response
+	case err != nil && c.exchange.LastAnswer().Status != 0: // applied, and the response cannot be decoded
 		err = &RetryableError{Object: c.ref, Err: fmt.Errorf("decoding the API server's response to the apply, which succeeded: %w", err)}
 		known(err)
 		return nil, err
@@ -282,15 +282,15 @@ func (a *Applier) seenBefore(ref ObjectRef) bool {
 
 // RecordExchange wraps a transport so that appliers can see facts that the client does not return:
 // the number of HTTP requests, including client-go's own retries, and whether the object was
-// created or left unchanged. Wrap the transport of the rest.Config before any client is made from
-// it:
+// created or left unchanged. Wrap the rest.Config before any client is made from it:
 //
 //	cfg.Wrap(apply.RecordExchange)
 //
 // Without RecordExchange an Outcome counts calls of the client instead of requests, and its Action
 // is Configured where it might be Created or Unchanged. Also, the writes of a process to one object
 // are then sent one at a time, even on a slow network: RecordExchange measures the round trip, by a
-// GET of /livez now and then while applies wait for each other. Other requests are not recorded.
+// GET of /livez now and then while applies wait for each other. Only requests of an
+// Applier are recorded.
 func RecordExchange(next http.RoundTripper) http.RoundTripper { return wire.RecordExchange(next) }
 
 // readable returns the owners of all fields. It skips entries of other managers that cannot be
