@@ -69,7 +69,7 @@ func (b *Builder[P]) checkOwned(parent client.Object) error {
 		case child.GroupKind() == kind.GroupKind():
 			return fmt.Errorf("Owns(%T): %s is the kind of the parent, which is watched already; leave this Owns out", o.object, child.GroupKind())
 		case owned[child.GroupKind()]:
-			return fmt.Errorf("Owns(%T): %s is owned twice, which would queue the parent twice for each change; give both options to one Owns",
+			return fmt.Errorf("Owns(%T): %s is owned twice, which would queue the parent twice for each change; give all options to one Owns",
 				o.object, child.GroupKind())
 		}
 		owned[child.GroupKind()] = true
@@ -108,16 +108,17 @@ func (b *Builder[P]) kindOf(object client.Object) (schema.GroupVersionKind, erro
 	return apiutil.GVKForObject(object, b.rt.mgr.GetScheme())
 }
 
-// ReadsStatus is an option of Builder.Owns: Status or Belongs read the status of the children of
-// that kind, so each change of a child leads to a reconcile of the parent.
+// ReadsStatus is an option of Builder.Owns, for children whose status is read by the functions of
+// Builder.Status or Builder.Belongs. With it, each change of a child leads to a reconcile of the
+// parent.
 var ReadsStatus builder.OwnsOption = readsStatus{}
 
 type readsStatus struct{}
 
-// ApplyToOwns implements builder.OwnsOption. Builder.Complete looks for the option itself.
+// ApplyToOwns implements builder.OwnsOption. It does nothing: Complete looks for the option.
 func (readsStatus) ApplyToOwns(*builder.OwnsInput) {}
 
-// ownedKind is a kind of children.
+// ownedKind is a kind of children that was given to Owns.
 type ownedKind struct {
 	object client.Object
 	opts   []builder.OwnsOption
@@ -132,8 +133,8 @@ func (o ownedKind) options(fieldManager string) []builder.OwnsOption {
 }
 
 // childChanged returns the predicate for changes of a child that lead to a reconcile of its parent:
-// changes of everything but the status, and of what the field manager owns. A child without a
-// generation, such as a ConfigMap, passes with each change.
+// all changes except those of the status alone, and changes of the fields that the field manager
+// owns. For a kind without a generation, such as ConfigMap, every change passes.
 func childChanged(fieldManager string) predicate.Predicate {
 	return predicate.Or(
 		predicate.GenerationChangedPredicate{}, // the spec and the deletion
@@ -147,7 +148,8 @@ func childChanged(fieldManager string) predicate.Predicate {
 	)
 }
 
-// ownEntriesChanged passes an update that changes which fields a field manager owns.
+// ownEntriesChanged returns a predicate that passes an update that changes the set of fields that a
+// field manager owns.
 func ownEntriesChanged(fieldManager string) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return !slices.EqualFunc(entriesOf(fieldManager, e.ObjectOld), entriesOf(fieldManager, e.ObjectNew), sameFields)
@@ -164,8 +166,8 @@ var resynced = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 }}
 
-// nameInformers names the informers that lead to reconciles, so that no apply is proven to be a
-// no-op by an object that is older than the event.
+// nameInformers registers the informers whose events lead to reconciles. The Runtime then never
+// proves a no-op by a cached object that is older than the event.
 func (b *Builder[P]) nameInformers() error {
 	for _, o := range b.owned {
 		if err := b.rt.watches(o.object, representationOf(o.object)); err != nil {

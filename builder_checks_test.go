@@ -104,7 +104,7 @@ func TestNameOfAnotherRuntime(t *testing.T) {
 	}
 	rt := newRuntime(t, newWorld(t))
 	err := coapply.For(rt, "copier", emitCopy).Named(name).WithOptions(strict).Complete()
-	if err == nil || !strings.Contains(err.Error(), "give this one another name with Named: SkipNameValidation would add up the metrics of the two") {
+	if err == nil || !strings.Contains(err.Error(), "give this controller another name with Named (with SkipNameValidation") {
 		t.Error(err)
 	}
 	if err := coapply.For(rt, "copier", emitCopy).Named(name + "-2").WithOptions(strict).Complete(); err != nil {

@@ -25,30 +25,30 @@ import (
 // other methods are those of the manager's client. Each write uses fieldManager as its field
 // manager, unless a client.FieldOwner names another one.
 //
-// Apply is serialised with the other writers of the process, sends no request if nothing would
-// change, and settles conflicts by the policy. In all other respects it behaves like
-// client.Apply:
+// Apply is serialised with the other writes of the process to the object, sends no request if
+// nothing would change, and settles conflicts by the policy. In all other respects Apply behaves
+// like client.Apply:
 //
 //   - The configuration holds the object afterwards. If no request was sent, this is the cached
 //     object, without the fields that the cache's transforms remove.
 //   - client.ForceOwnership takes contested fields, whatever the policy decides.
-//   - client.FieldOwner applies under another name, with this policy.
+//   - client.FieldOwner applies under another field manager, with this policy.
 //   - client.DryRunAll changes nothing, and returns what Apply would return.
 //   - Errors are those of package apply. errors.As finds the API server's response in them, so
-//     functions such as apierrors.IsConflict work. NotFound means that a live read found no
-//     object. A 404 for another reason, such as a missing subresource, is a RefusedError.
+//     functions such as apierrors.IsConflict work. NotFound means that a live read found no object.
+//     A 404 for another reason, such as a missing subresource, is a RefusedError.
 //
 // An Applier would reject some configurations that the API server accepts. These are a
 // configuration with a resourceVersion, an object that sets a status, and a configuration of the
-// status subresource without a status. They are sent unchanged, in the object's lane. For them
-// the policy is not used, and conflicts contain no values. A Patch of type apply is also sent
-// unchanged if it has an option that Apply lacks, such as FieldValidation. The same holds if its
+// status subresource without a status. The Client sends such configurations unchanged, in the
+// object's lane, without the policy, and the conflicts contain no values. A Patch of type apply is
+// also sent unchanged if it has an option that Apply lacks, such as FieldValidation, or if its
 // content names another object than the object to patch.
 //
-// After each write by this client, the cached object may be out of date. Until the cache shows
-// the write, every apply to the object is sent.
+// After each write by this Client, the cached object may be out of date. Until the cache shows the
+// write, every apply to the object is sent.
 //
-// If the policy or the name is invalid, each Apply returns an error.
+// If the policy or the field manager is invalid, each Apply returns an error.
 func (rt *Runtime) Client(fieldManager string, policy apply.Policy) client.Client {
 	return &applyingClient{
 		Client: client.WithFieldOwner(rt.writes(), fieldManager), rt: rt,
@@ -111,7 +111,7 @@ func (c *applyingClient) apply(ctx context.Context, intent apply.Intent, options
 	}
 	outcome, err := applier.Apply(ctx, intent)
 	switch {
-	case errors.Is(err, apply.ErrInvalidIntent): // let the server say what is wrong, if anything is
+	case errors.Is(err, apply.ErrInvalidIntent): // the API server may accept the configuration, or returns the error
 		return c.send(ctx, intent, options)
 	case err != nil:
 		return e.explain(err)
@@ -121,7 +121,7 @@ func (c *applyingClient) apply(ctx context.Context, intent apply.Intent, options
 	return e.writeTo(intent.Config)
 }
 
-// absent returns client.Apply's error for a subresource of an object that does not exist.
+// absent returns the error of client.Apply to a subresource of an object that does not exist.
 func absent(object apply.ObjectRef, answer error) error {
 	if !apierrors.IsNotFound(answer) {
 		answer = apierrors.NewNotFound(schema.GroupResource{Group: object.Group, Resource: object.Kind}, object.Name)
@@ -129,8 +129,8 @@ func absent(object apply.ObjectRef, answer error) error {
 	return &apply.RefusedError{Object: object, Err: answer}
 }
 
-// dryRun applies with a dry run. If the apply would conflict, Plan also asks the policy, for which it
-// reads the object.
+// dryRun sends the apply as a dry run. If there is a conflict, dryRun calls Plan, which reads the
+// object and decides the conflict by the policy.
 func (c *applyingClient) dryRun(ctx context.Context, applier *apply.Applier, intent apply.Intent, options client.ApplyOptions) error {
 	refused := c.send(ctx, intent, options)
 	if !apply.IsOwnershipConflict(refused) {
@@ -146,7 +146,8 @@ func (c *applyingClient) dryRun(ctx context.Context, applier *apply.Applier, int
 	return exchangeOf(ctx).writeTo(intent.Config)
 }
 
-// writerKey is the field manager of an apply, and whether the apply is forced.
+// writerKey identifies an Applier of the Client, by its field manager and by whether it
+// forces all conflicts.
 type writerKey struct {
 	fieldManager string
 	force        bool
@@ -157,7 +158,7 @@ type writer struct {
 	err     error
 }
 
-// writer returns the Applier of a key. Each key has one Applier.
+// writer returns the Applier for a key, and creates it at the first call.
 func (c *applyingClient) writer(key writerKey) (*apply.Applier, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,7 +176,7 @@ func (c *applyingClient) writer(key writerKey) (*apply.Applier, error) {
 	return w.applier, w.err
 }
 
-// send sends a configuration unchanged, in the lane of the object. A dry run is not serialised.
+// send sends a configuration unchanged, in the lane of the object. A dry run enters no lane.
 func (c *applyingClient) send(ctx context.Context, intent apply.Intent, options client.ApplyOptions) error {
 	object := objectOf(intent.Config)
 	if len(options.DryRun) > 0 {
@@ -216,8 +217,8 @@ func (c *applyingClient) request(ctx context.Context, intent apply.Intent, objec
 	}
 }
 
-// conflictsIn returns the conflicts in the server's answer, with its names of fields and
-// owners, and without values.
+// conflictsIn returns the conflicts in the API server's response, with the names of the fields and
+// the owners as in the response, and without values.
 func conflictsIn(err error, object apply.ObjectRef) []apply.Conflict {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -232,8 +233,7 @@ func conflictsIn(err error, object apply.ObjectRef) []apply.Conflict {
 	return conflicts
 }
 
-// objectOf returns the reference of a configuration's object, as far as the configuration has
-// it.
+// objectOf returns the reference of a configuration's object, with the parts that are set.
 func objectOf(config runtime.ApplyConfiguration) apply.ObjectRef {
 	var object metav1.PartialObjectMetadata
 	var content any = config
@@ -241,7 +241,7 @@ func objectOf(config runtime.ApplyConfiguration) apply.ObjectRef {
 		content = unstructured.UnstructuredContent()
 	}
 	if raw, err := json.Marshal(content); err == nil {
-		_ = json.Unmarshal(raw, &object) // the server will refuse what is malformed
+		_ = json.Unmarshal(raw, &object) // the API server refuses a malformed configuration
 	}
 	return apply.ObjectRef{
 		GroupVersionKind: object.GroupVersionKind(), NamespacedName: client.ObjectKeyFromObject(&object),
@@ -249,8 +249,8 @@ func objectOf(config runtime.ApplyConfiguration) apply.ObjectRef {
 	}
 }
 
-// setsStatus reports whether the intent is for an object itself and sets a status. For kinds
-// with a status subresource the server drops the status, which an Applier reports as an error.
+// setsStatus reports whether the intent is for an object itself and sets a status. If the kind has
+// a status subresource, the API server drops that status, which an Applier reports as an error.
 func setsStatus(intent apply.Intent) bool {
 	if intent.Subresource != "" {
 		return false
@@ -266,8 +266,8 @@ func setsStatus(intent apply.Intent) bool {
 	return status.IsValid() && !status.IsZero()
 }
 
-// sentOnly leaves out intents that an Applier refuses before any request: the client sends
-// these as they are, and observes that.
+// sentOnly is an apply.Metrics that skips intents that an Applier refuses before any request: the
+// Client sends these intents unchanged, and then observes the request.
 type sentOnly struct{ apply.Metrics }
 
 func (m sentOnly) ObserveApply(o apply.ApplyObservation) {

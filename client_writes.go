@@ -17,11 +17,11 @@ import (
 	"coapply.dev/apply"
 )
 
-// writesClient is the manager's client, and records each write. Until the cache shows a write,
-// the cached object must not be used to prove that an apply is a no-op. Failed writes are
-// recorded as well. Such a write may have landed although its response was lost. Or its error may
-// show that the cache is out of date, as a 404 does. After a failed write the resourceVersion of
-// the object is unknown, and the next apply is sent.
+// writesClient is the manager's client, and records each write. Until the cache shows a write, the
+// cached object must not be used to prove that an apply is a no-op. Failed writes are recorded too:
+// a write may have succeeded although its response was lost, or its error, such as a 404, may show
+// that the cache is out of date. After a failed write the resourceVersion of the object is unknown,
+// and the next apply is sent.
 type writesClient struct {
 	client.Client
 
@@ -108,11 +108,11 @@ func (s *writesSubResource) Apply(ctx context.Context, config runtime.ApplyConfi
 	return s.writes.applied(config, s.SubResourceClient.Apply(ctx, config, opts...))
 }
 
-// wrote records a write to an object, and returns the error of the write. The argument answer is
-// the value into which the client decoded the API server's response. It is nil if the response
-// has no resourceVersion of the object. The resourceVersion of an object that is being deleted is
-// not recorded. The reason: the response to the removal of the last finalizer has the old
-// resourceVersion, although the object no longer exists.
+// wrote records a write to an object, and returns the error of the write. answer is the value into
+// which the client decoded the API server's response. It is nil if the response has no
+// resourceVersion of the object. The resourceVersion of an object that is being deleted is not
+// recorded, because the response to the removal of the last finalizer has the old resourceVersion,
+// although the object no longer exists.
 func (c *writesClient) wrote(object, answer client.Object, err error) error {
 	kind, kindErr := c.GroupVersionKindFor(object)
 	if kindErr != nil {
@@ -126,7 +126,7 @@ func (c *writesClient) wrote(object, answer client.Object, err error) error {
 	return err
 }
 
-// applied is wrote for an apply that did not go through an Applier.
+// applied records an apply that was not sent by an Applier, and returns the error of the apply.
 func (c *writesClient) applied(config runtime.ApplyConfiguration, err error) error {
 	ref := objectOf(config)
 	if err != nil {
@@ -237,7 +237,7 @@ func decodeInto(object client.Object, content *unstructured.Unstructured) error 
 	}
 	encoded, err := json.Marshal(content.Object)
 	if err != nil {
-		return fmt.Errorf("coapply: the answer: %w", err)
+		return fmt.Errorf("coapply: encoding the API server's response: %w", err)
 	}
 	reflect.ValueOf(object).Elem().SetZero()
 	return json.Unmarshal(encoded, object)

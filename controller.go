@@ -24,7 +24,7 @@ import (
 	"coapply.dev/apply/reconciler"
 )
 
-// Builder builds a controller around a pure function.
+// Builder builds a controller around a pure function that computes the intents of a parent object.
 type Builder[P client.Object] struct {
 	rt           *Runtime
 	fieldManager string
@@ -34,13 +34,12 @@ type Builder[P client.Object] struct {
 	dependsOn    []func(P) any
 	owned        []ownedKind
 	watched      []client.Object
-	metadata     []client.Object // of Owns and Watches with builder.OnlyMetadata
+	metadata     []client.Object // given to Owns and Watches with builder.OnlyMetadata
 	steps        []func(*builder.Builder)
 }
 
-// For returns a Builder for the controller of a kind. emit computes the intents of an object of
-// the kind, the parent, from the parent alone: see reconciler.Config.Emit. P is the Go type of the
-// kind.
+// For returns a Builder for the controller of a kind. emit computes the intents of a parent, an
+// object of the kind, from that object alone: see reconciler.Config.Emit. P is the kind's Go type.
 func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) ([]apply.Intent, error)) *Builder[P] {
 	b := &Builder[P]{rt: rt, fieldManager: fieldManager}
 	if emit != nil {
@@ -52,16 +51,17 @@ func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) 
 	return b
 }
 
-// Owns watches a kind of children. A change of an object whose controller is the parent (see
-// OwnedBy) leads to a reconcile of the parent if it changes the object's generation, labels,
-// annotations, finalizers, owner references or deletion, or which fields the field manager owns.
-// A change of the status alone does so only with the option ReadsStatus. A kind without a
-// generation, such as ConfigMap, has no such distinction: each change leads to a reconcile.
-// Predicates among the options replace this rule.
+// Owns watches a kind of children: objects whose controller owner reference is the parent (see
+// OwnedBy). A change of a child leads to a reconcile of the parent if it changes the child's
+// generation, labels, annotations, finalizers, owner references or deletion, or the set of fields
+// that the field manager owns. A change of the status alone leads to a reconcile only with the
+// option ReadsStatus. For a kind without a generation, such as ConfigMap, each change leads to a
+// reconcile. Predicates among the options replace this rule.
 //
-// An intent for an object of the kind needs an owner reference to the parent. An intent without
-// that reference is an error of the reconcile, unless the intent has MustExist or Belongs, or
-// Watches has the kind too. A kind is given to Owns at most once, and is not the kind of the parent.
+// An intent for an object of the kind needs an owner reference to the parent. Without that
+// reference, the reconcile returns an error, unless the intent has MustExist or Belongs, or the
+// kind is also given to Watches. A kind is given to Owns at most once, and is not the kind of the
+// parent.
 func (b *Builder[P]) Owns(object client.Object, opts ...builder.OwnsOption) *Builder[P] {
 	b.owned = append(b.owned, ownedKind{object, opts})
 	if onlyMetadata(opts) {
@@ -70,7 +70,7 @@ func (b *Builder[P]) Owns(object client.Object, opts ...builder.OwnsOption) *Bui
 	return b
 }
 
-// Watches watches a kind. The handler maps its objects to the parents to reconcile.
+// Watches watches a kind. The handler maps each object of the kind to the parents to reconcile.
 func (b *Builder[P]) Watches(object client.Object, to handler.EventHandler, opts ...builder.WatchesOption) *Builder[P] {
 	b.watched = append(b.watched, object)
 	if onlyMetadata(opts) {
@@ -88,8 +88,7 @@ func (b *Builder[P]) OnConflict(policy apply.Policy) *Builder[P] {
 	return b
 }
 
-// Status sets the function that returns what to write to the parent's status, see
-// reconciler.Report.
+// Status sets the function that returns the changes of the parent's status, see reconciler.Report.
 func (b *Builder[P]) Status(
 	status func(ctx context.Context, parent P, applied reconciler.Applied) (reconciler.Report[P], error),
 ) *Builder[P] {
@@ -120,15 +119,15 @@ func (b *Builder[P]) Belongs(belongs func(parent P, child client.Object) bool) *
 	return b
 }
 
-// Gone sets a function that is called for a parent that no longer exists.
+// Gone sets a function that a reconcile calls for a parent that no longer exists.
 func (b *Builder[P]) Gone(gone func(ctx context.Context, parent types.NamespacedName) error) *Builder[P] {
 	b.config.Gone = gone
 	return b
 }
 
-// DependsOn sets a function that returns the values that emit and Status read from the parent's
-// status or metadata. A change of these values leads to a reconcile, as do the changes that Relevant
-// lists.
+// DependsOn adds functions that return the values that emit and Status read from the parent's
+// status or metadata. A change of these values leads to a reconcile, as do the changes that
+// Relevant lists.
 func (b *Builder[P]) DependsOn(fields ...func(parent P) any) *Builder[P] {
 	b.dependsOn = append(b.dependsOn, fields...)
 	return b
@@ -141,15 +140,14 @@ func (b *Builder[P]) Named(name string) *Builder[P] {
 	return b
 }
 
-// WithOptions sets the controller's options, such as how many parents it works on at a
-// time.
+// WithOptions sets the controller's options, such as MaxConcurrentReconciles.
 func (b *Builder[P]) WithOptions(options controller.Options) *Builder[P] {
 	b.steps = append(b.steps, func(c *builder.Builder) { c.WithOptions(options) })
 	return b
 }
 
-// Complete adds the controller to the manager. It returns an error if another controller of the
-// Runtime has the field manager or the name; nothing is added then. A Client, an Applier or an
+// Complete adds the controller to the manager. If another controller of the Runtime has the same
+// field manager or the same name, it returns an error and adds nothing. A Client, an Applier or an
 // Updater may use the same field manager, for example to write the status or to clean up.
 func (b *Builder[P]) Complete() error {
 	r, err := b.reconciler()
@@ -184,15 +182,15 @@ func (b *Builder[P]) complete(parent client.Object, r *reconciler.Reconciler[P],
 		step(c)
 	}
 	if err := c.Named(name).Complete(r); err != nil {
-		return fmt.Errorf("%w; if another controller of the process has the name %q, give this one another name with Named: "+
-			"SkipNameValidation would add up the metrics of the two", err, name)
+		return fmt.Errorf("adding the controller to the manager: %w; if another controller of the process has the name %q, "+
+			"give this controller another name with Named (with SkipNameValidation both would share their metrics)", err, name)
 	}
 	return nil
 }
 
-// relevant returns the predicate for changes of the parent. A cache with fieldowners.KeepOwn may hold
-// a parent without managed fields. Without Status and Finalizer this controller never updates the
-// parent, so updates by others are irrelevant.
+// relevant returns the predicate for changes of the parent. Without Status and Finalizer this
+// controller never updates the parent. So a write to a parent without managed fields, as in a cache
+// with fieldowners.KeepOwn, cannot have removed a field of this controller, and does not pass.
 func (b *Builder[P]) relevant() predicate.Predicate {
 	if b.config.Status == nil && b.config.Finalizer == "" {
 		return predicate.Or(resynced, relevantOr(lostRecorded(b.fieldManager), b.dependsOn...))
@@ -236,8 +234,8 @@ func (b *Builder[P]) reconciler() (*reconciler.Reconciler[P], error) {
 	return r, b.wrap(err)
 }
 
-// checked returns the Config with an Emit whose intents are checked, or an error about the builder.
-// reconciler.New reports a missing Emit and a parent's type that is no pointer.
+// checked returns the Config with an Emit that checks its intents, or an error about the builder.
+// reconciler.New reports a missing Emit, and a type of the parent that is not a pointer.
 func (b *Builder[P]) checked() (reconciler.Config[P], error) {
 	config := b.config
 	if config.Emit == nil || reflect.TypeFor[P]().Kind() != reflect.Pointer {
@@ -258,12 +256,12 @@ func (b *Builder[P]) wrap(err error) error {
 	return nil
 }
 
-// OwnedBy returns an owner reference that makes the parent the controller of an object. The object is
-// then deleted with the parent, and Owns maps the object to the parent. emit has to put the owner
-// reference into the configuration: WithOwnerReferences(coapply.OwnedBy(shop, kind)), where kind is
-// the kind of the parent. The object must be in the namespace of the parent, unless the parent is
-// cluster-scoped. For rejects other owner references to the parent. For such objects use Prune with a
-// Finalizer.
+// OwnedBy returns an owner reference that makes the parent the controller of an object. The object
+// is then deleted with the parent, and Owns maps the object to the parent. emit has to put the
+// owner reference into the configuration: WithOwnerReferences(coapply.OwnedBy(shop, kind)), where
+// kind is the kind of the parent. The object must be in the namespace of the parent, unless the
+// parent is cluster-scoped. For an object elsewhere, use Prune with a Finalizer: a controller of
+// For rejects an owner reference to the parent in such an object.
 func OwnedBy(parent metav1.Object, kind schema.GroupVersionKind) *metav1ac.OwnerReferenceApplyConfiguration {
 	return metav1ac.OwnerReference().
 		WithAPIVersion(kind.GroupVersion().String()).

@@ -14,12 +14,13 @@ import (
 	"coapply.dev/apply"
 )
 
-// exchange holds the object as one call of the drop-in client has seen it. client.Apply writes the
-// response into the caller's configuration, and an Applier does not.
+// exchange holds the object as one apply of the Client has seen it. client.Apply writes the
+// response into the caller's configuration, and an Applier does not. So the Client writes the
+// response from exchange.
 type exchange struct {
-	cached client.Object              // as the cache has it; it may be the cache's own
-	answer runtime.ApplyConfiguration // as the server answered the last apply
-	err    error                      // with which the server refused the last apply
+	cached client.Object              // the cached object, which must not be written to
+	answer runtime.ApplyConfiguration // the API server's response to the last apply
+	err    error                      // the error of the last apply
 	with   client.ApplyOptions        // options that the Applier does not set
 }
 
@@ -31,7 +32,7 @@ func exchangeOf(ctx context.Context) *exchange {
 	return e
 }
 
-// sent records the answer to an apply, or its error, which it returns.
+// sent records the response to an apply, or its error, and returns the error.
 func (e *exchange) sent(answer runtime.ApplyConfiguration, err error) error {
 	if e == nil {
 		return err
@@ -49,8 +50,8 @@ func (e *exchange) options() *client.ApplyOptions {
 	return &e.with
 }
 
-// writeTo writes the object into the configuration, as client.Apply does: as the server
-// answered, or, if nothing was sent, as the cache has it.
+// writeTo writes the object into the configuration, as client.Apply does: the API server's response
+// or, if nothing was sent, the cached object.
 func (e *exchange) writeTo(config runtime.ApplyConfiguration) error {
 	var object any = e.answer
 	if e.answer == nil {
@@ -61,16 +62,16 @@ func (e *exchange) writeTo(config runtime.ApplyConfiguration) error {
 	}
 	raw, err := json.Marshal(object)
 	if err != nil {
-		return fmt.Errorf("coapply: the answer: %w", err)
+		return fmt.Errorf("coapply: encoding the object for the caller's configuration: %w", err)
 	}
 	into, ok := config.(unstructuredConfig)
 	if !ok {
 		return json.Unmarshal(raw, config)
 	}
 	before := into.UnstructuredContent()
-	content := map[string]any{"apiVersion": before["apiVersion"], "kind": before["kind"]} // which a cached object lacks
+	content := map[string]any{"apiVersion": before["apiVersion"], "kind": before["kind"]} // a cached object has neither
 	if err := utiljson.Unmarshal(raw, &content); err != nil {
-		return fmt.Errorf("coapply: the answer: %w", err)
+		return fmt.Errorf("coapply: decoding the object into the caller's configuration: %w", err)
 	}
 	into.SetUnstructuredContent(content)
 	return nil
@@ -82,11 +83,10 @@ type unstructuredConfig interface {
 	SetUnstructuredContent(content map[string]any)
 }
 
-// explain adds the API server's response to a typed error that does not wrap the response. An
-// example is the error about an object with another uid. So errors.As also finds the error that
-// client.Apply would have returned. One response is not added: a NotFound with which the API
-// server refused a write to an object that exists. With that response, the caller would conclude
-// that the object does not exist.
+// explain adds the API server's response to a typed error that does not wrap it, such as the error
+// about an object with another uid. So errors.As also finds the error that client.Apply would have
+// returned. One response is not added: a NotFound for a write to an object that exists. A caller
+// that finds such a response would conclude that the object does not exist.
 func (e *exchange) explain(err error) error {
 	var status apierrors.APIStatus
 	switch {
@@ -102,7 +102,8 @@ func (e *answeredError) Error() string { return e.typed.Error() }
 
 func (e *answeredError) Unwrap() []error { return []error{e.typed, e.answer} }
 
-// sender is the client of Appliers: the manager's, behind mayApply and mayWriteIn.
+// sender is the client of Appliers. It is the manager's client, and sends only requests that
+// mayApply and mayWriteIn allow.
 type sender struct {
 	client.Client
 
@@ -122,7 +123,7 @@ func (s sender) Apply(ctx context.Context, config runtime.ApplyConfiguration, op
 	return e.sent(config, s.Client.Apply(ctx, config, append(opts, e.options())...))
 }
 
-// Patch implements client.Client, for Appliers that take fields back or move them.
+// Patch implements client.Client. Package ownership and Release use it to change managed fields.
 func (s sender) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if err := s.rt.mayWriteIn(ctx, object.GetNamespace()); err != nil {
 		return err
@@ -136,7 +137,8 @@ func (s sender) SubResource(name string) client.SubResourceClient {
 	return subresourceSender{s.Client.SubResource(name), s.rt}
 }
 
-// mayApply returns an error for an apply that must not be sent.
+// mayApply returns an error for an apply that must not be sent: if the cache strips managed fields,
+// or if Within does not allow the namespace.
 func (rt *Runtime) mayApply(ctx context.Context, config runtime.ApplyConfiguration) error {
 	if err := rt.refusal(); err != nil || rt.within == nil {
 		return err
@@ -159,10 +161,10 @@ func (s subresourceSender) Apply(ctx context.Context, config runtime.ApplyConfig
 	return e.sent(config, s.SubResourceClient.Apply(ctx, config, append(opts, with)...))
 }
 
-// reader reads objects for the steady-state check. It reads from the manager's cache, or from the
-// API server if another informer of the kind has a newer version of the object. For an object in
-// a namespace that Within does not allow, reader returns an error. So the object is not proven
-// steady, the apply runs, and the apply returns the reason.
+// reader reads objects for the no-op check. It reads from the manager's cache, or from the API
+// server if another informer of the kind has a newer version of the object. For an object in a
+// namespace that Within does not allow, reader returns an error. So the object is not proven
+// unchanged, and the apply that follows returns the reason.
 type reader struct {
 	client.Client
 

@@ -19,20 +19,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// watched knows the kinds that are watched by more than one informer. controller-runtime has one
-// for each API version and representation of a kind: typed, unstructured or metadata only. Each
-// has its own watch, and can be behind another one.
+// watched records all informers of each kind. controller-runtime has one informer for each API
+// version and representation of a kind: typed, unstructured or metadata only. Each informer has its
+// own watch, and one can be behind another.
 //
-// Suppose that a metadata-only watch wakes a controller because somebody changed an object. The
-// reconcile applies, and the typed informer still shows the object as it was. An apply that is
-// proven to be a no-op by that object loses the change for ever: no further event comes. So an
-// object from the cache is trusted only if it is at least as new as what all other informers of
-// its kind have.
+// Suppose that somebody changes an object, and that the event of a metadata-only watch leads to a
+// reconcile. The reconcile applies, while the typed informer still has the old object. If an apply
+// was proven to be a no-op by the old object, the change would never be corrected, because no
+// further event comes. So a cached object is trusted only if it is at least as new as in all other
+// informers of its kind.
 type watched struct {
 	mu        sync.RWMutex
-	requested map[schema.GroupResource][]form // by the manager's cache, as its requests show
-	built     map[schema.GroupKind][]form     // by the manager's cache, for watches of For
-	others    map[schema.GroupKind][]informer // by other caches, see AlsoWatched
+	requested map[schema.GroupResource][]form // informers of the manager's cache, seen by their requests
+	built     map[schema.GroupKind][]form     // informers of the manager's cache, for watches of For
+	others    map[schema.GroupKind][]informer // informers of other caches, see AlsoWatched
 	resources map[schema.GroupKind]schema.GroupResource
 }
 
@@ -43,7 +43,7 @@ type form struct {
 	as      representation
 }
 
-// representation is a way to read and watch a kind.
+// representation is a Go representation in which an informer holds the objects of a kind.
 type representation int
 
 const (
@@ -62,7 +62,7 @@ func representationOf(object runtime.Object) representation {
 	return typed
 }
 
-// informer is one of a kind's informers: a cache, and the form in which it has each object.
+// informer is a cache, with the form in which the cache holds the objects of a kind.
 type informer struct {
 	form
 
@@ -76,13 +76,13 @@ func newWatched() *watched {
 	}
 }
 
-// AlsoWatched names a further cache of a kind whose events lead to reconciles in this process: any
-// cache but the manager's own, which New knows. The object has the Go type by which the cache
-// reads the kind: *metav1.PartialObjectMetadata, *unstructured.Unstructured or a type of the
-// manager's scheme.
+// AlsoWatched registers another cache of a kind whose events lead to reconciles in this process.
+// New already knows the manager's own cache. object has the Go type with which the cache reads the
+// kind: *metav1.PartialObjectMetadata, *unstructured.Unstructured or a type of the manager's
+// scheme.
 //
-// Each apply to the kind then reads the object from that cache as well. If the manager's cache
-// is behind, or if that cache does not have the object, the object is read from the API server.
+// Each apply to the kind then reads the object from that cache as well. If the manager's cache is
+// behind that cache, or if that cache lacks the object, the object is read from the API server.
 func AlsoWatched(cache client.Reader, object client.Object) Option {
 	return func(rt *Runtime) error {
 		kind, err := rt.mgr.GetClient().GroupVersionKindFor(object)
@@ -94,7 +94,7 @@ func AlsoWatched(cache client.Reader, object client.Object) Option {
 	}
 }
 
-// watchRecorder is a transport that sees which informers the manager's cache starts.
+// watchRecorder is a transport that records which informers the manager's cache starts.
 type watchRecorder struct {
 	next    http.RoundTripper
 	watched *watched
@@ -108,11 +108,11 @@ func (r watchRecorder) RoundTrip(request *http.Request) (*http.Response, error) 
 	return r.next.RoundTrip(request)
 }
 
-// WrappedRoundTripper returns the transport below, for client-go.
+// WrappedRoundTripper returns the wrapped transport, for client-go.
 func (r watchRecorder) WrappedRoundTripper() http.RoundTripper { return r.next }
 
-// see records the informer that sent a request: its watch, or the list before the watch, which
-// has a resourceVersion. A list by mgr.GetAPIReader() has none.
+// see records the informer that sent a request: a watch, or the list before the watch, which has a
+// resourceVersion. A list by mgr.GetAPIReader() has no resourceVersion, and is not recorded.
 func (w *watched) see(request *http.Request) {
 	query := request.URL.RawQuery
 	if !strings.Contains(query, "watch=") && !strings.Contains(query, "resourceVersion=") {
@@ -126,7 +126,7 @@ func (w *watched) see(request *http.Request) {
 	switch accept := request.Header.Get("Accept"); {
 	case strings.Contains(accept, "as=PartialObjectMetadata"):
 		as = metadataOnly
-	case strings.HasPrefix(accept, "application/json") && !strings.Contains(accept, "*/*"): // of client-go's dynamic client
+	case strings.HasPrefix(accept, "application/json") && !strings.Contains(accept, "*/*"): // client-go's dynamic client
 		as = asUnstructured
 	}
 	w.mu.Lock()
@@ -142,7 +142,7 @@ func with(all []form, one form) []form {
 	return append(slices.Clip(all), one)
 }
 
-// resourceIn returns the resource that a path lists: the path ends in
+// resourceIn returns the resource in the path of a list or watch. The path ends in
 // /api/VERSION/[namespaces/NAME/]RESOURCE, or the same below /apis/GROUP/VERSION.
 func resourceIn(path string) (schema.GroupVersionResource, bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
@@ -163,16 +163,16 @@ func resourceIn(path string) (schema.GroupVersionResource, bool) {
 	return schema.GroupVersionResource{Group: group, Version: rest[0], Resource: rest[1]}, true
 }
 
-// informers returns the forms in which the manager's cache watches a kind, as far as its requests
-// show and as far as For knows, and the informers of other caches.
+// informers returns the forms in which the manager's cache watches a kind, as seen in its requests
+// and as registered by For, and the informers of other caches.
 func (rt *Runtime) informers(kind schema.GroupKind, resource schema.GroupResource) (requested, built []form, others []informer) {
 	rt.watched.mu.RLock()
 	defer rt.watched.mu.RUnlock()
 	return rt.watched.requested[resource], rt.watched.built[kind], rt.watched.others[kind]
 }
 
-// resourceOf returns the resource of a kind. It is empty for a kind that the API server does not
-// have, which no cache can watch either.
+// resourceOf returns the resource of a kind. It returns an empty resource for a kind that the API
+// server does not have: no cache can watch such a kind.
 func (rt *Runtime) resourceOf(kind schema.GroupVersionKind) (schema.GroupResource, error) {
 	w := rt.watched
 	w.mu.RLock()
@@ -194,8 +194,8 @@ func (rt *Runtime) resourceOf(kind schema.GroupVersionKind) (schema.GroupResourc
 	return mapping.Resource.GroupResource(), nil
 }
 
-// get reads an object by the manager's client: from the cache, unless another informer of the
-// kind has a newer version, and else from the API server.
+// get reads an object with the manager's client. If another informer of the kind may have a newer
+// version of the object, get reads from the API server.
 func (rt *Runtime) get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	err := rt.mgr.GetClient().Get(ctx, key, object, opts...)
 	if client.IgnoreNotFound(err) != nil {
@@ -229,16 +229,16 @@ func (rt *Runtime) isBehind(ctx context.Context, kind schema.GroupVersionKind, k
 	return slices.ContainsFunc(requested, isNewerIn) || slices.ContainsFunc(built, isNewerIn) || slices.ContainsFunc(others, isNewer)
 }
 
-// getLive reads an object from the API server, into a new value: the one of the cached read may
-// share its maps with the cache.
+// getLive reads an object from the API server. It first empties object, which may share maps with
+// the cache after the cached read.
 func (rt *Runtime) getLive(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, object client.Object) error {
 	reflect.ValueOf(object).Elem().SetZero()
 	object.GetObjectKind().SetGroupVersionKind(kind)
 	return rt.mgr.GetAPIReader().Get(ctx, key, object)
 }
 
-// hasNothingNewer reports whether an informer has no newer version of an object than this one,
-// which is empty for an object that was not found. It is false while the informer cannot tell.
+// hasNothingNewer reports whether an informer has no newer version of an object than version, which
+// is empty for an object that was not found. It returns false if the informer cannot be read.
 func (rt *Runtime) hasNothingNewer(
 	ctx context.Context, other informer, kind schema.GroupKind, key client.ObjectKey, version string,
 ) bool {
@@ -269,12 +269,12 @@ func (rt *Runtime) emptyAs(as representation, kind schema.GroupVersionKind) (cli
 	empty.GetObjectKind().SetGroupVersionKind(kind)
 	object, ok := empty.(client.Object)
 	if !ok {
-		return nil, fmt.Errorf("%T is no object", empty)
+		return nil, fmt.Errorf("the scheme's type %T of the kind %v is not a client.Object", empty, kind)
 	}
 	return object, nil
 }
 
-// watches records an informer of the manager's cache, for a watch of For.
+// watches registers an informer of the manager's cache that a watch of For starts.
 func (rt *Runtime) watches(object client.Object, as representation) error {
 	kind, err := rt.mgr.GetClient().GroupVersionKindFor(object)
 	if err != nil {

@@ -15,19 +15,19 @@ import (
 )
 
 // ownerCheck checks the owner references of intents before any request is sent. The API server
-// accepts every owner reference, also a wrong one. If an owner reference names no object in the
-// namespace of its own object, the garbage collector later deletes the object, or never deletes
-// it.
+// accepts every owner reference, also a wrong one. If an owner reference of an object names no
+// object in the object's namespace, the garbage collector later deletes the object, or never
+// deletes it.
 type ownerCheck struct {
 	parent schema.GroupVersionKind
-	// owned holds the kinds given to Owns. An event of such an object reaches the parent only
-	// through the owner reference. everyOwner holds the kinds that Owns got with the option
-	// MatchEveryOwner.
+	// owned holds the kinds given to Owns and not to Watches. An event of such an object reaches the
+	// parent only through the owner reference. everyOwner holds the kinds that were given to Owns with
+	// the option MatchEveryOwner.
 	owned, everyOwner map[schema.GroupKind]bool
 }
 
-// ownerCheck returns the check for the builder's kinds. A kind that is given to Watches as well
-// is not in owned, because the handler of Watches finds the parent.
+// ownerCheck returns the check for the builder's kinds. A kind that is also given to Watches is not
+// in owned, because the handler of Watches finds the parent.
 func (b *Builder[P]) ownerCheck(parent client.Object) (ownerCheck, error) {
 	kind, err := b.kindOf(parent)
 	if err != nil {
@@ -52,8 +52,7 @@ func (b *Builder[P]) ownerCheck(parent client.Object) (ownerCheck, error) {
 	return check, nil
 }
 
-// checkingOwners returns a function that calls emit and checks the owner references of the
-// returned intents.
+// checkingOwners returns a function that calls emit and checks the owner references of its intents.
 func checkingOwners[P client.Object](check ownerCheck, emit func(P) (reconciler.Emission, error)) func(P) (reconciler.Emission, error) {
 	return func(parent P) (reconciler.Emission, error) {
 		emission, err := emit(parent)
@@ -70,7 +69,7 @@ func checkingOwners[P client.Object](check ownerCheck, emit func(P) (reconciler.
 }
 
 // of returns an *apply.IntentError if the owner references of an intent are wrong or missing. It
-// returns nil for an intent that cannot be read: Apply returns an error for such an intent.
+// returns nil for an invalid intent, for which Apply returns an error later.
 func (c ownerCheck) of(parent client.Object, intent apply.Intent) error {
 	owners, err := intent.OwnerReferences()
 	if err != nil {
@@ -92,16 +91,15 @@ func (c ownerCheck) of(parent client.Object, intent apply.Intent) error {
 	return nil
 }
 
-// missing returns the error about an object without an owner reference to the parent, if the kind
-// was given to Owns. It returns nil if somebody else creates the object (MustExist), the intent
-// is for a subresource, or the intent has a Belongs.
+// missing returns the error about an object without an owner reference to the parent, if its kind
+// was given to Owns. It returns nil if the intent has MustExist, a Subresource or a Belongs.
 func (c ownerCheck) missing(parent client.Object, intent apply.Intent, object apply.ObjectRef) error {
 	if intent.MustExist || intent.Subresource != "" || intent.Belongs != nil || !c.owned[object.GroupKind()] {
 		return nil
 	}
 	return fmt.Errorf("the intent has no owner reference to the parent %s, and Owns finds the parent of a %s by the owner reference: "+
-		"nothing would put right what others change, and the %[2]s would stay when the parent is deleted; "+
-		"add WithOwnerReferences(coapply.OwnedBy(parent, kind)). For an object that cannot have one, find the parent by Watches in place of Owns",
+		"changes of the %[2]s by others would not be corrected, and the %[2]s would stay when the parent is deleted; "+
+		"add WithOwnerReferences(coapply.OwnedBy(parent, kind)). For an object that cannot have an owner reference, use Watches in place of Owns",
 		c.name(parent), object.Kind)
 }
 
@@ -123,8 +121,8 @@ func (c ownerCheck) wrong(parent client.Object, owner metav1ac.OwnerReferenceApp
 			"an object whose owner is in another namespace; leave the owner reference out, and have Prune with a Finalizer delete the %[2]s, "+
 			"or emit the %[2]s into the namespace %[4]q", c.name(parent), object.Kind, object.Namespace, namespace)
 	case c.owned[object.GroupKind()] && !c.everyOwner[object.GroupKind()] && !ptr.Deref(owner.Controller, false):
-		return fmt.Errorf("the owner reference to the parent %s has not set controller: true, and Owns finds the parent by such an owner reference alone; "+
-			"make the owner reference by coapply.OwnedBy, or give Owns the option builder.MatchEveryOwner", c.name(parent))
+		return fmt.Errorf("the owner reference to the parent %s does not set controller: true, and Owns finds the parent only by an owner reference "+
+			"that does; make the owner reference with coapply.OwnedBy, or give Owns the option builder.MatchEveryOwner", c.name(parent))
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func TestOwnerReferences(t *testing.T) {
 		{"none, and the kind is owned", owns, apply.Intent{Config: page()},
 			"invalid intent for ConfigMap shop/page: the intent has no owner reference to the parent Secret shop/web, and Owns finds"},
 		{"no controller, and the kind is owned", owns, apply.Intent{Config: page().WithOwnerReferences(coapply.OwnedBy(shop, secret).WithController(false))},
-			"has not set controller: true"},
+			"does not set controller: true"},
 		{"no controller, and each owner is followed", func(b secretBuilder) secretBuilder { return b.Owns(&corev1.ConfigMap{}, builder.MatchEveryOwner) },
 			apply.Intent{Config: page().WithOwnerReferences(coapply.OwnedBy(shop, secret).WithController(false))}, ""},
 		{"none, and the kind is not owned", plain, apply.Intent{Config: page()}, ""},

@@ -16,10 +16,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Relevant returns a predicate for the relevant changes of a parent. These are changes of the spec,
-// the deletion, the pause annotation, status fields or finalizers that others took from the field
-// manager, and changes of the given fields, such as a status field that emit reads. For a kind
-// without a generation, such as ConfigMap, every change passes. The Builder uses this predicate.
+// Relevant returns the predicate that a Builder uses for changes of a parent. It passes changes of
+// the spec, the deletion and the pause annotation, changes by which the field manager loses a
+// status field or a finalizer, and changes of the given fields, such as a status field that emit
+// reads. For a kind without a generation, such as ConfigMap, every change passes.
 func Relevant[P client.Object](fieldManager string, fields ...func(P) any) predicate.Predicate {
 	return relevantOr(lostFields(fieldManager), fields...)
 }
@@ -48,19 +48,19 @@ var writtenWithoutGeneration = predicate.Funcs{UpdateFunc: func(e event.UpdateEv
 		e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion()
 }}
 
-// Changed returns a predicate that passes an update if of returns another value than before.
+// Changed returns a predicate that passes an update if the function of returns different values for
+// the old and the new object.
 func Changed(of func(client.Object) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return !equality.Semantic.DeepEqual(of(e.ObjectOld), of(e.ObjectNew))
 	}}
 }
 
-// lostFields returns a predicate that passes an update after which a field manager owns fewer fields of
-// the object. Somebody removed a field, set it to another value, or took over its ownership. The
-// predicate also passes a write by which the manager itself gave up a field. It passes every
-// write to an object without managed fields, for example an object that was created without a
-// spec. The API server records no updates of such an object, so the manager's own fields are not
-// known.
+// lostFields returns a predicate that passes an update after which a field manager owns fewer
+// fields of the object: somebody removed a field, set it to another value, or took its ownership,
+// or the manager itself gave a field up. For an object without managed fields, for example one that
+// was created without a spec, the API server records no updates, so the manager's fields are
+// unknown, and every write passes.
 func lostFields(manager string) predicate.Predicate {
 	return predicate.Or(lostRecorded(manager), unrecorded)
 }
@@ -84,8 +84,8 @@ func entriesOf(manager string, object client.Object) []metav1.ManagedFieldsEntry
 	})
 }
 
-// lost reports whether the entries after own less than those before. It parses nothing if the
-// fields are the same, as in most writes.
+// lost reports whether the entries after own fewer fields than the entries before. If the fields
+// are equal, as in most writes, lost parses nothing.
 func lost(before, after []metav1.ManagedFieldsEntry) bool {
 	if len(after) == 0 {
 		return len(before) > 0
@@ -97,7 +97,7 @@ func lost(before, after []metav1.ManagedFieldsEntry) bool {
 	}
 	was, err := fieldowners.Parse(before)
 	if err != nil {
-		return true // a reconcile finds out what is missing
+		return true // a reconcile then finds the lost fields
 	}
 	is, err := fieldowners.Parse(after)
 	return err != nil || len(fieldowners.Diff(was, is).Lost) > 0
@@ -105,8 +105,8 @@ func lost(before, after []metav1.ManagedFieldsEntry) bool {
 
 // BesidesStatus returns a predicate that passes each write that did not change the status, also a
 // write that changed only managed fields. (In a cache without managed fields, only the
-// resourceVersion shows such a write.) After a broken watch two writes may arrive as one event, and
-// one of them may be missed.
+// resourceVersion shows such a write.) After a broken watch two writes may arrive as one event. If
+// one of them changed the status, the event does not pass, and the other write is missed.
 func BesidesStatus[T client.Object](status func(T) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(T)
@@ -142,12 +142,12 @@ func (m loopEvents) ObserveApply(o apply.ApplyObservation) {
 	m.Metrics.ObserveApply(o)
 }
 
-// breakerOpened records the event of an open breaker.
+// breakerOpened records an event when a breaker opens.
 func (rt *Runtime) breakerOpened(open *breaker.OpenError) {
 	rt.warn(open.Conflict.Object, breaker.ReasonFight, open.Message())
 }
 
-// warn records an event about an object that a field manager applies to.
+// warn records a warning event about an object to which a field manager applies.
 func (rt *Runtime) warn(about apply.ObjectRef, reason, message string) {
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: about.Namespace, Name: about.Name, UID: about.UID}}
 	object.SetGroupVersionKind(about.GroupVersionKind)

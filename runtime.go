@@ -25,7 +25,7 @@
 //  2. No request is sent if the manager's cache and the API server's schemas prove that nothing
 //     would change.
 //  3. A conflict is a typed error that names the field, both values and the other owner.
-//     errors.As still finds the API server's answer in it.
+//     errors.As still finds the API server's response in the error.
 //  4. A cache that strips managed fields is refused, by an error that names the option.
 //  5. A change of a child leads to a reconcile if it changes more than the child's status. See
 //     Builder.Owns.
@@ -36,14 +36,14 @@
 //
 // # What the caller does
 //
-//  1. Calls New before the manager is started, and once: each Runtime has turns of its own.
+//  1. Calls New once, before the manager is started: two Runtimes do not serialise their writes.
 //  2. Names one field manager per controller. Two controllers that share a field manager remove
 //     each other's fields.
-//  3. Watches the objects that it applies to, as any controller does.
+//  3. Watches the objects to which a controller applies, as any controller does.
 //
-// Objects that the manager does not cache, such as those of kinds in
-// client.CacheOptions.DisableFor and unstructured ones of kinds that its scheme does not know,
-// are read with a request before each apply.
+// If the manager does not cache an object, each apply reads the object with a request first.
+// Examples are kinds in client.CacheOptions.DisableFor, and unstructured objects of kinds outside
+// of the scheme.
 package coapply
 
 import (
@@ -72,8 +72,8 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// Runtime holds what the controllers of a process share: the lanes, in which writes to one object
-// are serialised, the no-op check, and the metrics. It is safe for concurrent use.
+// Runtime holds the parts that the controllers of a process share: the lanes, in which writes to
+// one object are serialised, the no-op check, and the metrics. It is safe for concurrent use.
 type Runtime struct {
 	mgr     ctrl.Manager
 	lanes   *lanes.Set
@@ -81,20 +81,20 @@ type Runtime struct {
 	watched *watched
 	loops   *apply.Loops
 	metrics apply.Metrics
-	breaker *breaker.Breaker // nil: every force is sent
+	breaker *breaker.Breaker // nil: the Runtime has no breaker, and sends every forced apply
 
-	within func(namespace *corev1.Namespace) bool // nil: everywhere
+	within func(namespace *corev1.Namespace) bool // nil: applies in all namespaces are allowed
 
-	controllers *controllers // of For
+	controllers *controllers // the controllers that For has added
 
 	looked   *recent.Cache[string, struct{}] // versions of objects that were checked by lookForStripped
-	stripped *atomic.Pointer[error]          // the error of all applies, once found
+	stripped *atomic.Pointer[error]          // the error of all applies, if the cache strips managed fields
 }
 
-// Option configures a Runtime, for New.
+// Option is an option of New.
 type Option func(*Runtime) error
 
-// WithMetrics replaces the Metrics in controller-runtime's registry.
+// WithMetrics replaces the Metrics that New registers in controller-runtime's registry.
 func WithMetrics(counted apply.Metrics) Option {
 	return func(rt *Runtime) error {
 		rt.metrics = counted
@@ -102,9 +102,9 @@ func WithMetrics(counted apply.Metrics) Option {
 	}
 }
 
-// WithBreaker stops field managers from forcing a field that others take back again and again. Each
-// time that the Breaker opens, an event is recorded on the object, and coapply_breaker_opened_total
-// counts it in controller-runtime's registry.
+// WithBreaker stops a field manager from forcing a field that other managers take back again and
+// again. Each time that the Breaker opens, an event is recorded on the object, and the metric
+// coapply_breaker_opened_total in controller-runtime's registry is incremented.
 func WithBreaker(b *breaker.Breaker) Option {
 	return func(rt *Runtime) error {
 		if b == nil {
@@ -135,10 +135,10 @@ func New(mgr ctrl.Manager, options ...Option) (_ *Runtime, err error) {
 	recordExchanges(mgr.GetHTTPClient(), informers)
 	server, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
-		return nil, fmt.Errorf("coapply: a client for the API server's schemas: %w", err)
+		return nil, fmt.Errorf("coapply: making a client for the API server's schemas: %w", err)
 	}
-	// The manager's client and not its cache: the client reads uncached kinds from the API server,
-	// and waits for our own writes if it is configured to.
+	// Use the manager's client and not its cache: the client reads uncached kinds from the API server,
+	// and may be configured to wait until the cache shows the client's own writes.
 	steady, err := apply.NewSteadyState(mgr.GetClient(), server.OpenAPIV3())
 	if err != nil {
 		return nil, fmt.Errorf("coapply: %w", err)
@@ -158,11 +158,11 @@ func New(mgr ctrl.Manager, options ...Option) (_ *Runtime, err error) {
 	return rt, nil
 }
 
-// claimed has the managers that have a Runtime, by their Elected channels: each manager has its
-// own, and a channel keeps nothing of the manager in memory.
+// claimed holds the managers that have a Runtime. The key is the manager's Elected channel: each
+// manager has its own channel, and the channel does not keep the manager in memory.
 var claimed sync.Map
 
-// claimManager returns an error for a manager that has a Runtime or was started.
+// claimManager returns an error for a manager that already has a Runtime or was started.
 func claimManager(mgr ctrl.Manager) error {
 	select {
 	case <-mgr.Elected():
@@ -176,13 +176,13 @@ func claimManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// recordExchanges wraps the transport of the manager's HTTP client, which the manager's clients
-// share and read at each request. A client of our own would not do: the manager's may wait for
-// its writes, be a dry run, or be the user's. New has to come before the manager's start so
-// that no request is under way.
+// recordExchanges wraps the transport of the manager's HTTP client. All clients of the manager
+// share the HTTP client, and read its transport at each request. A separate client would not be the
+// manager's own, which may wait for its writes, send dry runs, or be a client of the user. New must
+// be called before the manager starts, so that no request is in progress.
 //
-// http.DefaultClient, which a manager has for plain HTTP, belongs to the whole process and is
-// not changed. Outcomes then count calls instead of requests.
+// A manager for plain HTTP has http.DefaultClient, which belongs to the whole process. That client
+// is not changed, and Outcomes then count calls instead of requests.
 func recordExchanges(c *http.Client, informers *watched) {
 	if c == nil || c == http.DefaultClient {
 		return
@@ -206,7 +206,7 @@ func (rt *Runtime) applier(config apply.Config) (*apply.Applier, error) {
 	return apply.New(sender{Client: rt.mgr.GetClient(), rt: rt}, config)
 }
 
-// ApplierConfig returns the Config of Applier, to make an Applier with other settings.
+// ApplierConfig returns the Config of Applier, for an Applier with other settings.
 func (rt *Runtime) ApplierConfig(fieldManager string, policy apply.Policy) apply.Config {
 	config := apply.Config{
 		FieldManager: fieldManager,
@@ -228,7 +228,7 @@ func (rt *Runtime) Updater(fieldManager string) (*update.Updater, error) {
 	return update.New(rt.UpdaterConfig(fieldManager))
 }
 
-// UpdaterConfig returns the Config of Updater, to make an Updater with other settings.
+// UpdaterConfig returns the Config of Updater, for an Updater with other settings.
 func (rt *Runtime) UpdaterConfig(fieldManager string) update.Config {
 	return update.Config{
 		Client:       rt.writes(),
@@ -240,13 +240,13 @@ func (rt *Runtime) UpdaterConfig(fieldManager string) update.Config {
 	}
 }
 
-// rememberedLooks is the number of objects for which it is remembered that their managed fields
-// are not stripped.
+// rememberedLooks is the number of object versions for which lookForStripped remembers that it has
+// checked them.
 const rememberedLooks = 1024
 
-// lookForStripped detects a cache that strips managed fields: the cached object has none, and the live
-// object at the same resourceVersion has an entry of this field manager. The manager does not show the
-// options of its cache.
+// lookForStripped detects a cache that strips managed fields: the cached object has none, and the
+// live object at the same resourceVersion has an entry of this field manager. This detection is
+// necessary because a manager does not show the options of its cache.
 func (rt *Runtime) lookForStripped(ctx context.Context, fieldManager string, cached client.Object) {
 	if len(cached.GetManagedFields()) > 0 || rt.refusal() != nil {
 		return
@@ -267,15 +267,15 @@ func (rt *Runtime) lookForStripped(ctx context.Context, fieldManager string, cac
 	rt.looked.Put(version, struct{}{})
 	ours := func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == fieldManager }
 	if live.UID == cached.GetUID() && live.ResourceVersion == cached.GetResourceVersion() && slices.ContainsFunc(live.ManagedFields, ours) {
-		err := fmt.Errorf("the manager's cache strips managed fields, by which coapply knows what is whose (it has none of %s %s): "+
-			"remove cache.TransformStripManagedFields, or another transform that drops them, from cache.Options.DefaultTransform and from "+
-			"cache.Options.ByObject[].Transform; to save memory, fieldowners.KeepOwn keeps those of your field managers",
+		err := fmt.Errorf("the manager's cache strips managed fields, by which coapply knows who owns which field (the cached %s %s has none): "+
+			"remove cache.TransformStripManagedFields, or another transform that drops managed fields, from cache.Options.DefaultTransform and from "+
+			"cache.Options.ByObject[].Transform; to save memory, use fieldowners.KeepOwn, which keeps the managed fields of your field managers only",
 			kind.Kind, client.ObjectKeyFromObject(cached))
 		rt.stripped.Store(&err)
 	}
 }
 
-// refusal returns the error that prevents every request, or nil.
+// refusal returns the error by which every apply fails after a stripping cache was found, or nil.
 func (rt *Runtime) refusal() error {
 	if err := rt.stripped.Load(); err != nil {
 		return *err
@@ -283,11 +283,11 @@ func (rt *Runtime) refusal() error {
 	return nil
 }
 
-// Within returns the same Runtime, limited to applies in Namespaces for which may returns true.
-// Without Within, an apply of a new object in somebody else's Namespace succeeds, because nobody owns
-// a field of the object yet. Within reads Namespaces from the manager's cache, so the manager needs
-// the right to watch Namespaces. Nothing is applied in a Namespace that does not exist or is being
-// deleted. Updates, and cluster-scoped objects, are not limited.
+// Within returns a copy of the Runtime that applies only in Namespaces for which may returns true.
+// Without Within, an apply of a new object in somebody else's Namespace succeeds, because nobody
+// owns a field of the object yet. Within reads Namespaces from the manager's cache, so the manager
+// needs the right to watch Namespaces. Nothing is applied in a Namespace that does not exist or is
+// being deleted. Updates, and cluster-scoped objects, are not limited.
 func (rt *Runtime) Within(may func(namespace *corev1.Namespace) bool) *Runtime {
 	limited := *rt
 	limited.within = may
@@ -296,10 +296,11 @@ func (rt *Runtime) Within(may func(namespace *corev1.Namespace) bool) *Runtime {
 
 var (
 	errForeignNamespace = fmt.Errorf("its Namespace is %w", apply.ErrNotOurs)
-	errNoNamespace      = errors.New("its Namespace is not there")
+	errNoNamespace      = errors.New("its Namespace does not exist")
 )
 
-// mayWriteIn returns an error for a Namespace that Within excludes.
+// mayWriteIn returns an error for a Namespace that does not exist, that Within does not allow, or
+// that is being deleted.
 func (rt *Runtime) mayWriteIn(ctx context.Context, name string) error {
 	if rt.within == nil || name == "" {
 		return nil
@@ -319,7 +320,7 @@ func (rt *Runtime) mayWriteIn(ctx context.Context, name string) error {
 	return nil
 }
 
-// errGoing returns the API server's answer for a Namespace that is being deleted.
+// errGoing returns the API server's error about a write in a Namespace that is being deleted.
 func errGoing(name string) error {
 	err := apierrors.NewForbidden(corev1.Resource("namespaces"), name, errors.New("it is being terminated"))
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}

@@ -16,58 +16,62 @@ import (
 	"coapply.dev/apply/lanes"
 )
 
-// Apply applies the intent to its object. If Config.Steady proves that nothing would change, no
-// request is sent. Otherwise the intent is sent unforced, and the policy decides its conflicts
+// Apply applies the intent to its object. If Config.Steady proves that nothing would change, Apply
+// sends no request. Otherwise Apply sends the intent unforced, and the policy decides the conflicts
 // field by field, see Decision. If the policy rejects a conflict, the object does not change.
 // Relinquished fields are left out of the request, and shared fields get the live value. If the
 // policy forces the remaining conflicts, Apply reads the object, applies the intent once more
-// without force, and judges the conflicts of that response. Only then does Apply force the
-// intent, pinned to the uid and resourceVersion that were read. So a field that another manager
-// takes in between is never forced. Transient errors are retried, up to three attempts in all.
+// without force, and lets the policy decide the conflicts of that response. Only then does Apply
+// force the intent, pinned to the uid and resourceVersion that were read. So Apply never forces a
+// field that another manager takes after the read. After a transient error
+// Apply tries again, up to three attempts in all.
 //
-// The relinquished and shared fields follow from the object each time. With Steady, or an intent
-// with MustExist or Belongs, Apply looks at the cached object. It sends the rest of the intent in
-// one request, pinned to the resourceVersion of the cached object, or sends nothing if nothing
-// would change. Otherwise, if the last Apply relinquished or shared a field, Apply reads the
-// object first: two requests. When the other owners no longer own the fields, the whole intent
+// Each Apply computes the relinquished and shared fields anew from the object. With Steady, or an
+// intent with MustExist or Belongs, Apply looks at the cached object. It sends the rest of the
+// intent in one request, pinned to the resourceVersion of the cached object, or sends nothing if
+// nothing would change. Otherwise, if the last Apply relinquished or shared a field, Apply reads
+// the object first: two requests. When the other owners no longer own the fields, the whole intent
 // is sent.
 //
-// The error is an *IntentError, *NotOursError, *ConflictError, *ContendedError,
-// *UIDMismatchError, *RetryableError, *RefusedError, *lanes.ReentryError, or that of the context.
-// After a RetryableError or the end of the context the intent may have landed, as the answer may have been lost. After the others nothing of it
-// landed, with two exceptions: a try whose answer was lost may have landed, if a later try of
-// the same call met another error; and if the server dropped the status (see
-// Intent.Subresource), the rest has landed. Repeating an Apply is safe.
+// The error is an *IntentError, *NotOursError, *ConflictError, *ContendedError, *UIDMismatchError,
+// *RetryableError, *RefusedError, *lanes.ReentryError, or that of the context. After a
+// RetryableError or the end of the context the write may have succeeded, because the response may
+// have been lost. After the other errors nothing was written, with two exceptions. An attempt whose
+// response was lost may have succeeded, if a later attempt of the same call met another error. And
+// if the API server dropped the status (see Intent.Subresource), it has written the other fields.
+// Repeating an Apply is safe.
 func (a *Applier) Apply(ctx context.Context, intent Intent) (Outcome, error) {
 	ctx, call := a.begin(ctx)
 	landed, err := call.run(ctx, intent)
 	return call.end(landed, err)
 }
 
-// call is what the steps of one Apply, Plan or Release share. What a step finds out is
-// returned, as an answer, a settlement or a proof.
+// call is the shared state of the steps of one Apply, Plan or Release. The steps are: 1 encode the
+// intent, 2 look for a proof that nothing would change, 3 enter the object's lane, 4 send the
+// intent unforced, 5 classify the error, 6 settle conflicts by the policy, 7 retry transient
+// errors, and 8 return the Outcome.
 type call struct {
 	*Applier
 
 	exchange *wire.Exchange
 	log      logr.Logger
 	start    time.Time
-	waited   time.Duration  // for the lane
-	dryRun   bool           // the server is to change nothing
-	intent   *encodedIntent // as the caller gave it
-	ref      ObjectRef      // to the object, as last read or answered
-	target   target         // what writes are pinned to
-	outcome  Outcome        // so far
+	waited   time.Duration  // time spent waiting for the lane
+	dryRun   bool           // send dry runs only, and change nothing
+	intent   *encodedIntent // the whole intent, as the caller gave it
+	ref      ObjectRef      // the object, with the version of the last read or response
+	target   target         // the object that writes are pinned to
+	outcome  Outcome        // the outcome so far
 }
 
-// begin starts a call. The caller has to call end.
+// begin starts a call. The caller must call end at the end of the call.
 func (a *Applier) begin(ctx context.Context) (context.Context, *call) {
 	ctx, exchange := wire.WithExchange(ctx)
 	return ctx, &call{Applier: a, exchange: exchange, log: logr.FromContextOrDiscard(ctx), start: time.Now()}
 }
 
-// run does the steps in order. The first half of step 2 comes before step 1: what was proven
-// before need not be encoded.
+// run does steps 1 to 7. An intent with a remembered proof is not encoded, so that part of
+// step 2 comes before step 1.
 func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 	key := c.steadyKey(intent)
 	if proof, ok := c.stillSteady(ctx, key, intent); ok {
@@ -96,12 +100,12 @@ func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 	return landed, nil
 }
 
-// encode is step 1.
+// encode is step 1: it encodes the intent and checks it.
 func (c *call) encode(intent Intent) error {
 	encoded, err := encode(intent)
 	if err != nil {
 		if invalid := (*IntentError)(nil); errors.As(err, &invalid) {
-			c.ref = invalid.Object // as far as known
+			c.ref = invalid.Object
 		}
 		return err
 	}
@@ -112,21 +116,22 @@ func (c *call) encode(intent Intent) error {
 	return nil
 }
 
-// about sets the intent of the call.
+// about sets the intent, the object and the log values of the call.
 func (c *call) about(intent *encodedIntent) {
 	c.intent, c.ref = intent, intent.ref
 	c.target = target{uid: intent.ref.UID, read: c.target.read}
 	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
 }
 
-// unchanged ends a call at step 2.
+// unchanged returns the result of a call that ends at step 2, by a proof that nothing would change.
 func (c *call) unchanged(by proof) *answer {
 	c.ref = by.object
 	c.outcome.Conflicts, c.outcome.Unread = by.conflicts, by.unread
 	return nothingSent(Unchanged)
 }
 
-// before calls the function of wire.BeforeSending, which may still refuse the intent.
+// before calls the function given by wire.BeforeSending. That function may return an error, and
+// then the intent is not sent.
 func (c *call) before(ctx context.Context) (context.Context, error) {
 	if c.dryRun {
 		return ctx, nil
@@ -134,8 +139,8 @@ func (c *call) before(ctx context.Context) (context.Context, error) {
 	return wire.Before(ctx)
 }
 
-// write is steps 3 to 7, and the part of step 2 that concerns a write: it pins the write to the
-// cached object, and retries transient errors.
+// write is steps 3 to 7: it pins the write to the cached object if the intent has MustExist or
+// Belongs, sends the intent, and retries transient errors.
 func (c *call) write(ctx context.Context) (landed *answer, err error) {
 	if err := c.aim(ctx); err != nil {
 		return nil, c.classify(ctx, err)
@@ -147,36 +152,37 @@ func (c *call) write(ctx context.Context) (landed *answer, err error) {
 	return landed, err
 }
 
-// momentaryBackoff returns the attempts of step 7, which retryFor bounds as well.
+// momentaryBackoff returns the number and the delays of the attempts of step 7. See also retryFor.
 func momentaryBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 3, Duration: 100 * time.Millisecond, Factor: 4, Jitter: 0.5}
 }
 
-// retryFor is how long after its start a call may try again. Longer waits belong in a queue,
-// where they hold up nothing else.
+// retryFor is the time after the start of a call until which the call may start another attempt.
+// Callers do longer waits in a work queue, where a wait does not block other objects.
 const retryFor = 10 * time.Second
 
-// worthRetrying reports whether an error is transient. If the API server is too busy, or named a
-// time to wait, client-go has retried ten times already.
+// worthRetrying reports whether a call should retry after an error: whether the error is transient.
+// It returns false if the API server is too busy, or named a time to wait: for these errors
+// client-go has retried ten times already. It also returns false after retryFor.
 func (c *call) worthRetrying(err error) bool {
 	retryable, ok := errors.AsType[*RetryableError](err)
 	return ok && retryable.After == 0 && !apierrors.IsTooManyRequests(err) && time.Since(c.start) < retryFor
 }
 
-// applyInTurn is steps 3 to 6, each try inside the lane.
+// applyInTurn is steps 3 to 6. It repeats them after a stale write, each time in the lane.
 func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	var settled settlement
 	settling := false
 	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() error {
 		settling = settling || c.target.doubtful || c.gaveWay()
 		enter := c.join
-		if settling || c.target.absent { // a read comes first, or whoever is first creates it
+		if settling || c.target.absent { // exclusive: this call reads before it writes, or creates the object
 			enter = c.enter
 		}
 		return c.inside(ctx, enter, func(ctx context.Context) (err error) {
 			var now settlement
 			if landed, now, err = c.try(ctx, settling); err == nil || len(now.conflicts)+len(now.unread) > 0 {
-				settled = now // else what was judged before is told
+				settled = now // otherwise keep the conflicts of the previous attempt
 			}
 			settling = true
 			return err
@@ -196,13 +202,13 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	return landed, nil
 }
 
-// inLane calls do while this call has the object's lane to itself.
+// inLane calls do while no other write of the process to the object is in its lane.
 func (c *call) inLane(ctx context.Context, do func(context.Context) error) error {
 	return c.inside(ctx, c.enter, do)
 }
 
-// inside is step 3: it calls do when it is this call's turn. A dry run changes nothing and
-// waits for nobody.
+// inside is step 3: it enters the lane with enter, calls do, and leaves the lane. A dry run calls
+// do without entering the lane.
 func (c *call) inside(ctx context.Context, enter enter, do func(context.Context) error) error {
 	if c.dryRun {
 		return do(ctx)
@@ -217,20 +223,20 @@ func (c *call) inside(ctx context.Context, enter enter, do func(context.Context)
 	return do(inside)
 }
 
-// enter is a way into a lane.
+// enter enters a lane and returns the function that leaves it.
 type enter func(context.Context) (inside context.Context, leave func(), err error)
 
 func (c *call) enter(ctx context.Context) (context.Context, func(), error) {
 	return c.config.Lanes.Enter(ctx, c.ref.Key())
 }
 
-// join enters the lane for a write without a read. Writes of other field managers may be
-// inside.
+// join enters the lane for a write without a read. Such writes by other field managers may be in
+// the lane at the same time.
 func (c *call) join(ctx context.Context) (context.Context, func(), error) {
 	return c.config.Lanes.Join(ctx, c.ref.Key(), c.config.FieldManager)
 }
 
-// alone waits until no other write is inside the lane, and keeps others out from then on.
+// alone waits until no other write is in the lane, and keeps other writes out from then on.
 func (c *call) alone(ctx context.Context) error {
 	if c.dryRun {
 		return nil
@@ -240,8 +246,8 @@ func (c *call) alone(ctx context.Context) error {
 	return lanes.Alone(ctx)
 }
 
-// try sends the intent, which is step 4, and settles its conflicts. A stale write is returned for
-// another try.
+// try is one attempt: it sends the intent unforced (step 4), unless settling is set, and settles
+// the conflicts (step 6). After a stale write it returns the error, for another attempt.
 func (c *call) try(ctx context.Context, settling bool) (landed *answer, settled settlement, err error) {
 	if !settling {
 		landed, settled, err = c.sendFirst(ctx)
@@ -261,7 +267,7 @@ func (c *call) try(ctx context.Context, settling bool) (landed *answer, settled 
 	return landed, settled, c.explain(ctx, err)
 }
 
-// sendFirst sends the intent. If the object that Apply has read shows conflicts that the policy
+// sendFirst sends the intent unforced. If the cached object shows conflicts that the policy
 // relinquishes or shares, sendFirst sends the rest of the intent.
 func (c *call) sendFirst(ctx context.Context) (landed *answer, settled settlement, err error) {
 	if read, made := c.foreseeRead(ctx); len(made.made) > 0 {
@@ -272,25 +278,27 @@ func (c *call) sendFirst(ctx context.Context) (landed *answer, settled settlemen
 	return landed, settlement{}, err
 }
 
-// classify is step 5. It tells an absent object from a request that the API server refuses.
+// classify is step 5: it wraps an error into the typed error of its class. It tells an absent
+// object from a request that the API server refuses.
 func (c *call) classify(ctx context.Context, err error) error {
 	through := c.intent.Subresource
 	switch {
 	case errors.Is(err, errAbsent):
 		return errAbsent
 	case through != "" && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
-		err = fmt.Errorf("is there a subresource %q of this kind? %w", through, err)
+		err = fmt.Errorf("the kind may have no subresource %q: %w", through, err)
 	case through != "" && apierrors.IsNotFound(err): // a live read has confirmed that the object is absent
 		return errAbsent
 	case through != "" && apierrors.IsBadRequest(err):
-		err = fmt.Errorf("a subresource with a kind of its own, as scale has, takes that kind as Intent.Body: %w", err)
+		err = fmt.Errorf("the API server rejects the configuration for the subresource %q; if the subresource has a kind of its own, "+
+			"as scale has, give an object of that kind as Intent.Body: %w", through, err)
 	}
 	return Classify(ctx, c.pinnedRef(), err)
 }
 
-// explain is step 5 for errors that are no ownership conflict. A 409 without causes means a uid
-// that no longer exists, which only a live read shows, or a race inside the server, which
-// passes.
+// explain classifies an error that is not an ownership conflict. An HTTP 409 without causes has one
+// of two meanings, which only a live read can tell apart: the object no longer has the pinned uid,
+// or the write lost a race inside the API server, which is a transient error.
 func (c *call) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -315,9 +323,9 @@ func (c *call) explain(ctx context.Context, err error) error {
 // errAbsent means that there is no object to apply to.
 var errAbsent = errors.New("the object does not exist")
 
-// absentOr turns errAbsent into its meaning: Absent for an object that must exist or whose
-// subresource is meant, a UIDMismatchError for one with a known uid. It returns other errors as
-// they are.
+// absentOr replaces errAbsent by the result of the call. The result is Absent for an intent with
+// MustExist or a subresource, and a UIDMismatchError for an intent that the caller pinned to a uid.
+// Other errors are returned unchanged.
 func (c *call) absentOr(err error) (*answer, error) {
 	if !errors.Is(err, errAbsent) {
 		return nil, err
@@ -329,14 +337,14 @@ func (c *call) absentOr(err error) (*answer, error) {
 	return nil, &UIDMismatchError{Object: c.pinnedRef(), Err: err}
 }
 
-// end is step 8: one outcome and one observation.
+// end is step 8: it returns the Outcome and observes it in the metrics.
 func (c *call) end(landed *answer, err error) (Outcome, error) {
 	outcome := c.outcome
 	outcome.Object, outcome.Requests = c.ref, c.exchange.Requests()
 	switch {
 	case err != nil:
 		outcome.Action = ""
-	case landed.action != Unchanged || outcome.Action == "": // else an earlier request of this call changed something
+	case landed.action != Unchanged || outcome.Action == "": // otherwise keep the action of an earlier request
 		outcome.Action = landed.action
 	}
 	c.observe(outcome, err, c.countChange(landed, outcome.Action))

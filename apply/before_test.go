@@ -49,7 +49,7 @@ func TestBefore(t *testing.T) {
 
 // TestSubresourceErrorsSayMore: what a 404 and a 400 may mean there.
 func TestSubresourceErrorsSayMore(t *testing.T) {
-	const isThere, takesBody = `its kind may have no subresource "status"`, "takes that kind as Intent.Body"
+	const isThere, takesBody = `its kind may have no subresource "status"`, "give an object of that kind as Intent.Body"
 	config := appsv1ac.Deployment("web", "shop").WithStatus(appsv1ac.DeploymentStatus().WithReplicas(1))
 	for reason, c := range map[string]struct {
 		subresource string

@@ -88,7 +88,7 @@ func (m *missingRights) wantToldOnce() {
 	m.Helper()
 	all := strings.Join(m.log, "\n")
 	// The fake client has no resource for a kind; test/integration has.
-	if len(m.log) != 1 || !strings.Contains(all, "list and watch granted") || !strings.Contains(all, `"resource"="Deployment.apps"`) {
+	if len(m.log) != 1 || !strings.Contains(all, "list and watch are granted") || !strings.Contains(all, `"resource"="Deployment.apps"`) {
 		m.Errorf("told: %d times: %s", len(m.log), all)
 	}
 }

@@ -19,32 +19,32 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// concession is a field that an intent relinquishes, or shares with its other owner.
+// concession is a field of an intent that the policy relinquishes to its other owner, or shares.
 type concession struct {
-	conflict Conflict         // relinquished or shared, with its values
+	conflict Conflict         // the conflict over the field, with both values
 	at       fieldowners.Path // the part of the intent that is left out or gets the live value
 	adopted  any              // the live value of a shared field
-	leaveOut bool
+	leaveOut bool             // leave the field out of the request
 }
 
-// concessions are the concessions of an intent to the other owners of its object, as it was read.
+// concessions holds the relinquished and shared fields of an intent, by one read of its object.
 type concessions struct {
 	made []concession
-	// owned reports whether we own a field, or a parent of fields, such as a list item. keep
-	// reports whether the parent is sent though its fields are left out: if nobody else owns it,
-	// the server would otherwise remove it with all that others own in it.
+	// owned reports whether this field manager owns a field, or owns a parent such as a list item.
+	// keep reports whether a parent is sent although all its fields are left out: if no other manager
+	// owns the parent, the API server would otherwise remove it with the fields of others in it.
 	owned, keep func(fieldowners.Path) bool
 }
 
-// foresee returns the concessions that the object, as it was read, calls for: the fields that the
-// intent sets, and that others own with another value, where the policy relinquishes or shares
-// them. It returns none where the policy rejects one of the fields: the API server is to confirm
-// that.
+// foresee returns the concessions that the object as read requires. These are the fields of the
+// intent that another manager owns with another value, and that the policy relinquishes or shares.
+// If the policy rejects one of the conflicts, foresee returns none, so that the whole intent is
+// sent and the API server confirms the conflict.
 //
-// The API server decides what a conflict is. A field that is not certain to be one is left to its
-// answer: the field of an owner in another apiVersion, or whose managed fields cannot be read, and
-// a list or map of which only the schema tells whether it is one field. A field too much would
-// not be applied, and nobody would see it.
+// Only the API server decides what a conflict is. foresee leaves out each field that may not be a
+// conflict: a field of an owner in another apiVersion or with unreadable managed fields, and a list
+// or map of which only the schema tells whether it is owned as a whole. A field that foresee
+// conceded by mistake would silently not be applied.
 func (c *call) foresee(ctx context.Context, object *unstructured.Unstructured) (concessions, []*fieldowners.EntryError) {
 	entries := object.GetManagedFields()
 	ownership, unread := fieldowners.ParseReadable(entries)
@@ -80,7 +80,7 @@ func (c *call) foresee(ctx context.Context, object *unstructured.Unstructured) (
 	return found, unread
 }
 
-// mayGiveWay reports whether conflicts of this call can be foreseen and be conceded.
+// mayGiveWay reports whether this call may relinquish or share a field.
 func (c *call) mayGiveWay() bool { return !c.intent.hasBody() && c.config.Policy.mayGiveWay() }
 
 func hasParts(value any) bool {
@@ -91,8 +91,8 @@ func hasParts(value any) bool {
 	return false
 }
 
-// oneField returns a function that reports whether a list or map of the intent is owned as a
-// whole, by the server's schema. Without a schema the answer is false.
+// oneField returns a function that reports whether a list or map of the intent is owned as a whole,
+// by the API server's schema. If no schema is known, the function returns false.
 func (c *call) oneField(ctx context.Context) func(fieldowners.Path) bool {
 	leaves := sync.OnceValue(func() []fieldowners.Path {
 		if c.config.Steady == nil {
@@ -116,9 +116,9 @@ func (c *call) oneField(ctx context.Context) func(fieldowners.Path) bool {
 	return func(path fieldowners.Path) bool { return slices.ContainsFunc(leaves(), path.Equal) }
 }
 
-// hasTwins reports whether two entries are of one manager, as writes through /scale may leave
-// them. The API server reads the last of them, and drops the others at the next write: what only
-// they have is nobody's (managedfields.DecodeManagedFields).
+// hasTwins reports whether two managed fields entries have the same owner, as after writes through
+// /scale. The API server keeps the last of them and drops the others at the next write. Fields that
+// only a dropped entry has then have no owner (see managedfields.DecodeManagedFields).
 func hasTwins(entries []metav1.ManagedFieldsEntry) bool {
 	for i, entry := range entries {
 		if slices.ContainsFunc(entries[:i], func(other metav1.ManagedFieldsEntry) bool {
@@ -131,7 +131,8 @@ func hasTwins(entries []metav1.ManagedFieldsEntry) bool {
 	return false
 }
 
-// mayForesee reports whether Apply has read an object by which concessions can be foreseen.
+// mayForesee reports whether foresee can be used: the call has read an object that shows all writes
+// of this process.
 func (c *call) mayForesee() bool {
 	read := c.target.read
 	return read != nil && !c.dryRun && c.mayGiveWay() &&
@@ -139,8 +140,8 @@ func (c *call) mayForesee() bool {
 		(c.config.Steady == nil || c.believes(read, c.intent.Subresource))
 }
 
-// foreseeRead returns the object that Apply has read from a cache, with the concessions that it
-// calls for; none if the object cannot tell.
+// foreseeRead returns the object that the call has read from a cache, and the concessions that this
+// object requires. The concessions are empty if the object does not show them reliably.
 func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, concessions) {
 	if !c.mayForesee() {
 		return nil, concessions{}
@@ -158,9 +159,9 @@ func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, con
 	return read, found
 }
 
-// mayWantTheSame reports whether the intent may set a conceded field to its live value. A custom
-// resource keeps a value as it was sent, 0.5 for instance, and a typed object that was read from it
-// has 500m. The Go type of a built-in kind may lack a field that a newer API server has.
+// mayWantTheSame reports whether the intent may set a conceded field to its live value, although
+// the values look different. A custom resource stores a quantity as it was sent, such as 0.5, and a
+// typed read shows 500m. Or the Go type of a built-in kind lacks a field of a newer API server.
 func (c *call) mayWantTheSame(held concessions, object client.Object) bool {
 	if _, asSent := object.(runtime.Unstructured); len(held.made) == 0 || asSent {
 		return false
@@ -176,8 +177,8 @@ func (c *call) mayWantTheSame(held concessions, object client.Object) bool {
 	})
 }
 
-// stillGivesWay proves that applying what the concessions leave of the intent would change
-// nothing.
+// stillGivesWay proves that the object still requires concessions, and that applying the rest of
+// the intent would change nothing.
 func (c *call) stillGivesWay(ctx context.Context, object client.Object) (found proof, ok bool) {
 	read, made := c.foreseeRead(ctx)
 	if len(made.made) == 0 || content.Within(c.intent.object, isEmptyList) {
@@ -195,14 +196,14 @@ func (c *call) stillGivesWay(ctx context.Context, object client.Object) (found p
 	return proof{object: refOf(c.ref, object), conflicts: made.conflicts(), unread: unread}, true
 }
 
-// isEmptyList reports whether a value is an empty list. If a parent of the list is conceded, the rest
-// of the intent differs with the list and without it.
+// isEmptyList reports whether a value is an empty list. If a parent of an empty list is conceded,
+// the rest of the intent has another meaning with the list than without it.
 func isEmptyList(content any) bool {
 	list, ok := content.([]any)
 	return ok && len(list) == 0
 }
 
-// noneBy returns empty concessions for an object with these owners.
+// noneBy returns empty concessions for an object with the given owners.
 func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
 	return concessions{
 		owned: func(path fieldowners.Path) bool { return slices.ContainsFunc(ownership.OwnersOf(path), c.isOurs) },
@@ -213,22 +214,21 @@ func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
 	}
 }
 
-// isOurs reports whether a managed fields entry is that of this call.
+// isOurs reports whether m owns fields by applies of this call's field manager and subresource.
 func (c *call) isOurs(m fieldowners.Manager) bool {
 	return m.Name == c.config.FieldManager && m.Operation == metav1.ManagedFieldsOperationApply &&
 		m.Subresource == c.intent.Subresource
 }
 
-// concede returns the concessions with one more, for a conflict over a field that the intent
-// sets.
+// concede returns the concessions with one more, for a conflict over a field of the intent.
 func (all concessions) concede(conflict Conflict, intent *encodedIntent, live *unstructured.Unstructured) concessions {
 	at, _ := conflict.Path.Nearest(intent.object)
 	all.made = append(slices.Clip(all.made), newConcession(conflict, at, live))
 	return all
 }
 
-// newConcession returns a concession with the live value for a shared field. A field that the
-// live object does not have is left out: there is no value to adopt.
+// newConcession returns a concession. For a shared field it has the live value. If the live object
+// does not have the field, there is no value to send, and the field is left out.
 func newConcession(conflict Conflict, at fieldowners.Path, live *unstructured.Unstructured) concession {
 	adopted, has := at.Value(live.Object)
 	return concession{
@@ -239,13 +239,14 @@ func newConcession(conflict Conflict, at fieldowners.Path, live *unstructured.Un
 	}
 }
 
-// has reports whether there is a concession for a conflict.
+// has reports whether the field of a conflict has already been conceded.
 func (all concessions) has(conflict Conflict) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool { return made.conflict.sameField(conflict) })
 }
 
-// form returns what is left of the intent. givesUp reports whether we own some of what is left
-// out, or a parent of it that others own too: the server removes it if they have let go first.
+// form returns the rest of the intent: the intent without the relinquished fields, and with the
+// live values of shared fields. givesUp reports whether this manager now gives up a field, or a
+// parent that others own too. If the others give it up first, the API server removes it.
 func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp bool) {
 	if len(all.made) == 0 {
 		return intent, false
@@ -261,7 +262,7 @@ func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp
 		givesUp = givesUp || !kept && all.owned(parent)
 		return kept
 	}
-	for _, made := range all.made { // last: what is left out stays out
+	for _, made := range all.made { // after the values are set, so that no value adds a field again
 		if made.leaveOut {
 			givesUp = givesUp || all.owned(made.at)
 			made.at.Cut(object, keep)
@@ -270,7 +271,7 @@ func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp
 	return intent.with(object), givesUp
 }
 
-// emptied reports whether the rest of the intent has an empty parent of a conceded field.
+// emptied reports whether leaving out conceded fields leaves one of their parents empty.
 func (all concessions) emptied(left *encodedIntent) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool {
 		for parent := made.at.Parent(); !parent.IsRoot(); parent = parent.Parent() {
@@ -292,7 +293,7 @@ func (all concessions) conflicts() []Conflict {
 	return conflicts
 }
 
-// reported holds hashes of the concessions of the last Apply to an object.
+// reported remembers which fields the last Apply to an object conceded, as hashes.
 type reported = recent.Cache[reportedKey, []uint64]
 
 type reportedKey struct {
@@ -313,15 +314,15 @@ var reportedSeed = maphash.MakeSeed()
 
 func (c *call) reportedKey() reportedKey { return reportedKey{c.ref.Key(), c.intent.Subresource} }
 
-// gaveWay reports whether the last Apply made concessions, so that this one reads the object first to
-// see whether they are still necessary.
+// gaveWay reports whether the last Apply to the object made concessions. If so, this Apply reads
+// the object first, to see whether the concessions are still necessary.
 func (c *call) gaveWay() bool {
 	_, gave := c.reported.Get(c.reportedKey())
 	return gave && !c.dryRun && c.mayGiveWay() && !c.mayForesee()
 }
 
-// report returns the conflicts of a call that succeeded, and sets Remembered where they are the
-// same as the last time.
+// report returns the conflicts of a call that succeeded. It sets Remembered if the last Apply
+// reported the conflict too.
 func (c *call) report(conflicts []Conflict) []Conflict {
 	before, _ := c.reported.Get(c.reportedKey())
 	var now []uint64

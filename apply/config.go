@@ -18,25 +18,25 @@ import (
 
 // Config configures an Applier.
 type Config struct {
-	// FieldManager is the name that owns what is applied: 1 to 128 printable characters, one
-	// name per reconciler. Two writers under one name undo each other.
+	// FieldManager is the name that owns the applied fields: 1 to 128 printable characters. Each
+	// reconciler needs its own: two that share a field manager remove each other's fields.
 	FieldManager string
-	// Policy decides conflicts. The zero value rejects all.
+	// Policy decides ownership conflicts. The zero value rejects every conflict.
 	Policy Policy
-	// LiveReader reads past the cache, where a conflict is judged: mgr.GetAPIReader(). It must
-	// return objects with their managed fields.
+	// LiveReader reads from the API server and not from a cache, for example to settle conflicts:
+	// mgr.GetAPIReader(). It must return objects with their managed fields.
 	LiveReader client.Reader
-	// Lanes are the lanes of the process: give the same set to all appliers and updaters, so
-	// that they take turns at an object. nil makes a set for this Applier alone.
+	// Lanes serialise the writes of the process to one object. Give the same set to all appliers
+	// and updaters. If Lanes is nil, New makes a set for this Applier alone.
 	Lanes *lanes.Set
-	// Steady proves which intents need no request. All appliers of a process share one; with
-	// nil each intent is sent.
+	// Steady proves that an intent needs no request. All appliers of a process share one
+	// SteadyState. If Steady is nil, each intent is sent.
 	Steady *SteadyState
 	// Loops counts how often each object is changed, and detects endless loops. All appliers of a
 	// process share one Loops. If Loops is nil, no loop is reported. A loop is logged, and is
 	// reported in ApplyObservation.Loop. Detection needs RecordExchange, or unstructured intents.
 	Loops *Loops
-	// Metrics may be nil.
+	// Metrics receives one observation for each Apply. If Metrics is nil, nothing is observed.
 	Metrics Metrics
 }
 
@@ -57,14 +57,14 @@ func (c Config) validate() error {
 type Applier struct {
 	client   client.Client
 	config   Config
-	reads    *cacheReads // of the client
+	reads    *cacheReads // reads by the client
 	seen     *seenVersions
 	made     *made
 	reported *reported
 }
 
-// New returns an Applier that writes by c. Reads of c may come from a cache: they serve
-// MustExist and Belongs.
+// New returns an Applier that writes with the client c. c may read from a cache: Apply reads with c
+// for intents with MustExist or Belongs.
 func New(c client.Client, config Config) (*Applier, error) {
 	if c == nil {
 		return nil, errors.New("apply: a client is needed")
@@ -82,19 +82,18 @@ func New(c client.Client, config Config) (*Applier, error) {
 	}, nil
 }
 
-// FieldManager returns the name that owns what is applied.
+// FieldManager returns the name that owns the applied fields.
 func (a *Applier) FieldManager() string { return a.config.FieldManager }
 
-// Config returns what the Applier was made with, for code that writes under its name and in its
-// lanes. Lanes is never nil here.
+// Config returns the Applier's Config, for code that writes under the same field manager and in the
+// same lanes. Lanes is never nil in the returned Config.
 func (a *Applier) Config() Config { return a.config }
 
-// Client returns the client by which the Applier writes.
+// Client returns the client with which the Applier writes.
 func (a *Applier) Client() client.Client { return a.client }
 
 // Metrics receives one observation for each Apply and one for each call of apply/update.
-// Implementations must be safe for concurrent use. Package apply/metrics has the one for
-// Prometheus; nil counts nothing.
+// Implementations must be safe for concurrent use. Package apply/metrics has one for Prometheus.
 type Metrics interface {
 	// ObserveApply is called once at the end of each Apply.
 	ObserveApply(ApplyObservation)
@@ -106,14 +105,14 @@ type Metrics interface {
 type ApplyObservation struct {
 	FieldManager string
 	Kind         schema.GroupVersionKind
-	Object       ObjectRef // as Outcome.Object
-	Result       string    // the Action, or ResultOf the error
+	Object       ObjectRef // Outcome.Object
+	Result       string    // Outcome.Action, or ResultOf the error
 	Requests     int
 	Attempts     int
-	Conflicts    map[Decision]int // how many were decided so, without those settled in an earlier apply
-	Forced       []Conflict       // that this apply forced; empty after an error
+	Conflicts    map[Decision]int // number of conflicts by decision, without those that are Remembered
+	Forced       []Conflict       // the conflicts that this apply forced; empty after an error
 	Duration     time.Duration
-	Waited       time.Duration // of Duration, for the lane
+	Waited       time.Duration // the part of Duration that was spent waiting for the lane
 	Loop         string        // a message if this apply was found to be part of an endless loop, see Loops
 }
 
@@ -123,14 +122,14 @@ type UpdateObservation struct {
 	Kind         schema.GroupVersionKind
 	Verb         string // Do, Status, EnsureFinalizer or RemoveFinalizer
 	Result       string // "Success", or ResultOf the error
-	Attempts     int    // turns in the object's lane, as update.Result.Attempts; 0 when nothing was to be written
+	Attempts     int    // update.Result.Attempts: attempts in the object's lane; 0 if there was nothing to write
 	StaleWrites  int
 	Duration     time.Duration
-	Waited       time.Duration // of Duration, for the lane
+	Waited       time.Duration // the part of Duration that was spent waiting for the lane
 }
 
-// ResultOf returns a word from a fixed set that names the error in metrics and events:
-// "Success" for nil, "Error" for an error of no class.
+// ResultOf returns a word from a fixed set that names the class of an error in metrics and events.
+// It is "Success" for nil, and "Error" for an error that belongs to no class.
 func ResultOf(err error) string {
 	switch {
 	case err == nil:

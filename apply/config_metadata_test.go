@@ -244,9 +244,9 @@ func TestIntentWithLabel(t *testing.T) {
 		err    string // "": it has the label
 	}{
 		"typed":                      {corev1ac.ConfigMap("a", "shop"), ""},
-		"typed, has it":              {corev1ac.ConfigMap("a", "shop").WithLabels(map[string]string{"part-of": "x"}), "it sets the label part-of itself"},
+		"typed, has it":              {corev1ac.ConfigMap("a", "shop").WithLabels(map[string]string{"part-of": "x"}), "the intent sets the label part-of itself"},
 		"unstructured":               {untyped(map[string]any{"other": "x"}), ""},
-		"unstructured, has it":       {untyped(map[string]any{"part-of": "x"}), "it sets the label part-of itself"},
+		"unstructured, has it":       {untyped(map[string]any{"part-of": "x"}), "the intent sets the label part-of itself"},
 		"unstructured, not of a map": {untyped("x"), "value cannot be set"},
 		"nothing":                    {nil, "invalid intent"},
 	} {

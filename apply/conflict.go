@@ -14,28 +14,26 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Conflict is one field that another manager owns and that the intent sets
-// differently.
+// Conflict is one field of an intent that another field manager owns with another value.
 type Conflict struct {
-	Object     ObjectRef           // whose field it is, as it was read when the conflict was judged
+	Object     ObjectRef           // the object, at the version read when the policy decided
 	Manager    fieldowners.Manager // the other owner
-	Path       fieldowners.Path    // the root if no field of the object read has that ServerPath
-	ServerPath string              // the field as the API server names it; ambiguous
-	Ours       any                 // the intent's value; nil when Path is the root
-	Theirs     any                 // the live value as it was read; nil when Path is the root
+	Path       fieldowners.Path    // the field; the root if ServerPath matches no field of the object
+	ServerPath string              // the API server's name of the field, which may match several fields
+	Ours       any                 // the intent's value; nil if Path is the root
+	Theirs     any                 // the live value as it was read; nil if Path is the root
 	Decision   Decision
 
-	// Own reports whether the other owner is another entry of the applier's own field manager:
-	// what it wrote by Update, or through another subresource. A field that it applied through
-	// a subresource and now applies with the object is always forced; any other field of such
-	// an entry is forced if the policy says so, and otherwise rejected.
+	// Own reports whether the other owner has the applier's own field manager: the field was written
+	// by an Update under that name, or through another subresource. If the field was applied through
+	// a subresource and is now applied to the object itself, it is always forced. Any other field of
+	// such an owner is forced if the policy decides so, and otherwise rejected.
 	Own bool
 
-	// Hidden reports whether String leaves both values out. The values of a
-	// Secret are not in the Conflict at all.
+	// Hidden reports whether String hides both values. A Conflict never has the values of a Secret.
 	Hidden bool
 
-	// Refused is why the field was not forced, as Policy.ForceUnless returned it.
+	// Refused is the error by which Policy.ForceUnless prevented forcing the field; nil if it did not.
 	Refused error
 
 	// Remembered reports whether the last Apply of an intent for the object relinquished or shared
@@ -43,8 +41,8 @@ type Conflict struct {
 	Remembered bool
 }
 
-// String returns the field, our value, and the owner with its value, unless values are hidden,
-// and why the field was not forced.
+// String returns one line: the field, the intent's value, the other owner and its value, and the
+// error of Policy.ForceUnless. Hidden values are left out.
 func (c Conflict) String() string {
 	if c.Refused != nil {
 		return fmt.Sprintf("%s (%v)", c.text(), c.Refused)
@@ -57,7 +55,7 @@ func (c Conflict) text() string {
 	if c.Path.IsRoot() {
 		return fmt.Sprintf("%s: owned by %s", c.ServerPath, c.owner())
 	}
-	if c.Ours == nil { // their version's name of something that the intent sets
+	if c.Ours == nil { // the name, in the owner's API version, of a field that the intent sets
 		return fmt.Sprintf("%s, which is not in the intent by that name: owned by %s at %s with %s",
 			field, c.owner(), c.Manager.APIVersion, showUnless(c.Hidden, c.Theirs))
 	}
@@ -74,8 +72,8 @@ func (c Conflict) owner() string {
 	return fmt.Sprintf("%s itself (by %s through %s)", c.Manager.Name, c.Manager.Operation, c.Manager.Subresource)
 }
 
-// describeConflicts returns the causes of a 409 as conflicts, matched against the managed
-// fields of the object read, each with its decision.
+// describeConflicts returns the causes of an ownership conflict (HTTP 409) as Conflicts, with the
+// decisions of the policy. It finds the field and the values of each conflict in the object read.
 func (c *call) describeConflicts(err error, live *unstructured.Unstructured, ownership fieldowners.Ownership) ([]Conflict, error) {
 	intent, owned := c.intent, newOwned(ownership, c.intent.object)
 	index := fieldowners.NewIndex(live.Object)
@@ -92,7 +90,7 @@ func (c *call) describeConflicts(err error, live *unstructured.Unstructured, own
 			conflict.setPath(path, ours, theirs)
 		}
 		if c.decideOn(&conflict); !conflict.Decision.valid() {
-			return nil, fmt.Errorf("the policy's function gave %v for %s: no such decision", conflict.Decision, cause.Field)
+			return nil, fmt.Errorf("the policy's function returned %v for the field %s: there is no such decision", conflict.Decision, cause.Field)
 		}
 		if _, set := owned.intent.Nearest(conflict.Path); !set && conflict.Decision != Force {
 			conflict.Decision = Reject // there is nothing to leave out
@@ -102,19 +100,19 @@ func (c *call) describeConflicts(err error, live *unstructured.Unstructured, own
 	return conflicts, nil
 }
 
-// readableOwners returns the ownership without the entries that cannot be read, which it logs
-// and returns too.
+// readableOwners returns the owners of the fields of an object. It logs, and returns separately,
+// the managed fields entries that cannot be read.
 func (c *call) readableOwners(live *unstructured.Unstructured) (fieldowners.Ownership, []*fieldowners.EntryError) {
 	ownership, unread := fieldowners.ParseReadable(live.GetManagedFields())
 	for _, entry := range unread {
-		c.log.Info("an entry of the managed fields cannot be read; its fields count as nobody's", "error", entry.Error())
+		c.log.Info("cannot read an entry of the managed fields; its fields count as fields without an owner", "error", entry.Error())
 	}
 	return ownership, unread
 }
 
-// decideOn sets the policy's decision. A field is never relinquished to another entry of our own
-// field manager. If such an entry applied the field through a subresource, an apply of the object
-// forces the field.
+// decideOn sets the decision of a conflict by the policy. A field is never relinquished to or
+// shared with another entry of the same field manager. If such an entry is an apply through a
+// subresource, and this call applies the object itself, the field is forced.
 func (c *call) decideOn(conflict *Conflict) {
 	conflict.Own = conflict.Manager.Name == c.config.FieldManager
 	if conflict.Own && conflict.Manager.Operation == metav1.ManagedFieldsOperationApply && c.intent.Subresource == "" {
@@ -131,10 +129,10 @@ func (c *call) decideOn(conflict *Conflict) {
 	}
 }
 
-// policyFor returns the policy for conflicts with an owner. The API server records the owner
-// before-first-apply for all fields of an object whose managed fields somebody has emptied. If the
-// object is ours by Intent.Belongs, a field of that owner is forced, unless a rule or the Func of
-// the policy decides otherwise: a rule that leaves .spec.replicas to an autoscaler still does so.
+// policyFor returns the policy for conflicts with an owner. If somebody has emptied the managed
+// fields of an object, the API server records the owner before-first-apply for all its fields. If
+// Intent.Belongs accepts the object, a field of that owner is forced, unless a rule or the Func of
+// the policy decides otherwise. So a rule that leaves .spec.replicas to an autoscaler still does.
 func (c *call) policyFor(intent Intent, owner fieldowners.Manager) Policy {
 	policy := c.config.Policy
 	if intent.Belongs != nil && owner.Name == fieldowners.BeforeFirstApply && owner.Operation == metav1.ManagedFieldsOperationUpdate {
@@ -173,8 +171,7 @@ func (c Conflict) compare(other Conflict) int {
 	return cmp.Or(strings.Compare(c.ServerPath, other.ServerPath), strings.Compare(c.Manager.String(), other.Manager.String()))
 }
 
-// texts returns the conflicts as text for the log, whose sinks do not call String on the items
-// of a list.
+// texts returns the conflicts as strings for the log: log sinks do not call String on list items.
 func texts(conflicts []Conflict) []string {
 	var all []string
 	for _, c := range conflicts {
@@ -187,9 +184,9 @@ func hasRejected(conflicts []Conflict) bool {
 	return slices.ContainsFunc(conflicts, func(c Conflict) bool { return c.Decision == Reject })
 }
 
-// owned finds the fields that the API server means by the paths in its ownership conflicts. The
-// API server writes paths in its own notation. owned computes this notation once for each field
-// of an owner, not once for each conflict.
+// owned finds the field that the API server means by a path in an ownership conflict. The API
+// server writes paths in its own notation. owned computes this notation once for each field of an
+// owner, and not once for each conflict.
 type owned struct {
 	intent  *fieldowners.Index
 	entries []fieldowners.Entry
@@ -204,7 +201,7 @@ type owner struct {
 
 func ownerOfField(m fieldowners.Manager) owner { return owner{m.Name, m.Subresource, m.Operation} }
 
-// ownedField holds the fields that one ServerPath may mean.
+// ownedField holds the fields that the API server's name of a field (ServerPath) may mean.
 type ownedField struct {
 	manager fieldowners.Manager // the manager of the last entry that has such a field
 	paths   []fieldowners.Path
@@ -214,7 +211,7 @@ func newOwned(ownership fieldowners.Ownership, intent map[string]any) *owned {
 	return &owned{fieldowners.NewIndex(intent), ownership.Entries(), map[owner]map[string]*ownedField{}}
 }
 
-// of returns the fields of an owner by their ServerPath.
+// of returns the fields of an owner, by the API server's names of the fields.
 func (o *owned) of(who owner) map[string]*ownedField {
 	if fields, known := o.fields[who]; known {
 		return fields
@@ -237,11 +234,11 @@ func (o *owned) of(who owner) map[string]*ownedField {
 	return fields
 }
 
-// match returns the field that the API server means by serverPath, and completes the manager from
-// the managed fields entry. The field is one that the manager owns, preferably a field that the
-// intent sets as well. If no entry has the field, as for the owner before-first-apply, match
-// returns a field that the intent sets. If serverPath is the name of two fields, as of {"a.b": 1}
-// and {"a": {"b": 1}}, match returns none.
+// match returns the field that the API server means by serverPath, and sets the manager to that of
+// the managed fields entry. It returns a field that the manager owns, preferably one that the
+// intent sets too. If no entry has the field, as for the owner before-first-apply, match returns a
+// field that the intent sets. If serverPath is the name of two fields, as for {"a.b": 1} and {"a":
+// {"b": 1}}, match returns false.
 func (o *owned) match(manager *fieldowners.Manager, serverPath string) (fieldowners.Path, bool) {
 	var all, wanted []fieldowners.Path
 	if field := o.of(ownerOfField(*manager))[serverPath]; field != nil {

@@ -18,21 +18,22 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// decode sets the intent's content and kind from a configuration.
+// decode sets the intent's content and Go type from an encoded apply configuration.
 func (e *encodedIntent) decode(config wire.Body) error {
 	e.kind, e.object = config.Type, nil
 	return utiljson.Unmarshal(config.JSON, &e.object)
 }
 
-// pin is what an apply is pinned to; the zero value pins it to nothing.
+// pin is the uid and the resourceVersion that an apply carries, so that the API server refuses the
+// apply for another object or version. Empty values pin nothing.
 type pin struct {
 	uid             types.UID
 	resourceVersion string
 }
 
-// fresh returns the configuration as a new value of the caller's own type. The client writes
-// the server's answer into the value that it sends, so that must not be the caller's. The type
-// stays because a typed read waits for writes of its own type only (read-your-writes).
+// fresh returns the configuration as a new value of the caller's Go type. The client writes the API
+// server's response into the value that it sends, so that value must not be the caller's. The type
+// stays the same because a typed read waits for writes of its own type only (read-your-writes).
 func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 	object := unstructured.Unstructured{Object: runtime.DeepCopyJSON(e.object)}
 	if p.uid != "" {
@@ -45,7 +46,7 @@ func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 	raw, _ := json.Marshal(object.Object) // it came from JSON
 	config, ok := reflect.TypeAssert[runtime.ApplyConfiguration](reflect.New(e.kind))
 	if !ok {
-		return nil, &IntentError{Object: e.ref, Err: fmt.Errorf("*%v is no apply configuration", e.kind)}
+		return nil, &IntentError{Object: e.ref, Err: fmt.Errorf("the type *%v is not an apply configuration", e.kind)}
 	}
 	if err := json.Unmarshal(raw, config); err != nil {
 		return nil, &IntentError{Object: e.ref, Err: err}
@@ -53,21 +54,20 @@ func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 	return config, nil
 }
 
-// sentWhole reports whether the rest of an intent is sent unchanged. The parent of a relinquished field
-// may be empty, and a typed configuration omits an empty map.
+// sentWhole reports whether encoding the rest of an intent keeps all of its content. A typed
+// configuration omits an empty map, such as a parent whose fields are all relinquished.
 func (e *encodedIntent) sentWhole() bool {
 	if e.kind == nil {
 		return true
 	}
-	config, _ := e.fresh(pin{}) // nil, which differs, if it cannot be sent
+	config, _ := e.fresh(pin{}) // after an error nil, which differs from e.object
 	raw, _ := json.Marshal(config)
 	var sent map[string]any
 	return utiljson.Unmarshal(raw, &sent) == nil && reflect.DeepEqual(sent, e.object)
 }
 
-// refIn reads from the fields of a generated configuration which object it is for, in a hundredth of
-// the time that encoding takes. It returns false for another configuration, and for one that is not
-// valid.
+// refIn returns the reference of a generated configuration's object, read from the Go fields in a
+// hundredth of the time of encoding. It returns false for other or invalid configurations.
 func refIn(configuration runtime.ApplyConfiguration) (ObjectRef, bool) {
 	kind, metadata, ok := generatedFields(configuration)
 	if !ok || metadata == nil || metadata.ResourceVersion != nil {
@@ -78,8 +78,7 @@ func refIn(configuration runtime.ApplyConfiguration) (ObjectRef, bool) {
 	return ref, err == nil
 }
 
-// OwnerReferences returns the owner references that the intent sets. A returned error is an
-// *IntentError.
+// OwnerReferences returns the owner references that the intent sets. An error is an *IntentError.
 func (i Intent) OwnerReferences() ([]metav1ac.OwnerReferenceApplyConfiguration, error) {
 	if _, metadata, ok := generatedFields(i.Config); ok {
 		if metadata == nil {
@@ -103,8 +102,8 @@ func (i Intent) OwnerReferences() ([]metav1ac.OwnerReferenceApplyConfiguration, 
 	return owners, nil
 }
 
-// generatedFields returns the fields in which each generated configuration keeps its kind and
-// its metadata; metadata is nil if it sets none.
+// generatedFields returns the kind fields and the metadata of a generated configuration. metadata
+// is nil if the configuration sets none. ok is false for a configuration of another type.
 func generatedFields(configuration runtime.ApplyConfiguration) (kind *metav1ac.TypeMetaApplyConfiguration,
 	metadata *metav1ac.ObjectMetaApplyConfiguration, ok bool) {
 	config := reflect.ValueOf(configuration)
@@ -125,8 +124,8 @@ var (
 	metadataFields = reflect.TypeFor[*metav1ac.ObjectMetaApplyConfiguration]()
 )
 
-// WithLabel returns the intent with one more label, in a copy of its configuration that has the
-// same type. The error is an *IntentError if the intent sets the label already or cannot be
+// WithLabel returns a copy of the intent with one more label. The Go type of its configuration
+// stays the same. The error is an *IntentError if the intent already sets the label or cannot be
 // read.
 func (i Intent) WithLabel(name, value string) (Intent, error) {
 	labelled, err := withLabel(i.Config, name, value)
@@ -141,11 +140,10 @@ func (i Intent) WithLabel(name, value string) (Intent, error) {
 	return i, nil
 }
 
-// withLabel returns a copy of the configuration, in its own type, that has the label as well. A
-// configuration that has the label already is refused. The copy shares all but its labels with
-// the original.
+// withLabel returns a copy of a configuration, of the same type, with one more label. It returns an
+// error if the configuration has the label already. The copy shares all but its labels.
 func withLabel(configuration runtime.ApplyConfiguration, name, value string) (runtime.ApplyConfiguration, error) {
-	taken := fmt.Errorf("it sets the label %s itself", name)
+	taken := fmt.Errorf("the intent sets the label %s itself; remove the label from the intent", name)
 	if _, metadata, ok := generatedFields(configuration); ok && metadata != nil {
 		if _, has := metadata.Labels[name]; has {
 			return nil, taken

@@ -14,35 +14,34 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Sentinels for errors.Is. Each typed error below unwraps to its sentinel and, if there is one,
-// to the server's answer.
+// Sentinels for errors.Is. Each typed error below unwraps to its sentinel and, if there is one, to
+// the API server's response.
 var (
-	// ErrInvalidIntent means that the intent was refused before any request.
+	// ErrInvalidIntent means that the Applier refused the intent, before any request.
 	ErrInvalidIntent = errors.New("invalid intent")
-	// ErrConflict means that another manager owns fields that the intent sets differently, and
-	// that the policy rejects the conflict. The apply that met it changed nothing.
+	// ErrConflict means that another manager owns fields of the intent with other values, and that
+	// the policy rejects the conflict. The apply changed nothing.
 	ErrConflict = errors.New("ownership conflict")
 	// ErrContended means that the object changed during each of a bounded number of attempts to
 	// settle its conflicts or to move its fields. Nothing was forced or moved. Try again later.
 	ErrContended = errors.New("contended")
-	// ErrStaleWrite means that the object is no longer at the resourceVersion to which the
-	// write was pinned. Read it again.
+	// ErrStaleWrite means that the object is no longer at the resourceVersion to which the write was
+	// pinned. Read the object again.
 	ErrStaleWrite = errors.New("stale write")
-	// ErrUIDMismatch means that the object was deleted or recreated. An object that has its
-	// name now was not touched.
+	// ErrUIDMismatch means that the object was deleted or recreated. If another object has the name
+	// now, nothing was written to that object.
 	ErrUIDMismatch = errors.New("uid mismatch")
-	// ErrRetryable means that the server or the way to it failed for the moment. The write may
-	// have landed: an answer that cannot be interpreted is no refusal.
+	// ErrRetryable means a transient failure of the API server or of the network. The write may have
+	// succeeded, because its response was lost or could not be read.
 	ErrRetryable = errors.New("retryable")
-	// ErrRefused means that the server (validation, permission, an unknown field, size, a
-	// terminating namespace) or a client on the way refused the request. Sending the same again
-	// at once does not help.
+	// ErrRefused means that the API server refused the request (validation, permission, an unknown
+	// field, size, a terminating namespace), or that the client did. An immediate retry does not help.
 	ErrRefused = errors.New("refused")
 )
 
 // IntentError is ErrInvalidIntent with its reason.
 type IntentError struct {
-	Object ObjectRef // as far as it is known
+	Object ObjectRef // with the parts that are known
 	Err    error
 }
 
@@ -55,14 +54,14 @@ func (e *IntentError) Error() string {
 
 func (e *IntentError) Unwrap() []error { return []error{ErrInvalidIntent, e.Err} }
 
-// ConflictError is ErrConflict with every conflict of the judged answer: the rejected ones, and
-// those that would have been settled.
+// ConflictError is ErrConflict with every conflict of the API server's response: the rejected ones,
+// and those that the policy would force, relinquish or share.
 type ConflictError struct {
 	Object       ObjectRef
 	Subresource  string // "" for the object itself
-	FieldManager string // who wanted the fields
+	FieldManager string // the field manager of the rejected apply
 	Conflicts    []Conflict
-	Err          error // the server's answer
+	Err          error // the API server's response
 }
 
 func (e *ConflictError) Error() string {
@@ -81,7 +80,7 @@ func (e *ConflictError) Error() string {
 	message := fmt.Sprintf("%v on %s: %s cannot set %s", ErrConflict, object, e.FieldManager, strings.Join(parts, "; "))
 	switch {
 	case own && e.Subresource == "":
-		message += fmt.Sprintf("; `kubectl fieldowners migrate %s/%s --from %s --to %[3]s` makes one owner of the two",
+		message += fmt.Sprintf("; `kubectl fieldowners migrate %s/%s --from %s --to %[3]s` merges the two owners into one",
 			strings.ToLower(e.Object.Kind), e.Object.Name, e.FieldManager)
 	case own:
 		message += "; set the field with the object or through " + e.Subresource + ", not both"
@@ -93,12 +92,12 @@ func (e *ConflictError) Error() string {
 
 func (e *ConflictError) Unwrap() []error { return []error{ErrConflict, e.Err} }
 
-// ContendedError is ErrContended with what was tried.
+// ContendedError is ErrContended with the number of attempts and the last conflicts.
 type ContendedError struct {
 	Object    ObjectRef
 	Attempts  int        // writes and dry runs sent
-	Conflicts []Conflict // of the last judged answer; empty for a Transfer
-	Err       error      // the server's last answer
+	Conflicts []Conflict // the conflicts of the last attempt; empty for a move of fields (package ownership)
+	Err       error      // the API server's last response
 }
 
 func (e *ContendedError) Error() string {
@@ -108,7 +107,7 @@ func (e *ContendedError) Error() string {
 
 func (e *ContendedError) Unwrap() []error { return []error{ErrContended, e.Err} }
 
-// StaleWriteError is ErrStaleWrite with the server's answer.
+// StaleWriteError is ErrStaleWrite with the API server's response.
 type StaleWriteError struct {
 	Object ObjectRef
 	Err    error
@@ -120,26 +119,26 @@ func (e *StaleWriteError) Error() string {
 
 func (e *StaleWriteError) Unwrap() []error { return []error{ErrStaleWrite, e.Err} }
 
-// UIDMismatchError is ErrUIDMismatch with the uid that was meant.
+// UIDMismatchError is ErrUIDMismatch with the uid to which the write was pinned.
 type UIDMismatchError struct {
-	Object ObjectRef // with the uid that was meant
+	Object ObjectRef // with the uid to which the write was pinned
 	Err    error
 }
 
 func (e *UIDMismatchError) Error() string {
 	if e.Object.UID == "" {
-		return fmt.Sprintf("%v: %v was deleted or recreated; what has its name now was left alone", ErrUIDMismatch, e.Object)
+		return fmt.Sprintf("%v: %v was deleted or recreated; an object that has the name now was not changed", ErrUIDMismatch, e.Object)
 	}
-	return fmt.Sprintf("%v: %v (uid %s) was deleted or recreated; what has its name now was left alone",
+	return fmt.Sprintf("%v: %v (uid %s) was deleted or recreated; an object that has the name now was not changed",
 		ErrUIDMismatch, e.Object, e.Object.UID)
 }
 
 func (e *UIDMismatchError) Unwrap() []error { return []error{ErrUIDMismatch, e.Err} }
 
-// RetryableError is ErrRetryable with the wait that the server asked for.
+// RetryableError is ErrRetryable with the time to wait that the API server named.
 type RetryableError struct {
 	Object ObjectRef
-	After  time.Duration // 0 when the server named none
+	After  time.Duration // 0 if the API server named none
 	Err    error
 }
 
@@ -149,7 +148,7 @@ func (e *RetryableError) Error() string {
 
 func (e *RetryableError) Unwrap() []error { return []error{ErrRetryable, e.Err} }
 
-// RefusedError is ErrRefused with the server's answer.
+// RefusedError is ErrRefused with the API server's response.
 type RefusedError struct {
 	Object ObjectRef
 	Err    error
@@ -161,16 +160,15 @@ func (e *RefusedError) Error() string {
 
 func (e *RefusedError) Unwrap() []error { return []error{ErrRefused, e.Err} }
 
-// ErrNotOurs means that an object is someone else's. A client given to an Applier may refuse to
-// write to such an object by an error that matches ErrNotOurs.
+// ErrNotOurs means that an object belongs to somebody else. A client that was given to an Applier
+// may refuse a write to such an object with an error that matches ErrNotOurs.
 var ErrNotOurs = errors.New("someone else's")
 
-// NotOursError is ErrNotOurs and ErrRefused: an object that somebody else made has the name of
-// one that the intent wants for its manager (Intent.Belongs). Nothing was written to the
-// object.
+// NotOursError is ErrNotOurs and ErrRefused: an object with the name in the intent exists, and
+// Intent.Belongs does not accept the object. Nothing was written to the object.
 type NotOursError struct {
 	Object ObjectRef
-	Owner  string // its controller, as kind and name; "" if there is none
+	Owner  string // kind and name of the object's controller; "" if it has none
 	// Managers are the field managers that own fields of the object.
 	Managers []fieldowners.Manager
 }
@@ -181,26 +179,27 @@ func (e *NotOursError) Error() string {
 	case e.Owner != "":
 		because = ", controlled by the " + e.Owner
 	case len(e.Managers) > 0:
-		because = " by the rule of Belongs: it has no controller, and fields of " + namesOf(e.Managers)
+		because = " by the rule of Belongs: it has no controller, and its fields are owned by " + namesOf(e.Managers)
 	}
-	return fmt.Sprintf("%v is %v: an object of that name was there before and is %v%s; delete it, use another name, or set a Belongs that accepts it",
+	return fmt.Sprintf("%v is %v: an object of that name was there before and is %v%s; delete the object, use another name, or set a Belongs that accepts the object",
 		e.Object, ErrRefused, ErrNotOurs, because)
 }
 
 func (e *NotOursError) Unwrap() []error { return []error{ErrNotOurs, ErrRefused} }
 
-// IsOwnershipConflict reports whether an error is an ownership conflict, as opposed to a stale
-// write. Both are HTTP 409 with reason Conflict, and apierrors.IsConflict is true for both;
-// only an ownership conflict has causes of type FieldManagerConflict. For an error of another
-// class that wraps such an answer, as a ContendedError may, it is false.
+// IsOwnershipConflict reports whether an error is an ownership conflict, and not a stale write.
+// Both are HTTP 409 with reason Conflict, and apierrors.IsConflict is true for both. Only an
+// ownership conflict has causes of type FieldManagerConflict. IsOwnershipConflict is false for a
+// typed error of another class that wraps an ownership conflict, as a ContendedError may.
 func IsOwnershipConflict(err error) bool {
 	return errors.Is(err, ErrConflict) || !hasClass(err) && len(wire.ConflictCauses(err)) > 0
 }
 
 // IsStaleWrite reports whether a write failed because the object is no longer at the
-// resourceVersion that it carried. The server answers a uid precondition on an absent object in
-// the same way: only a live read tells the two apart. For an error of another class that wraps
-// such an answer, as a UIDMismatchError may, it is false: writing again does not heal it.
+// resourceVersion in the write. The API server answers a uid precondition on an absent object in
+// the same way: only a live read tells the two cases apart. IsStaleWrite is false for a typed error
+// of another class that wraps a stale write, as a UIDMismatchError may, because another write would
+// fail too.
 func IsStaleWrite(err error) bool {
 	if hasClass(err) {
 		return ResultOf(err) == "StaleWrite"
@@ -218,13 +217,11 @@ func hasClass(err error) bool {
 }
 
 // Classify wraps the error of a write into the typed error of its class: StaleWriteError,
-// UIDMismatchError, RetryableError or RefusedError. Ownership conflicts, errors already
-// classified and the end of the context stay as they are. The context is the one that the write
-// was sent with: while that has not ended, a context error is a timeout of the client's own,
-// and retryable.
+// UIDMismatchError, RetryableError or RefusedError. Ownership conflicts, classified errors and the
+// end of the context are returned unchanged. ctx is the context of the write: while ctx has not
+// ended, a context error is a timeout of the client, and retryable.
 //
-// The values of Secrets are hidden: the server's message about one is left out where it may
-// quote them.
+// If the object is a Secret, the API server's message is left out where it may quote values.
 func Classify(ctx context.Context, object ObjectRef, err error) error {
 	switch {
 	case ResultOf(err) == "Cancelled" && ctx.Err() == nil:
@@ -247,19 +244,19 @@ func Classify(ctx context.Context, object ObjectRef, err error) error {
 	return &RefusedError{Object: object, Err: err}
 }
 
-// CheckNotFound returns the error of a write, checked by a live read if it is a NotFound. The 404
-// of a write does not say that the object is gone: the API server also answers 404 if the kind
-// has no such subresource, and if an admission webhook passes on a NotFound of its own. Other
-// errors are returned as they are, without a read.
+// CheckNotFound checks the error of a write by a live read if the error is a NotFound. An HTTP 404
+// for a write does not prove that the object is gone: the API server also answers 404 if the kind
+// has no such subresource, or if an admission webhook returns a NotFound. Other errors are returned
+// unchanged, without a read. The result for a NotFound is:
 //
-//   - If the object does not exist, the error is returned as it is.
-//   - If another object has the name, and the reference has a uid, it is a *UIDMismatchError.
-//   - If the object exists, it is a *RefusedError that is no NotFound. So it is if the read does
-//     not tell, because the API server does not serve the kind in this version any more.
-//   - If the read fails otherwise, it is the error of the read, in its class (see Classify).
+//   - the same error, if the object does not exist;
+//   - a *UIDMismatchError, if the reference has a uid and another object has the name;
+//   - a *RefusedError that does not match NotFound, if the object exists, or if the read proves
+//     nothing because the API server no longer serves the kind in this version;
+//   - the classified error of the read (see Classify), if the read fails in another way.
 //
-// The reader reads past the cache. The subresource is the one that was written to; "" is the
-// object itself.
+// live reads from the API server and not from a cache. subresource is the written subresource; ""
+// is the object itself.
 func CheckNotFound(ctx context.Context, live client.Reader, object ObjectRef, subresource string, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return err
@@ -271,16 +268,17 @@ func CheckNotFound(ctx context.Context, live client.Reader, object ObjectRef, su
 		return err
 	case apierrors.IsNotFound(readErr): // of something else than the object
 		return &RefusedError{Object: object, Err: errors.New("the API server answered 404 to a write, and to the read of the object: " +
-			"it may not serve the kind in this version any more, or the namespace is gone: " + wire.OneLine(readErr))}
+			"the API server may not serve the kind in this version any more, or the namespace is gone: " + wire.OneLine(readErr))}
 	case readErr != nil:
-		return Classify(ctx, object, fmt.Errorf("the API server answered 404 to a write; reading whether the object exists: %w", readErr))
+		return Classify(ctx, object, fmt.Errorf("the API server answered 404 to a write; reading the object to find out whether it exists: %w", readErr))
 	case object.UID != "" && object.UID != found.GetUID():
 		return &UIDMismatchError{Object: object, Err: fmt.Errorf("the live object has uid %s", found.GetUID())}
 	}
 	return &RefusedError{Object: object, Err: notAbsent(subresource, withoutValues(object, err))}
 }
 
-// notAbsent does not wrap the answer: whoever asks for a NotFound would take the object for gone.
+// notAbsent returns the error for a 404 response to a write to an object that exists. It does not
+// wrap the response: a caller that finds a NotFound would conclude that the object is gone.
 func notAbsent(subresource string, answer error) error {
 	cause := "an admission webhook may have answered NotFound"
 	if subresource != "" {
@@ -290,7 +288,7 @@ func notAbsent(subresource string, answer error) error {
 	return errors.New("the API server answered 404, and the object exists: " + cause + ": " + wire.OneLine(answer))
 }
 
-// checkNotFound is CheckNotFound for a request of this call to the object or a subresource of it.
+// checkNotFound is CheckNotFound for a request of this call.
 func (c *call) checkNotFound(ctx context.Context, subresource string, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return err

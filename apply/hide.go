@@ -20,9 +20,10 @@ func isSecret(object ObjectRef) bool { return fieldowners.IsSecret(object.Group,
 
 func isDelicate(name string) bool { return slices.Contains([]string{"env", "args", "data"}, name) }
 
-// hides reports whether values of a field are left out of errors, events, conditions and logs: all
-// in a Secret, and in other kinds what is named env, args or data, with everything below or above
-// the field, as credentials are often there. A ConfigMap's values are shown.
+// hides reports whether values of a field are left out of errors, events, conditions and logs. In a
+// Secret every value is hidden. In other kinds a field is hidden if it, a parent, or a field in its
+// value has the name env, args or data, because credentials are often there. Only a ConfigMap shows
+// its data.
 func hides(object ObjectRef, path fieldowners.Path, values ...any) bool {
 	switch {
 	case isSecret(object):
@@ -45,7 +46,7 @@ func hides(object ObjectRef, path fieldowners.Path, values ...any) bool {
 	})
 }
 
-// showUnless returns a value on one short line, or the mark of a hidden value.
+// showUnless returns a value as one short line, or a placeholder if the value is hidden.
 func showUnless(isHidden bool, value any) string {
 	if isHidden {
 		value = fieldowners.Hide(value)
@@ -53,8 +54,8 @@ func showUnless(isHidden bool, value any) string {
 	return fieldowners.FormatValue(value)
 }
 
-// whyNot returns the text of an error of ours, or for a Secret, whose values it may quote, the
-// mark of a hidden value.
+// whyNot returns the text of an error of this package. For a Secret, whose values the text may
+// quote, it returns a placeholder.
 func (e *encodedIntent) whyNot(err error) string {
 	if isSecret(e.ref) {
 		return string(fieldowners.Hidden)
@@ -62,36 +63,33 @@ func (e *encodedIntent) whyNot(err error) string {
 	return fmt.Sprint(err)
 }
 
-// quotesNoValues are the reasons whose messages the API server makes from names alone. Other
-// messages, such as those of validation, may quote what was sent, as may a denial by admission,
-// which may have any reason.
+// quotesNoValues lists the reasons whose messages the API server makes from names alone. Messages
+// with other reasons, such as those of validation, may quote the sent values. A denial by admission
+// may quote them with any reason.
 var quotesNoValues = []metav1.StatusReason{
 	metav1.StatusReasonConflict, metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists,
 	metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonTooManyRequests,
 	metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout, metav1.StatusReasonServiceUnavailable,
 }
 
-// deniedBy is a word in the API server's message about a denied request. The name of the webhook
-// or policy precedes the word, and the reason follows.
+// deniedBy is a word in the API server's message about a request that admission denied. The name of
+// the webhook or policy precedes the word, and the webhook's or policy's message follows it.
 const deniedBy = "denied"
 
-// quoteNoValue lists the causes of an HTTP 422 for which the API server's validation writes a
-// message without the value.
+// quoteNoValue lists the causes of an HTTP 422 whose messages do not contain the value.
 var quoteNoValue = []metav1.CauseType{
 	metav1.CauseTypeFieldValueRequired, metav1.CauseType(field.ErrorTypeForbidden),
 	metav1.CauseType(field.ErrorTypeTooLong), metav1.CauseType(field.ErrorTypeTooMany),
 }
 
-// afterValue lists endings of other validation messages: the message quotes the value first, and
-// then has this ending.
+// afterValue lists the known endings of validation messages that quote the value before the ending.
 var afterValue = []string{": field is immutable"}
 
-// denier matches the name of the webhook or the admission policy that denied a request, as the
-// API server writes it. It also matches in a message from which the values were removed before.
+// denier matches the name of the webhook or the admission policy that denied a request, as the API
+// server writes it. It also matches in a message from which withoutValues has removed the values.
 var denier = regexp.MustCompile(`^(?:secrets "[^"]*" is forbidden: |HTTP \d+ \w* ?)?(admission webhook "[^"]*"|ValidatingAdmissionPolicy '[^']*' with binding '[^']*') $`)
 
-// whyInvalid returns the message of a cause without the value. It returns Hidden if the message
-// may quote the value.
+// whyInvalid returns the message of a cause without the value, or Hidden if it may quote the value.
 func whyInvalid(cause metav1.StatusCause) string {
 	if slices.Contains(quoteNoValue, cause.Type) {
 		return cause.Message
@@ -104,14 +102,14 @@ func whyInvalid(cause metav1.StatusCause) string {
 	return string(fieldowners.Hidden)
 }
 
-// withoutValues returns the error of a write to a Secret. Text of the API server that may quote
-// values is removed. The status code and the reason stay the same.
+// withoutValues returns the error of a write to a Secret without the API server's text that may
+// quote values. The status code and the reason stay the same. Other errors are not changed.
 func withoutValues(object ObjectRef, err error) error {
 	var answer *apierrors.StatusError
 	if !isSecret(object) || !errors.As(err, &answer) {
 		return err
 	}
-	by, _, denied := strings.Cut(answer.ErrStatus.Message, deniedBy) // the name of the webhook or admission policy comes first
+	by, _, denied := strings.Cut(answer.ErrStatus.Message, deniedBy)
 	if !denied && slices.Contains(quotesNoValues, answer.ErrStatus.Reason) {
 		return err
 	}
@@ -135,6 +133,6 @@ func withoutValues(object ObjectRef, err error) error {
 		}
 		status.Message += " " + strings.Join(fields, ", ")
 	}
-	status.Message = strings.TrimSpace(status.Message) + " (the server's message is hidden, it may quote values)"
+	status.Message = strings.TrimSpace(status.Message) + " (the API server's message is hidden, because it may quote values)"
 	return &apierrors.StatusError{ErrStatus: *status}
 }

@@ -16,72 +16,69 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// Intent is an apply configuration and how to apply it. The Applier's policy settles its
-// conflicts.
+// Intent is an apply configuration and how to apply it. The Applier's Policy decides its conflicts.
 type Intent struct {
-	// Config holds every field that the manager wants to own, and no other. It is one of
-	// client-go's or controller-gen's apply configurations, or an unstructured one from
-	// client.ApplyConfigurationFromUnstructured. Config is not written to and may be used
-	// again.
+	// Config holds every field that the manager wants to own, and no other field. It is an apply
+	// configuration of client-go or controller-gen, or an unstructured one from
+	// client.ApplyConfigurationFromUnstructured. Apply does not write to Config, so it can be reused.
 	Config runtime.ApplyConfiguration
 
-	// MustExist is for an object that someone else creates: the intent is pinned to the uid of
-	// the object in the cache. If the cache has none, it is read from the API server, and if
-	// there is none either, the Outcome is Absent. Partial intents need MustExist: the server
-	// cannot create a whole object from them, and a late apply would bring back an object that
-	// was deleted.
+	// MustExist is for an object that someone else creates: the intent is pinned to the uid of the
+	// cached object. If the cache does not have the object, Apply reads it from the API server. If
+	// the API server does not have it either, the Outcome is Absent. Partial intents need MustExist:
+	// the API server cannot create a whole object from a partial intent, and a late apply would
+	// recreate a deleted object.
 	MustExist bool
 
-	// Belongs reports whether an object that exists is the caller's. If it is, the intent is
-	// applied, pinned to the object's uid; if not, the error is a NotOursError and nothing is
-	// written, or, with MustExist, the Outcome is Absent. An object that the cache does not
-	// have is created exclusively: one that somebody else makes at the same moment is not
-	// adopted, and so not deleted later with what is in it. nil adopts whatever object has the
-	// name, as Server-Side Apply does.
+	// Belongs reports whether an existing object belongs to the caller. If it returns true, the
+	// intent is applied, pinned to the object's uid. If it returns false, nothing is written, and the
+	// error is a NotOursError or, with MustExist, the Outcome is Absent. An object that the cache
+	// does not have is created exclusively: an object that somebody else creates at the same moment
+	// is not adopted, and so not deleted later. If Belongs is nil, Apply adopts any object that has
+	// the name, as Server-Side Apply does.
 	//
-	// Belongs is given the object from the cache or from a live read, in the Go type that the
-	// client's scheme has for the kind, or as unstructured if it has none. The live read
-	// happens if the cache has somebody else's object or does not have the kind. Belongs must
-	// not write to the object, and cannot be combined with Subresource.
+	// Belongs gets the object from the cache or from a live read, in the Go type that the client's
+	// scheme has for the kind, and otherwise as unstructured. The live read happens if Belongs
+	// rejects the cached object, or if the kind is not cached. Belongs must not write to the object,
+	// and cannot be combined with Subresource.
 	Belongs func(object client.Object) bool
 
-	// UID pins the intent to one object, as a uid in Config does: if another object has its
-	// name now, or none, nothing is written and the error is a UIDMismatchError. (With
-	// MustExist, and none, the Outcome is Absent.)
+	// UID pins the intent to one object, as a uid in Config does. If the object was deleted or
+	// recreated, nothing is written and the error is a UIDMismatchError. (With MustExist, the Outcome
+	// is Absent if no object has the name.)
 	UID types.UID
 
-	// Subresource is the subresource that is written, such as "status"; "" is the object
-	// itself. Nothing is created through a subresource: if there is no object, the Outcome is
-	// Absent. If the kind has a status subresource and an intent sets a status without naming
-	// it here, the server drops the status, and Apply returns a RefusedError after the rest has
-	// landed.
+	// Subresource is the subresource to write, such as "status"; "" is the object itself. Nothing is
+	// created through a subresource: if the object does not exist, the Outcome is Absent. If the kind
+	// has a status subresource, and an intent sets a status without this Subresource, the API server
+	// drops the status and writes the other fields. Apply then returns a RefusedError.
 	Subresource string
 
-	// Body is sent if the subresource has a kind of its own, such as autoscalingv1ac.Scale()
-	// for "scale". Config then only names the object. The response has no managed fields. So an
-	// intent that relinquishes or shares the field takes three requests each time. (Kubernetes 1.36
-	// and 1.37 answer 500 to an apply of a changed scale to a custom resource; apply the replica
-	// field to the object itself.)
+	// Body is the configuration to send if the subresource has a kind of its own, such as
+	// autoscalingv1ac.Scale() for "scale". Config then only names the object. The response has no
+	// managed fields, so an intent that relinquishes or shares the field takes three requests each
+	// time. (Kubernetes 1.36 and 1.37 answer 500 to an apply of a changed scale to a custom resource;
+	// apply the replica field to the object itself.)
 	Body runtime.ApplyConfiguration
 
-	// Read is the object as the caller has just read it from its cache: typed, unstructured or,
-	// for intents of metadata alone, metadata only. The steady-state check judges by Read
-	// instead of reading the object. Read is not written to. Read must be at least as new as the
-	// event that led to the apply: it is not compared with other informers of the kind.
+	// Read is the object as the caller has just read it from its cache: typed, unstructured or, for
+	// intents of metadata alone, metadata only. The no-op check uses Read instead of reading the
+	// object again, and does not write to it. Read must be at least as new as the event that led to
+	// the apply: it is not compared with other informers of the kind.
 	Read client.Object
 }
 
-// encodedIntent is an intent as it is sent and compared.
+// encodedIntent is an intent with its content as decoded JSON.
 type encodedIntent struct {
 	Intent // as the caller gave it
 
-	ref      ObjectRef // with the uid that the caller pins the intent to, if any
-	object   map[string]any
-	kind     reflect.Type            // of the caller's configuration; nil for an unstructured one
-	bodyKind schema.GroupVersionKind // of object, where that is a Body
+	ref      ObjectRef               // with the uid, if the caller pins the intent to one
+	object   map[string]any          // the content of Config, or of Body
+	kind     reflect.Type            // the Go type of the configuration; nil for an unstructured one
+	bodyKind schema.GroupVersionKind // the kind of Body; empty if there is none
 }
 
-// encode is step 1: JSON once, and everything refused that no server should see.
+// encode is step 1: it encodes the intent as JSON, and rejects invalid intents.
 func encode(intent Intent) (*encodedIntent, error) {
 	encoded := &encodedIntent{Intent: intent}
 	config, err := wire.Encode(intent.Config)
@@ -95,7 +92,7 @@ func encode(intent Intent) (*encodedIntent, error) {
 		err = encoded.pinTo(intent.UID)
 	}
 	if err == nil && intent.Belongs != nil && intent.Subresource != "" {
-		err = errors.New("Belongs is for the object itself, and the intent is for a subresource of it")
+		err = errors.New("the intent has a Subresource and Belongs, which cannot be combined; leave Belongs out")
 	}
 	if err == nil && intent.Body != nil {
 		err = encoded.replaceByBody(intent.Body)
@@ -104,7 +101,7 @@ func encode(intent Intent) (*encodedIntent, error) {
 		err = encoded.checkSubresource()
 	}
 	if err == nil && intent.Read != nil && !isRead(intent.Read, encoded.ref) {
-		err = errors.New("Read is another object, or none; leave it out where there is none")
+		err = errors.New("Intent.Read has another name than the intent's object, or is a nil pointer; leave Read out if the cache has no object")
 	}
 	if err != nil {
 		return nil, &IntentError{Object: encoded.ref, Err: err}
@@ -112,9 +109,8 @@ func encode(intent Intent) (*encodedIntent, error) {
 	return encoded, nil
 }
 
-// Object returns the reference of the intent's object, as Release and package ownership take
-// it. The error is an *IntentError. Only what names the object is checked: Apply may find more
-// to refuse.
+// Object returns the reference of the intent's object, for Release and package ownership. The error
+// is an *IntentError. Object checks only the parts that name the object: Apply may reject more.
 func (i Intent) Object() (ObjectRef, error) {
 	if ref, ok := refIn(i.Config); ok && (i.UID == "" || ref.UID == "" || i.UID == ref.UID) {
 		ref.UID = cmp.Or(i.UID, ref.UID)
@@ -127,24 +123,24 @@ func (i Intent) Object() (ObjectRef, error) {
 	return encoded.ref, nil
 }
 
-// checkSubresource refuses a status intent without a status, which would give up the whole
-// status, or with fields beside the status.
+// checkSubresource rejects a status intent without a status, which would give up the whole status,
+// and a status intent with other fields.
 func (e *encodedIntent) checkSubresource() error {
 	switch {
 	case len(content.IsPathSegmentName(e.Subresource)) > 0:
 		return fmt.Errorf("subresource %q cannot be part of a URL", e.Subresource)
 	case e.Subresource == "" && isEmptyMap(e.object[statusSubresource]):
-		return errors.New("it sets an empty status, as a typed object does that was converted into a configuration: " +
-			"its zero values are sent, and this field manager owns them; build the configuration by its constructor, such as appsv1ac.Deployment, " +
-			"or take the status out of the manifest")
+		return errors.New("the intent sets an empty status, as a typed object does that was converted into a configuration: " +
+			"the object's zero values are sent, and this field manager owns them; build the configuration by its constructor, such as appsv1ac.Deployment, " +
+			"or remove the status from the manifest")
 	case e.Subresource != statusSubresource || e.hasBody():
 		return nil
 	case e.object[statusSubresource] == nil:
-		return errors.New("it is for the status, and sets none; to give a status up, Release it")
+		return errors.New("the intent is for the status subresource and sets no status; to give up the status, call Release")
 	}
 	for name := range e.object {
 		if name != "apiVersion" && name != "kind" && name != "metadata" && name != statusSubresource {
-			return fmt.Errorf("it is for the status, and sets %s as well: that is an intent of its own", name)
+			return fmt.Errorf("the intent is for the status subresource and also sets %s; set %[1]s with another intent, for the object itself", name)
 		}
 	}
 	return nil
@@ -159,20 +155,20 @@ func isEmptyMap(value any) bool {
 
 func (e *encodedIntent) pinTo(uid types.UID) error {
 	if uid != "" && e.ref.UID != "" && uid != e.ref.UID {
-		return fmt.Errorf("two uids: %s as UID and %s in the configuration", uid, e.ref.UID)
+		return fmt.Errorf("two uids: Intent.UID is %s and the uid in the configuration is %s; give one of them", uid, e.ref.UID)
 	}
 	e.ref.UID = cmp.Or(uid, e.ref.UID)
 	return nil
 }
 
-// replaceByBody makes the body what is sent to the object that Config names.
+// replaceByBody replaces the content by the body, with the name and namespace that Config has.
 func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 	if e.Subresource == "" {
-		return errors.New("it has a Body and no Subresource to send it to")
+		return errors.New("the intent has a Body and no Subresource to which the Body is sent; set Subresource")
 	}
 	for name := range e.object {
 		if name != "apiVersion" && name != "kind" && name != "metadata" {
-			return fmt.Errorf("with a Body the configuration only names the object; it sets %s", name)
+			return fmt.Errorf("with a Body the configuration only names the object, and this configuration also sets %s", name)
 		}
 	}
 	config, err := wire.Encode(body)
@@ -183,14 +179,14 @@ func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 		return fmt.Errorf("the body: %w", err)
 	}
 	if e.object["metadata"] == nil {
-		delete(e.object, "metadata") // a null one could not be given a name and a pin
+		delete(e.object, "metadata") // SetName could not write into a null metadata
 	}
 	object := unstructured.Unstructured{Object: e.object}
 	e.bodyKind = object.GroupVersionKind()
 	metadata, isMap := e.object["metadata"].(map[string]any)
 	switch {
 	case !isMap && e.object["metadata"] != nil:
-		return errors.New("the body: its metadata is no object")
+		return errors.New("the body: metadata is not a JSON object")
 	case e.bodyKind.Kind == "" || e.bodyKind.Version == "":
 		return errors.New("the body: apiVersion and kind are needed; use the configuration's constructor")
 	case object.GetName() != "" && object.GetName() != e.ref.Name:
@@ -208,14 +204,14 @@ func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 
 func (e *encodedIntent) hasBody() bool { return !e.bodyKind.Empty() }
 
-// with returns the intent with this content.
+// with returns a copy of the intent with other content.
 func (e *encodedIntent) with(object map[string]any) *encodedIntent {
 	other := *e
 	other.object = object
 	return &other
 }
 
-// through returns the intent for another subresource; "" is the object itself.
+// through returns a copy of the intent for a subresource; "" is the object itself.
 func (e *encodedIntent) through(subresource string) *encodedIntent {
 	other := *e
 	other.Subresource = subresource
@@ -232,8 +228,7 @@ func (e *encodedIntent) identify() (err error) {
 	return refuseServerFields(metadata)
 }
 
-// refTo returns the reference of an intent's object. Together with an error it returns what is
-// known.
+// refTo returns the reference of an intent's object. With an error it returns the known parts.
 func refTo(apiVersion, kind, namespace, name string, uid types.UID) (ObjectRef, error) {
 	version, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
@@ -255,13 +250,13 @@ func refTo(apiVersion, kind, namespace, name string, uid types.UID) (ObjectRef, 
 	return ref, nil
 }
 
-// refuseServerFields returns an error for metadata that only the server writes.
+// refuseServerFields returns an error for metadata that only the API server may set.
 func refuseServerFields(metadata map[string]any) error {
 	switch {
 	case metadata["managedFields"] != nil:
-		return errors.New("it carries metadata.managedFields, so it is a server's answer or a read object; build it from scratch")
+		return errors.New("the configuration has metadata.managedFields, as an object from the API server has; build the configuration from scratch")
 	case metadata["resourceVersion"] != nil:
-		return errors.New("it carries metadata.resourceVersion; an apply that is not forced is not protected by it, and a forced one is pinned here")
+		return errors.New("the configuration has metadata.resourceVersion; leave it out: an unforced apply does not need it, and Apply sets it in a forced apply")
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func TestLogOfWhatGaveWay(t *testing.T) {
 		"nobody owned it": {[]step{{"PATCH", conflict(hpaReplicas)}, {"GET", ok(ofOthers("uid-1", "7"))}, {"PATCH", ok(web("uid-1", "8"))}}, "", left},
 		"a forged entry": {
 			[]step{{"PATCH", conflict(hpaReplicas)}, {"GET", ok(withBrokenEntry("broken", web("uid-1", "7")))}, {"PATCH uid=uid-1", ok(web("uid-1", "8"))}},
-			"an entry of the managed fields cannot be read", "",
+			"cannot read an entry of the managed fields", "",
 		},
 	} {
 		var lines []string

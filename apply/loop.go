@@ -16,8 +16,8 @@ import (
 )
 
 // An object is in an endless loop if the applies of one field manager change the object more than
-// loopLimit times within loopWindow: something undoes each change. The loop of one object and field
-// manager is reported at most once within loopSilence.
+// loopLimit times within loopWindow, because something undoes each change. For one object and field
+// manager, a loop is reported at most once within loopSilence.
 const (
 	loopLimit   = 30
 	loopWindow  = time.Minute
@@ -55,17 +55,18 @@ type loopKey struct {
 // changes records the recent changes of one object by one field manager of this process.
 type changes struct {
 	times    []time.Time // of the changes within loopWindow, at most loopLimit times
-	stamp    time.Time   // of our managed fields entry in the last response
+	stamp    time.Time   // time of this field manager's managed fields entry in the last response
 	stamped  time.Time   // when stamp was first seen
 	reported time.Time   // when the loop was last reported; zero if never
 }
 
-// changed counts a response with this time of our managed fields entry. It reports whether the
-// change is to be reported as a loop.
+// changed counts an apply with this time in the managed fields entry of its field manager. It
+// reports whether the change is to be reported as a loop.
 //
-// The API server stamps the entry, with the precision of a second, when an apply changes a value.
-// An apply that changes nothing beside another writer has a new resourceVersion and an old stamp.
-// So a stamp that was seen more than a second ago is no change.
+// When an apply changes a value, the API server sets the time of the entry, with the precision of a
+// second. An apply that changes nothing, while another writer changes the object, has a new
+// resourceVersion and an old time. So a time that was first seen more than a second ago is no
+// change.
 func (l *Loops) changed(key loopKey, stamp time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,8 +93,8 @@ func (l *Loops) changed(key loopKey, stamp time.Time) bool {
 	return true
 }
 
-// countChange counts an apply that changed the object. If the object is found to be in an endless
-// loop, countChange logs and returns a message about the loop.
+// countChange counts an apply that changed the object. If the object is now found to be in an
+// endless loop, countChange logs and returns a message about the loop. Otherwise it returns "".
 func (c *call) countChange(landed *answer, action Action) string {
 	if c.config.Loops == nil || c.dryRun || action != Created && action != Configured {
 		return ""
@@ -129,8 +130,8 @@ func loopText(manager string, object ObjectRef, others []fieldowners.Manager) st
 		"writers apply different values under this name. %s. kubectl fieldowners watch shows who changes which field", manager, object, loopLimit, named)
 }
 
-// namesOf returns a text with the names of the first three managers, without repetitions, and the
-// number of the remaining managers.
+// namesOf returns the names of the first three managers, without repetitions, and the number of the
+// remaining managers.
 func namesOf(managers []fieldowners.Manager) string {
 	const most = 3
 	var names []string

@@ -193,7 +193,7 @@ func TestMustExistOfAnUnknownKind(t *testing.T) {
 func TestMustExistSaysWhatFailed(t *testing.T) {
 	broken := cache{err: apierrors.NewBadRequest("the cache is not started")}
 	_, err := newScript(t, nil).applier(apply.Policy{}, broken).Apply(t.Context(), apply.Intent{Config: threeReplicas(), MustExist: true})
-	if err == nil || !strings.Contains(err.Error(), "reading it: the cache is not started") {
+	if err == nil || !strings.Contains(err.Error(), "reading the object: the cache is not started") {
 		t.Error(err)
 	}
 }

@@ -22,18 +22,17 @@ type Action string
 const (
 	// Created means that the object did not exist before.
 	Created Action = "Created"
-	// Configured means that a value or an owner changed, or that this cannot be ruled out
-	// because another manager wrote since this Applier's last answer.
+	// Configured means that a value or an owner changed. It is also the result if another manager
+	// wrote after this Applier's last apply, because a change cannot be ruled out then.
 	Configured Action = "Configured"
-	// Unchanged means that nothing changed: the server kept the resourceVersion.
+	// Unchanged means that nothing changed: the API server kept the resourceVersion.
 	Unchanged Action = "Unchanged"
-	// Absent means that an intent with MustExist or a Subresource, or a Release, found no
-	// object. Nothing was written; wait for the object to appear.
+	// Absent means that the object of an intent with MustExist or a Subresource, or of a Release,
+	// does not exist. Nothing was written; wait for the object to appear.
 	Absent Action = "Absent"
 )
 
-// ObjectRef names an object. UID and ResourceVersion are those of the last answer
-// that carried them.
+// ObjectRef names an object. UID and ResourceVersion are those of the last read or response.
 type ObjectRef struct {
 	schema.GroupVersionKind
 	types.NamespacedName
@@ -42,50 +41,50 @@ type ObjectRef struct {
 	ResourceVersion string
 }
 
-// String returns Kind namespace/name, without uid and resourceVersion, so that equal problems
-// read equal. Parts that are not known are left out.
+// String returns Kind namespace/name, without uid and resourceVersion, so that messages about the
+// same problem are equal. Unknown parts are left out.
 func (r ObjectRef) String() string { return r.Key().String() }
 
-// Key returns the key of the object's lane, which has no version and no uid.
+// Key returns the key of the object's lane: the kind without a version, the namespace and the name.
 func (r ObjectRef) Key() lanes.Key {
 	return lanes.Key{GroupKind: r.GroupKind(), NamespacedName: r.NamespacedName}
 }
 
-// as returns the reference with the uid and resourceVersion of the object read.
+// as returns the reference with the uid and resourceVersion of an object that was read.
 func (r ObjectRef) as(read *unstructured.Unstructured) ObjectRef {
 	r.UID, r.ResourceVersion = read.GetUID(), read.GetResourceVersion()
 	return r
 }
 
-// Outcome reports one Apply.
+// Outcome reports the result of one Apply.
 type Outcome struct {
 	Action    Action     // "" after an error
-	Object    ObjectRef  // what was applied to
+	Object    ObjectRef  // the object of the intent
 	Requests  int        // HTTP requests sent, client-go's own retries included; see RecordExchange
 	Attempts  int        // applies sent
-	Conflicts []Conflict // settled or rejected, with their decisions
-	// Differ lists the fields whose value in the server's answer is not the one wanted, for
-	// instance because admission rewrites them. Such an intent is sent each time. Differ needs
-	// RecordExchange, or unstructured intents.
+	Conflicts []Conflict // the settled and the rejected conflicts, with their decisions
+	// Differ lists the fields whose value in the API server's response is not the value of the
+	// intent, for example because admission rewrites them. Such an intent is sent each time. Differ
+	// needs RecordExchange, or unstructured intents.
 	Differ []Difference
-	// Unread lists entries of the managed fields that could not be read when conflicts were
-	// judged, such as forged ones. Their fields count as nobody's, except those that the API
-	// server names in a conflict.
+	// Unread lists managed fields entries that could not be read when conflicts were decided, such as
+	// forged entries. Their fields count as fields without an owner, except for the fields that the
+	// API server names in a conflict.
 	Unread []*fieldowners.EntryError
 }
 
-// Difference is a field of an intent that landed whose value in the server's answer is not the
-// one wanted.
+// Difference is a field of a successful apply whose value in the API server's response is not the
+// value of the intent.
 type Difference struct {
 	Path         fieldowners.Path
-	Wanted, Live any  // nil if there is none; those of a Secret are left out
-	Hidden       bool // String leaves both values out
-	// By lists who else owns the field. If it is empty, admission or the server itself changed
-	// the value.
+	Wanted, Live any  // the intent's value and the live value; nil if there is none; redacted for a Secret
+	Hidden       bool // String hides both values
+	// By lists the other owners of the field. If By is empty, admission or the API server itself
+	// changed the value.
 	By []fieldowners.Manager
 }
 
-// String returns the field, both values, and who changed it.
+// String returns one line: the field, both values, and the writer that changed the value.
 func (d Difference) String() string {
 	live := "absent"
 	if d.Live != nil {
@@ -98,15 +97,15 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s is %s, not %s as wanted: changed by %s", d.Path, live, showUnless(d.Hidden, d.Wanted), who)
 }
 
-// differences compares what was sent with the server's answer, for each field of our entry.
-// Another spelling of a quantity is no difference, nor is an absent value instead of zero. The
-// stringData of a Secret is never in an answer and not compared.
+// differences compares the sent intent with the API server's response, for each field that this
+// manager owns. A quantity in another notation is no difference, nor is an absent value instead of
+// zero. The stringData of a Secret is never in a response, and is not compared.
 func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) []Difference {
-	if content.SameMeaning(sent.object, answer.Object) { // as nearly always; then whose fields they are need not be read
+	if content.SameMeaning(sent.object, answer.Object) { // the usual case, in which no owners need be read
 		return nil
 	}
 	var found []Difference
-	ownership, _ := fieldowners.ParseReadable(entries) // forged entries of others hide nothing of ours
+	ownership, _ := fieldowners.ParseReadable(entries)
 	all := ownership.Entries()
 	for _, entry := range all {
 		if !c.isOurs(entry.Manager) {
@@ -138,8 +137,8 @@ func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructure
 
 var stringData = fieldowners.MustParsePath(".stringData")
 
-// typeOfKind returns the Go type by which the API server itself knows the kind of the object,
-// or nil if the kind has none, as a custom resource, or our client does not have it.
+// typeOfKind returns the Go type that the API server itself uses for the object's kind. It returns
+// nil for a custom resource, and for a kind that the client's scheme does not have.
 func (c *call) typeOfKind() reflect.Type {
 	goType := c.client.Scheme().AllKnownTypes()[c.ref.GroupVersionKind]
 	if goType == nil || !gotypes.IsServersOwn(c.ref.GroupVersionKind, goType) {
@@ -148,7 +147,7 @@ func (c *call) typeOfKind() reflect.Type {
 	return goType
 }
 
-// compare sets Outcome.Differ from the answer of an apply that landed.
+// compare sets Outcome.Differ from the response to a successful apply.
 func (c *call) compare(landed *answer) {
 	if c.intent.hasBody() {
 		return
@@ -158,18 +157,18 @@ func (c *call) compare(landed *answer) {
 	}
 }
 
-// Conditions returns the conditions for a status intent: those wanted, each with the
-// lastTransitionTime that it has in current if its status is the same there, and otherwise with
-// now (meta.SetStatusCondition does the same for get-modify-update). A lastTransitionTime in
-// wanted is ignored, and now must not be zero: the server refuses a condition without a time. A
-// condition that is left out is given up, like any field of an intent. To give up all of them,
-// leave out the list: the server refuses an empty one.
+// Conditions returns the conditions for a status intent: the wanted conditions with their
+// lastTransitionTime. If current has the condition with the same status, its time is kept.
+// Otherwise the time is now. (meta.SetStatusCondition does the same for get-modify-update.)
+// Conditions ignores a lastTransitionTime in wanted. now must not be zero: the API server rejects a
+// condition without a time. A condition that is left out is given up, like any field of an intent.
+// To give up all conditions, leave out the list: the API server rejects an empty list.
 //
 //	status := v1alpha1ac.DevboxStatus().
 //		WithConditions(apply.Conditions(box.Status.Conditions, metav1.Now(), ready)...)
 //
-// If current is older than our own last write, that write's lastTransitionTime is replaced
-// once.
+// If current is older than this writer's last write, the lastTransitionTime of that write is
+// replaced once.
 func Conditions(current []metav1.Condition, now metav1.Time, wanted ...metav1.Condition) []*metav1ac.ConditionApplyConfiguration {
 	configs := make([]*metav1ac.ConditionApplyConfiguration, 0, len(wanted))
 	for _, condition := range wanted {

@@ -16,53 +16,52 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Plan says what an Apply would do. It contains no values of Secrets.
+// Plan is what an Apply would do. It contains no values of Secrets.
 type Plan struct {
 	FieldManager string
-	Object       ObjectRef // as it is; without uid if it does not exist
+	Object       ObjectRef // at the version read; without uid if the object does not exist
 	Subresource  string
 
-	// Action is what Apply would do, and "" if Apply would be refused. Unlike that of an
-	// Outcome it is exact: Configured means that a value or an owner would change.
+	// Action is what Apply would do, and "" if Apply would be refused. Unlike Outcome.Action it is
+	// exact: Configured means that a value or an owner would change.
 	Action Action
 	// Refused is the *ConflictError or *NotOursError that Apply would return.
 	Refused error
 
 	Conflicts []Conflict           // with their decisions
-	Changes   []fieldowners.Change // of values, defaults of the server included
+	Changes   []fieldowners.Change // of values, including defaults of the API server
 
-	// Ownership says what each manager would gain and lose. The lists below have what concerns
-	// this manager; a field may be in several.
+	// Ownership has the fields that each manager would gain and lose. The lists below have the fields
+	// of this field manager; a field may be in several lists.
 	Ownership fieldowners.Difference
-	Taken     []fieldowners.Moved // from other managers
-	Gained    []fieldowners.Path  // which nobody loses
-	Shared    []fieldowners.Owned // taken or gained, and owned by others as well
-	Dropped   []Dropped           // ours until now
+	Taken     []fieldowners.Moved // fields that other managers would lose to this field manager
+	Gained    []fieldowners.Path  // fields that no other manager would lose
+	Shared    []fieldowners.Owned // taken or gained fields that others would own too, with each such owner
+	Dropped   []Dropped           // fields that this field manager would give up
 }
 
-// Dropped is a field that the manager owns and the intent does not list. Change describes its
-// value: if nobody else owns the field, the value goes (Exists is false) or the server's
-// default replaces it.
+// Dropped is a field that the field manager owns and the intent does not list. Change has its
+// values before and after. If no other manager owns the field, its value is removed (Exists is
+// false), or the API server's default replaces it.
 type Dropped struct {
 	fieldowners.Change
 
-	Stays  bool                  // the value stays as it is
-	Owners []fieldowners.Manager // who still owns the field
+	Stays  bool                  // the value would not change
+	Owners []fieldowners.Manager // the managers that would still own the field
 }
 
-// Plan returns what an Apply of the intent would do, and writes nothing: it does what Apply
-// does, with the policy and pins, but each write is a dry run of the server
-// (dryRun=All, including admission), whose answer is compared with the object. The plan holds
-// for the resourceVersion in Plan.Object: other managers may write before an Apply. The client
-// has to honour dry runs: the fake client of controller-runtime 0.25 ignores them when it
-// applies, and writes.
+// Plan returns what an Apply of the intent would do, and writes nothing. It takes the same steps as
+// Apply, with the policy and pins, but each write is a dry run of the API server (dryRun=All,
+// including admission). Plan compares the response with the object. The plan holds for the
+// resourceVersion in Plan.Object: other managers may write before an Apply. The client must honour
+// dry runs: the fake client of controller-runtime 0.25 ignores them for an apply, and writes.
 //
-// If the policy or Intent.Belongs would refuse the Apply, that is no error,
-// but in Plan.Refused. The answer to an intent with a Body has no managed fields: owners are left
-// out of its plan, and Unchanged is about values only.
+// If the policy or Intent.Belongs would refuse the Apply, Plan returns no error, but sets
+// Plan.Refused. The response for an intent with a Body has no managed fields: its plan has no
+// owners, and Unchanged is about values only.
 //
-// Other errors are those of Apply. A ContendedError means that the object changed during every
-// attempt to compare. Metrics do not count a Plan.
+// Other errors are those of Apply. A ContendedError means that the object changed during each
+// attempt. Metrics do not count a Plan.
 func (a *Applier) Plan(ctx context.Context, intent Intent) (Plan, error) {
 	ctx, call := a.begin(ctx)
 	call.dryRun = true
@@ -79,7 +78,8 @@ func (a *Applier) Plan(ctx context.Context, intent Intent) (Plan, error) {
 	return plan, nil
 }
 
-// untyped returns the intent in the form whose answers keep their managed fields.
+// untyped returns the intent with an unstructured configuration. A response that is decoded into it
+// keeps its managed fields.
 func (e *encodedIntent) untyped(intent Intent) Intent {
 	sent := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: e.object})
 	if e.hasBody() {
@@ -90,8 +90,8 @@ func (e *encodedIntent) untyped(intent Intent) Intent {
 	return intent
 }
 
-// plan compares the object with the answer to the dry run. The answer has the version to which
-// the server applied; if that is not the version read, the object is read again.
+// plan compares the object with the response to a dry run. The response has the resourceVersion to
+// which the API server applied. If that is not the version read, plan reads the object again.
 func (c *call) plan(ctx context.Context, intent Intent) (plan Plan, err error) {
 	log := c.log
 	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() (err error) {
@@ -100,7 +100,8 @@ func (c *call) plan(ctx context.Context, intent Intent) (plan Plan, err error) {
 		return err
 	})
 	if exhausted {
-		return Plan{}, fmt.Errorf("nothing is known of what an Apply would do, as no dry run met the object as it was read (with a client that ignores dry runs, as controller-runtime's fake client does, it looks the same, and it is the plan that writes): %w",
+		return Plan{}, fmt.Errorf("planning failed: the object changed between the read and the dry run, in every attempt; plan again later "+
+			"(if the client ignores dry runs, as controller-runtime's fake client does, the changes are writes of the plan itself): %w",
 			&ContendedError{Object: c.intent.ref, Attempts: c.outcome.Attempts, Conflicts: c.outcome.Conflicts, Err: err})
 	}
 	return plan, err
@@ -120,20 +121,20 @@ func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 	}
 	after := landed.object()
 	if after == nil {
-		return Plan{}, &RefusedError{Object: c.intent.ref, Err: errors.New("the answer to a dry run is no object")}
+		return Plan{}, &RefusedError{Object: c.intent.ref, Err: errors.New("decoding the API server's response to the dry run: the response is not an object")}
 	}
 	if before == nil && after.GetResourceVersion() == neverWritten { // the server leaves the pin of a creation in its answer
 		after.SetResourceVersion("")
 	}
 	if versionOf(before) != after.GetResourceVersion() {
 		return Plan{}, &StaleWriteError{Object: c.intent.ref,
-			Err: fmt.Errorf("read at resourceVersion %q, applied at %q", versionOf(before), after.GetResourceVersion())}
+			Err: fmt.Errorf("the object was read at resourceVersion %q, and the dry run was at %q", versionOf(before), after.GetResourceVersion())}
 	}
 	return c.planBy(before, after)
 }
 
-// versionOf returns the resourceVersion; "" for no object, as in the answer to a dry run that
-// would create one.
+// versionOf returns the resourceVersion of an object, and "" for nil. The response to a dry run
+// that would create an object has the resourceVersion "", too.
 func versionOf(object *unstructured.Unstructured) string {
 	if object == nil {
 		return ""
@@ -141,7 +142,7 @@ func versionOf(object *unstructured.Unstructured) string {
 	return object.GetResourceVersion()
 }
 
-// newPlan returns a Plan with what is known without the server's answer.
+// newPlan returns a Plan with the parts that do not depend on the API server's response.
 func (c *call) newPlan(before *unstructured.Unstructured) Plan {
 	plan := Plan{
 		FieldManager: c.config.FieldManager, Object: c.intent.ref,
@@ -154,7 +155,7 @@ func (c *call) newPlan(before *unstructured.Unstructured) Plan {
 	return plan
 }
 
-// planWithout returns the Plan of an Apply of which nothing would land.
+// planWithout returns the Plan for an Apply that would write nothing.
 func (c *call) planWithout(before *unstructured.Unstructured, action Action, err error) (Plan, error) {
 	if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotOurs) {
 		return Plan{}, err
@@ -164,7 +165,7 @@ func (c *call) planWithout(before *unstructured.Unstructured, action Action, err
 	return plan, nil
 }
 
-// planBy returns the Plan that follows from the answer to the dry run.
+// planBy returns the Plan that follows from the API server's response to the dry run.
 func (c *call) planBy(before, after *unstructured.Unstructured) (Plan, error) {
 	plan := c.newPlan(before)
 	var held fieldowners.Ownership
@@ -173,12 +174,12 @@ func (c *call) planBy(before, after *unstructured.Unstructured) (Plan, error) {
 	} else {
 		var err error
 		if held, err = c.readable(before.GetManagedFields()); err != nil {
-			return Plan{}, &RefusedError{Object: c.intent.ref, Err: fmt.Errorf("its managed fields: %w", err)}
+			return Plan{}, &RefusedError{Object: c.intent.ref, Err: fmt.Errorf("reading the managed fields of the object: %w", err)}
 		}
 	}
 	owned, err := c.readable(after.GetManagedFields())
 	if err != nil {
-		return Plan{}, &RefusedError{Object: c.intent.ref, Err: fmt.Errorf("managed fields of the answer: %w", err)}
+		return Plan{}, &RefusedError{Object: c.intent.ref, Err: fmt.Errorf("reading the managed fields in the response to the dry run: %w", err)}
 	}
 	plan.Changes = fieldowners.Changes(values(before), values(after), held, owned)
 	plan.Ownership = fieldowners.Diff(held, owned)
@@ -197,7 +198,7 @@ func (c *call) planBy(before, after *unstructured.Unstructured) (Plan, error) {
 	return plan, nil
 }
 
-// tellOurs fills in what we would gain and lose.
+// tellOurs fills in the fields that this field manager would gain and lose.
 func (c *call) tellOurs(plan *Plan, owned fieldowners.Ownership, before, after *unstructured.Unstructured) {
 	var got []fieldowners.Path
 	for _, moved := range plan.Ownership.Moved {
@@ -237,7 +238,7 @@ func (c *call) others(owned fieldowners.Ownership, path fieldowners.Path) []fiel
 	return slices.DeleteFunc(owned.OwnersOf(path), c.isOurs)
 }
 
-// hide removes the values of a Secret. The conflicts have none.
+// hide removes the values of a Secret from a Plan. Its conflicts already have no values.
 func (p *Plan) hide() {
 	hideChange := func(change *fieldowners.Change) {
 		if change.Existed {
@@ -255,8 +256,8 @@ func (p *Plan) hide() {
 	}
 }
 
-// values returns an object without its name and the metadata that the server maintains; nil if
-// nothing else is left.
+// values returns the content of an object without its name and the metadata that the API server
+// maintains. It returns nil if there is no other content.
 func values(object *unstructured.Unstructured) any {
 	if object.Object == nil {
 		return nil
@@ -278,8 +279,8 @@ func values(object *unstructured.Unstructured) any {
 	return content
 }
 
-// sameEntry reports whether two entries are the same but for their time, fields above leaves
-// included.
+// sameEntry reports whether two managed fields entries are equal, apart from their time. Parents
+// that are owned by themselves count too.
 func sameEntry(a, b fieldowners.Entry) bool {
 	a.Time, b.Time = time.Time{}, time.Time{}
 	return a.Manager == b.Manager && slices.EqualFunc(a.Fields(), b.Fields(), fieldowners.Path.Equal)

@@ -53,7 +53,7 @@ gained:
   .metadata.labels.z
   .spec.paused
 dropped:
-  .spec.minReadySeconds: goes with its value 5
+  .spec.minReadySeconds: removed, with its value 5
   .spec.revisionHistoryLimit: stays, owned by other/Apply
 lost by other managers:
   .spec.progressDeadlineSeconds of third/Apply
@@ -117,7 +117,7 @@ shared:
 gained:
   .data.password
 dropped:
-  .data.user: goes with its value (hidden)
+  .data.user: removed, with its value (hidden)
 `
 	if diff := cmp.Diff(want, plan.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -9,8 +9,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// String returns what Apply would do, and then one line for each field, under headings. Long values
-// are cut off.
+// String returns the result on the first line, and then one line for each field, under headings.
+// Long values are cut off.
 func (p Plan) String() string {
 	var text strings.Builder
 	fmt.Fprintln(&text, p.title())
@@ -48,14 +48,14 @@ func (p Plan) title() string {
 	case p.Refused != nil:
 		return fmt.Sprintf("%s: an apply by %s would be refused", subject, p.FieldManager)
 	case p.Action == Absent:
-		return fmt.Sprintf("%s: there is none for %s to apply to", subject, p.FieldManager)
+		return fmt.Sprintf("%s: does not exist, so that %s cannot apply to it", subject, p.FieldManager)
 	case p.Action == "": // the Plan that is returned with an error
 		return strings.TrimPrefix(subject+": nothing was planned", ": ")
 	}
 	return fmt.Sprintf("%s: would be %s by %s", subject, strings.ToLower(string(p.Action)), p.FieldManager)
 }
 
-// others returns the fields of other managers. Our own fields have headings of their own.
+// others returns the fields of other managers. Those of this manager have other headings.
 func (p Plan) others(all []fieldowners.Owned) (rest []fieldowners.Owned) {
 	for _, o := range all {
 		if o.Manager.Name != p.FieldManager || o.Manager.Operation != "Apply" || o.Manager.Subresource != p.Subresource {
@@ -65,12 +65,12 @@ func (p Plan) others(all []fieldowners.Owned) (rest []fieldowners.Owned) {
 	return rest
 }
 
-// String returns the field and what becomes of its value, on one line.
+// String returns the field and the change of its value, on one line.
 func (d Dropped) String() string {
 	owners := cmp.Or(namesOf(d.Owners), "nobody")
 	switch {
 	case d.Existed && !d.Exists:
-		return d.Path.String() + ": goes with its value " + fieldowners.FormatValue(d.Before)
+		return d.Path.String() + ": removed, with its value " + fieldowners.FormatValue(d.Before)
 	case d.Stays:
 		return d.Path.String() + ": stays, owned by " + owners
 	}

@@ -28,7 +28,7 @@ func TestPlanString(t *testing.T) {
 		want   string
 	}{
 		{"nothing to do", apply.Plan{Action: apply.Unchanged}, "Deployment shop/web: would be unchanged by us\n"},
-		{"nothing there", apply.Plan{Action: apply.Absent}, "Deployment shop/web: there is none for us to apply to\n"},
+		{"nothing there", apply.Plan{Action: apply.Absent}, "Deployment shop/web: does not exist, so that us cannot apply to it\n"},
 		{
 			"a long error",
 			apply.Plan{Refused: errors.New(strings.Repeat("word ", 20))},
@@ -83,7 +83,7 @@ shared:
 gained:
   .spec.paused
 dropped:
-  .spec.a: goes with its value 1
+  .spec.a: removed, with its value 1
   .spec.b: 1 -> 2, owned by hpa/Update[scale]
 lost by other managers:
   .spec.c of hpa/Update[scale]
@@ -121,7 +121,7 @@ func TestDroppedString(t *testing.T) {
 		dropped apply.Dropped
 		want    string
 	}{
-		"goes":       {apply.Dropped{Change: fieldowners.Change{Path: path, Before: int64(3), Existed: true}}, ".spec.replicas: goes with its value 3"},
+		"goes":       {apply.Dropped{Change: fieldowners.Change{Path: path, Before: int64(3), Existed: true}}, ".spec.replicas: removed, with its value 3"},
 		"stays":      {apply.Dropped{Change: fieldowners.Change{Path: path}, Stays: true, Owners: []fieldowners.Manager{hpa}}, ".spec.replicas: stays, owned by hpa/Update[scale]"},
 		"is changed": {apply.Dropped{Change: fieldowners.Change{Path: path, Before: int64(3), After: int64(1), Existed: true, Exists: true}}, ".spec.replicas: 3 -> 1, owned by nobody"},
 	} {

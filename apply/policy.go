@@ -13,24 +13,21 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Decision says what to do about a conflict on one field.
+// Decision is the action for a conflict on one field.
 type Decision int
 
 const (
-	// Reject applies no field of the intent; Apply returns a ConflictError. Reject is the zero
-	// value.
+	// Reject applies no field of the intent; Apply returns a ConflictError. Reject is the zero value.
 	Reject Decision = iota
-	// Force takes the field from its other owner. It takes the fields that were
-	// judged and no others, see Applier.Apply.
+	// Force takes the field from its other owner. Apply takes only fields for which the policy
+	// decided Force, see Applier.Apply.
 	Force
-	// Relinquish leaves the field out of the request, with parents that would be empty, and
-	// applies the rest. When the other owner no longer owns the field, the next Apply sets the
-	// field.
+	// Relinquish leaves the field out of the request, with parents that would be empty, and applies
+	// the rest. When the other owner no longer owns the field, the next Apply sets the field.
 	Relinquish
-	// Share sends the live value, and owns the field together with the other owner. If the
-	// other owner later applies another value, it gets an ownership conflict. If it updates the
-	// value, it takes the field. When the other owner no longer owns the field, the next Apply
-	// sets the value of the intent.
+	// Share sends the live value, so that both managers own the field. If the other owner later
+	// applies another value, it gets an ownership conflict. If the other owner updates the value, it
+	// takes the field. When it no longer owns the field, the next Apply sets the intent's value.
 	Share
 )
 
@@ -48,12 +45,12 @@ func (d Decision) String() string {
 	return fmt.Sprintf("Decision(%d)", int(d))
 }
 
-// Match selects the conflicts of a rule. A field that is empty matches everything. At least one
-// field must be set.
+// Match selects the conflicts of a rule. An empty field matches everything. At least one field must
+// be set.
 type Match struct {
-	// Path is a field, with everything below it, in the notation of fieldowners.ParsePath. An
-	// item of a list is named by all of its keys, such as [containerPort=80,protocol="TCP"]: a
-	// path with fewer keys matches nothing.
+	// Path is a field, with everything below it, in the notation of fieldowners.ParsePath. A list
+	// item is identified by all of its keys, such as [containerPort=80,protocol="TCP"]: a path with
+	// fewer keys matches nothing.
 	Path string
 	// Manager is the name of the other owner.
 	Manager string
@@ -61,14 +58,15 @@ type Match struct {
 	Operation metav1.ManagedFieldsOperationType
 }
 
-// Policy decides conflicts field by field. The zero value rejects every one. A Policy is
-// immutable: its methods return a new one. For conflicts with the applier's own field manager
-// see Conflict.Own.
+// Policy decides conflicts field by field. The zero value rejects every conflict. A Policy is
+// immutable: its methods return a new Policy. For conflicts with the applier's own field manager see
+// Conflict.Own.
 //
-// A field may have several other owners, each with its own decision. One Reject rejects the
-// intent. Otherwise one Relinquish relinquishes the field, one Share shares it, and it is
-// forced if all decisions are Force. For a relinquished or shared field, the Outcome lists only the
-// conflicts with the owners for which the policy decided so.
+// If a field has several other owners, the Policy decides on each of them. If one decision is
+// Reject, the intent is rejected. Otherwise, if one decision is Relinquish, the field is
+// relinquished; if one is Share, it is shared; and if all are Force, it is forced. For a
+// relinquished or shared field, the Outcome lists only the conflicts with the owners for which the
+// policy decided so.
 type Policy struct {
 	otherwise Decision
 	rules     []rule
@@ -84,25 +82,25 @@ type rule struct {
 	decision Decision
 }
 
-// OnConflict returns the policy that decides every conflict alike.
+// OnConflict returns a policy with the same decision for every conflict.
 func OnConflict(decision Decision) Policy {
 	return Policy{otherwise: decision, err: validDecision(decision, rule{})}
 }
 
-// At returns the policy with another decision for a field and everything below it, whoever owns
-// it: When with a path alone.
+// At returns the policy with another decision for a field and everything below it, for every other
+// owner. At is When with a path alone.
 func (p Policy) At(path string, decision Decision) Policy {
 	return p.When(Match{Path: path}, decision)
 }
 
-// Never returns the policy that rejects every conflict over a field, even where the Func that
-// it has would decide otherwise. If it has a rule for the same field, New returns an error.
-// Call Never last: a later Func or a rule for a manager would win.
+// Never returns the policy that rejects every conflict over a field, even if its Func decides
+// otherwise. If the policy has a rule for the same field, New returns an error. Call Never last: a
+// later Func, or a later rule for a manager, takes precedence.
 func (p Policy) Never(path string) Policy {
 	parsed, err := fieldowners.ParsePath(path)
 	p.err = errors.Join(p.err, err)
 	if slices.ContainsFunc(p.rules, func(r rule) bool { return r.path.Equal(parsed) }) {
-		p.err = errors.Join(p.err, fmt.Errorf("policy: a rule for %s, which is not for a policy to decide; leave it out", path))
+		p.err = errors.Join(p.err, fmt.Errorf("policy: a rule for %s, which is not for a policy to decide, because every conflict over the field is rejected; remove the rule", path))
 		return p
 	}
 	if ask := p.ask; ask != nil {
@@ -116,10 +114,10 @@ func (p Policy) Never(path string) Policy {
 	return p.At(path, Reject)
 }
 
-// When returns the policy with another decision for the conflicts that match. Of several rules
-// that match a conflict the one with the longest path decides; of these one that names the
-// manager, and then one that names the operation. New returns an error for an empty match, one
-// given twice, a path that does not parse, and an unknown operation or decision.
+// When returns the policy with another decision for the conflicts that match. If several rules
+// match a conflict, the rule with the longest path decides. Among rules with equal paths, a rule
+// with a manager comes first, and then a rule with an operation. New returns an error for an empty
+// match, a repeated match, a path that does not parse, and an unknown operation or decision.
 func (p Policy) When(match Match, decision Decision) Policy {
 	path, err := fieldowners.ParsePath(match.Path)
 	r := rule{match, path, decision}
@@ -128,37 +126,37 @@ func (p Policy) When(match Match, decision Decision) Policy {
 	return p
 }
 
-// Func returns the policy that calls decide first, for every conflict; if decide returns false,
-// the rules decide. Its answer must depend on the conflict alone, as it is called more than
-// once for the same one. A Conflict whose Path is the root could not be matched to a field (see
-// Conflict.ServerPath) and can only be rejected or forced. The values of Secrets are not in the
-// Conflict. An unknown decision makes Apply fail with a RefusedError.
+// Func returns the policy that calls decide first, for every conflict. If decide returns false, the
+// rules decide. The result of decide must depend on the conflict alone, because decide is called
+// more than once for the same conflict. If the Path of a Conflict is the root, no field matched
+// (see Conflict.ServerPath), and the conflict can only be rejected or forced. The values of Secrets
+// are not in the Conflict. An unknown decision makes Apply fail with a RefusedError.
 func (p Policy) Func(decide func(Conflict) (Decision, bool)) Policy {
 	switch {
 	case decide == nil:
 		p.err = errors.Join(p.err, errors.New("policy: Func(nil): a function is needed"))
 	case p.ask != nil:
-		p.err = errors.Join(p.err, errors.New("policy: Func is given twice; one function decides"))
+		p.err = errors.Join(p.err, errors.New("policy: Func is given twice, and a policy has one Func; combine the two functions"))
 	}
 	p.ask = decide
 	return p
 }
 
 // ForceUnless returns the policy that calls refuses before a field is forced, whether a rule or
-// Func decided so: if refuses returns an error, the conflict is rejected instead, with that as
-// its reason. It is not called for other decisions.
+// Func decided so. If refuses returns an error, the conflict is rejected instead, and the error
+// becomes Conflict.Refused. refuses is not called for other decisions.
 //
-// refuses is called each time that a conflict is judged, several times in one Apply. Unlike that
-// of Func its answer may depend on more than the conflict, such as how often the field was taken
-// back, and may differ each time. After one error nothing of the intent lands; nil does not mean
-// that the force follows. refuses must be safe for concurrent use. The values of Secrets are not
-// in the Conflict.
+// refuses is called each time that a conflict is decided, several times in one Apply. Unlike Func,
+// it may return different results for the same conflict, for example by how often the other owner
+// took the field back. After one error no field of the intent is applied. After nil, the force may
+// still not follow. refuses must be safe for concurrent use. The values of Secrets are not in the
+// Conflict.
 func (p Policy) ForceUnless(refuses func(Conflict) error) Policy {
 	switch {
 	case refuses == nil:
 		p.err = errors.Join(p.err, errors.New("policy: ForceUnless(nil): a function is needed"))
 	case p.refuses != nil:
-		p.err = errors.Join(p.err, errors.New("policy: ForceUnless is given twice; one function is asked"))
+		p.err = errors.Join(p.err, errors.New("policy: ForceUnless is given twice, and a policy has one such function; combine the two functions"))
 	}
 	p.refuses = refuses
 	return p
@@ -167,9 +165,10 @@ func (p Policy) ForceUnless(refuses func(Conflict) error) Policy {
 func (p Policy) refuse(r rule) error {
 	switch {
 	case r.Match == Match{}:
-		return errors.New("policy: an empty path or match; give the decision for every conflict to OnConflict")
+		return errors.New("policy: a rule has an empty path or Match; give the decision for all conflicts to OnConflict")
 	case slices.ContainsFunc(r.path.Elements(), func(e fieldowners.Element) bool { return e.Index }):
-		return fmt.Errorf("policy: %s names an item by its index; nobody owns one: name it by its keys, as [name=\"web\"], or name the list", r)
+		return fmt.Errorf("policy: %s identifies a list item by its index, but field ownership is never recorded by index: "+
+			"identify the item by its keys, as [name=\"web\"], or use the path of the list", r)
 	case r.Operation != "" && r.Operation != metav1.ManagedFieldsOperationApply && r.Operation != metav1.ManagedFieldsOperationUpdate:
 		return fmt.Errorf("policy: unknown operation %q, want Apply or Update", r.Operation)
 	case slices.ContainsFunc(p.rules, r.sameMatch):
@@ -191,7 +190,7 @@ func (r rule) sameMatch(other rule) bool {
 	return r.path.Equal(other.path) && r.Manager == other.Manager && r.Operation == other.Operation
 }
 
-// String returns the match as messages name it.
+// String returns the Match of the rule as one short text for messages.
 func (r rule) String() string {
 	text := cmp.Or(r.path.String(), "every field")
 	if r.Manager != "" || r.Operation != "" {
@@ -205,7 +204,7 @@ func (r rule) heldBy(other fieldowners.Manager) bool {
 	return (r.Manager == "" || r.Manager == other.Name) && (r.Operation == "" || r.Operation == other.Operation)
 }
 
-// compare orders rules by how specific they are.
+// compare returns a positive number if the rule is more specific than the other rule.
 func (r rule) compare(other rule) int {
 	named := func(s string) int { return min(len(s), 1) }
 	return cmp.Or(
@@ -215,8 +214,8 @@ func (r rule) compare(other rule) int {
 	)
 }
 
-// decide returns the decision on one conflict. If Func made it, it may be invalid. ForceUnless
-// is not asked.
+// decide returns the decision of Func or of the rules. A decision of Func may be invalid. decide
+// does not call the function of ForceUnless.
 func (p Policy) decide(conflict Conflict) Decision {
 	decision, decided := Reject, false
 	if p.ask != nil {
@@ -232,7 +231,7 @@ func (p Policy) decide(conflict Conflict) Decision {
 	return settleable(decision, conflict)
 }
 
-// byRules returns the decision of the most specific rule.
+// byRules returns the decision of the most specific rule that matches.
 func (p Policy) byRules(conflict Conflict) Decision {
 	decision, closest := p.otherwise, rule{}
 	for _, r := range p.rules {
@@ -243,8 +242,8 @@ func (p Policy) byRules(conflict Conflict) Decision {
 	return decision
 }
 
-// settleable returns Reject for a decision that cannot be carried out: an unknown field cannot
-// be left out, nor its value be adopted.
+// settleable returns Reject if the field of a conflict is unknown and the decision is Relinquish or
+// Share: an unknown field can neither be left out nor get the live value.
 func settleable(decision Decision, conflict Conflict) Decision {
 	if conflict.Path.IsRoot() && decision.valid() && decision != Force {
 		return Reject
@@ -252,10 +251,10 @@ func settleable(decision Decision, conflict Conflict) Decision {
 	return decision
 }
 
-// decideByServerPath decides a conflict of which only the server's ambiguous string is known:
-// unless all rules that may match agree, it is rejected.
+// decideByServerPath decides a conflict of which only the API server's ambiguous path is known. It
+// returns Reject unless all rules that may match have the same decision.
 func (p Policy) decideByServerPath(conflict Conflict) Decision {
-	decision := p.byRules(conflict) // its path is the root: only rules without a path
+	decision := p.byRules(conflict) // of the rules without a path, as the conflict's path is the root
 	for _, r := range p.rules {
 		mayHold := r.heldBy(conflict.Manager) && mayLieBelow(conflict.ServerPath, r.path.ServerString())
 		if mayHold && !r.path.IsRoot() && r.decision != decision {
@@ -279,9 +278,8 @@ func (p Policy) mayGiveWay() bool {
 	return p.ask != nil || gives(p.otherwise) || slices.ContainsFunc(p.rules, func(r rule) bool { return gives(r.decision) })
 }
 
-// CheckPaths returns an error for each rule whose path exists in none of the given types, which
-// are Go types of objects or of apply configurations, such as
-// reflect.TypeFor[appsv1.Deployment]().
+// CheckPaths returns an error for each rule whose path exists in none of the given Go types of
+// objects or of apply configurations, such as reflect.TypeFor[appsv1.Deployment]().
 func (p Policy) CheckPaths(kinds ...reflect.Type) error {
 	var errs []error
 	for _, r := range p.rules {

@@ -18,31 +18,30 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Release gives up every field of an object that this field manager owns by Apply, of the
-// object itself and of its subresources (KEP-555: an apply of the name only). Fields that
-// others own as well stay with them. Fields that we alone own are removed from the object, or
-// get the server's default; the value from before us does not return. Only a replica count that
-// was applied through /scale keeps its value: an apply of the name only would set it to 0, so
-// only our entry is removed there.
+// Release gives up every field of an object that this field manager owns by Apply, of the object
+// itself and of its subresources (KEP-555: an apply of the name only). Fields with other owners
+// stay with them. Fields without another owner are removed from the object, or get the API server's
+// default; their earlier values do not return. Only a replica count that was applied through /scale
+// keeps its value: an apply of the name only would set it to 0. So Release removes only this
+// manager's managed fields entry for /scale.
 //
-// The Outcome is Configured if something was given up, Unchanged if we owned nothing, and
-// Absent if there is no object. An object that was deleted is not brought back; with a uid in
-// the reference an object that was recreated is left alone (UIDMismatchError). Metrics count a
-// Release as an Apply.
+// The Outcome is Configured if a field was given up, Unchanged if this manager owned no field, and
+// Absent if the object does not exist. A deleted object is not recreated. If the reference has a
+// uid, a recreated object is not changed (UIDMismatchError). Metrics count a Release as an Apply.
 //
-// If the object cannot be without our fields, such as a Deployment without its template, the
-// error is a RefusedError, and what was not given up by then stays ours: hand the fields over
-// with package ownership. Fields that we own by Update stay ours as well: ownership.Migrate
-// takes them first. After the last entry of an object is released no owner is recorded: the
-// server then stops recording Updates, and at the next apply records all that the object holds
-// as owned by "before-first-apply".
+// If the object is invalid without the fields, such as a Deployment without its template, the error
+// is a RefusedError, and the fields that were not given up before stay with this manager: move them
+// to another manager with package ownership. Fields that this manager owns by Update stay with it,
+// too: call ownership.Migrate first. After the last managed fields entry of an object is released,
+// the API server records no owner. It then stops recording Updates, and at the next apply records
+// all fields of the object as owned by "before-first-apply".
 //
 // The errors are an *IntentError, *ContendedError, *UIDMismatchError, *RetryableError,
-// *RefusedError, *lanes.ReentryError or the end of the context. What fails for the moment is
-// not tried again here. Repeating a Release is safe.
+// *RefusedError, *lanes.ReentryError or the end of the context. Release does not retry transient
+// errors. Repeating a Release is safe.
 //
-// If subresources are given, only what was applied through these is given up; "" is the object
-// itself.
+// If subresources are given, Release gives up only the fields that were applied through these
+// subresources; "" is the object itself.
 func (a *Applier) Release(ctx context.Context, object ObjectRef, subresources ...string) (Outcome, error) {
 	ctx, call := a.begin(ctx)
 	released, err := call.release(ctx, object, subresources)
@@ -81,9 +80,9 @@ func (c *call) release(ctx context.Context, object ObjectRef, of []string) (*ans
 	return nothingSent(released), nil
 }
 
-// releaseEach reads the object and gives up our entries one by one, that of the object itself
-// last: until then a failure leaves the object as it is. The caller tries again after a stale
-// write.
+// releaseEach reads the object and gives up this manager's managed fields entries one by one. The
+// entry of the object itself is the last one: if an earlier step fails, its fields are still owned.
+// The caller tries again after a stale write.
 func (c *call) releaseEach(ctx context.Context, of []string) (gaveUp bool, err error) {
 	live, err := c.readLive(ctx)
 	if err == nil {
@@ -95,7 +94,7 @@ func (c *call) releaseEach(ctx context.Context, of []string) (gaveUp bool, err e
 	c.ref.UID, c.ref.ResourceVersion = live.GetUID(), live.GetResourceVersion()
 	ownership, err := c.readable(live.GetManagedFields())
 	if err != nil {
-		return false, &RefusedError{Object: c.ref, Err: fmt.Errorf("its managed fields: %w", err)}
+		return false, &RefusedError{Object: c.ref, Err: fmt.Errorf("reading the managed fields of the object: %w", err)}
 	}
 	whole := c.intent
 	defer func() { c.intent = whole }()
@@ -108,7 +107,7 @@ func (c *call) releaseEach(ctx context.Context, of []string) (gaveUp bool, err e
 		if err != nil {
 			return gaveUp, err
 		}
-		gaveUp = gaveUp || action != Unchanged // else someone was faster
+		gaveUp = gaveUp || action != Unchanged // Unchanged: another writer removed the entry first
 	}
 	return gaveUp, nil
 }
@@ -128,21 +127,21 @@ func (c *call) releaseEntry(ctx context.Context, live *unstructured.Unstructured
 	return "", err
 }
 
-// whyNotReleased adds to the error that it was a release that was refused, which an answer such
-// as "spec.template: Required value" does not show.
+// whyNotReleased adds to the error that a release was refused, because a response such as
+// "spec.template: Required value" does not show it.
 func (c *call) whyNotReleased(refused error) error {
 	if apierrors.IsInvalid(refused) {
-		return fmt.Errorf("it cannot be without what a release of %s takes away; hand these fields over, by Migrate or Rename of another applier: %w",
+		return fmt.Errorf("the object is invalid without the fields that a release of %s removes; move these fields to another field manager, by its Migrate or Rename: %w",
 			c.config.FieldManager, refused)
 	}
 	return fmt.Errorf("releasing the fields of %s: %w", c.config.FieldManager, refused)
 }
 
-// scale is the subresource whose kind has a required replica count.
+// scale is the subresource scale, whose kind has a required replica count.
 const scale = "scale"
 
-// ourSubresources returns the subresources through which we applied: scale first, which has to
-// be written at the version that was read, and the object itself last.
+// ourSubresources returns the subresources through which this manager applied: scale first, whose
+// entry must be removed at the resourceVersion that was read, and "", the object itself, last.
 func (c *call) ourSubresources(ownership fieldowners.Ownership) []string {
 	var found []string
 	for _, entry := range ownership.Entries() {
@@ -165,8 +164,8 @@ func turn(subresource string) int {
 	return 1
 }
 
-// dropEntry removes our entry of the subresource from the managed fields, at the version of the
-// object that was read, and leaves the values.
+// dropEntry removes this manager's managed fields entry for the call's subresource, at the
+// resourceVersion that was read. The values stay as they are.
 func (c *call) dropEntry(ctx context.Context, live *unstructured.Unstructured) error {
 	kept := slices.DeleteFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == c.config.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == c.intent.Subresource
@@ -186,7 +185,7 @@ func (c *call) dropEntry(ctx context.Context, live *unstructured.Unstructured) e
 	err = c.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(c.config.FieldManager))
 	c.exchange.Called(err)
 	err = c.checkNotFound(ctx, "", err)
-	c.log.V(1).Info("took an entry out of the managed fields", "subresource", c.intent.Subresource, "pinnedTo", live.GetResourceVersion(), "error", err)
+	c.log.V(1).Info("removed an entry from the managed fields", "subresource", c.intent.Subresource, "pinnedTo", live.GetResourceVersion(), "error", err)
 	if err == nil {
 		c.ref.ResourceVersion = answer.GetResourceVersion()
 		return nil

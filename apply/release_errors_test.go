@@ -33,7 +33,7 @@ func TestReleaseErrors(t *testing.T) {
 			webAt(""),
 			[]step{entries, {"PATCH uid=uid-1", fail(invalid)}},
 			apply.ErrRefused,
-			[]string{"it cannot be without what a release of coapply-test takes away", "Migrate or Rename", "spec.template: Required value"},
+			[]string{"the object is invalid without the fields that a release of coapply-test removes", "Migrate or Rename", "spec.template: Required value"},
 		},
 		"another refusal": {
 			webAt(""),

@@ -20,14 +20,14 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// request is one apply: what is left of an intent, and what it is pinned to.
+// request is one apply: the rest of an intent, pinned to a uid and a resourceVersion or to neither.
 type request struct {
 	form  *encodedIntent
 	pin   pin
 	force bool
 }
 
-// send sends one apply.
+// send sends one apply, and returns the API server's response.
 func (c *call) send(ctx context.Context, r request) (*answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -41,13 +41,13 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 	known := c.sending(r.form, r.force)
 	c.exchange.Calling()
 	decoded, err := c.apply(ctx, r.form, config, r.force)
-	err = withoutValues(c.ref, err) // before it is logged
+	err = withoutValues(c.ref, err)
 	c.exchange.Called(err)
 	err = c.checkNotFound(ctx, r.form.Subresource, err)
 	c.log.V(1).Info("sent an apply", "attempt", c.outcome.Attempts, "force", r.force, "pinnedTo", r.pin.resourceVersion, "error", err)
 	switch {
-	case err != nil && c.exchange.LastAnswer().Status != 0: // it landed, and the client cannot read how
-		err = &RetryableError{Object: c.ref, Err: fmt.Errorf("reading the answer: %w", err)}
+	case err != nil && c.exchange.LastAnswer().Status != 0: // applied, and the response cannot be decoded
+		err = &RetryableError{Object: c.ref, Err: fmt.Errorf("decoding the API server's response to the apply, which succeeded: %w", err)}
 		known(err)
 		return nil, err
 	case err != nil:
@@ -68,8 +68,8 @@ var statusPath = fieldowners.MustParsePath(".status")
 
 func isStatus(path fieldowners.Path) bool { return path.HasPrefix(statusPath) }
 
-// statusLanded returns an error if the server dropped the status. It does so silently if the
-// kind has a status subresource and the intent does not name it.
+// statusLanded returns an error if the API server dropped the status of an apply, which it does
+// silently if the kind has a status subresource and the apply is not to that subresource.
 func (c *call) statusLanded(landed *answer) error {
 	if c.intent.Subresource != "" || c.intent.object[statusSubresource] == nil {
 		return nil
@@ -85,11 +85,11 @@ func (c *call) statusLanded(landed *answer) error {
 		}
 	}
 	return &RefusedError{Object: c.ref,
-		Err: errors.New("the server took the rest and dropped the status: set Intent.Subresource to \"status\", in an intent of its own")}
+		Err: errors.New("the API server dropped the status and wrote the other fields: apply the status with another intent, whose Intent.Subresource is \"status\"")}
 }
 
-// apply sends a configuration to the object or to a subresource, and returns the value into
-// which the client decodes the server's answer.
+// apply sends a configuration to the object or to a subresource, and returns the value into which
+// the client decodes the API server's response.
 func (c *call) apply(ctx context.Context, form *encodedIntent, config runtime.ApplyConfiguration, force bool) (decoded runtime.ApplyConfiguration, err error) {
 	options := client.ApplyOptions{FieldManager: c.config.FieldManager}
 	if force {
@@ -108,8 +108,8 @@ func (c *call) apply(ctx context.Context, form *encodedIntent, config runtime.Ap
 	return target, c.client.SubResource(form.Subresource).Apply(ctx, target, subresource)
 }
 
-// emptyObject returns an empty object of the call's kind, typed if the scheme knows the kind,
-// as informers usually are.
+// emptyObject returns an empty object of the call's kind, for a read. It is typed if the scheme
+// knows the kind, because most informers are typed.
 func (c *call) emptyObject() client.Object {
 	if known, err := c.client.Scheme().New(c.ref.GroupVersionKind); err == nil {
 		if object, ok := known.(client.Object); ok {
@@ -119,8 +119,8 @@ func (c *call) emptyObject() client.Object {
 	return c.newLive()
 }
 
-// readCached reads the object by the client, and live if the client's cache does not have the
-// kind: that needs only the right to get.
+// readCached reads the object with the client. If the client's cache does not have the kind,
+// readCached reads from the API server, which needs only the right to get.
 func (c *call) readCached(ctx context.Context) (client.Object, error) {
 	object, err := c.emptyObject(), errNotCached
 	if steady := c.config.Steady; steady == nil || !steady.reads.stuck(c.ref.GroupVersionKind) {
@@ -132,7 +132,7 @@ func (c *call) readCached(ctx context.Context) (client.Object, error) {
 	return read(object, err)
 }
 
-// readWhole reads the object from the API server, also if the intent is for a subresource.
+// readWhole reads the object itself from the API server, also if the intent is for a subresource.
 func (c *call) readWhole(ctx context.Context) (client.Object, error) {
 	object := c.newLive()
 	c.exchange.Calling()
@@ -141,18 +141,18 @@ func (c *call) readWhole(ctx context.Context) (client.Object, error) {
 	return read(object, err)
 }
 
-// read returns the result of a read of a whole object, errAbsent if there is none.
+// read returns the result of a read of an object. If there is no object, it returns errAbsent.
 func read(object client.Object, err error) (client.Object, error) {
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, errAbsent
 	case err != nil:
-		return nil, fmt.Errorf("reading it: %w", err)
+		return nil, fmt.Errorf("reading the object: %w", err)
 	}
 	return object, nil
 }
 
-// readLive reads the object past the cache, or its subresource if the intent has a Body.
+// readLive reads the object from the API server. For a Body it reads the subresource.
 func (c *call) readLive(ctx context.Context) (*unstructured.Unstructured, error) {
 	live := c.newLive()
 	read := func() error { return c.config.LiveReader.Get(ctx, c.ref.NamespacedName, live) }
@@ -177,14 +177,14 @@ func (c *call) newLive() *unstructured.Unstructured {
 	return wire.Named(c.ref.GroupVersionKind, c.ref.NamespacedName)
 }
 
-// answer is the result of a request, or of a call that sent nothing.
+// answer is the API server's response to a request, or the result of a call that sent no request.
 type answer struct {
 	action   Action
-	sent     *encodedIntent             // nil: nothing was sent
-	decoded  runtime.ApplyConfiguration // by the client
-	recorded wire.Answer
-	known    *unstructured.Unstructured // what object has returned
-	read     *wire.Head                 // what head has returned
+	sent     *encodedIntent             // the sent intent; nil if nothing was sent
+	decoded  runtime.ApplyConfiguration // the response as the client decoded it
+	recorded wire.Answer                // the response as RecordExchange recorded it
+	known    *unstructured.Unstructured // remembered result of object()
+	read     *wire.Head                 // remembered result of head()
 }
 
 // nothingSent returns the answer of a call that sent nothing.
@@ -194,14 +194,14 @@ var ends = map[Action]*answer{
 	Unchanged: {action: Unchanged}, Absent: {action: Absent}, Configured: {action: Configured},
 }
 
-// object returns the object as the server answered, or nil where no answer was recorded and the
-// configuration is typed: that has no managed fields.
+// object returns the object in the response. It returns nil if no response was recorded and the
+// configuration is typed, because typed configurations have no managed fields.
 func (a *answer) object() *unstructured.Unstructured {
 	if a.known != nil {
 		return a.known
 	}
 	object := &unstructured.Unstructured{}
-	if holder, ok := a.decoded.(wire.Unstructured); ok { // so that it is not decoded again
+	if holder, ok := a.decoded.(wire.Unstructured); ok {
 		object.Object = holder.UnstructuredContent()
 		a.known = object
 	} else if object.UnmarshalJSON(a.recorded.Body) == nil {
@@ -210,14 +210,14 @@ func (a *answer) object() *unstructured.Unstructured {
 	return a.known
 }
 
-// judge reads from a successful answer which object was applied to, and what the apply did.
+// judge sets the action and the object's version from a successful response.
 //
 // Created follows from the HTTP status. Unchanged follows from a resourceVersion that was known
-// before: that of this applier's last answer, or of the object read for MustExist. (The applies
-// of one applier to an object are sent one by one, in its lane, so the last answer is the
-// latest one.) Where another manager wrote in between, an apply that changes nothing cannot be
-// told from one that does and is reported as Configured. (The time of our managed fields entry
-// does not tell either: the server stamps it for a changed value, not for a changed owner.)
+// before: that of this applier's last response, or of the object read for MustExist. (One applier
+// sends its applies to an object one by one, in the object's lane, so its last response is the
+// latest.) After a write by another manager, an apply that changes nothing cannot be told from one
+// that does, and the action is Configured. (The time of the managed fields entry does not tell them
+// apart: the API server updates it for a changed value, and not for a changed owner.)
 func (c *call) judge(landed *answer) {
 	object := landed.head()
 	c.ref.UID, c.ref.ResourceVersion = object.UID, object.ResourceVersion
@@ -232,10 +232,11 @@ func (c *call) judge(landed *answer) {
 	}
 }
 
-// head reads the answer as it was recorded, or as the client has it where nothing is recorded
-// or it is no JSON. The apply has landed, so what cannot be read is left out and is no error.
+// head returns the uid, resourceVersion and managed fields of the response, as recorded, or as the
+// client decoded them if no JSON was recorded. Parts that cannot be read are left out without an
+// error, because the apply has succeeded.
 func (a *answer) head() wire.Head {
-	if a.sent == nil { // such answers are shared
+	if a.sent == nil { // values without a request are shared between calls
 		return wire.Head{}
 	}
 	if a.read == nil {
@@ -258,8 +259,8 @@ func (a *answer) readHead() *wire.Head {
 	return &found
 }
 
-// seenVersions remembers the resourceVersion of the last answer for each of the
-// objects applied most recently.
+// seenVersions remembers the resourceVersion of the last response for each of the most recently
+// applied objects.
 type seenVersions = recent.Cache[seenKey, wire.Identity]
 
 const seenObjects = 4096
@@ -269,8 +270,8 @@ type seenKey struct {
 	name types.NamespacedName
 }
 
-// seenBefore remembers the object's resourceVersion and reports whether it is the one
-// remembered before.
+// seenBefore remembers the object's resourceVersion. It reports whether the resourceVersion is the
+// same as the one remembered before.
 func (a *Applier) seenBefore(ref ObjectRef) bool {
 	key := seenKey{metav1.GroupVersionKind(ref.GroupVersionKind), ref.NamespacedName}
 	now := wire.Identity{UID: ref.UID, ResourceVersion: ref.ResourceVersion}
@@ -279,22 +280,22 @@ func (a *Applier) seenBefore(ref ObjectRef) bool {
 	return before == now && now.ResourceVersion != ""
 }
 
-// RecordExchange lets appliers read from the HTTP exchange what the client's
-// answer does not say: how many requests went out, client-go's own retries
-// included, and whether the object was created or left unchanged. Wrap the
-// rest.Config with it before any client is made from it:
+// RecordExchange wraps a transport so that appliers can see facts that the client does not return:
+// the number of HTTP requests, including client-go's own retries, and whether the object was
+// created or left unchanged. Wrap the rest.Config before any client is made from it:
 //
 //	cfg.Wrap(apply.RecordExchange)
 //
-// Without RecordExchange an Outcome counts calls of the client instead of requests and is
-// Configured where it might be Created or Unchanged, and the writes of a process to one object
-// go one at a time, however far the API server is: RecordExchange also measures the round trip,
-// by a GET of /livez now and then while applies wait for each other. Only requests of an
+// Without RecordExchange an Outcome counts calls of the client instead of requests, and its Action
+// is Configured where it might be Created or Unchanged. Also, the writes of a process to one object
+// are then sent one at a time, even on a slow network: RecordExchange measures the round trip, by a
+// GET of /livez now and then while applies wait for each other. Only requests of an
 // Applier are recorded.
 func RecordExchange(next http.RoundTripper) http.RoundTripper { return wire.RecordExchange(next) }
 
-// readable returns who owns what, without entries of others that cannot be read, as anybody can
-// forge them. An entry of our own that cannot be read is an error.
+// readable returns the owners of all fields. It skips entries of other managers that cannot be
+// read, because anybody can forge such entries. An unreadable entry of this field manager is an
+// error.
 func (a *Applier) readable(entries []metav1.ManagedFieldsEntry) (fieldowners.Ownership, error) {
 	ownership, unread := fieldowners.ParseReadable(entries)
 	for _, entry := range unread {

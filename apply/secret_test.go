@@ -61,11 +61,11 @@ func TestSecretValuesAreNotShown(t *testing.T) {
 		},
 		"invalid": {
 			steps: []step{{"PATCH", fail(apierrors.NewInvalid(kind, "web", field.ErrorList{invalid}))}},
-			says:  "HTTP 422 Invalid data[password] (the server's message is hidden",
+			says:  "HTTP 422 Invalid data[password] (the API server's message is hidden",
 		},
 		"wrong type": {
 			steps: []step{{"PATCH", unknownReason("failed to create typed patch object (shop/web; /v1, Kind=Secret): .data.password: expected string, got &{" + ourPassword + "}")}},
-			says:  "HTTP 500 failed to create typed patch object (the server's message is hidden",
+			says:  "HTTP 500 failed to create typed patch object (the API server's message is hidden",
 		},
 		"webhook": {
 			steps: slices.Repeat([]step{{"PATCH", fail(apierrors.NewInternalError(errors.New(ourPassword)))}}, 3),
@@ -78,7 +78,7 @@ func TestSecretValuesAreNotShown(t *testing.T) {
 		"denied": {
 			steps: []step{{"PATCH", fail(apierrors.NewForbidden(corev1.Resource("secrets"), "web",
 				errors.New(`admission webhook "policy.example.com" denied the request: `+ourPassword+` is too weak`)))}},
-			says: `HTTP 403 Forbidden admission webhook "policy.example.com" denied the request (the server's message is hidden`,
+			says: `HTTP 403 Forbidden admission webhook "policy.example.com" denied the request (the API server's message is hidden`,
 		},
 		"gone": {steps: slices.Repeat([]step{{"PATCH", breaks(http.ErrHandlerTimeout)}}, 3), says: "http: Handler timeout"},
 	} {

@@ -19,31 +19,31 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// SteadyState proves, without a request, that applying an intent would change nothing. All
-// appliers of a process share one.
+// SteadyState proves, without a request, that applying an intent would change nothing. All appliers
+// of a process share one SteadyState.
 //
-// The proof is about the object as read: this manager's one managed fields entry has exactly
-// the fields that the API server would compute from the intent, by the server's own schema, and
-// merging the intent into the object changes no value. In kinds whose Go type is the server's
-// own, a value may differ in form, such as 1000m instead of 1, if nobody shares the field, and
-// by defaults that the server adds to a value that is owned as a whole. What is not proven is
-// sent.
+// The proof uses the object as read and the API server's own schema. This manager's only managed
+// fields entry has exactly the fields that the API server would compute from the intent, and
+// merging the intent into the object changes no value. For a kind whose Go type is the API server's
+// own, two differences are allowed: another notation, such as 1000m instead of 1, if nobody shares
+// the field, and defaults that the API server adds to a value that is owned as a whole. An intent
+// without a proof is sent.
 //
 // A typed read of a custom resource may not show the stored form of a value. For the stored time
 // 2026-01-02T03:04:05.6Z, the Go type shows 03:04:05Z, as in conditions. For the stored quantity
-// 1000m, the Go type shows 1. Such a read cannot prove that a field is unchanged. The API
-// server's response to our own write proves this instead, for the resourceVersion of the
-// response. The response also proves an intent that owns nothing, which has no managed fields
-// entry that a read could show. An intent that only a response proves is sent once more after a
-// restart, and after each write of another writer. The proof by response needs RecordExchange, or
-// unstructured intents.
+// 1000m, the Go type shows 1. Such a read cannot prove that a field is unchanged. The API server's
+// response to a write of this process proves this instead, for the resourceVersion of the response.
+// The response also proves an intent that owns nothing, which has no managed fields entry that a
+// read could show. An intent that only a response proves is sent once more after a restart, and
+// after each write of another writer. The proof by response needs RecordExchange, or unstructured
+// intents.
 //
 // The stringData of a Secret is compared with the data into which the API server converts it. The
 // empty strategy of a Deployment or DaemonSet is compared with the API server's default.
 //
 // These intents are sent each time:
-//   - an intent with a field that the Go type of a built-in kind lacks, such as a field of a
-//     newer server. An update of the Go type or an unstructured read avoids this;
+//   - an intent with a field that the Go type of a built-in kind lacks, such as a field of a newer
+//     server. An update of the Go type or an unstructured read avoids this;
 //   - an intent that sets a map to {} or null, if the object has fields without an owner in that
 //     map. Such fields are defaults that the check does not know. Examples are the updateStrategy
 //     of a StatefulSet, whose default depends on a feature gate, and the defaults of a
@@ -51,13 +51,12 @@ import (
 //   - an intent with stringData, if one of the keys is also in data, or if data is set and empty;
 //   - an intent that sets a status but is not sent to the status subresource.
 //
-// A proof is remembered as a few hashes. If the object has not changed since, a look-up is
-// enough; if others wrote to it, this manager's fields are hashed again. A process that starts
-// anew proves anew, without sending anything.
+// A proof is remembered as a few hashes. If the object has not changed since, a look-up is enough.
+// If others wrote to the object, only this manager's fields are hashed again. After a restart, the
+// proofs are computed again, without a request.
 //
-// Mutating admission is not part of the proof: a webhook that was added since changes the
-// object only at the next write. An intent whose values admission has changed is sent each
-// time.
+// Mutating admission is not part of the proof. A webhook that was added after the proof changes the
+// object only at the next write. An intent whose values admission has changed is sent each time.
 //
 // The memory takes about 250 bytes for each intent, and is bounded.
 type SteadyState struct {
@@ -67,37 +66,37 @@ type SteadyState struct {
 	written *ledger
 }
 
-// rememberedIntents is how many intents are remembered, at least.
+// rememberedIntents is the minimum number of intents whose proofs are remembered.
 const rememberedIntents = 1 << 16
 
-// proven is what was proven of an intent.
+// proven is a remembered proof for an intent, with the schema that was used.
 type proven struct {
 	*steady.Print
 
 	schema *schemas.Known
 }
 
-// NewSteadyState returns a SteadyState. The reader is a cache: mgr.GetCache(), or a client that
-// reads from it. Objects are read without being copied, typed if the client's scheme knows the
-// kind, otherwise as unstructured. (A manager's client reads unstructured objects past its
-// cache, with a request for each apply, unless client.CacheOptions.Unstructured is set.) Like
-// any read of that cache this starts an informer if there is none, which needs list and watch,
-// unless cache.Options.ReaderFailOnMissingInformer is set. If the cache does not answer within
-// a second, all intents of the kind are sent, the cache is asked again every minute, and the log
+// NewSteadyState returns a SteadyState. reader reads from a cache: mgr.GetCache(), or a client that
+// reads from the cache. Objects are read without being copied, typed if the client's scheme knows
+// the kind, otherwise as unstructured. (A manager's client reads unstructured objects from the API
+// server, with a request for each apply, unless client.CacheOptions.Unstructured is set.) Like any
+// read of that cache, the read starts an informer if there is none, which needs list and watch,
+// unless cache.Options.ReaderFailOnMissingInformer is set. If the cache does not answer within a
+// second, all intents of the kind are sent. The cache is then asked again every minute, and the log
 // says once which right may be missing.
 //
-// The server is discoveryClient.OpenAPIV3(). The schema of a group and version is fetched once,
-// in the background, and checked every ten minutes. The first applies of a group and version
-// wait for its schema, at most a second, so that a restart sends nothing; after that, and after
-// a failure, intents whose schema is not known are sent. A known schema is trusted until the
-// server is seen to have another one. Each request runs in a goroutine that ends with it,
-// within ten seconds if the openapi.Client heeds contexts, as that of a discovery client does.
+// server is discoveryClient.OpenAPIV3(). The schema of a group and version is fetched once, in the
+// background, and checked every ten minutes. The first applies of a group and version wait for its
+// schema, at most a second, so that nothing is sent after a restart. After that second, and after a
+// failure, intents whose schema is not known are sent. A known schema is trusted until the API
+// server is seen to have another one. Each request for a schema runs in a goroutine that ends with
+// it, within ten seconds if the openapi.Client honours contexts, as that of a discovery client does.
 func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, error) {
 	if reader == nil {
 		return nil, errors.New("apply: a reader is needed, such as mgr.GetCache()")
 	}
 	if server == nil {
-		return nil, errors.New("apply: the API server's schemas are needed, from discoveryClient.OpenAPIV3()")
+		return nil, errors.New("apply: the API server's schemas are needed, for example from discoveryClient.OpenAPIV3()")
 	}
 	return &SteadyState{
 		reads:   newCacheReads(reader),
@@ -107,10 +106,10 @@ func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, 
 	}, nil
 }
 
-// Schemas returns the API server's schemas of a group and version. It is meant for update.Config.
-// The first calls for a group and version wait for the API server's response, for about one
-// second at most. Later calls do not wait, nor do calls after a failure. They return an error
-// until the schemas have arrived.
+// Schemas returns the API server's schemas of a group and version, for update.Config. The first
+// calls for a group and version wait for the API server's response, for about one second at most.
+// Later calls, and calls after a failure, do not wait. They return an error until the schemas have
+// arrived.
 func (s *SteadyState) Schemas(ctx context.Context, version schema.GroupVersion) (managedfields.TypeConverter, error) {
 	known, err := s.schemas.Of(ctx, version)
 	if err != nil {
@@ -119,21 +118,23 @@ func (s *SteadyState) Schemas(ctx context.Context, version schema.GroupVersion) 
 	return known.Converter, nil
 }
 
-// proof means that applying the intent would change nothing.
+// proof is the result of a proof that applying the intent would change nothing.
 type proof struct {
 	object    ObjectRef
-	conflicts []Conflict // that the policy relinquishes or shares
+	conflicts []Conflict // the conflicts that the policy relinquishes or shares
 	unread    []*fieldowners.EntryError
 }
 
-// maySkip reports whether a proof may take the place of a request. A dry run needs the server's
-// answer, and other subresources than the status have fields that the object does not.
+// maySkip reports whether a proof may replace a request. It returns false for a dry run, which
+// needs the API server's response, and for subresources other than status, because the object does
+// not have their fields.
 func (c *call) maySkip(intent Intent) bool {
 	return c.config.Steady != nil && !c.dryRun && intent.Body == nil &&
 		(intent.Subresource == "" || intent.Subresource == statusSubresource)
 }
 
-// steadyKey returns the key under which the check remembers the intent; zero if it does not.
+// steadyKey returns the key under which proofs for the intent are remembered. It is zero if no
+// proof is remembered.
 func (c *call) steadyKey(intent Intent) (key steady.Key) {
 	if c.maySkip(intent) {
 		key, _ = steady.KeyOf(intent.Config, c.config.FieldManager, intent.Subresource)
@@ -141,8 +142,8 @@ func (c *call) steadyKey(intent Intent) (key steady.Key) {
 	return key
 }
 
-// stillSteady is the first half of step 2, for an intent that was proven before: the
-// object is the same, or at least our entry and the values that it owns are.
+// stillSteady looks for a remembered proof of the intent that is still valid: the object has not
+// changed, or this manager's managed fields entry and the values of its fields have not.
 func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (found proof, ok bool) {
 	s := c.config.Steady
 	if key == (steady.Key{}) {
@@ -165,8 +166,8 @@ func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (
 	return proof{object: refOf(c.ref, object)}, true
 }
 
-// holdsStill reports whether what was proven holds for another version of the object, and
-// remembers it so.
+// holdsStill reports whether a remembered proof is valid for another version of the object. If so,
+// it remembers the proof for that version.
 func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) bool {
 	read, err := c.asRead(object)
 	if err != nil {
@@ -180,7 +181,7 @@ func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) 
 	return true
 }
 
-// becomesSteady is the second half: the proof.
+// becomesSteady proves that applying the intent would change nothing, and remembers the proof.
 func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, ok bool) {
 	if !c.maySkip(c.intent.Intent) {
 		return proof{}, false
@@ -206,8 +207,8 @@ func refOf(ref ObjectRef, object client.Object) ObjectRef {
 	return ref
 }
 
-// look returns the object as the caller or the cache has it, or nil. The object may be the
-// cache's own and must not be written to.
+// look returns the object that the caller gave, or else the cached object, or nil. The object may
+// be the cache's own, so it must not be written to.
 func (c *call) look(ctx context.Context, given client.Object) client.Object {
 	if c.target.read == nil && isRead(given, c.ref) {
 		c.target.read = given
@@ -217,7 +218,7 @@ func (c *call) look(ctx context.Context, given client.Object) client.Object {
 	}
 	object := c.emptyObject()
 	if err := c.readFrom(ctx, c.config.Steady.reads, object, withoutCopy...); err != nil {
-		return nil // the apply that follows returns what is wrong
+		return nil // the apply that follows returns the error
 	}
 	c.target.read = object
 	return object
@@ -231,9 +232,9 @@ func isRead(given client.Object, ref ObjectRef) bool {
 	return at.Kind() == reflect.Pointer && !at.IsNil() && client.ObjectKeyFromObject(given) == ref.NamespacedName
 }
 
-// ReadBy returns a SteadyState with the same memory and another reader, such as one that hides
-// objects to which an applier must not write: what cannot be read is not proven. For nil it
-// returns nil.
+// ReadBy returns a SteadyState that shares the remembered proofs and has another reader, such as a
+// reader that hides objects to which an applier must not write. For an object that the reader does
+// not return there is no proof. For a nil SteadyState, ReadBy returns nil.
 func (s *SteadyState) ReadBy(reader client.Reader) *SteadyState {
 	if s == nil {
 		return nil
@@ -243,7 +244,8 @@ func (s *SteadyState) ReadBy(reader client.Reader) *SteadyState {
 	return &other
 }
 
-// asApplied returns the steady.Request of the call; config may be nil.
+// asApplied returns the steady.Request for a subresource; config is nil if the content is not
+// needed.
 func (c *call) asApplied(config map[string]any, subresource string) steady.Request {
 	return steady.Request{
 		Manager:     c.config.FieldManager,
@@ -259,8 +261,8 @@ func (c *call) asRead(object client.Object) (steady.Read, error) {
 	return steady.Read{Object: object, Kind: kind}, err
 }
 
-// prove proves, by the server's schemas, that applying form would not change the object. The
-// error says what is not proven.
+// prove proves, by the API server's schemas, that applying form would not change the object. If
+// there is no proof, the error gives the reason.
 func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Object) (*proven, error) {
 	read, err := c.asRead(object)
 	if err != nil {
@@ -271,7 +273,7 @@ func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Obj
 
 func (c *call) proveBy(ctx context.Context, form *encodedIntent, read steady.Read) (*proven, error) {
 	request := c.asApplied(form.object, form.Subresource)
-	if err := request.Compare(read); err != nil { // before a schema is fetched
+	if err := request.Compare(read); err != nil { // needs no schema
 		return nil, err
 	}
 	by, err := c.config.Steady.schemas.Of(ctx, c.ref.GroupVersion())
@@ -286,10 +288,10 @@ func (c *call) proveBy(ctx context.Context, form *encodedIntent, read steady.Rea
 }
 
 // steadyByAnswer uses the API server's response to a write as a proof that applying the intent
-// again would change nothing. It does so where a read of the object may not prove this. One
-// reason is a Go type that does not show the stored form of a time or a quantity. The other is an
-// intent that owns nothing, and so has no managed fields entry. The response shows everything
-// that the API server stores. The proof holds only for the resourceVersion of the response.
+// again would change nothing. It does so only where a read may not prove this: for a Go type that
+// does not show the stored form of a time or a quantity, and for an intent that owns nothing, and
+// so has no managed fields entry. The response shows everything that the API server stores. The
+// proof holds only for the resourceVersion of the response.
 func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answer) {
 	if key == (steady.Key{}) || landed.sent != c.intent || !c.readsMayHide() && !c.ownsNothing(landed) {
 		return
@@ -307,8 +309,8 @@ func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answe
 	c.config.Steady.proven.Put(key, now)
 }
 
-// readsMayHide reports whether a read into the client's Go type may fail to show a value as it is
-// stored. An unstructured read shows every value, and so does the API server's own Go type.
+// readsMayHide reports whether a read into the client's Go type may not show the stored form of a
+// value. An unstructured read shows every value, and so does the API server's own Go type.
 func (c *call) readsMayHide() bool {
 	goType := c.client.Scheme().AllKnownTypes()[c.ref.GroupVersionKind]
 	return goType != nil && !gotypes.IsServersOwn(c.ref.GroupVersionKind, goType)

@@ -134,7 +134,7 @@ func TestStatusOfTheObjectItself(t *testing.T) {
 	} {
 		s := newScript(t, []step{{"PATCH", landed(fields)}})
 		_, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: config})
-		if errors.Is(err, apply.ErrRefused) != refused || refused && !strings.Contains(err.Error(), "set Intent.Subresource") {
+		if errors.Is(err, apply.ErrRefused) != refused || refused && !strings.Contains(err.Error(), "whose Intent.Subresource is") {
 			t.Errorf("%s: %v", fields, err)
 		}
 	}
@@ -156,21 +156,21 @@ func TestInvalidSubresources(t *testing.T) {
 		says   string
 	}{
 		"a body and no subresource": {apply.Intent{Config: named, Body: scale(1)}, "no Subresource"},
-		"a body and fields":         {apply.Intent{Config: threeReplicas(), Subresource: "scale", Body: scale(1)}, "only names the object; it sets spec"},
+		"a body and fields":         {apply.Intent{Config: threeReplicas(), Subresource: "scale", Body: scale(1)}, "only names the object, and this configuration also sets spec"},
 		"a body without kind":       {apply.Intent{Config: named, Subresource: "scale", Body: noKind}, "the body: apiVersion and kind"},
 		"a body that was read":      {apply.Intent{Config: named, Subresource: "scale", Body: read}, "metadata.resourceVersion"},
 		"a nil body":                {apply.Intent{Config: named, Subresource: "scale", Body: (*autoscalingv1ac.ScaleApplyConfiguration)(nil)}, "the body: the configuration is"},
 		"another object's body":     {apply.Intent{Config: named, Subresource: "scale", Body: elsewhere}, "names another namespace, other"},
 		"broken metadata": {
 			apply.Intent{Config: named, Subresource: "scale", Body: loose(map[string]any{"apiVersion": "v1", "kind": "S", "metadata": "x"})},
-			"its metadata is no object",
+			"metadata is not a JSON object",
 		},
-		"no status":                 {apply.Intent{Config: named, Subresource: "status"}, "it is for the status, and sets none"},
-		"a spec as well":            {apply.Intent{Config: threeReplicas().WithStatus(appsv1ac.DeploymentStatus()), Subresource: "status"}, "sets spec as well"},
+		"no status":                 {apply.Intent{Config: named, Subresource: "status"}, "the intent is for the status subresource and sets no status"},
+		"a spec as well":            {apply.Intent{Config: threeReplicas().WithStatus(appsv1ac.DeploymentStatus()), Subresource: "status"}, "also sets spec; set spec with another intent"},
 		"a path":                    {apply.Intent{Config: named, Subresource: "status/../x"}, "cannot be part of a URL"},
 		"a body without version":    {apply.Intent{Config: named, Subresource: "scale", Body: noVersion}, "the body: apiVersion and kind"},
 		"a body of another name":    {apply.Intent{Config: named, Subresource: "scale", Body: scale(1).WithName("other")}, "names another object, other"},
-		"a status that belongs":     {apply.Intent{Config: status, Subresource: "status", Belongs: isBornOurs}, "Belongs is for the object itself"},
+		"a status that belongs":     {apply.Intent{Config: status, Subresource: "status", Belongs: isBornOurs}, "a Subresource and Belongs, which cannot be combined"},
 		"two uids":                  {apply.Intent{Config: twice, UID: "uid-2"}, "two uids"},
 		"two uids and a body":       {apply.Intent{Config: twice, UID: "uid-2", Subresource: "scale", Body: scale(1)}, "two uids"},
 		"two uids and Belongs":      {apply.Intent{Config: twice, UID: "uid-2", Subresource: "status", Belongs: isBornOurs}, "two uids"},

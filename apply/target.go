@@ -22,22 +22,22 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// neverWritten is a resourceVersion that no object has: etcd's revisions of objects begin at 2.
-// An apply that carries it creates an absent object, and is refused, forced or not, if the
-// object exists. ("0" means no resourceVersion.)
+// neverWritten is a resourceVersion that no object has: etcd's revisions of objects begin at 2. If
+// the object is absent, an apply with neverWritten creates it. If the object exists, the API server
+// refuses the apply, forced or not. ("0" means no resourceVersion.)
 const neverWritten = "1"
 
-// target holds what a call knows about the object to which it writes.
+// target holds the facts about the object of a call that decide to what its writes are pinned.
 type target struct {
-	uid      types.UID     // to which writes are pinned; "" pins them to none
+	uid      types.UID     // the uid to which writes are pinned; "" if they are not pinned
 	found    bool          // the uid was found for Intent.Belongs, and not given by the caller
-	absent   bool          // no object has the name, as far as is known: create exclusively
-	doubtful bool          // the cache does not show an object that may be applied to: read live first
-	version  string        // at which an object that must exist was read
-	read     client.Object // as the caller or the cache has it, until a request is sent; never written to
+	absent   bool          // the object seems not to exist: create it exclusively
+	doubtful bool          // the cache shows no object to which the intent may be applied: read live first
+	version  string        // the resourceVersion of the read for MustExist
+	read     client.Object // the object of the caller or the cache, until a request is sent; never written to
 }
 
-// pin returns the pin of an apply before the object is read live.
+// pin returns the pin for an apply that is sent without a live read.
 func (t target) pin() pin {
 	p := pin{uid: t.uid}
 	if t.absent {
@@ -56,7 +56,7 @@ func (c *call) pinnedRef() ObjectRef {
 	return ref
 }
 
-// aim does what depends on the object in the cache: MustExist and Belongs.
+// aim looks at the cached object for an intent with MustExist or Belongs, and sets the target.
 func (c *call) aim(ctx context.Context) error {
 	if !c.intent.MustExist && !c.intent.fromBirth() {
 		return nil
@@ -64,7 +64,7 @@ func (c *call) aim(ctx context.Context) error {
 	requests := c.exchange.Requests()
 	cached, err := c.cached(ctx)
 	if c.intent.MustExist && errors.Is(err, errAbsent) && c.exchange.Requests() == requests {
-		cached, err = c.readWhole(ctx) // a cache that is behind does not show a new object
+		cached, err = c.readWhole(ctx) // a cache that is out of date may lack a new object
 	}
 	switch {
 	case c.intent.MustExist && err == nil && !c.takes(c.intent.Intent, cached):
@@ -81,7 +81,7 @@ func (c *call) aim(ctx context.Context) error {
 	return err
 }
 
-// cached returns the object that the no-op check has read, or reads the object by the client.
+// cached returns the object that the no-op check has read, or else reads it with the client.
 func (c *call) cached(ctx context.Context) (client.Object, error) {
 	if c.target.read != nil {
 		return c.target.read, nil
@@ -93,26 +93,27 @@ func (c *call) cached(ctx context.Context) (client.Object, error) {
 	return object, err
 }
 
-// pinTo pins the call to the object that was read.
+// pinTo pins the writes of the call to the object that was read.
 func (c *call) pinTo(object client.Object) error {
 	if c.target.uid != "" && c.target.uid != object.GetUID() {
 		return &UIDMismatchError{Object: c.pinnedRef(), Err: fmt.Errorf("the object read has uid %s", object.GetUID())}
 	}
 	if c.target.uid = object.GetUID(); c.target.uid == "" {
-		return errors.New("it cannot be pinned: the object read has no uid")
+		return errors.New("pinning the write to the object: the object was read without a uid")
 	}
 	c.target.version = object.GetResourceVersion()
 	return nil
 }
 
-// fromBirth reports whether the object is created exclusively, or is the caller's by Belongs.
+// fromBirth reports whether Belongs decides if the intent may be applied, and the intent creates an
+// absent object exclusively.
 func (i Intent) fromBirth() bool { return i.Belongs != nil && !i.MustExist }
 
-// expect sets the target by the object in the cache; cached is nil if the cache has none. An
-// object that the cache does not have yet may be one that this Applier made a moment ago.
+// expect sets the target from the cached object, which is nil if the cache has none. If the cache
+// does not have the object, this Applier may have created the object a moment ago.
 func (c *call) expect(cached client.Object) {
 	switch t := &c.target; {
-	case t.uid != "": // the caller knows, and nothing is created
+	case t.uid != "": // the caller gave a uid, so nothing is created
 		t.doubtful = cached == nil || cached.GetUID() != t.uid || !c.takes(c.intent.Intent, cached)
 	case cached == nil:
 		uid, known := c.madeLately(c.ref)
@@ -124,15 +125,15 @@ func (c *call) expect(cached client.Object) {
 	}
 }
 
-// unexpected reports whether an apply that was refused, and not for an ownership conflict, shows
-// that the object is not the expected one.
+// unexpected reports whether the error of an apply shows that the object is not the expected one.
+// An ownership conflict does not show this.
 func (c *call) unexpected(refused error) bool {
 	return c.intent.fromBirth() && (c.target.absent || c.target.found) &&
 		(IsStaleWrite(refused) || wire.IsImmutableUID(refused))
 }
 
-// judgeBirth sets by the live object, nil if there is none, to what the next write is pinned.
-// It returns a NotOursError if the object is somebody else's.
+// judgeBirth sets the target from the live object, which is nil if there is none. It returns a
+// NotOursError if Intent.Belongs rejects the object.
 func (c *call) judgeBirth(live *unstructured.Unstructured) error {
 	t := &c.target
 	given := t.uidGiven()
@@ -149,9 +150,8 @@ func (c *call) judgeBirth(live *unstructured.Unstructured) error {
 	return nil
 }
 
-// takes reports whether the intent may be applied to an object that exists. It calls
-// Intent.Belongs with the object in the Go type that the client has for its kind. It is false
-// if only the metadata was read.
+// takes reports whether the intent may be applied to an existing object. It calls Intent.Belongs
+// with the object in the client's Go type of the kind. It returns false if only metadata was read.
 func (c *call) takes(intent Intent, object client.Object) bool {
 	return intent.Belongs == nil || belongs(intent.Belongs, object, c.emptyObject)
 }
@@ -168,8 +168,8 @@ func belongs(ask func(client.Object) bool, object client.Object, empty func() cl
 	return ask(object)
 }
 
-// made holds, for a moment, the uids of objects that were applied with Belongs: the cache may
-// not have them yet.
+// made remembers the uids of objects that were applied with Belongs, for a short time during which
+// the cache may not have the objects yet.
 type made = recent.Cache[lanes.Key, madeObject]
 
 type madeObject struct {
@@ -177,10 +177,11 @@ type madeObject struct {
 	at  time.Time
 }
 
-// madeFor is how long a cache may lag. An object that it does not have after that is gone.
+// madeFor is the longest expected delay of a cache. If the cache still lacks an object after that
+// time, the object was deleted.
 const madeFor = 10 * time.Second
 
-// madeLately returns the uid of an object that was applied with Belongs a moment ago.
+// madeLately returns the uid of an object that was applied with Belongs less than madeFor ago.
 func (a *Applier) madeLately(ref ObjectRef) (uid types.UID, ok bool) {
 	object, ok := a.made.Get(ref.Key())
 	if !ok || time.Since(object.at) > madeFor {
@@ -210,17 +211,17 @@ func managersOf(object metav1.Object) (managers []fieldowners.Manager) {
 	return managers
 }
 
-// cacheReads reads a cache with a time limit. An informer whose list or watch is refused never has
-// its objects, and a read from the informer lasts as long as the context. Here such a read lasts a
-// second, and the cache is not asked for objects of the kind for a minute.
+// cacheReads reads from a cache with a time limit. If the list or watch of an informer is refused,
+// the informer never has its objects, and a read lasts as long as its context. With cacheReads such
+// a read ends after a second, and the cache is not asked for objects of the kind for a minute.
 type cacheReads struct {
 	reader client.Reader
-	failed *sync.Map // from schema.GroupVersionKind to the time.Time of the next read
+	failed *sync.Map // maps the schema.GroupVersionKind of a failed read to the time.Time of the next read
 }
 
 func newCacheReads(reader client.Reader) *cacheReads { return &cacheReads{reader, &sync.Map{}} }
 
-// by returns the same reads, through another reader.
+// by returns cacheReads that share the failed reads and use another reader.
 func (r *cacheReads) by(reader client.Reader) *cacheReads { return &cacheReads{reader, r.failed} }
 
 const (
@@ -228,16 +229,17 @@ const (
 	readRetry   = time.Minute
 )
 
-// errNotCached says that the cache does not give objects of a kind.
-var errNotCached = errors.New("the cache does not give objects of this kind")
+// errNotCached means that the cache does not return objects of a kind.
+var errNotCached = errors.New("the cache does not return objects of this kind")
 
-// stuck reports whether the last read of the kind failed.
+// stuck reports whether the last read of the kind failed, so that the cache is asked once a minute.
 func (r *cacheReads) stuck(kind schema.GroupVersionKind) bool {
 	_, stuck := r.failed.Load(kind)
 	return stuck
 }
 
-// readFrom reads the object of the call, or returns errNotCached.
+// readFrom reads the object of the call from a cache. It returns errNotCached if the cache does not
+// return objects of the kind.
 func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Object, options ...client.GetOption) error {
 	kind := c.ref.GroupVersionKind
 	next, stuck := reads.failed.Load(kind)
@@ -245,7 +247,7 @@ func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Ob
 		if at, _ := next.(time.Time); time.Now().Before(at) {
 			return errNotCached
 		}
-		reads.failed.Store(kind, time.Now().Add(readRetry)) // other calls do not wait meanwhile
+		reads.failed.Store(kind, time.Now().Add(readRetry)) // so that other calls do not wait for the cache now
 	}
 	reading, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -258,31 +260,30 @@ func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Ob
 		return err
 	case ctx.Err() != nil:
 		return err
-	case reading.Err() == nil && !isAnswer(err): // an error of the cache itself: it has no informer for the kind or for the namespace
+	case reading.Err() == nil && !isAnswer(err): // the cache has no informer for the kind or for the namespace
 		return errNotCached
 	case reading.Err() == nil && !apierrors.IsForbidden(err):
 		return err
-	case !apierrors.IsTimeout(err) && !apierrors.IsForbidden(err): // a read that waits for a write of ours, or is slow
+	case !apierrors.IsTimeout(err) && !apierrors.IsForbidden(err): // slow, or waiting for a write of this process
 		return errNotCached
 	}
 	if _, told := reads.failed.LoadOrStore(kind, time.Now().Add(readRetry)); !told {
-		logr.FromContextOrDiscard(ctx).Error(err, "the cache does not give objects of this kind: are get, list and watch granted, "+
-			"in all namespaces unless the cache has fewer? The cache is asked again every minute. Until it answers, each intent of the kind is sent, "+
-			"and an object that must exist or must be the caller's own is read live",
+		logr.FromContextOrDiscard(ctx).Error(err, "the cache does not return objects of this kind. Check that get, list and watch are granted, in all "+
+			"namespaces or in those of the cache. The cache is asked again every minute. Until the cache answers, each intent of the kind is sent, "+
+			"and objects of intents with MustExist or Belongs are read from the API server",
 			"resource", c.resource())
 	}
 	return errNotCached
 }
 
-// isAnswer reports whether an error is a response of the API server, or a failure to reach the
-// API server.
+// isAnswer reports whether an error is a response of the API server, or a failure to reach it.
 func isAnswer(err error) bool {
 	var status apierrors.APIStatus
 	_, retryable := wire.RetryAfter(err)
 	return retryable || errors.As(err, &status)
 }
 
-// resource returns the resource as rights name it, such as deployments.apps.
+// resource returns the resource as RBAC rules name it, such as deployments.apps.
 func (c *call) resource() string {
 	mapping, err := c.client.RESTMapper().RESTMapping(c.ref.GroupKind(), c.ref.Version)
 	if err != nil {

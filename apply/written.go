@@ -11,8 +11,8 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// ledger records the writes of this process, for a bounded number of objects. A cached object
-// from before such a write proves nothing about the object after the write.
+// ledger records the writes of this process, for a bounded number of objects. A cached object from
+// before a recorded write proves nothing about the object after the write.
 type ledger struct {
 	mu      sync.Mutex
 	clock   uint64 // counts the writes
@@ -20,9 +20,9 @@ type ledger struct {
 	records *recent.Cache[writtenKey, written]
 }
 
-// writtenKey names what was written. Applies of one field manager to an object, or to its
-// status, have a record of their own: an unforced apply changes no field of another manager.
-// The record without a manager is for forced applies, and for writes of all other kinds. The
+// writtenKey names an object and a class of writes. The applies of one field manager to an object,
+// or to its status, have a record of their own, because an unforced apply changes no field of
+// another manager. The record without a manager is for forced applies and for all other writes. The
 // record without a name is for DeleteAllOf.
 type writtenKey struct {
 	kind        schema.GroupKind
@@ -35,19 +35,19 @@ type writtenKey struct {
 func (k writtenKey) anyManager() writtenKey { return writtenKey{kind: k.kind, name: k.name} }
 
 type written struct {
-	resourceVersion uint64 // of the last answer; 0 before the first
-	unsure          bool   // the outcome of a write, or the object's version after it, is not known
-	number          uint64 // of the write, by ledger.clock: that of an apply is taken when it is sent
+	resourceVersion uint64 // the resourceVersion in the last response; 0 before the first response
+	unsure          bool   // the outcome of a write, or the resourceVersion after it, is unknown
+	number          uint64 // ledger.clock at the write; for an apply, when it was sent
 }
 
-// shows reports whether an object at this resourceVersion includes the write. That
-// resourceVersions can be compared is KEP-5504.
+// shows reports whether an object at this resourceVersion includes the write. Resource versions can
+// be compared since KEP-5504.
 func (w written) shows(resourceVersion string) bool {
 	read, err := strconv.ParseUint(resourceVersion, 10, 64)
 	return err == nil && !w.unsure && read >= w.resourceVersion
 }
 
-// trusts reports whether an object at this resourceVersion shows the recorded writes.
+// trusts reports whether an object at this resourceVersion includes all recorded writes.
 func (l *ledger) trusts(key writtenKey, resourceVersion string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *ledger) trusts(key writtenKey, resourceVersion string) bool {
 }
 
 // wrote records a write that is not an unforced apply. An empty resourceVersion means that the
-// object's version after the write is not known, as after a delete.
+// object's resourceVersion after the write is unknown, as after a delete.
 func (l *ledger) wrote(key writtenKey, resourceVersion string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,8 +91,8 @@ func (l *ledger) wroteAll(kind schema.GroupKind, namespace string) {
 	l.add(writtenKey{kind: kind, name: types.NamespacedName{Namespace: namespace}}, "")
 }
 
-// sending records an apply that is about to be sent, and returns its number. Until sent is
-// called, no read is trusted for what the apply writes.
+// sending records an apply before it is sent, and returns the record before and the number of the
+// apply. Until landed or refused is called, no read is trusted to show the fields of the apply.
 func (l *ledger) sending(key writtenKey) (before written, number uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,16 +102,16 @@ func (l *ledger) sending(key writtenKey) (before written, number uint64) {
 	return before, l.clock
 }
 
-// refused records that an apply was refused: what was known before it still holds.
+// refused records that the API server refused an apply: it restores the record before the apply.
 func (l *ledger) refused(key writtenKey, before written) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.records.Put(key, before)
 }
 
-// landed records the answer to an apply. The answer shows all writes that ended before the apply
-// was sent, also one of unknown outcome. It does not show a write that ended later: the server
-// may have done that one after the apply.
+// landed records the response to a successful apply. The response shows all writes that ended
+// before the apply was sent, including writes of unknown outcome. It may not show a write that
+// ended later, because the API server may have processed that write after the apply.
 func (l *ledger) landed(key writtenKey, before written, number uint64, resourceVersion string, forced bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,9 +130,9 @@ func (c *call) writtenKey(subresource string) writtenKey {
 	return writtenKey{c.ref.GroupKind(), c.ref.NamespacedName, c.config.FieldManager, subresource}
 }
 
-// Wrote records a write of this process to an object that no Applier made, such as an update, or
-// a delete. A proof then needs a read that is at least as new as the object's resourceVersion.
-// Where that is empty, because the object was deleted or the outcome of the write is not known,
+// Wrote records a write of this process that no Applier made, such as an update or a delete. A
+// proof then needs a read that is at least as new as the object's resourceVersion. If the
+// resourceVersion is empty, because the object was deleted or the outcome of the write is unknown,
 // the next apply to the object is sent. For a nil SteadyState, Wrote does nothing.
 func (s *SteadyState) Wrote(object ObjectRef) {
 	if s == nil {
@@ -141,20 +141,20 @@ func (s *SteadyState) Wrote(object ObjectRef) {
 	s.written.wrote(writtenKey{kind: object.GroupKind(), name: object.NamespacedName}, object.ResourceVersion)
 }
 
-// WroteAll records a delete of all objects of a kind, in a namespace or, if that is empty, in the
-// whole cluster. The next apply to each of them is sent.
+// WroteAll records a delete of all objects of a kind in a namespace, or in the whole cluster if
+// namespace is empty. The next apply to each of these objects is sent.
 func (s *SteadyState) WroteAll(kind schema.GroupKind, namespace string) {
 	s.written.wroteAll(kind, namespace)
 }
 
-// believes reports whether the object read includes the writes of this process: a proof about
-// the object before a write says nothing about it afterwards.
+// believes reports whether the object as read includes the writes of this process. If it does not,
+// the read proves nothing about the object as it is now.
 func (c *call) believes(object client.Object, subresource string) bool {
 	return c.config.Steady.written.trusts(c.writtenKey(subresource), object.GetResourceVersion())
 }
 
-// sending makes believes false until the answer is known. The caller passes the error of the
-// write to known.
+// sending records an apply before it is sent, so that believes returns false. The caller then
+// passes the error of the apply, or nil, to the returned function.
 func (c *call) sending(form *encodedIntent, forced bool) (known func(err error)) {
 	s := c.config.Steady
 	if s == nil || c.dryRun {
@@ -168,7 +168,7 @@ func (c *call) sending(form *encodedIntent, forced bool) (known func(err error))
 			s.written.landed(key, before, number, c.ref.ResourceVersion, forced || form.hasBody())
 		case result != "Retryable" && result != "Cancelled":
 			s.written.refused(key, before)
-		case forced || form.hasBody(): // it may have changed fields of other managers
+		case forced || form.hasBody(): // the apply may have changed fields of other managers
 			s.written.wrote(key, "")
 		}
 	}

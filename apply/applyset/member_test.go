@@ -56,7 +56,7 @@ func TestMembers(t *testing.T) {
 		got = append(got, err.Error())
 	}
 	want := []string{
-		"invalid intent for ConfigMap shop/a: it sets the label applyset.kubernetes.io/part-of itself",
+		"invalid intent for ConfigMap shop/a: the intent sets the label applyset.kubernetes.io/part-of itself; remove the label from the intent",
 		"invalid intent for ConfigMap shop/web: the parent of a set cannot be a member of the set: set MustExist in an intent for the parent",
 		"invalid intent: the configuration is *v1.ConfigMapApplyConfiguration, want a non-nil pointer",
 		"invalid intent: the configuration is <nil>, want a non-nil pointer",

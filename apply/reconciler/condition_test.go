@@ -65,7 +65,7 @@ func TestCondition(t *testing.T) {
 		"an Update of our own": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us", Conflicts: []apply.Conflict{
 			{Path: replicas, Manager: fieldowners.Manager{Name: "us", Operation: metav1.ManagedFieldsOperationUpdate}, Own: true}}}}},
 			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas, which is not in the intent by that name: " +
-				"owned by us itself (by Update) at  with null; `kubectl fieldowners migrate deployment/web --from us --to us` makes one owner of the two"},
+				"owned by us itself (by Update) at  with null; `kubectl fieldowners migrate deployment/web --from us --to us` merges the two owners into one"},
 		"a conflict of the status": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us", Subresource: "status",
 			Conflicts: []apply.Conflict{{Path: replicas, Manager: ci, Ours: 1, Theirs: 2}}}}},
 			"False OwnershipConflict ownership conflict on Deployment shop/web (status): us cannot set .spec.replicas to 1: owned by ci/Apply with 2; a retry meets the same conflict"},

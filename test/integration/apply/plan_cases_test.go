@@ -51,7 +51,7 @@ func planCases(namespace string) map[string]planCase {
 			says: []string{".spec.replicas: 1 -> 3", "gained:\n  .metadata.labels.l\n  .spec.replicas\n"}},
 		"dropped": {reason: "the value goes or has a default", exists: []apply.Intent{object("dropped")}, before: []apply.Intent{labelled("dropped", 3, "l", "m")},
 			intent: apply.Intent{Config: appsv1ac.Deployment("dropped", namespace).WithLabels(map[string]string{"m": "x"})}, want: apply.Configured,
-			says: []string{"dropped:\n", `.metadata.labels.l: goes with its value "x"`, ".spec.replicas: 3 -> 1, owned by nobody"}},
+			says: []string{"dropped:\n", `.metadata.labels.l: removed, with its value "x"`, ".spec.replicas: 3 -> 1, owned by nobody"}},
 		"dropped-shared": {reason: "it stays with the other owner", exists: []apply.Intent{object("dropped-shared")},
 			scaled: []apply.Intent{labelled("dropped-shared", 3)}, before: []apply.Intent{labelled("dropped-shared", 3, "l")},
 			intent: apply.Intent{Config: appsv1ac.Deployment("dropped-shared", namespace).WithLabels(map[string]string{"l": "x"})}, want: apply.Configured,
@@ -76,7 +76,7 @@ func planCases(namespace string) map[string]planCase {
 			want: apply.Configured, says: []string{"(status): would be configured", ".status.replicas: 1 -> 2"}},
 		"scale": {reason: "a kind of its own", exists: []apply.Intent{object("scale")}, scaled: []apply.Intent{labelled("scale", 5)},
 			policy: apply.OnConflict(apply.Force), intent: scale("scale", 2), want: apply.Configured, says: []string{".spec.replicas: 5 -> 2"}},
-		"absent":        {reason: "to be waited for", intent: count("absent", 3), want: apply.Absent, says: []string{"there is none for us"}},
+		"absent":        {reason: "to be waited for", intent: count("absent", 3), want: apply.Absent, says: []string{"does not exist, so that us cannot"}},
 		"absent-status": {reason: "nothing to create there", intent: status("absent-status", 2), want: apply.Absent},
 	}
 }

@@ -187,7 +187,7 @@ taken:
 gained:
   .data.new
 dropped:
-  .data.dropped: goes with its value (hidden)
+  .data.dropped: removed, with its value (hidden)
 `
 	if diff := cmp.Diff(want, plan.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -43,7 +43,7 @@ func TestOwnScaleEntry(t *testing.T) {
 				}
 				const own = "owned by ci itself (by Update through scale) with 3"
 				if !errors.Is(err, apply.ErrConflict) || !strings.Contains(err.Error(), own) ||
-					!strings.HasSuffix(err.Error(), "--from ci --to ci` makes one owner of the two") {
+					!strings.HasSuffix(err.Error(), "--from ci --to ci` merges the two owners into one") {
 					t.Errorf("got %v, want %q", err, own)
 				}
 				ref := kit.RefTo(s.Object(`{}`).GroupVersionKind(), s.Namespace, s.Name)

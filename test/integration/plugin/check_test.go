@@ -91,7 +91,7 @@ func TestCheckIsRefused(t *testing.T) {
 		{"a kind that the server does not know", `{apiVersion: example.com/v1, kind: Nonsense, metadata: {name: a}}`, `no matches for kind "Nonsense" in version "example.com/v1"`},
 		{"a field that the kind does not have", `{apiVersion: v1, kind: ConfigMap, metadata: {name: check-refused}, dota: {a: b}}`, "dota"},
 		{"no name", `{apiVersion: v1, kind: ConfigMap, data: {a: b}}`, "metadata.name is missing"},
-		{"a value of a Secret", `{apiVersion: v1, kind: Secret, metadata: {name: check-refused}, stringData: {password: 12345678}}`, "the server's message is hidden"},
+		{"a value of a Secret", `{apiVersion: v1, kind: Secret, metadata: {name: check-refused}, stringData: {password: 12345678}}`, "the API server's message is hidden"},
 		{"a namespace that does not exist", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: nowhere}, data: {a: b}}`, "nowhere"},
 	} {
 		stdout, stderr, code := plugin(t, "check", "-f", writtenFile(t, "wrong.yaml", test.content), "--field-manager", "ci")

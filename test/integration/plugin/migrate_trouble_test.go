@@ -62,7 +62,7 @@ var troubles = []struct {
 		[]string{"release does not give up 1 field that old owns by Update; to give that up too, run kubectl fieldowners migrate --from old --to old first"}, 0,
 	},
 	{
-		"nobody would be left", "release configmap/b --field-manager ci", ".data.k: goes with its value \"v\"\n",
+		"nobody would be left", "release configmap/b --field-manager ci", ".data.k: removed, with its value \"v\"\n",
 		[]string{"ci is the only recorded owner", "before-first-apply"}, 1,
 	},
 	{"a kind that is not there", "release nonsense/a --field-manager ci", "", []string{`error: the server doesn't have a resource type "nonsense"`}, 2},

@@ -62,8 +62,8 @@ var releaseCases = map[string]releaseCase{
 	"alone-and-shared": {
 		reason: "a field goes, makes room for the default, or stays with its other owners", prepare: sideContainer,
 		shows: []string{
-			": would be configured by ci\n", "dropped:\n  .metadata.annotations.ci: goes with its value \"yes: really\"\n",
-			"  .spec.replicas: 3 -> 1, owned by nobody\n", "  " + sidePath + ".image: goes with its value \"s\"\n",
+			": would be configured by ci\n", "dropped:\n  .metadata.annotations.ci: removed, with its value \"yes: really\"\n",
+			"  .spec.replicas: 3 -> 1, owned by nobody\n", "  " + sidePath + ".image: removed, with its value \"s\"\n",
 			"  .metadata.labels.team: stays, owned by other/Apply\n",
 		},
 		hides: []string{`containers[name="web"]`},
@@ -154,7 +154,7 @@ func TestPluginHidesSecrets(t *testing.T) {
 		stdout, stderr, _ := pluginIn(t, t.TempDir(), append(strings.Fields(args), "-n", namespace)...)
 		said.WriteString(stdout + stderr)
 	}
-	if !strings.Contains(said.String(), ".data.password: goes with its value (hidden)") {
+	if !strings.Contains(said.String(), ".data.password: removed, with its value (hidden)") {
 		t.Errorf("what goes is not in %s", &said)
 	}
 	for _, secret := range []string{"aHVudGVyMg==", "hunter2"} {
