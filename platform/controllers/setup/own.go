@@ -61,12 +61,12 @@ func DeleteAsRead(ctx context.Context, c client.Client, live client.Reader, obje
 	return remove(ctx, c, live, object, client.Preconditions{UID: &uid, ResourceVersion: &version})
 }
 
-// remove deletes an object. If the object is gone, or its uid or resourceVersion differs, found is false without an error.
+// remove deletes an object. If it is gone, or its uid or resourceVersion differs, found is false without an error.
 //
 // The delete turns read-your-writes off. Otherwise a later read would wait until the cache has the delete's
 // resourceVersion. If the watch ends and the next list lacks the object, the cache never gets it. The client would also
-// watch kinds that are not cached, which the manager may not be allowed to watch. So the cache may still have the object
-// for a while, and a reconciler may delete the object again, which succeeds.
+// watch kinds that are not cached, and the manager may not be allowed to watch them. So the cache may have the object
+// for a while yet, and a reconciler may delete the object again, which succeeds.
 func remove(ctx context.Context, c client.Client, live client.Reader, object client.Object, options ...client.DeleteOption) (found bool, err error) {
 	kind, _ := c.GroupVersionKindFor(object)
 	ref := apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object), UID: object.GetUID()}

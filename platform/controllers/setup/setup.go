@@ -69,9 +69,9 @@ func ResourceRequirements(wanted v1alpha1.Resources) *corev1ac.ResourceRequireme
 	return resources
 }
 
-// Ready returns the condition Ready that follows from the condition of. If of is True, Ready is True
-// with the given reason and message. Otherwise Ready is False, with the reason and message of the
-// condition of.
+// Ready derives the condition Ready from another condition. If the other condition is True, Ready is
+// True with the given reason and message. Otherwise Ready is False, with the reason and message of
+// the other condition.
 func Ready(of metav1.Condition, reason, message string) metav1.Condition {
 	ready := of
 	ready.Type = v1alpha1.ConditionReady
