@@ -109,7 +109,7 @@ func TestClusterThatCannotServe(t *testing.T) {
 		{"other kinds in our group", map[string]answer{versionPath: answers, kindsPath: {http.StatusOK,
 			`{"kind":"APIResourceList","apiVersion":"v1","resources":[]}`}}, []string{"does not serve Devbox"}},
 		{"discovery is forbidden", map[string]answer{versionPath: answers, kindsPath: forbidden},
-			[]string{"asking for the kinds", "told so"}},
+			[]string{"getting the kinds", "told so"}},
 		{"the Lease may not be read", map[string]answer{versionPath: answers, kindsPath: served,
 			"GET " + leasesPath + "/" + leaderElectionID: forbidden}, []string{"leader election", "told so", "config/rbac"}},
 		{"the Lease may not be created", map[string]answer{versionPath: answers, kindsPath: served,

@@ -44,7 +44,7 @@ func TestWrongCommandLine(t *testing.T) {
 		{"an argument", []string{"devbox-power"}, []string{`unknown command "devbox-power"`}},
 		{"unknown reconciler", []string{"--controllers=other"},
 			[]string{`"other"`, "devbox-workload, devbox-power, devbox-network"}},
-		{"a typo", []string{"--controllers=devbox-network,devbox-pwoer"}, []string{`no reconciler is called "devbox-pwoer"; known are devbox-workload, devbox-power,`}},
+		{"a typo", []string{"--controllers=devbox-network,devbox-pwoer"}, []string{`no reconciler is called "devbox-pwoer"; choose from devbox-workload, devbox-power,`}},
 		{"no reconciler", []string{"--controllers="}, []string{"names none"}},
 		{"unknown decision", []string{"--replicas-conflict=Share"}, []string{"must be Reject or Force"}},
 		{"no forces", []string{"--forces-per-minute=0"}, []string{"must be 1 or more"}},
