@@ -104,7 +104,7 @@ func TestClusterThatCannotServe(t *testing.T) {
 	}{
 		{"wrong credentials", map[string]answer{versionPath: status(http.StatusUnauthorized, "Unauthorized")},
 			[]string{"does not accept the credentials", "--kubeconfig"}},
-		{"a web server", map[string]answer{versionPath: {http.StatusOK, "<html>"}}, []string{"no Kubernetes API server"}},
+		{"a web server", map[string]answer{versionPath: {http.StatusOK, "<html>"}}, []string{"not a Kubernetes API server"}},
 		{"no CRDs", map[string]answer{versionPath: answers}, []string{"does not serve Devbox", "kubectl apply -k config/crd"}},
 		{"other kinds in our group", map[string]answer{versionPath: answers, kindsPath: {http.StatusOK,
 			`{"kind":"APIResourceList","apiVersion":"v1","resources":[]}`}}, []string{"does not serve Devbox"}},

@@ -49,7 +49,7 @@ func TestWrongCommandLine(t *testing.T) {
 		{"unknown decision", []string{"--replicas-conflict=Share"}, []string{"must be Reject or Force"}},
 		{"no forces", []string{"--forces-per-minute=0"}, []string{"must be 1 or more"}},
 		{"a decision for nobody", []string{"--controllers=devbox-network", "--replicas-conflict=Force"},
-			[]string{"devbox-power", "leaves out"}},
+			[]string{"devbox-power", "does not name"}},
 		{"no time to reconcile", []string{"--reconciliation-timeout=0"}, []string{"must be above 0"}},
 		{"no number", []string{"--max-concurrent-reconciles=x"}, []string{`--max-concurrent-reconciles is "x", want a whole number; see manager --help`}},
 		{"nobody to reconcile", []string{"--max-concurrent-reconciles=0"}, []string{"must be 1 or more"}},
