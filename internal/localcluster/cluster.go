@@ -66,7 +66,7 @@ type Cluster struct {
 }
 
 // Start builds the control plane if necessary and starts it. It waits until the API server and the nodes are ready and
-// pods can be created. A failed start leaves nothing behind. The context bounds only the start: end the cluster by Stop.
+// pods can be created. A failed start leaves nothing behind. The context bounds only the start: end it with Stop.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	options, err := options.validated()
 	if err != nil {

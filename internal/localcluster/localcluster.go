@@ -1,9 +1,9 @@
 // Package localcluster runs a real Kubernetes control plane on this machine, without Docker and without a download
 // outside the Go module proxy.
 //
-// [Ensure] compiles etcd, the Kubernetes components, kubectl and kwok from the modules pinned in tools/cluster, once per
-// version, into the user's cache folder. The Kubernetes version is that of tools/cluster/go.mod, or the value of the
-// environment variable K8S, such as 1.36.3. [Start] runs a whole cluster with kwokctl; kwok simulates its nodes.
+// [Ensure] compiles etcd, the Kubernetes components, kubectl and kwok from the modules pinned in tools/cluster, once
+// per version, into the user's cache folder. The version of Kubernetes is the value of the environment variable K8S,
+// such as 1.36.3, or that of tools/cluster/go.mod. [Start] runs a whole cluster with kwokctl; kwok simulates its nodes.
 // [StartAPIServer] runs only etcd and kube-apiserver, with envtest. [Cluster.ActAs] lets a program act as a service
 // account. [Clean] deletes the compiled binaries and the folders of old runs.
 //
