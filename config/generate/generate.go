@@ -88,7 +88,7 @@ const (
 	end   = "# End of what make generate writes."
 )
 
-// between returns the content of a file with lines in place of those between the two comments.
+// between returns the content of a file in which lines replaces the text between the two comments.
 func between(root, name, lines string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(root, name))
 	if err != nil {

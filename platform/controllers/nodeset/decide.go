@@ -37,7 +37,7 @@ type decision struct {
 
 func (d *decision) idle() bool { return len(d.create)+len(d.mend)+len(d.remove) == 0 }
 
-// wanted holds the desired pods that limit a rolling replacement, and those that it replaces.
+// wanted is the input of replace: the number of unavailable desired pods, and the pods of an old revision.
 type wanted struct {
 	inWork            int // pods that are missing, finished, being deleted, or current and not ready
 	oldReady, oldIdle []*corev1.Pod
@@ -95,8 +95,8 @@ func (d *decision) removeSurplus(set *v1alpha1.NodeSet, byOrdinal map[int]*corev
 	}
 }
 
-// sort decides on the pods of the desired ordinals, except pods of an old revision. It returns
-// those in w, for replace.
+// sort decides on the pods of the desired ordinals, except pods of an old revision. It returns the
+// pods of an old revision in w, for replace.
 func (d *decision) sort(set *v1alpha1.NodeSet, byOrdinal map[int]*corev1.Pod, now time.Time) (w wanted) {
 	ready := 0
 	for ordinal := range replicas(set) {
