@@ -27,11 +27,12 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// checkTimeout bounds all requests to the cluster before the start.
+// checkTimeout bounds the total time of the checks before the start.
 const checkTimeout = 10 * time.Second
 
-// checkCluster returns an error for what would make the manager wait for ever, or fail later
-// with a message that does not say why. leaseNamespace "" means no leader election.
+// checkCluster checks that the manager can work with the cluster. Each failed check would otherwise
+// make the manager wait forever, or fail later with an unclear message. If leaseNamespace is "",
+// there is no leader election, and checkCluster does not check the Lease.
 func checkCluster(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, leaseNamespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -56,22 +57,22 @@ func checkReachable(ctx context.Context, server *discovery.DiscoveryClient, host
 	if apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("the API server at %s does not accept the credentials; check --kubeconfig", host)
 	}
-	if err != nil && !apierrors.IsForbidden(err) { // forbidden is an answer as well
+	if err != nil && !apierrors.IsForbidden(err) { // a 403 shows that the API server is reachable
 		if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
-			err = wrapped.Err // without the URL, which it would repeat
+			err = wrapped.Err // the message already has the host of the URL
 		}
 		return fmt.Errorf("cannot reach the API server at %s: %w; check --kubeconfig", host, err)
 	}
 	var info versioninfo.Info
 	if err == nil && (json.Unmarshal(body, &info) != nil || info.GitVersion == "") {
-		return fmt.Errorf("what answers at %s is no Kubernetes API server; check --kubeconfig", host)
+		return fmt.Errorf("the server at %s is not a Kubernetes API server; check --kubeconfig", host)
 	}
 	return nil
 }
 
-// unreachable returns the reason for which a manager may have ended with an error, such as a
-// lost lead: the API server does not answer, or does not accept the credentials. Otherwise it
-// returns "".
+// unreachable returns text to append to the error of a manager that ended, such as "leader election
+// lost". The text says that the API server does not respond or rejects the credentials. If neither
+// is so, it is "".
 func unreachable(ctx context.Context, config *rest.Config) string {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -85,7 +86,7 @@ func unreachable(ctx context.Context, config *rest.Config) string {
 	return ""
 }
 
-// checkServed returns an error if one of our kinds is not served.
+// checkServed returns an error if the API server does not serve one of our kinds.
 func checkServed(ctx context.Context, server *discovery.DiscoveryClient, scheme *runtime.Scheme) error {
 	gv := v1alpha1.SchemeGroupVersion
 	served, err := server.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
@@ -93,7 +94,7 @@ func checkServed(ctx context.Context, server *discovery.DiscoveryClient, scheme 
 		served, err = &metav1.APIResourceList{}, nil
 	}
 	if err != nil {
-		return fmt.Errorf("asking for the kinds of %s: %w", gv, err)
+		return fmt.Errorf("getting the kinds of %s from the API server: %w", gv, err)
 	}
 	for _, kind := range ourKinds(scheme) {
 		if !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind }) {
@@ -103,7 +104,7 @@ func checkServed(ctx context.Context, server *discovery.DiscoveryClient, scheme 
 	return nil
 }
 
-// ourKinds returns the kinds of objects, not lists or options, that we registered.
+// ourKinds returns the sorted kinds of our API group in the scheme, without lists and options.
 func ourKinds(scheme *runtime.Scheme) []string {
 	var kinds []string
 	for kind := range scheme.KnownTypes(v1alpha1.SchemeGroupVersion) {
@@ -116,8 +117,8 @@ func ourKinds(scheme *runtime.Scheme) []string {
 	return kinds
 }
 
-// checkLease rehearses the leader election, which itself would only log and retry:
-// read, then create or update without effect.
+// checkLease makes the requests of the leader election on its Lease: a get, then a create or update
+// as a dry run. The leader election itself would only log errors and retry.
 func checkLease(ctx context.Context, config *rest.Config, namespace string) error {
 	coordination, err := coordinationclient.NewForConfig(config)
 	if err != nil {
@@ -133,35 +134,35 @@ func checkLease(ctx context.Context, config *rest.Config, namespace string) erro
 		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{DryRun: dryRun})
 	}
 	switch {
-	case err == nil, apierrors.IsConflict(err), apierrors.IsAlreadyExists(err): // another replica was faster
+	case err == nil, apierrors.IsConflict(err), apierrors.IsAlreadyExists(err): // another replica wrote the Lease meanwhile
 		return nil
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("--leader-elect-namespace: there is no namespace %s", namespace)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("leader election: %w; config/rbac has the Role", err)
+		return fmt.Errorf("leader election: checking access to the Lease: %w; config/rbac has the Role that grants the access", err)
 	}
-	return fmt.Errorf("leader election: %w", err)
+	return fmt.Errorf("leader election: checking access to the Lease: %w", err)
 }
 
-// loadConfig returns the client configuration of the cluster: from the file if one is named,
-// $KUBECONFIG, ~/.kube/config, or the pod's service account.
+// loadConfig returns the client configuration for the cluster. It comes from file; if that is "",
+// from $KUBECONFIG, ~/.kube/config or the pod's service account, in this order.
 func loadConfig(file string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = file
-	rules.WarnIfAllMissing = false // the error below has it
+	rules.WarnIfAllMissing = false // the error below says so
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && file != "":
 		return nil, fmt.Errorf("--kubeconfig: there is no file %s", file)
 	case clientcmd.IsEmptyConfig(err) && file != "":
-		return nil, fmt.Errorf("--kubeconfig: %s names no cluster", file)
+		return nil, fmt.Errorf("--kubeconfig: the file %s names no cluster", file)
 	case clientcmd.IsEmptyConfig(err):
 		return nil, errors.New("no kubeconfig found: give --kubeconfig, set KUBECONFIG or run in a pod")
 	case err != nil:
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	config.UserAgent = "coapply-manager/" + version()
-	config.QPS = -1 // the API server's priority and fairness decides, not the client
+	config.QPS = -1 // no client-side rate limit: the API server's priority and fairness limits requests
 	config.Wrap(apply.RecordExchange)
 	return config, nil
 }
@@ -169,18 +170,18 @@ func loadConfig(file string) (*rest.Config, error) {
 // podNamespaceFile exists in every pod that has a service account.
 const podNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// leaseNamespace returns the namespace of the leader election's Lease: that of the flag, or the
-// pod's.
+// leaseNamespace returns the namespace of the leader election's Lease: the value of
+// --leader-elect-namespace, or else the pod's namespace.
 func (o *options) leaseNamespace() (string, error) {
 	if o.leaderElectNamespace != "" {
 		return o.leaderElectNamespace, nil
 	}
 	namespace, err := os.ReadFile(podNamespaceFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", usagef("outside a cluster --leader-elect needs --leader-elect-namespace (or give --leader-elect=false)")
+		return "", usagef("outside a cluster --leader-elect needs --leader-elect-namespace; set the flag, or set --leader-elect=false")
 	}
 	if err != nil {
-		return "", fmt.Errorf("finding the pod's namespace: %w", err)
+		return "", fmt.Errorf("reading the pod's namespace: %w", err)
 	}
 	return strings.TrimSpace(string(namespace)), nil
 }

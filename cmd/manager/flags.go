@@ -13,7 +13,7 @@ import (
 	"coapply.dev/platform/controllers"
 )
 
-// options are the flags.
+// options holds the values of the manager's flags.
 type options struct {
 	kubeconfig              string
 	controllers             []string
@@ -30,41 +30,41 @@ type options struct {
 	logLevel                choice
 }
 
-// addFlags adds the flags, bound to o, with their defaults.
+// addFlags adds the manager's flags with their defaults to flags. Their values are stored in o.
 func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
-		"`file` that says how to reach the cluster; without it $KUBECONFIG, then ~/.kube/config, then the pod's service account")
+		"kubeconfig `file` of the cluster; default: $KUBECONFIG, then ~/.kube/config, then the pod's service account")
 	flags.StringSliceVar(&o.controllers, "controllers", []string{allControllers},
-		"comma-separated `names` of the reconcilers to run, * for all (they are listed above)")
+		"comma-separated `names` of the reconcilers to run, from the list above; * for all")
 	o.replicasConflict = choice{value: apply.Force.String(), of: []string{apply.Reject.String(), apply.Force.String()}}
 	flags.Var(&o.replicasConflict, "replicas-conflict",
-		"what devbox-power does when someone else, a person with kubectl scale or an autoscaler, owns the replicas: "+
-			"Reject leaves them and reports the conflict, Force takes them")
+		"what devbox-power does when another field manager, such as kubectl scale or an autoscaler, owns the replicas: "+
+			"Reject keeps the other manager's value and reports the conflict, Force takes the field")
 	flags.IntVar(&o.forcesPerMinute, "forces-per-minute", 3,
-		"how often a reconciler may force a field within a minute; if the field is then taken back once more, the reconciler stops forcing "+
-			"it for a minute at first, and reports both owners")
+		"how often a reconciler may force a field within a minute; if another manager then takes the field back once more, the "+
+			"reconciler stops forcing the field, for a minute at first, and reports both owners")
 	flags.DurationVar(&o.reconciliationTimeout, "reconciliation-timeout", time.Minute,
-		"how long one reconciliation may take before it is cancelled and tried again; above 0")
+		"how long one reconciliation may take before it is cancelled and retried; above 0")
 	flags.IntVar(&o.concurrency, "max-concurrent-reconciles", 4,
-		"how many objects each reconciler works on at a time, so that a slow one holds up no other; 1 or more")
+		"how many objects each reconciler reconciles concurrently, so that a slow object does not delay the others; 1 or more")
 	flags.BoolVar(&o.leaderElect, "leader-elect", true,
-		"let one replica at a time reconcile, the others wait with filled caches; needed with more than one replica")
+		"let only one replica reconcile while the others wait with synced caches; needed with more than one replica")
 	flags.StringVar(&o.leaderElectNamespace, "leader-elect-namespace", "",
-		"`namespace` of the Lease "+leaderElectionID+"; the pod's own by default, so needed outside a cluster")
+		"`namespace` of the Lease "+leaderElectionID+"; default: the pod's namespace; required outside a cluster")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443",
-		"`address` that serves /metrics over HTTPS to whoever may get it by RBAC, 0 for none")
+		"`address` that serves /metrics over HTTPS to clients that RBAC allows to get /metrics, 0 for none")
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081",
 		"`address` that serves /healthz and /readyz over HTTP, 0 for none")
 	flags.DurationVar(&o.gracefulShutdownTimeout, "graceful-shutdown-timeout", 20*time.Second,
-		"how long running reconciliations may take to end after SIGINT or SIGTERM; a second signal ends at once")
+		"how long running reconciliations may take to end after SIGINT or SIGTERM; a second signal ends the process at once")
 	o.logFormat = choice{value: "json", of: []string{"json", "text"}}
-	flags.Var(&o.logFormat, "log-format", "json, one object a line, or text for reading; logs go to stderr")
+	flags.Var(&o.logFormat, "log-format", "json (one object per line) or text (for people); logs go to stderr")
 	o.logLevel = choice{value: "info", of: []string{"error", "info", "debug"}}
-	flags.Var(&o.logLevel, "log-level", "the least severe messages to log")
+	flags.Var(&o.logLevel, "log-level", "the lowest severity of messages to log")
 }
 
-// choice is a flag with a few values, in upper or lower case.
+// choice is a flag that accepts one of a few values, in upper or lower case. It implements pflag.Value.
 type choice struct {
 	value string
 	of    []string
@@ -72,7 +72,7 @@ type choice struct {
 
 func (c *choice) String() string { return c.value }
 
-// Type implements pflag.Value: --help shows it as the value.
+// Type returns the allowed values, which --help shows in place of a type.
 func (c *choice) Type() string { return strings.Join(c.of, "|") }
 
 func (c *choice) Set(given string) error {
@@ -86,13 +86,13 @@ func (c *choice) Set(given string) error {
 
 const allControllers = "*"
 
-// selectControllers returns the named reconcilers in the order of controllers.All.
+// selectControllers returns the reconcilers with these names, in the order of controllers.All.
 func selectControllers(names []string) ([]controllers.Controller, error) {
 	known, wanted := controllerNames(), map[string]bool{}
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		if name != allControllers && !slices.Contains(known, name) {
-			return nil, usagef("--controllers: no reconciler is called %q; known are %s", name, knownControllers())
+			return nil, usagef("--controllers: no reconciler is called %q; choose from %s", name, knownControllers())
 		}
 		wanted[name] = true
 	}
@@ -100,7 +100,7 @@ func selectControllers(names []string) ([]controllers.Controller, error) {
 		return !wanted[allControllers] && !wanted[c.Name]
 	})
 	if len(selected) == 0 {
-		return nil, usagef("--controllers names none; known are %s", knownControllers())
+		return nil, usagef("--controllers names none of the reconcilers; choose from %s", knownControllers())
 	}
 	return selected, nil
 }
@@ -115,8 +115,8 @@ func controllerNames() []string {
 
 func knownControllers() string { return strings.Join(controllerNames(), ", ") }
 
-// validate reports what is wrong with the flags as given, without asking the
-// machine or the cluster, and otherwise the reconcilers to run.
+// validate returns the reconcilers to run, or an error if the flags are invalid or contradict each
+// other. It makes no requests. changed reports whether a flag was set on the command line.
 func (o *options) validate(changed func(flag string) bool) ([]controllers.Controller, error) {
 	selected, err := selectControllers(o.controllers)
 	if err != nil {
@@ -127,7 +127,7 @@ func (o *options) validate(changed func(flag string) bool) ([]controllers.Contro
 	}
 	switch {
 	case changed("replicas-conflict") && !has(powerController):
-		return nil, usagef("--replicas-conflict is about %s, which --controllers leaves out", powerController)
+		return nil, usagef("--replicas-conflict applies only to %s, which --controllers does not name", powerController)
 	case o.forcesPerMinute < 1:
 		return nil, usagef("--forces-per-minute must be 1 or more, not %d", o.forcesPerMinute)
 	case o.reconciliationTimeout <= 0:
@@ -142,7 +142,7 @@ func (o *options) validate(changed func(flag string) bool) ([]controllers.Contro
 	return selected, nil
 }
 
-// powerController has a flag of its own.
+// powerController is the only reconciler to which --replicas-conflict applies.
 const powerController = "devbox-power"
 
 const examples = `  # On a workstation, against the cluster of the current kubeconfig
@@ -153,7 +153,7 @@ const examples = `  # On a workstation, against the cluster of the current kubec
   manager --controllers=devbox-network --leader-elect=false \
     --metrics-bind-address=0 --health-probe-bind-address=0
 
-  # Leave replicas to whoever scaled a devbox by hand, and say so in its status
+  # Keep the replicas of a Devbox that was scaled by hand, and report the conflict in its status
   manager --leader-elect-namespace=default --replicas-conflict=Reject
 
   # Completion for this shell session
@@ -166,12 +166,12 @@ func longHelp() string {
 		fmt.Fprintf(&b, "  %-16s %s\n", c.Name, c.Description)
 	}
 	b.WriteString(`
-Exit codes: 0 asked to stop and stopped, 1 failed, 2 wrong flags. A failure is one
-line, the last on stderr.`)
+Exit codes: 0 stopped by a signal, 1 failed, 2 wrong flags. If the manager fails, the
+last line on stderr is the reason.`)
 	return b.String()
 }
 
-// completeFlags makes the shell complete the values of flags that have few values.
+// completeFlags registers shell completion for the values of --controllers and of choice flags.
 func completeFlags(cmd *cobra.Command) {
 	values := map[string][]string{
 		"controllers": append(controllerNames(), allControllers),
@@ -182,7 +182,7 @@ func completeFlags(cmd *cobra.Command) {
 		}
 	})
 	for name, of := range values {
-		// An error says that there is no such flag, which a test of completion shows.
+		// The only possible error is an unknown flag name, which a test of completion would find.
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp))
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// newLogger returns the logger of the process. Errors are logged without a stack, which would
-// be controller-runtime's own. A panic in a reconciler logs its stack. The level debug has logr's
-// verbosity 1, at which client-go logs no bodies of requests: a TokenReview has the bearer token of a
-// client that reads the metrics.
+// newLogger returns the logger of the process. Errors are logged without a stack, which would only
+// show controller-runtime's code; a panic in a reconciler logs its stack. The level debug is logr's
+// verbosity 1. At this verbosity client-go does not log request bodies, which may be secret: a
+// TokenReview contains the bearer token of a metrics client.
 func newLogger(format, level string, w io.Writer) logr.Logger {
 	least := map[string]slog.Level{"error": slog.LevelError, "info": slog.LevelInfo, "debug": -1}[level]
 	options := &slog.HandlerOptions{Level: least, ReplaceAttr: plainLevel}
@@ -21,7 +21,7 @@ func newLogger(format, level string, w io.Writer) logr.Logger {
 	return logr.FromSlogHandler(slog.NewJSONHandler(w, options))
 }
 
-// plainLevel writes verbosity 1 as DEBUG, instead of slog's DEBUG+3.
+// plainLevel replaces the level of verbosity 1, which slog writes as DEBUG+3, by DEBUG.
 func plainLevel(groups []string, a slog.Attr) slog.Attr {
 	if level, ok := a.Value.Any().(slog.Level); ok && len(groups) == 0 && a.Key == slog.LevelKey && level < slog.LevelInfo {
 		a.Value = slog.StringValue(slog.LevelDebug.String())
@@ -29,15 +29,15 @@ func plainLevel(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// lastWord is a writer that writes nothing more after say: goroutines that outlive the manager
-// go on logging.
+// lastWord is a writer for stderr that writes nothing after a call of say. Goroutines that outlive
+// the manager continue to log, and must not write after the last line.
 type lastWord struct {
 	mu   sync.Mutex
 	w    io.Writer
 	said bool
 }
 
-// Write drops what is written after say.
+// Write writes p to the underlying writer, or discards p after a call of say.
 func (l *lastWord) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,10 +47,10 @@ func (l *lastWord) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// say writes the last text.
+// say writes text as the last output.
 func (l *lastWord) say(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.said = true
-	_, _ = io.WriteString(l.w, text) // there is nowhere left to report to
+	_, _ = io.WriteString(l.w, text) // an error of stderr cannot be reported
 }

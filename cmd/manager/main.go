@@ -1,14 +1,14 @@
 // Command manager runs the reconcilers of platform/controllers against a cluster.
 //
-// A start goes through these steps, each with its own file, and ends at the first
-// that fails with one line on stderr:
+// The manager starts in these steps, each in its own file. If a step fails, the manager writes
+// one line to stderr and ends:
 //
-//  1. flags.go: the flags make sense together.
-//  2. cluster.go: there is a kubeconfig, the API server answers, it serves our
-//     kinds, and the Lease of the leader election can be written.
-//  3. manager.go: the reconcilers run until a signal or an error ends them.
+//  1. flags.go: check that the flags are valid and do not contradict each other.
+//  2. cluster.go: check that there is a kubeconfig, that the API server responds and serves our
+//     kinds, and that the Lease of the leader election can be written.
+//  3. manager.go: run the reconcilers until a signal or an error.
 //
-// Without these checks a wrong setting would show up as a manager that waits for ever.
+// Without these checks a manager with a wrong setting would wait forever.
 package main
 
 import (
@@ -30,15 +30,15 @@ func main() {
 	os.Exit(run(ctrl.SetupSignalHandler(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// The exit codes.
+// The exit codes of the manager.
 const (
-	exitOK     = 0 // stopped because it was asked to
+	exitOK     = 0 // stopped by a signal
 	exitFailed = 1
 	exitUsage  = 2
 )
 
-// run is the command. It returns when the context ends or something fails; a
-// failure is the last line on stderr, after which nothing more is logged.
+// run runs the command and returns the exit code. It returns when the context ends or the command
+// fails. The error is the last line on stderr; nothing is logged after it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := &lastWord{w: stderr}
 	cmd := newCommand(out)
@@ -67,7 +67,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 		Long:          longHelp(),
 		Example:       examples,
 		Version:       version(),
-		SilenceErrors: true, // run prints them
+		SilenceErrors: true, // run prints the error
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			return asUsageError(cobra.NoArgs(cmd, args))
@@ -87,7 +87,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-// usageError is an error in the command line, as opposed to one of the cluster or the machine.
+// usageError is an error in the command line. It leads to the exit code exitUsage.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -107,7 +107,7 @@ func oneLine(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
-// version returns the version that the Go toolchain recorded in the binary.
+// version returns the module version that the Go toolchain recorded in the binary.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

@@ -31,10 +31,10 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// leaderElectionID names the Lease. Replicas of two versions must agree on it.
+// leaderElectionID is the name of the leader election's Lease. All versions must use the same name.
 const leaderElectionID = "coapply-manager.coapply.dev"
 
-// serve checks and runs until the context ends or something fails.
+// serve checks the cluster and runs the selected reconcilers until the context ends or an error.
 func (o *options) serve(ctx context.Context, selected []controllers.Controller, stderr io.Writer) error {
 	if err := fieldmanagers.Check(fieldmanagers.All()); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (o *options) serve(ctx context.Context, selected []controllers.Controller, 
 		return err
 	}
 	logger := newLogger(o.logFormat.value, o.logLevel.value, stderr)
-	ctrl.SetLogger(logger) // controller-runtime and client-go keep theirs in a global
+	ctrl.SetLogger(logger) // controller-runtime and client-go have global loggers
 	klog.SetLogger(logger.WithName("client-go"))
 	scheme := newScheme()
 	if err := checkCluster(ctx, config, scheme, leaseNamespace); err != nil {
@@ -65,13 +65,13 @@ func (o *options) serve(ctx context.Context, selected []controllers.Controller, 
 	managerOptions.Logger = logger
 	managerOptions.Cache.DefaultWatchErrorHandler = endWhenRefused(mgr, cancel)
 	if mgr.Manager, err = ctrl.NewManager(config, managerOptions); err != nil {
-		return fmt.Errorf("setting up: %w", err)
+		return fmt.Errorf("creating the manager: %w", err)
 	}
 	if err := o.setUp(mgr, selected); err != nil {
-		return fmt.Errorf("setting up: %w", err)
+		return fmt.Errorf("setting up the reconcilers: %w", err)
 	}
 	err = o.start(ctx, mgr)
-	if err != nil && ctx.Err() == nil { // it ended by itself
+	if err != nil && ctx.Err() == nil { // the manager ended by itself
 		return fmt.Errorf("%w%s", err, unreachable(ctx, config))
 	}
 	return err
@@ -88,19 +88,19 @@ func (o *options) managerOptions(scheme *runtime.Scheme, leaseNamespace string) 
 	return ctrl.Options{
 		Scheme: scheme,
 		Cache:  setup.Cache(),
-		// Reads wait until the cache has our own writes; ReconciliationTimeout bounds that.
+		// A read waits until the cache has our own writes, at most for ReconciliationTimeout.
 		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Controller: ctrlconfig.Controller{
 			ReconciliationTimeout:   o.reconciliationTimeout,
 			MaxConcurrentReconciles: o.concurrency,
-			// A replica that waits for the lead has filled caches, takes over at once,
-			// and finds out early that it cannot watch.
+			// With warm-up a replica that is not the leader has synced caches. It can take over
+			// at once, and it finds out early if it may not watch a kind.
 			EnableWarmup: new(true),
 		},
 		LeaderElection:          o.leaderElect,
 		LeaderElectionID:        leaderElectionID,
 		LeaderElectionNamespace: leaseNamespace,
-		// Sound because the process ends as soon as Start returns.
+		// This is safe because the process ends as soon as Start returns.
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &o.gracefulShutdownTimeout,
 		HealthProbeBindAddress:        o.probeAddress,
@@ -140,24 +140,24 @@ func (o *options) replicasDecision() apply.Decision {
 	return apply.Reject
 }
 
-// endWhenRefused returns a handler that ends the start if the API server refuses a watch:
-// caches that never fill would keep the manager waiting. Later refusals are logged and retried,
-// as they come and go while an API server restarts.
+// endWhenRefused returns a watch error handler that ends the manager if the API server rejects a
+// watch (401 or 403) before the caches are synced, because the manager would wait forever. Later
+// rejections are only logged and retried, as a restarting API server may cause them.
 func endWhenRefused(mgr *tracked, end context.CancelCauseFunc) toolscache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, r *toolscache.Reflector, err error) {
 		toolscache.DefaultWatchErrorHandler(ctx, r, err)
 		refused := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 		if refused && mgr.check(nil) != nil {
-			end(fmt.Errorf("%w; config/rbac has the ClusterRole", err))
+			end(fmt.Errorf("%w; config/rbac has the ClusterRole that grants the access", err))
 		}
 	}
 }
 
-// stopMargin is the time that stopping may take beyond the graceful shutdown.
+// stopMargin is the time that the manager may take to stop in addition to the graceful shutdown.
 const stopMargin = 5 * time.Second
 
-// start runs the manager. It does not wait for a manager that does not stop, such as one whose
-// caches never filled.
+// start runs the manager until the context ends or an error. It gives up waiting for a manager that
+// does not stop, such as a manager whose caches never synced.
 func (o *options) start(ctx context.Context, mgr ctrl.Manager) error {
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
@@ -168,7 +168,7 @@ func (o *options) start(ctx context.Context, mgr ctrl.Manager) error {
 		select {
 		case err = <-ended:
 		case <-time.After(o.gracefulShutdownTimeout + stopMargin):
-			err = errors.New("did not stop in time")
+			err = errors.New("the manager did not stop in time")
 		}
 	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
@@ -177,16 +177,16 @@ func (o *options) start(ctx context.Context, mgr ctrl.Manager) error {
 	return err
 }
 
-// tracked is a manager that knows whether the caches of its reconcilers are filled. A
-// reconciler adds its informers only when it starts to watch, so before that the cache reports
-// that it is synced, without any. A reconciler's Warmup ends when its caches are filled, and
-// also runs on replicas that do not lead.
+// tracked is a manager that knows whether the caches of its reconcilers are synced. The cache itself
+// cannot tell: a reconciler adds its informers only when it starts, and until then an empty cache
+// reports that it is synced. Instead, tracked counts the Warmup calls, which end when a
+// reconciler's caches are synced. Warmup also runs on replicas that are not the leader.
 type tracked struct {
 	ctrl.Manager
 	filling atomic.Int32
 }
 
-// Add implements manager.Manager. It tracks runnables that have a Warmup.
+// Add implements manager.Manager. It tracks the runnables that have a method Warmup.
 func (t *tracked) Add(runnable manager.Runnable) error {
 	reconciler, ok := runnable.(warmer)
 	if !ok {
@@ -196,15 +196,15 @@ func (t *tracked) Add(runnable manager.Runnable) error {
 	return t.Manager.Add(&trackedWarmer{warmer: reconciler, filling: &t.filling})
 }
 
-// check is the check of /readyz. It never waits.
+// check is the readiness check of /readyz: it fails until all caches are synced. It never blocks.
 func (t *tracked) check(*http.Request) error {
 	if n := t.filling.Load(); n > 0 {
-		return fmt.Errorf("the caches of %d reconcilers are not filled yet", n)
+		return fmt.Errorf("the caches of %d reconcilers are not synced yet", n)
 	}
 	return nil
 }
 
-// warmer is a runnable whose Warmup controller-runtime runs before the election.
+// warmer is a runnable whose Warmup controller-runtime calls before leader election.
 type warmer interface {
 	manager.Runnable
 	manager.LeaderElectionRunnable
@@ -216,10 +216,10 @@ type trackedWarmer struct {
 	filling *atomic.Int32
 }
 
-// Warmup runs the runnable's Warmup, and then counts its caches as filled.
+// Warmup calls the runnable's Warmup, and then counts the runnable's caches as synced.
 func (w *trackedWarmer) Warmup(ctx context.Context) error {
 	err := w.warmer.Warmup(ctx)
-	if err == nil && ctx.Err() == nil { // an early end is no error
+	if err == nil && ctx.Err() == nil { // a cancelled Warmup returns no error
 		w.filling.Add(-1)
 	}
 	return err

@@ -14,11 +14,11 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// maxToken is more than the length of any token that an API server issues or accepts.
+// maxToken is a length in bytes that is greater than that of any token that an API server accepts.
 const maxToken = 64 << 10
 
-// metricsAccess is filters.WithAuthenticationAndAuthorization, except that a token that the API
-// server refuses is answered with 401. The filter alone answers with 500 and logs an error.
+// metricsAccess returns the filter of filters.WithAuthenticationAndAuthorization with one change: a
+// token that the API server rejects gets a 401. The original filter returns 500 and logs an error.
 func metricsAccess(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
 	filter, err := filters.WithAuthenticationAndAuthorization(config, httpClient)
 	if err != nil {
@@ -26,7 +26,7 @@ func metricsAccess(config *rest.Config, httpClient *http.Client) (metricsserver.
 	}
 	reviews, err := authenticationclient.NewForConfigAndClient(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("a client for TokenReviews: %w", err)
+		return nil, fmt.Errorf("creating the client for TokenReviews: %w", err)
 	}
 	return func(log logr.Logger, metrics http.Handler) (http.Handler, error) {
 		next, err := filter(log, metrics)
@@ -37,8 +37,8 @@ func metricsAccess(config *rest.Config, httpClient *http.Client) (metricsserver.
 	}, nil
 }
 
-// tokenCheck passes a request on unless its token is refused. If the API server cannot be
-// asked, next reports that.
+// tokenCheck is an HTTP handler that rejects a request whose token is malformed or rejected by the
+// API server, and passes any other request to next. If the TokenReview fails, next reports the error.
 type tokenCheck struct {
 	reviews authenticationclient.TokenReviewInterface
 	next    http.Handler
@@ -59,8 +59,8 @@ func (c tokenCheck) refused(request *http.Request, token string) bool {
 	return err == nil && !answer.Status.Authenticated
 }
 
-// bearerToken returns the token about which the filter would ask the API server, "" if there is
-// none.
+// bearerToken returns the token of a request that the filter would send in a TokenReview; "" if
+// there is none.
 func bearerToken(request *http.Request) string {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(request.Header.Get("Authorization")), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -70,7 +70,7 @@ func bearerToken(request *http.Request) string {
 	return token
 }
 
-// wellFormed reports whether a token may be valid: it is printable ASCII (RFC 6750).
+// wellFormed reports whether a token may be valid: printable ASCII (RFC 6750), at most maxToken bytes.
 func wellFormed(token string) bool {
 	return token != "" && len(token) <= maxToken &&
 		!strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })

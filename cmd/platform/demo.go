@@ -15,15 +15,15 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// demonstration is the state of the demo.
+// demonstration is the state of a run of "platform demo".
 type demonstration struct {
 	platform *platform
 	show     *show
 	stderr   io.Writer
-	selector string // of the NodeSet's pods
+	selector string // label selector of the NodeSet's pods
 }
 
-// demo runs "platform demo". Each step checks what it shows.
+// demo runs "platform demo": it runs the steps, each of which checks what it prints.
 func demo(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	d := &demonstration{show: newShow(stdout), stderr: stderr}
 	if _, _, err := prerequisites(); err != nil {
@@ -60,13 +60,13 @@ func demo(ctx context.Context, stdout, stderr io.Writer) (err error) {
 		d.fight,
 	} {
 		if err := carryOut(ctx, step); err != nil {
-			return fmt.Errorf("step %d is not as it says: %w%s", d.show.steps, err, d.managersLog())
+			return fmt.Errorf("step %d failed: %w%s", d.show.steps, err, d.managersLog())
 		}
 	}
 	return nil
 }
 
-// managersLog returns the last lines of the manager's log, which goes with the control plane.
+// managersLog returns the last lines of the manager's log, which is deleted with the control plane.
 func (d *demonstration) managersLog() string {
 	if d.platform == nil || d.platform.manager == nil {
 		return ""
@@ -113,14 +113,14 @@ func (d *demonstration) createBox(ctx context.Context, key client.ObjectKey, net
 	})
 }
 
-// create does what a person does with kubectl create.
+// create creates objects under the field manager "person", as a person does with kubectl create.
 func (d *demonstration) create(ctx context.Context, objects ...client.Object) {
 	for _, object := range objects {
 		check(d.platform.client.Create(ctx, object, client.FieldOwner("person")))
 	}
 }
 
-// settled returns what a Devbox lacks to be running, or "".
+// settled returns why a Devbox is not yet Running with all conditions True; "" if it is.
 func settled(box *v1alpha1.Devbox) string {
 	if box.Status.Phase != v1alpha1.PhaseRunning {
 		return "phase " + string(box.Status.Phase)
@@ -148,12 +148,12 @@ func phaseIs(phase v1alpha1.DevboxPhase) func(*v1alpha1.Devbox) string {
 	}
 }
 
-// waitFor waits until missing returns "" for one of the boxes.
+// waitFor waits until missing returns "" for the Devbox with this name, and returns the Devbox.
 func (d *demonstration) waitFor(ctx context.Context, name, what string, missing func(*v1alpha1.Devbox) string) *v1alpha1.Devbox {
 	return await(ctx, d, client.ObjectKey{Namespace: "default", Name: name}, what, missing)
 }
 
-// setState does what a person does with kubectl edit.
+// setState sets spec.state of a Devbox, as a person does with kubectl edit.
 func (d *demonstration) setState(ctx context.Context, name string, state v1alpha1.DevboxState) {
 	box := &v1alpha1.Devbox{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	patch := fmt.Appendf(nil, `{"spec":{"state":%q}}`, state)

@@ -33,18 +33,18 @@ func (d *demonstration) showOwners(ctx context.Context) {
 	d.show.ok("replicas belong to power alone, the image to workload alone")
 }
 
-// imagePath is the field that a second applier wants.
+// imagePath is the field of the Deployment that the second applier wants to set.
 var imagePath = fmt.Sprintf(".spec.template.spec.containers[name=%q].image", devbox.ContainerName)
 
-// checkOwner fails the step unless a manager owns a field alone.
+// checkOwner fails the step unless manager is the only owner of the field at path.
 func checkOwner(object client.Object, path, manager string) {
 	owners := must(fieldowners.Parse(object.GetManagedFields())).OwnersOf(fieldowners.MustParsePath(path))
 	if len(owners) != 1 || owners[0].Name != manager {
-		fail("%s of %s is owned by %v, want %s alone", path, object.GetName(), owners, manager)
+		fail("%s of %s is owned by %v, want only %s", path, object.GetName(), owners, manager)
 	}
 }
 
-// showReplicas prints the owner of the replicas of alpha.
+// showReplicas prints the owner of the replicas of Deployment alpha.
 func (d *demonstration) showReplicas(ctx context.Context) {
 	d.kubectl(ctx, "fieldowners", "deployment/alpha", "--path", ".spec.replicas", "-o", "table")
 }
@@ -81,8 +81,8 @@ func (d *demonstration) scaleUnderForce(ctx context.Context) {
 	d.show.ok("replicas are 1 and belong to power alone")
 }
 
-// showEvent waits for an event about alpha, as events are sent in the background, and prints
-// it.
+// showEvent waits for an event about alpha with this reason, because events are sent in the
+// background, and prints the event.
 func (d *demonstration) showEvent(ctx context.Context, reason string) {
 	until(ctx, "there is an event "+reason, func(ctx context.Context) (string, error) {
 		var events eventsv1.EventList
@@ -129,7 +129,7 @@ func (d *demonstration) secondApplier(ctx context.Context) {
 	deployment := d.deployment(ctx)
 	landed := slices.ContainsFunc(deployment.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == "image-updater" })
 	if landed || deployment.Annotations["example.com/updated-by"] != "" {
-		fail("something of the rejected intent landed")
+		fail("a part of the rejected intent was applied")
 	}
 	d.show.ok("rejected after %d apply and %d requests in all; the Deployment is untouched", outcome.Attempts, outcome.Requests)
 }

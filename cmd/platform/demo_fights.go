@@ -27,8 +27,8 @@ func (d *demonstration) fight(ctx context.Context) {
 	d.show.ok("scaled %d times; the replicas are left at 2, and belong to kubectl", times)
 }
 
-// scaleUntilContended scales whenever the replicas were taken back, until the Devbox is
-// Contended and the replicas stay as they are.
+// scaleUntilContended scales alpha again whenever power has set the replicas back, until the Devbox
+// is Contended and power leaves the replicas. It returns the number of times that it scaled.
 func (d *demonstration) scaleUntilContended(ctx context.Context, alpha client.ObjectKey) (times int) {
 	const most = 20
 	for times = 1; times <= most; times++ {
@@ -37,7 +37,7 @@ func (d *demonstration) scaleUntilContended(ctx context.Context, alpha client.Ob
 			return times
 		}
 	}
-	fail("scaled %d times, and nobody noticed", most)
+	fail("scaled %d times, but the Devbox did not become Contended", most)
 	return 0
 }
 

@@ -66,7 +66,7 @@ func (d *demonstration) deletion(ctx context.Context) {
 		return strings.Join(box.Finalizers, ", "), err
 	})
 	if err := d.platform.client.Get(ctx, client.ObjectKeyFromObject(box), &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
-		fail("the Devbox went before its Deployment (%w)", err)
+		fail("the Devbox was deleted before its Deployment (%w)", err)
 	}
 	d.noPods(ctx, "gamma")
 	d.show.ok("Devbox, Deployment and pod are gone, in the right order")

@@ -15,7 +15,7 @@ import (
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
-// busy is the node that is rewritten all the time.
+// busy is the node to which the writers write without pause.
 const busy = "node-000002"
 
 func (d *demonstration) maintenance(ctx context.Context) {
@@ -39,9 +39,9 @@ func (d *demonstration) maintenance(ctx context.Context) {
 		byUpdate.Attempts, byApply.Attempts, written)
 }
 
-// lose starts the writers and does a NodeMaintenance of strategy Update, until its four attempts
-// are all stale writes, which they nearly always are. What landed is undone while the writers
-// rest: Apply would have to take it over, pinned to what it has read, and they overtake that too.
+// lose starts the writers and runs a NodeMaintenance of strategy Update until all its four attempts
+// are stale writes, which is nearly always so. If an update succeeds, lose undoes it while the writers
+// pause: Apply would have to take over its fields at a resourceVersion, which the writers change.
 func (d *demonstration) lose(ctx context.Context, writers *writers) (status v1alpha1.NodeStatus) {
 	for range 10 {
 		writers.start(ctx, busy)
@@ -56,7 +56,7 @@ func (d *demonstration) lose(ctx context.Context, writers *writers) (status v1al
 			check(d.platform.client.Delete(ctx, &v1alpha1.NodeMaintenance{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 		}
 	}
-	fail("by Update: %+v; want four attempts in vain", status)
+	fail("by Update: %+v; want four failed attempts", status)
 	return status
 }
 
@@ -78,7 +78,7 @@ func (d *demonstration) uncordon(ctx context.Context) {
 	d.show.ok("it is schedulable, and carries no annotation of ours")
 }
 
-// work runs one NodeMaintenance of the busy node, and returns the node's result.
+// work runs one NodeMaintenance for the node busy, and returns the node's result.
 func (d *demonstration) work(ctx context.Context, name string, spec v1alpha1.NodeMaintenanceSpec) v1alpha1.NodeStatus {
 	spec.Nodes = []string{busy}
 	work := &v1alpha1.NodeMaintenance{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
@@ -92,7 +92,7 @@ func (d *demonstration) work(ctx context.Context, name string, spec v1alpha1.Nod
 	return work.Status.Nodes[0]
 }
 
-// writers write to a node until they are stopped. They may be started again.
+// writers write to a node concurrently from start to stop. They may be started again.
 type writers struct {
 	client   client.Client
 	stopping atomic.Bool
@@ -102,7 +102,7 @@ type writers struct {
 	failed   error
 }
 
-// start starts four writers that change a node without pause: one alone is sometimes too slow.
+// start starts four writers that change a node without pause. One writer is sometimes too slow.
 func (w *writers) start(ctx context.Context, name string) {
 	w.stopping.Store(false)
 	for i := range 4 {
@@ -121,8 +121,8 @@ func (w *writers) start(ctx context.Context, name string) {
 	}
 }
 
-// stop waits until the last write is answered, and returns the number of writes. It may be
-// called again.
+// stop stops the writers, waits until the last write has a response, and returns the number of
+// writes. It may be called again.
 func (w *writers) stop() (written int64) {
 	w.stopping.Store(true)
 	w.all.Wait()

@@ -78,14 +78,14 @@ func (d *demonstration) scaleAndRoll(ctx context.Context) {
 	d.kubectl(ctx, "get", "pods", "--selector", d.selector)
 	for name, uid := range six {
 		if rolled[name] == uid {
-			fail("pod %s is the one from before", name)
+			fail("pod %s was not replaced", name)
 		}
 	}
 	d.show.ok("six pods: the same names, every one of them new")
 }
 
-// workers waits until that many pods are ready and as the spec wants them, and returns
-// their uids by name.
+// workers waits until the NodeSet has n pods, all ready and of the current spec. It returns the uids
+// of the pods by name.
 func (d *demonstration) workers(ctx context.Context, n int32) map[string]types.UID {
 	set := await(ctx, d, workers, fmt.Sprintf("its %d pods are ready", n), func(set *v1alpha1.NodeSet) string {
 		s := set.Status

@@ -41,7 +41,7 @@ func (d *demonstration) tenant(ctx context.Context) {
 	d.show.ok("the owner label is the User's alone, the limits are the License's alone")
 }
 
-// enforced waits until the API server knows how much of the quota is used.
+// enforced waits until the status of the ResourceQuota has the limit of pods.
 func (d *demonstration) enforced(ctx context.Context, quota client.ObjectKey) {
 	until(ctx, "the quota is enforced", func(ctx context.Context) (string, error) {
 		var live corev1.ResourceQuota

@@ -1,11 +1,10 @@
-// Command platform builds, starts and shows the example platform on a local
-// control plane. The manager is started beside it as a program of its own, with
-// the rights of config/rbac.
+// Command platform runs coapply's example platform on a local control plane. It starts cmd/manager
+// as a separate process, with only the rights of config/rbac.
 //
-//	platform demo    shows step by step what the project is for, and checks each step
-//	platform run     keeps the same platform running, for kubectl
-//	platform build   compiles the control plane, unless that is done
-//	platform clean   deletes what this command keeps in the user's cache folder
+//	platform demo    demonstrates step by step what coapply does, and checks each step
+//	platform run     keeps the platform running, for use with kubectl
+//	platform build   compiles the control plane if it is not compiled yet
+//	platform clean   deletes the files of this command in the user's cache folder
 package main
 
 import (
@@ -30,8 +29,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run runs the command and returns its exit code: 2 for a wrong command line, 130 for an
-// interrupt. Errors are one line on stderr, or a step of the demo with what it saw.
+// run runs the command and returns its exit code: 2 for a wrong command line, 130 for an interrupt.
+// It prints an error as one line on stderr; only the error of a failed demo step has more lines.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	ctrllog.SetLogger(logr.Discard()) // the clients return errors
 	cmd := newCommand()
@@ -58,17 +57,17 @@ type usageError struct{ error }
 func newCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "platform",
-		Short: "Build, start and show the example platform on a local control plane",
-		Long: `Build, start and show the example platform on a local control plane: a real etcd,
+		Short: "Build, run and demonstrate the example platform on a local control plane",
+		Long: `Build, run and demonstrate the example platform on a local control plane: a real etcd,
 kube-apiserver, kube-controller-manager and kube-scheduler, with simulated nodes.
 Everything listens on loopback only and ends with this command.`,
 		Example: `  platform demo              # under a minute, once built
-  platform run --port 6443   # until Ctrl-C; prints how to use it with kubectl`,
+  platform run --port 6443   # until Ctrl-C; prints how to use the platform with kubectl`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			return usageError{fmt.Errorf("which one: demo, run, build or clean? See platform --help")}
+			return usageError{fmt.Errorf("name a command: demo, run, build or clean; see platform --help")}
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -91,11 +90,11 @@ func noArguments(cmd *cobra.Command, args []string) error {
 func demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Show step by step what the project is for, and check each step",
+		Short: "Demonstrate step by step what coapply does, and check each step",
 		Long: `Start the platform, create objects of every kind, and show who owns which field,
-what happens when a person or another controller wants the same one, and that
-nothing is left behind. Each step is checked; the first that is not as it says ends
-the demo with exit code 1.`,
+what happens when a person or another controller wants to set the same field, and
+that nothing is left behind. Each step checks what it shows. The first step whose
+check fails ends the demo with exit code 1.`,
 		Example: "  platform demo",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return demo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -107,9 +106,9 @@ func runCommand() *cobra.Command {
 	var options runOptions
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "Keep the platform running, for kubectl",
+		Short: "Keep the platform running, for use with kubectl",
 		Long: `Start the control plane and the manager, create the samples, and keep them running
-until Ctrl-C. The first lines say how to use it with kubectl.`,
+until Ctrl-C. The first lines of output say how to use the platform with kubectl.`,
 		Example: "  platform run\n  platform run --port 6443 --nodes 5 --replicas-conflict Reject",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return keepRunning(cmd.Context(), options, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -118,15 +117,15 @@ until Ctrl-C. The first lines say how to use it with kubectl.`,
 	cmd.Flags().Uint16Var(&options.port, "port", 0, "loopback `port` of the API server, 0 for a free one")
 	cmd.Flags().IntVar(&options.nodes, "nodes", demoNodes, "`number` of simulated nodes")
 	cmd.Flags().StringVar(&options.replicasConflict, "replicas-conflict", "Force",
-		"what the power reconciler does when someone else owns the replicas: Reject or Force")
+		"what the power reconciler does when another field manager owns the replicas: Reject or Force")
 	return cmd
 }
 
 func buildCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "build",
-		Short:   "Compile the control plane, unless that is done",
-		Long:    "Compile the control plane into the user's cache folder, and print where its kubectl is. The first time takes minutes; a second checkout of the same version uses the same files.",
+		Short:   "Compile the control plane if it is not compiled yet",
+		Long:    "Compile the control plane into the user's cache folder, and print the path of its kubectl. The first time takes minutes. Another checkout of the same version uses the same files.",
 		Example: "  platform build",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			binaries, err := localcluster.Ensure(cmd.Context(), cmd.ErrOrStderr())
@@ -142,8 +141,8 @@ func buildCommand() *cobra.Command {
 func cleanCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "clean",
-		Short:   "Delete what this command keeps in the user's cache folder",
-		Long:    "Delete the built control plane and what interrupted runs left, and say what that frees. Go's own caches stay: go clean -cache empties them.",
+		Short:   "Delete the files of this command in the user's cache folder",
+		Long:    "Delete the compiled control plane and the files of interrupted runs, and print the freed space. Go's own caches stay: go clean -cache empties them.",
 		Example: "  platform clean",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return localcluster.Clean(cmd.Context(), cmd.OutOrStdout())

@@ -75,7 +75,7 @@ func TestManagerThatEnds(t *testing.T) {
 	}
 	m := &manager{log: log, exited: make(chan struct{}), err: errors.New("exit status 1")}
 	close(m.exited)
-	out := &interrupter{text: "stay until Ctrl-C", interrupt: interrupt}
+	out := &interrupter{text: "with its data until Ctrl-C", interrupt: interrupt}
 	m.stay(ctx, out)
 	if !errors.Is(ctx.Err(), context.Canceled) {
 		t.Errorf("it ended before Ctrl-C, or never said that it waits for it: %q", out)

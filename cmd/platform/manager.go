@@ -19,18 +19,18 @@ import (
 
 const serviceAccount = "coapply-manager"
 
-// manager is a running cmd/manager, a process of its own.
+// manager is a running process of cmd/manager.
 type manager struct {
-	end     context.CancelFunc // asks it to end
-	probes  string             // address of /readyz
-	metrics string             // address of /metrics
-	log     string             // file
+	end     context.CancelFunc // asks the process to end
+	probes  string             // address that serves /readyz
+	metrics string             // address that serves /metrics
+	log     string             // path of the log file
 	exited  chan struct{}
-	err     error // of the process; to be read after exited is closed
+	err     error // the result of the process; read it only after exited is closed
 }
 
-// startManager runs bin/manager, which is in the folder of this program, with the rights of its
-// service account, and waits until it is ready.
+// startManager starts the program manager, which is in the folder of this program, with the rights of
+// the manager's service account. It waits until the manager is ready.
 func (p *platform) startManager(ctx context.Context, replicasConflict string) error {
 	kubeconfig, err := p.cluster.ActAs(types.NamespacedName{Namespace: namespace, Name: serviceAccount})
 	if err != nil {
@@ -56,9 +56,9 @@ func (p *platform) startManager(ctx context.Context, replicasConflict string) er
 	if err != nil {
 		return fmt.Errorf("opening the manager's log: %w", err)
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() // the process has its own copy of the file descriptor
 	cmd.Stderr = log
-	cmd.WaitDelay = 40 * time.Second // beyond its own bound; then it is killed
+	cmd.WaitDelay = 40 * time.Second // then the process is killed; the manager's own limit is shorter
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting the manager: %w", err)
 	}
@@ -83,29 +83,29 @@ func (m *manager) waitReady(ctx context.Context) error {
 		}
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
-			return false, nil //nolint:nilerr // it does not listen yet
+			return false, nil //nolint:nilerr // the manager does not listen yet
 		}
 		return response.StatusCode == http.StatusOK, response.Body.Close()
 	})
 	if wait.Interrupted(err) {
-		return fmt.Errorf("the manager is not ready: %w\n%s", err, m.lastLines())
+		return fmt.Errorf("waiting for the manager to be ready: %w\n%s", err, m.lastLines())
 	}
 	return err
 }
 
-// stay returns when the context ends. If the manager ends by itself, the reason is written to
-// log, and the cluster goes on with all that people have created.
+// stay waits until the context ends. If the manager ends before that, stay writes the reason to log,
+// and the control plane keeps running with all its objects.
 func (m *manager) stay(ctx context.Context, log io.Writer) {
 	select {
 	case <-ctx.Done():
 		return
 	case <-m.exited:
-		fmt.Fprintf(log, "%v\nThe control plane and its data stay until Ctrl-C.\n", m.failure())
+		fmt.Fprintf(log, "%v\nThe control plane keeps running with its data until Ctrl-C.\n", m.failure())
 	}
 	<-ctx.Done()
 }
 
-// failure returns why the manager ended by itself, with the last lines of its log.
+// failure returns the error of a manager that ended by itself, with the last lines of its log.
 func (m *manager) failure() error {
 	return fmt.Errorf("the manager ended: %w\n%s", m.err, m.lastLines())
 }
@@ -119,7 +119,7 @@ func (m *manager) lastLines() string {
 	return strings.Join(lines[max(0, len(lines)-10):], "\n")
 }
 
-// stopManager asks the manager to end and waits for it. It may be called again.
+// stopManager asks the manager to end and waits until it has ended. It may be called again.
 func (p *platform) stopManager() error {
 	m := p.manager
 	if m == nil {
@@ -128,13 +128,13 @@ func (p *platform) stopManager() error {
 	p.manager = nil
 	select {
 	case <-m.exited:
-		return nil // stay has written why
+		return nil // stay has written the reason
 	default:
 	}
 	m.end()
 	<-m.exited
-	if m.err != nil && !errors.Is(m.err, context.Canceled) { // which is what an end that was asked for is
-		return fmt.Errorf("the manager did not end well: %w\n%s", m.err, m.lastLines())
+	if m.err != nil && !errors.Is(m.err, context.Canceled) { // Canceled is the result of m.end
+		return fmt.Errorf("stopping the manager: %w\n%s", m.err, m.lastLines())
 	}
 	return nil
 }

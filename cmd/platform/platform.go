@@ -21,20 +21,20 @@ import (
 
 const (
 	demoNodes = 3
-	namespace = "coapply-system" // of the manager
+	namespace = "coapply-system" // namespace of the manager
 )
 
-// platform is a control plane with our CRDs and RBAC, and the manager.
+// platform is a running control plane with coapply's CRDs and RBAC, and the manager.
 type platform struct {
 	cluster *localcluster.Cluster
-	client  client.Client // the administrator's, without a cache
-	config  string        // the folder config/
-	program string        // bin/manager
+	client  client.Client // has the administrator's rights and no cache
+	config  string        // path of the folder config/
+	program string        // path of bin/manager
 	manager *manager
 }
 
-// startPlatform starts the control plane and installs what the manager needs. The
-// manager is not running yet. A failed start leaves nothing behind.
+// startPlatform starts the control plane and installs the CRDs and RBAC. It does not start the
+// manager. A failed start leaves nothing behind.
 func startPlatform(ctx context.Context, options localcluster.Options) (*platform, error) {
 	config, manager, err := prerequisites()
 	if err != nil {
@@ -51,8 +51,8 @@ func startPlatform(ctx context.Context, options localcluster.Options) (*platform
 	return p, nil
 }
 
-// prerequisites returns the folder config/ and the manager's program. If one is missing, it
-// fails before the control plane is built, which takes minutes.
+// prerequisites returns the paths of the folder config/ and of the program manager, or an error if
+// one is missing. It is called before the control plane is built, which takes minutes.
 func prerequisites() (config, manager string, err error) {
 	checkout, err := localcluster.Checkout()
 	if err != nil {
@@ -60,11 +60,11 @@ func prerequisites() (config, manager string, err error) {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return "", "", fmt.Errorf("finding the manager: %w", err)
+		return "", "", fmt.Errorf("finding the folder of this program, which has the manager: %w", err)
 	}
 	for _, needed := range []string{"manager", "kubectl-fieldowners"} {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(self), needed)); err != nil {
-			return "", "", fmt.Errorf("%s is not beside this program (%w): run make build", needed, err)
+			return "", "", fmt.Errorf("the program %s is not in the folder of this program (%w): run make build", needed, err)
 		}
 	}
 	return filepath.Join(checkout, "config"), filepath.Join(filepath.Dir(self), "manager"), nil
@@ -92,12 +92,11 @@ func (p *platform) install(ctx context.Context) error {
 	return err
 }
 
-// kubectl runs the control plane's kubectl as the administrator and returns what it
-// prints.
+// kubectl runs the control plane's kubectl as the administrator and returns its output.
 func (p *platform) kubectl(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, p.cluster.Binaries().Kubectl, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.cluster.Kubeconfig(),
-		"PATH="+filepath.Dir(p.program)+string(os.PathListSeparator)+os.Getenv("PATH")) // where it finds our plugin
+		"PATH="+filepath.Dir(p.program)+string(os.PathListSeparator)+os.Getenv("PATH")) // so that kubectl finds our plugin
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
@@ -105,7 +104,7 @@ func (p *platform) kubectl(ctx context.Context, args ...string) (string, error) 
 	return string(out), nil
 }
 
-// stop ends the manager and the control plane, also after the context has ended.
+// stop ends the manager and the control plane, even if the context has ended already.
 func (p *platform) stop(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	return errors.Join(p.stopManager(), p.cluster.Stop(ctx))
@@ -125,7 +124,7 @@ func keepRunning(ctx context.Context, options runOptions, stdout, stderr io.Writ
 		return usageError{fmt.Errorf("--replicas-conflict %q: use Reject or Force", options.replicasConflict)}
 	}
 	if options.nodes < 1 {
-		return usageError{fmt.Errorf("--nodes %d: pods need at least one", options.nodes)}
+		return usageError{fmt.Errorf("--nodes %d: pods need at least one node", options.nodes)}
 	}
 	p, err := startPlatform(ctx, localcluster.Options{
 		Name: "run", Nodes: options.nodes, APIServerPort: int(options.port), Log: stderr,
@@ -158,11 +157,11 @@ Ctrl-C ends it and deletes its data.
 	return nil
 }
 
-// linkKubeconfig makes a link to the cluster's own kubeconfig, so that its path is the same each
-// time, and returns it. While another run has the link, it returns the cluster's own path.
+// linkKubeconfig creates a link to the cluster's kubeconfig, so that the path is the same in each run,
+// and returns the link. If another run is using the link, it returns the path of own.
 func linkKubeconfig(link, own string) (path string, unlink func()) {
 	if _, err := os.Stat(link); errors.Is(err, os.ErrNotExist) {
-		_ = os.Remove(link) // of a run that was killed: it leads nowhere
+		_ = os.Remove(link) // a dangling link of a run that was killed
 		if os.Symlink(own, link) == nil {
 			return link, func() { _ = os.Remove(link) }
 		}

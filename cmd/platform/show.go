@@ -17,7 +17,7 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// show prints the demo: steps with a line of explanation, what is seen, and what was checked.
+// show prints the demo: for each step a title, an explanation, output, and the passed checks.
 type show struct {
 	out   io.Writer
 	steps int
@@ -29,7 +29,7 @@ func newShow(out io.Writer) *show {
 	return &show{out: out, bold: color.New(color.Bold), good: color.New(color.FgGreen)}
 }
 
-// step begins a step.
+// step prints the number, title and explanation of the next step.
 func (s *show) step(title string, explanation ...string) {
 	s.steps++
 	fmt.Fprintln(s.out)
@@ -39,17 +39,17 @@ func (s *show) step(title string, explanation ...string) {
 	}
 }
 
-// print prints what a step sees, indented.
+// print prints output of a step, indented.
 func (s *show) print(text string) {
 	for line := range strings.Lines(text) {
 		fmt.Fprintf(s.out, "     %s\n", strings.TrimRight(line, "\n"))
 	}
 }
 
-// wrap prints text that may be long.
+// wrap prints output of a step, wrapped to 72 columns.
 func (s *show) wrap(text string) { s.print(wordwrap.WrapString(text, 72)) }
 
-// ok says what was checked and held.
+// ok prints the result of a check that passed.
 func (s *show) ok(format string, args ...any) {
 	fmt.Fprintf(s.out, "   %s "+format+"\n", append([]any{s.good.Sprint("ok")}, args...)...)
 }
@@ -67,7 +67,7 @@ func (d *demonstration) get(ctx context.Context, kinds ...string) {
 	}
 }
 
-// commandLine returns a command as one would type it, on several lines if it is long.
+// commandLine returns a kubectl command as a person would type it, on several lines if it is long.
 func commandLine(args []string) string {
 	line, all := "$ kubectl", ""
 	for _, arg := range args {
@@ -83,11 +83,12 @@ func commandLine(args []string) string {
 	return all + line
 }
 
-// patience bounds each wait. On a slow machine a step takes a few seconds; a NodeMaintenance says
-// after 30 why it did not succeed.
+// patience is the timeout of each wait. On a slow machine a step takes a few seconds; a
+// NodeMaintenance fails with a reason after 30 seconds.
 const patience = 60 * time.Second
 
-// until polls until look returns "", and fails with what it returned last.
+// until calls look repeatedly until it returns "". After a timeout it fails the step, with the last
+// text that look returned.
 func until(ctx context.Context, what string, look func(context.Context) (string, error)) {
 	seen := "nothing yet"
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
@@ -98,16 +99,16 @@ func until(ctx context.Context, what string, look func(context.Context) (string,
 		return now == "", err
 	})
 	if wait.Interrupted(err) {
-		fail("waited in vain (%w) until %s; last seen: %s", err, what, seen)
+		fail("timed out (%w) waiting until %s; last state: %s", err, what, seen)
 	}
 	check(err)
 }
 
-// failure is the value with which a step panics if a check fails, so that a step reads as a
-// script, without error handling at each line.
+// failure is the panic value of a step whose check failed. So a step reads like a script, without
+// error handling in each line.
 type failure struct{ error }
 
-// carryOut returns the failure of a step.
+// carryOut runs a step and returns its error if the step panics with a failure.
 func carryOut(ctx context.Context, step func(context.Context)) (err error) {
 	defer func() {
 		switch failed := recover().(type) {
@@ -135,8 +136,8 @@ func must[T any](value T, err error) T {
 
 func fail(format string, args ...any) { check(fmt.Errorf(format, args...)) }
 
-// await reads an object until missing returns "" for it. Each read is into a new object, as
-// absent fields would otherwise keep their values.
+// await reads an object repeatedly until missing returns "" for it, and returns the object. Each read
+// fills a new object, as fields that are absent in the response would otherwise keep their values.
 func await[T any, P interface {
 	*T
 	client.Object
@@ -151,8 +152,8 @@ func await[T any, P interface {
 	return object
 }
 
-// unlessCondition returns how a condition differs from what is wanted, or "". An empty reason
-// matches any.
+// unlessCondition returns how a condition differs from the given status and reason, or "". An empty
+// reason matches every reason.
 func unlessCondition(conditions []metav1.Condition, conditionType, status, reason string) string {
 	c := meta.FindStatusCondition(conditions, conditionType)
 	switch {
@@ -164,7 +165,7 @@ func unlessCondition(conditions []metav1.Condition, conditionType, status, reaso
 	return ""
 }
 
-// condition returns a condition as a text.
+// condition returns a condition of a Devbox as text.
 func condition(box *v1alpha1.Devbox, conditionType string) string {
 	c := meta.FindStatusCondition(box.Status.Conditions, conditionType)
 	if c == nil {

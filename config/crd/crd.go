@@ -1,11 +1,11 @@
-// Package crd holds the project's CustomResourceDefinitions for programs that install them.
+// Package crd embeds the platform's CustomResourceDefinition of Devbox, for programs that install it.
 package crd
 
 import (
 	_ "embed"
 )
 
-// Devboxes is the definition of Devbox, as YAML.
+// Devboxes is the CustomResourceDefinition of Devbox, as YAML.
 //
 //go:embed platform.coapply.dev_devboxes.yaml
 var Devboxes []byte

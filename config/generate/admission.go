@@ -8,7 +8,8 @@ import (
 	"coapply.dev/fieldowners/contract"
 )
 
-// resourceRules names every kind of which something is claimed, with all subresources.
+// resourceRules returns the resourceRules of an admission policy, as YAML: one rule per API group with
+// every kind that has a claim, and its subresources.
 func resourceRules(claims contract.Contract, kinds kinds) string {
 	var text strings.Builder
 	for _, r := range kinds.resources(claims) {

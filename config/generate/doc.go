@@ -1,10 +1,10 @@
-// Command generate writes what follows from the contract of the platform and from its CRDs;
-// make generate runs it between controller-gen's CRDs and controller-gen's role.
+// Command generate writes files that it derives from the platform's contract and CRDs. make generate
+// runs it after controller-gen has written the CRDs, and before controller-gen writes the manager's role.
 //
-//	config/contract.yaml           the contract itself, for kubectl fieldowners audit --contract
-//	config/admission               the kinds of the policies
-//	config/rbac                    an admin, an editor and a viewer role for each kind
-//	config/{crd,rbac,samples}      which files kustomize installs
+//	config/contract.yaml           the contract, for kubectl fieldowners audit --contract
+//	config/admission               the list of kinds in the admission policies
+//	config/rbac                    an admin, an editor and a viewer ClusterRole for each kind
+//	config/{crd,rbac,samples}      the list of files in each kustomization.yaml
 //
-// A file that a person writes as well has the generated lines between two comments.
+// In files that people edit too, the generated lines are between two comments.
 package main

@@ -15,11 +15,11 @@ import (
 	"coapply.dev/fieldowners/contract"
 )
 
-// kind is one of ours, as its CRD has it.
+// kind describes a kind of the platform, as its CRD defines it.
 type kind struct {
 	schema.GroupKind
 
-	file             string // in config/crd
+	file             string // name of the CRD's file in config/crd
 	singular, plural string
 	namespaced       bool
 	scale            bool
@@ -27,7 +27,7 @@ type kind struct {
 
 type kinds []kind
 
-// readKinds reads config/crd, in the order of its files.
+// readKinds returns the kinds of the CRDs in config/crd, in the order of the file names.
 func readKinds(root string) (kinds, error) {
 	files, err := filepath.Glob(filepath.Join(root, "config", "crd", "*_*.yaml"))
 	if err != nil {
@@ -41,7 +41,7 @@ func readKinds(root string) (kinds, error) {
 		}
 		var crd apiextensionsv1.CustomResourceDefinition
 		if err := yaml.UnmarshalStrict(content, &crd); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			return nil, fmt.Errorf("parsing the CRD %s: %w", file, err)
 		}
 		names, subresources := crd.Spec.Names, crd.Spec.Versions[0].Subresources
 		all = append(all, kind{
@@ -57,7 +57,7 @@ func readKinds(root string) (kinds, error) {
 	return all, nil
 }
 
-// resourceOf gives the resource of a kind.
+// resourceOf returns the resource name (plural) of a kind.
 func (k kinds) resourceOf(of schema.GroupKind) string {
 	if i := slices.IndexFunc(k, func(ours kind) bool { return ours.GroupKind == of }); i >= 0 {
 		return k[i].plural
@@ -66,12 +66,13 @@ func (k kinds) resourceOf(of schema.GroupKind) string {
 	return guessed.Resource
 }
 
-// resources are those that claims are about, by group, sorted; the core comes first.
+// resources are the sorted resource names of one API group.
 type resources struct {
 	group string
 	names []string
 }
 
+// resources returns the resources of all claims by API group: the core group first, our group last.
 func (k kinds) resources(claims contract.Contract) []resources {
 	byGroup := map[string][]string{}
 	for _, claim := range claims {
@@ -86,7 +87,7 @@ func (k kinds) resources(claims contract.Contract) []resources {
 	return all
 }
 
-// order puts our own group last.
+// order returns the sort key of a group, which puts the platform's group last.
 func (k kinds) order(group string) string {
 	if group == k[0].Group {
 		return "~"

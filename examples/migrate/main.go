@@ -1,6 +1,6 @@
-// Command migrate goes over from get-modify-update to intents with one Deployment, a step a
-// process: look, migrate, apply. docs/migrating.md goes through it; test/integration runs
-// it on a real API server.
+// Command migrate shows how to migrate one Deployment from get-modify-update to intents. Each run
+// does one step: look, migrate or apply. docs/migrating.md explains the steps; test/integration
+// runs them on a real API server.
 package main
 
 import (
@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// run does one step with one Deployment: look, migrate or apply.
+// run does the step args[0] (look, migrate or apply) with the Deployment args[2] in namespace args[1].
 func run(ctx context.Context, config *rest.Config, args []string) (err error) {
 	steps := map[string]func(context.Context, *apply.Applier, apply.Intent) error{"look": look, "migrate": goOver, "apply": firstApply}
 	if len(args) < 3 || steps[args[0]] == nil {
@@ -43,7 +43,7 @@ func run(ctx context.Context, config *rest.Config, args []string) (err error) {
 		paths = args[3:]
 	}
 	config = rest.CopyConfig(config)
-	config.Wrap(apply.RecordExchange) // before any client is made: outcomes tell Unchanged from Configured
+	config.Wrap(apply.RecordExchange) // before any client is created: lets outcomes tell Unchanged from Configured
 	shop, err := cluster.New(config)
 	if err != nil {
 		return err
@@ -54,12 +54,12 @@ func run(ctx context.Context, config *rest.Config, args []string) (err error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- shop.Start(ctx) }() // the cache: without it every read of the client fails
+	go func() { ended <- shop.Start(ctx) }() // starts the cache: without the cache every read of the client fails
 	defer func() { stop(); err = errors.Join(err, <-ended) }()
 	return steps[args[0]](ctx, applier, apply.Intent{Config: web(args[1], args[2])})
 }
 
-// newApplier takes a manager as well, which is a cluster too.
+// newApplier returns an applier for a cluster. A controller-runtime manager is a cluster, too.
 func newApplier(shop cluster.Cluster) (*apply.Applier, error) {
 	schemas, err := discovery.NewDiscoveryClientForConfigAndClient(shop.GetConfig(), shop.GetHTTPClient())
 	if err != nil {
@@ -72,26 +72,27 @@ func newApplier(shop cluster.Cluster) (*apply.Applier, error) {
 	return apply.New(shop.GetClient(), apply.Config{
 		FieldManager: "example-workload",
 		LiveReader:   shop.GetAPIReader(),
-		Steady:       steady, // Unchanged in a new process too, which has seen no answer yet
+		Steady:       steady, // finds no-ops even in a new process, which has no response in memory yet
 	})
 }
 
 func look(ctx context.Context, applier *apply.Applier, intent apply.Intent) error {
 	plan, err := applier.Plan(ctx, intent)
 	if err != nil {
-		return err // the server would refuse the intent, or could not be asked
+		return err // the API server would reject the intent, or is not reachable
 	}
 	fmt.Print(plan)
-	return plan.Refused // conflicts: where Emit and the live object differ
+	return plan.Refused // the conflicts: fields whose values in Emit and in the live object differ
 }
 
-// oldName is who wrote the object, and paths are where Emit has its fields and the old
-// code had them.
+// oldName is the field manager of the old code, and paths are the paths of the fields that both the
+// old code and Emit set.
 const oldName = "manager"
 
 var paths = []string{".metadata.labels", ".metadata.annotations", ".metadata.ownerReferences", ".spec"}
 
-// goOver brings the fields of one object under the applier, or leaves it as it was.
+// goOver moves the fields of one object from the old field manager to the applier. If the first
+// apply would then fail or change the object, or fields would stay shared, goOver undoes the move.
 func goOver(ctx context.Context, applier *apply.Applier, intent apply.Intent) error {
 	object, err := intent.Object()
 	if err != nil {
@@ -101,10 +102,10 @@ func goOver(ctx context.Context, applier *apply.Applier, intent apply.Intent) er
 	if err != nil {
 		return err
 	}
-	fmt.Print(transfer) // nothing is written yet
+	fmt.Print(transfer) // at this point nothing is written yet
 	undo, err := transfer.Do(ctx)
 	if err != nil {
-		return err // call goOver again: what has moved by then does not move twice
+		return err // call goOver again: fields that have moved already do not move twice
 	}
 	plan, err := applier.Plan(ctx, intent)
 	if err == nil {
@@ -118,7 +119,7 @@ func goOver(ctx context.Context, applier *apply.Applier, intent apply.Intent) er
 	return nil
 }
 
-// notClean says why the first Apply should not follow yet.
+// notClean returns an error if the first Apply would change the object or share fields with oldName.
 func notClean(plan apply.Plan) error {
 	var why []string
 	for _, change := range plan.Changes {
@@ -132,7 +133,7 @@ func notClean(plan apply.Plan) error {
 	if len(why) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%v is left as it was: add to Emit what would change, and to paths what would stay shared: %s",
+	return fmt.Errorf("%v is left as it was: add the fields that would change to Emit, and the paths that would stay shared to paths: %s",
 		plan.Object, strings.Join(why, "; "))
 }
 
@@ -142,7 +143,7 @@ func firstApply(ctx context.Context, applier *apply.Applier, intent apply.Intent
 	return err
 }
 
-// web stands for Emit.
+// web returns the intent of the Deployment, in place of the function Emit of a real reconciler.
 func web(namespace, name string) *appsv1ac.DeploymentApplyConfiguration {
 	labels := map[string]string{"app": name}
 	return appsv1ac.Deployment(name, namespace).WithLabels(labels).

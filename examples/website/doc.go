@@ -1,4 +1,4 @@
-// Package website is a reconciler of one's own, complete: a kind, what it emits, and
-// how it is wired. docs/writing-a-reconciler.md goes through it; test/integration runs
-// it on a real API server.
+// Package website is a complete example of a reconciler: it defines a kind Website, computes the
+// intents of its child objects and sets up the controller. docs/writing-a-reconciler.md explains
+// the code; test/integration runs it on a real API server.
 package website

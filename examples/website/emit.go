@@ -9,13 +9,13 @@ import (
 	"coapply.dev/apply"
 )
 
-// FieldManager is the reconciler's name on what it owns, for good.
+// FieldManager is the name under which the reconciler owns fields. It must never change.
 const FieldManager = "example-website"
 
-// emit returns a ConfigMap with the page, and a Deployment that serves it. The number of
-// pods is somebody else's to set: replicas are not among its fields.
+// emit returns the intents of a ConfigMap with the page, and of a Deployment that serves the page.
+// It does not set the Deployment's replicas, so that another field manager can own them.
 func emit(site *Website) ([]apply.Intent, error) {
-	owner := coapply.OwnedBy(site, GroupVersion.WithKind("Website")) // is deleted with the Website
+	owner := coapply.OwnedBy(site, GroupVersion.WithKind("Website")) // so that the children are deleted with the Website
 	labels := map[string]string{"example.com/website": site.Name}
 	page := corev1ac.ConfigMap(childName(site.Name), site.Namespace).
 		WithLabels(labels).
@@ -42,5 +42,5 @@ func podSpec(page string) *corev1ac.PodSpecApplyConfiguration {
 			WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(page)))
 }
 
-// childName is one that nobody else gives to a ConfigMap or a Deployment.
+// childName returns the name of a Website's ConfigMap and Deployment. The suffix avoids name clashes.
 func childName(site string) string { return site + "-website" }

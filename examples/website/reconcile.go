@@ -12,17 +12,17 @@ import (
 	"coapply.dev/apply/reconciler"
 )
 
-// Finalizer keeps a Website until its Deployment is gone.
+// Finalizer keeps a Website until its Deployment no longer exists.
 const Finalizer = "example.com/website"
 
-// server looks after a Website's Deployment.
+// server reads and deletes a Website's Deployment, for the status and the finalizer.
 type server struct {
 	client client.Client // reads from the cache
-	live   client.Reader // and past it
+	live   client.Reader // reads from the API server
 }
 
-// cleanup is done when nothing serves the page any more. The ConfigMap is left to
-// the garbage collector.
+// cleanup deletes the Deployment, and is done when the Deployment no longer exists. The garbage
+// collector deletes the ConfigMap.
 func (s server) cleanup(ctx context.Context, site *Website) (done bool, err error) {
 	var deployment appsv1.Deployment
 	err = s.live.Get(ctx, client.ObjectKey{Namespace: site.Namespace, Name: childName(site.Name)}, &deployment)
@@ -32,16 +32,17 @@ func (s server) cleanup(ctx context.Context, site *Website) (done bool, err erro
 	case err != nil:
 		return false, err
 	case !metav1.IsControlledBy(&deployment, site):
-		return true, nil // another one's
+		return true, nil // the Deployment has another owner
 	case deployment.DeletionTimestamp != nil:
-		return false, nil // its end is watched, and leads here again
+		return false, nil // the event of the completed deletion calls cleanup again
 	}
 	err = s.client.Delete(ctx, &deployment, client.Preconditions{UID: &deployment.UID},
 		client.PropagationPolicy(metav1.DeletePropagationForeground))
 	return false, client.IgnoreNotFound(err)
 }
 
-// status reads first. The change that it returns sets single fields, and may run again.
+// status reads the Deployment and returns a change of the Website's status. The change sets only
+// single fields, because it may be called again on a newer Website.
 func (s server) status(ctx context.Context, site *Website, applied reconciler.Applied) (reconciler.Report[*Website], error) {
 	var deployment appsv1.Deployment
 	err := s.client.Get(ctx, client.ObjectKey{Namespace: site.Namespace, Name: childName(site.Name)}, &deployment)

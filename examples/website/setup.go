@@ -15,13 +15,13 @@ import (
 	"coapply.dev/apply"
 )
 
-// policy takes the page back from whoever changes it: the Website says what it is.
-// Every other conflict is reported, for people to settle.
+// policy forces the page, because only the Website may set the page. Every other conflict is
+// rejected and reported, so that a person can resolve it.
 var policy = apply.OnConflict(apply.Reject).At(".data", apply.Force)
 
 // Setup adds the controller to a manager.
 func Setup(mgr ctrl.Manager) error {
-	rt, err := coapply.New(mgr) // once a process: several controllers share it
+	rt, err := coapply.New(mgr) // create one Runtime per process: all controllers share it
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Website is a page that pods serve.
+// Website is a web page that pods serve.
 type Website struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
@@ -15,18 +15,18 @@ type Website struct {
 	Status Status `json:"status,omitzero"`
 }
 
-// Spec is the user's.
+// Spec is the desired state of a Website. The user writes it.
 type Spec struct {
 	Page string `json:"page"` // HTML
 }
 
-// Status is the reconciler's.
+// Status is the observed state of a Website. The reconciler writes it.
 type Status struct {
-	Ready      int32              `json:"ready,omitempty"` // pods that serve the page
+	Ready      int32              `json:"ready,omitempty"` // number of ready pods
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// WebsiteList is what a watch of Websites begins with.
+// WebsiteList is a list of Websites.
 type WebsiteList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitzero"`
@@ -34,17 +34,17 @@ type WebsiteList struct {
 	Items []Website `json:"items"`
 }
 
-// GroupVersion is that of crd.yaml.
+// GroupVersion is the API group and version of Website, as in crd.yaml.
 var GroupVersion = schema.GroupVersion{Group: "example.com", Version: "v1"}
 
-// AddToScheme makes the kind known to clients.
+// AddToScheme adds Website and WebsiteList to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &Website{}, &WebsiteList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }
 
-// DeepCopyObject copies; for a larger kind controller-gen writes it.
+// DeepCopyObject returns a deep copy. For a larger kind, generate this method with controller-gen.
 func (w *Website) DeepCopyObject() runtime.Object {
 	c := *w
 	w.DeepCopyInto(&c.ObjectMeta)
@@ -52,7 +52,7 @@ func (w *Website) DeepCopyObject() runtime.Object {
 	return &c
 }
 
-// DeepCopyObject copies every item.
+// DeepCopyObject returns a deep copy of the list.
 func (l *WebsiteList) DeepCopyObject() runtime.Object {
 	c := WebsiteList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
 	for i := range l.Items {

@@ -1,8 +1,8 @@
-// Package command returns the commands that findings, explanations and conditions recommend:
-// kubectl's, and those of its plugin kubectl-fieldowners.
-// Every word that comes from an object is quoted for a shell: the name of a field manager may be
-// anything, "; rm" too. What is not known is written in capitals: Placeholder for the object, MANAGER
-// and FILE for the rest.
+// Package command builds the command lines that findings, explanations and conditions recommend:
+// commands of kubectl and of its plugin kubectl-fieldowners.
+// Every word that comes from an object is quoted for a shell, because the name of a field manager may
+// be any text, such as "; rm". Unknown words are placeholders in capitals: Placeholder for the object,
+// MANAGER for a field manager and FILE for a manifest.
 package command
 
 import (
@@ -15,7 +15,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Subject is the object that a command is about, as far as it is known.
+// Subject identifies the object of a command. Fields that are not known are empty.
 type Subject struct {
 	Group     string `json:"group"`
 	Kind      string `json:"kind"`
@@ -23,10 +23,10 @@ type Subject struct {
 	Name      string `json:"name"`
 }
 
-// Placeholder is written in commands for an object that is not known.
+// Placeholder stands for an unknown object in a command line.
 const Placeholder = "TYPE/NAME"
 
-// Target returns the object as kubectl's arguments: deployment.apps/web --namespace shop.
+// Target returns kubectl's arguments for the object, such as deployment.apps/web --namespace shop.
 func (s Subject) Target() string {
 	if s.Kind == "" || s.Name == "" {
 		return Placeholder
@@ -42,8 +42,8 @@ func (s Subject) Target() string {
 	return target
 }
 
-// String returns the object as messages name it, such as Deployment shop/web; "" if it is not
-// known.
+// String returns the object's name for messages, such as Deployment shop/web; "" if the object is
+// not known.
 func (s Subject) String() string {
 	name := s.Name
 	if s.Namespace != "" {
@@ -52,8 +52,8 @@ func (s Subject) String() string {
 	return strings.TrimSpace(s.Kind + " " + name)
 }
 
-// Migrate returns the command that moves what a manager wrote by Update to an applier: all of
-// it, or these fields with everything below them.
+// Migrate returns the command that moves fields that manager from wrote by Update to applier to. It
+// moves all these fields, or only the fields at and below paths.
 func Migrate(from, to string, paths ...fieldowners.Path) string {
 	words := []string{"kubectl fieldowners migrate", Placeholder, "--from", Quote(from), "--to", Quote(to)}
 	for _, path := range paths {
@@ -62,19 +62,19 @@ func Migrate(from, to string, paths ...fieldowners.Path) string {
 	return strings.Join(words, " ")
 }
 
-// Reapply returns the command by which a manager applies FILE, what it applied before.
+// Reapply returns the command by which a manager applies FILE again.
 func Reapply(manager string) string {
 	return fmt.Sprintf("kubectl apply --server-side --field-manager %s -f FILE", Quote(manager))
 }
 
-// Release returns the command that gives up what a manager applied.
+// Release returns the command that gives up all fields that a manager applied to an object.
 func Release(manager string) string {
 	return fmt.Sprintf("kubectl fieldowners release %s --field-manager %s", Placeholder, Quote(manager))
 }
 
-// EndSharing returns the command that makes fields, which the applier by shares with one other
-// manager, the applier's alone, with Placeholder for the object. If the other manager writes
-// such a field again, it takes the field back, or conflicts.
+// EndSharing returns the command that makes the applier by the only owner of fields that it shares
+// with the manager with. If that manager writes such a field again, it takes the field back, or gets a
+// conflict. The command has Placeholder for the object.
 func EndSharing(by, with fieldowners.Manager, paths []fieldowners.Path) string {
 	command := Migrate(with.Name, by.Name, paths...)
 	if with.Operation == metav1.ManagedFieldsOperationApply {
@@ -83,10 +83,10 @@ func EndSharing(by, with fieldowners.Manager, paths []fieldowners.Path) string {
 	return command
 }
 
-// plainWord needs no quotes in any shell: zsh has a meaning for = as well.
+// plainWord matches words that need no quotes in any shell. It excludes =, which zsh expands.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+:,./-]+$`)
 
-// Quote returns a word quoted for a shell, if need be.
+// Quote returns a word quoted for a shell. It adds no quotes to a word that needs none.
 func Quote(word string) string {
 	if plainWord.MatchString(word) {
 		return word

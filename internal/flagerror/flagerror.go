@@ -1,5 +1,5 @@
-// Package flagerror says what is wrong with the value of a flag, in words of a command line instead
-// of those of Go's parsers.
+// Package flagerror rewrites errors about invalid flag values in plain words, instead of the messages
+// of Go's parsers.
 package flagerror
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// wanted has what a flag of a type takes.
+// wanted describes the valid values of each flag type.
 var wanted = map[string]string{
 	"bool":          "true or false",
 	"int":           "a whole number",
@@ -21,8 +21,8 @@ var wanted = map[string]string{
 	"durationSlice": "times with their unit, such as 5ms,1s",
 }
 
-// Plain returns the error of a flag whose value cannot be read in plain words, and any other error
-// as it is.
+// Plain rewrites the error of pflag about an invalid flag value in plain words. It returns any other
+// error unchanged.
 func Plain(err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {

@@ -12,16 +12,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// APIServer is a running etcd and kube-apiserver without controllers: no namespace is ever
-// emptied, no pod scheduled and nothing garbage collected.
+// APIServer is a running etcd and kube-apiserver without controllers: no namespace is ever emptied,
+// no pod is scheduled and no object is garbage collected.
 type APIServer struct {
 	run         *run
 	environment *envtest.Environment
 	config      *rest.Config
 }
 
-// StartAPIServer builds the binaries if need be and starts etcd and kube-apiserver. KUBEBUILDER_ASSETS alone is enough
-// for it. A failed start leaves nothing behind. The context bounds the start only: end it with Stop.
+// StartAPIServer builds the binaries if necessary and starts etcd and kube-apiserver. If KUBEBUILDER_ASSETS is set, it
+// uses the binaries there and builds none. A failed start leaves nothing behind. The context bounds only the start: end
+// the API server with Stop.
 func StartAPIServer(ctx context.Context, log io.Writer) (*APIServer, error) {
 	if log == nil {
 		log = io.Discard
@@ -49,8 +50,8 @@ func apiServerBinaries(ctx context.Context, log io.Writer) (Binaries, error) {
 	return Ensure(ctx, log)
 }
 
-// start starts etcd and kube-apiserver by envtest, which takes no context: when ctx ends, start
-// ends the run, which makes envtest fail at once.
+// start starts etcd and kube-apiserver with envtest, whose Start takes no context. When ctx ends,
+// start therefore kills the processes of the run, which makes envtest fail at once.
 func (s *APIServer) start(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.run.end(context.WithoutCancel(ctx)) })
 	defer stop()
@@ -91,8 +92,8 @@ func (s *APIServer) start(ctx context.Context) error {
 // Config returns a copy of the administrator's client configuration, without a client-side rate limit.
 func (s *APIServer) Config() *rest.Config { return rest.CopyConfig(s.config) }
 
-// Stop kills both processes, deletes their data and returns when that is done. It may be called
-// again. A graceful end would take the API server seconds, and the data is deleted anyway.
+// Stop kills both processes and deletes their data, and waits until both are done. It may be called
+// again. It does not end the API server gracefully: that takes seconds, and the data is deleted anyway.
 func (s *APIServer) Stop(ctx context.Context) error {
 	if err := s.run.end(ctx); err != nil {
 		return err

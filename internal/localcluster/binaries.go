@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// assetsVariable is the environment variable with the folder of prebuilt binaries, which
-// envtest and its setup tool use too.
+// assetsVariable is the environment variable that names a folder with prebuilt binaries. envtest and
+// its setup tool use the same variable.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
 // Binaries are the paths of the control plane's executables.
@@ -35,7 +35,8 @@ func binariesIn(dir string) Binaries {
 	}
 }
 
-// withAssets returns the binaries with those of the assets folder instead, if it has them.
+// withAssets returns b with etcd, kube-apiserver and kubectl from the assets folder dir. If dir is
+// "", it returns b unchanged.
 func (b Binaries) withAssets(dir string) Binaries {
 	if dir == "" {
 		return b
@@ -49,12 +50,12 @@ func (b Binaries) all() []string {
 	return append(b.apiServer(), b.KubeControllerManager, b.KubeScheduler, b.Kwok, b.Kwokctl)
 }
 
-// apiServer returns the binaries that StartAPIServer needs, all of which an assets folder has.
+// apiServer returns the binaries that StartAPIServer needs. An assets folder has exactly these.
 func (b Binaries) apiServer() []string {
 	return []string{b.Etcd, b.KubeAPIServer, b.Kubectl}
 }
 
-// checkExecutable returns an error for the first path that cannot be executed; remedy says what to do about it.
+// checkExecutable returns an error for the first path that is not executable; remedy ends the message.
 func checkExecutable(paths []string, remedy string) error {
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -72,5 +73,5 @@ func checkExecutable(paths []string, remedy string) error {
 
 func checkAssets(dir string) error {
 	return checkExecutable(binariesIn(dir).apiServer(),
-		assetsVariable+" names this folder: put the binary there, or unset the variable to build it")
+		assetsVariable+" names this folder: put the binary into the folder, or unset the variable to build the binary")
 }

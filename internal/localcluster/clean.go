@@ -12,10 +12,10 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Clean deletes what this package keeps in the user's cache folder, and prints on out what that
-// frees: the folders of runs whose process is gone (the run's other processes are killed
-// first), and, unless a run still uses them, the built binaries of every version. Go's own
-// caches stay.
+// Clean deletes the files of this package in the user's cache folder, and prints the freed space to
+// out. It deletes the folders of runs whose starting process has ended, after killing the other
+// processes of these runs. If no cluster is running, it also deletes the built binaries of all
+// versions. Go's own caches stay.
 func Clean(ctx context.Context, out io.Writer) error {
 	owned, err := userFolders()
 	if err != nil {
@@ -26,14 +26,14 @@ func Clean(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if running > 0 {
-		fmt.Fprintf(out, "kept %s, which running clusters use: stop them first (%d)\n", owned.builds, running)
+		fmt.Fprintf(out, "kept the binaries in %s, because running clusters use them (%d); stop the clusters and run clean again\n", owned.builds, running)
 		return nil
 	}
 	return cleanBuilds(ctx, owned.builds, out)
 }
 
 func cleanRuns(ctx context.Context, runs string, out io.Writer) (running int, err error) {
-	l, err := lock(ctx, filepath.Join(runs, "lock"), func() { fmt.Fprintln(out, "waiting for a cluster that starts") })
+	l, err := lock(ctx, filepath.Join(runs, "lock"), func() { fmt.Fprintln(out, "waiting for another process that starts or removes a cluster") })
 	if err != nil {
 		return 0, err
 	}
@@ -53,7 +53,7 @@ func cleanRuns(ctx context.Context, runs string, out io.Writer) (running int, er
 }
 
 func cleanBuilds(ctx context.Context, builds string, out io.Writer) error {
-	l, err := lock(ctx, filepath.Join(builds, "lock"), func() { fmt.Fprintln(out, "waiting for a build to end") })
+	l, err := lock(ctx, filepath.Join(builds, "lock"), func() { fmt.Fprintln(out, "waiting for another process that is building the control plane") })
 	if err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func cleanBuilds(ctx context.Context, builds string, out io.Writer) error {
 	return nil
 }
 
-// sizeOf returns the size of all files. A file that cannot be read, or vanishes meanwhile, is
-// not counted.
+// sizeOf returns the total size in bytes of the files in a folder. A file that cannot be read, or
+// that is deleted meanwhile, is not counted.
 func sizeOf(dir string) uint64 {
 	var bytes uint64
 	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {

@@ -17,19 +17,19 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// startTimeout bounds a start on a slow machine; a usual one takes seconds.
+// startTimeout bounds the start of a cluster on a slow machine; a start usually takes seconds.
 const startTimeout = 2 * time.Minute
 
 // Options describe the cluster to start.
 type Options struct {
-	// Name is part of the names of the run folder and the kubeconfig context; default
+	// Name becomes part of the names of the run folder and the kubeconfig context. The default is
 	// "coapply".
 	Name string
 	// Nodes is the number of simulated nodes. A cluster without nodes never runs a pod.
 	Nodes int
 	// APIServerPort is the API server's port, on loopback; 0 means a free one.
 	APIServerPort int
-	// Log receives a line for each step, and the progress of a build; nil logs nothing.
+	// Log receives one line for each step, and the progress of a build; nil discards both.
 	Log io.Writer
 }
 
@@ -62,11 +62,11 @@ type Cluster struct {
 	kubeconfig string
 	config     *rest.Config
 	binaries   Binaries
-	attached   bool // another process runs it
+	attached   bool // another process has started the cluster
 }
 
-// Start builds the control plane if need be, starts it and waits until it serves, its nodes are ready and pods can be
-// created. A failed start leaves nothing behind. The context bounds the start only: end the cluster with Stop.
+// Start builds the control plane if necessary and starts it. It waits until the API server and the nodes are ready and
+// pods can be created. A failed start leaves nothing behind. The context bounds only the start: end it with Stop.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	options, err := options.validated()
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	return nil
 }
 
-// Kubeconfig returns the path of the cluster's own kubeconfig; it is gone after Stop.
+// Kubeconfig returns the path of the administrator's kubeconfig of the cluster. Stop deletes the file.
 func (c *Cluster) Kubeconfig() string { return c.kubeconfig }
 
 // Config returns a copy of the administrator's client configuration, without a client-side rate limit.
@@ -123,9 +123,9 @@ func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 // Binaries returns the paths of the cluster's binaries, kubectl among them.
 func (c *Cluster) Binaries() Binaries { return c.binaries }
 
-// Stop ends every process of the cluster, deletes its data and returns when that is done. It
-// may be called again. If the context ends first, the rest happens in the background. For a
-// cluster from Attach it does nothing.
+// Stop ends every process of the cluster and deletes its data, and waits until both are done. If the
+// context ends first, Stop returns an error, and the work continues in the background. Stop may be
+// called again. For a cluster from Attach it does nothing.
 func (c *Cluster) Stop(ctx context.Context) error {
 	if c.attached {
 		return nil
@@ -133,13 +133,13 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.run.end(ctx)
 }
 
-// ActAs writes a kubeconfig into the run folder with which a program acts as a service account,
-// with its rights only. The administrator impersonates the account, so there is no token that
-// could expire.
+// ActAs writes a kubeconfig with which a program has only the rights of a service account, and
+// returns the path. In this kubeconfig the administrator impersonates the service account, so that
+// there is no token that could expire.
 func (c *Cluster) ActAs(name types.NamespacedName) (kubeconfig string, err error) {
 	config, err := clientcmd.LoadFromFile(c.kubeconfig)
 	if err != nil {
-		return "", fmt.Errorf("acting as %s: %w", name, err)
+		return "", fmt.Errorf("writing a kubeconfig for the service account %s: %w", name, err)
 	}
 	for _, user := range config.AuthInfos {
 		user.Impersonate = "system:serviceaccount:" + name.Namespace + ":" + name.Name
@@ -151,13 +151,13 @@ func (c *Cluster) ActAs(name types.NamespacedName) (kubeconfig string, err error
 	return kubeconfig, clientcmd.WriteToFile(*config, kubeconfig)
 }
 
-// Dir returns the folder with everything that the cluster writes, such as etcd's data. Stop
-// deletes it, with all that the caller put there.
+// Dir returns the run folder, with all files that the cluster writes, such as etcd's data. Stop
+// deletes the folder, including files that the caller put there.
 func (c *Cluster) Dir() string { return c.run.dir }
 
-// Command prepares a program that belongs to the cluster: however this process ends, the program is killed with the
-// control plane. The end of the context asks it to end. It has a process group of its own, so that a Ctrl-C in the
-// terminal does not do so before.
+// Command returns a command for a program that belongs to the cluster: however this process ends, the watchdog kills
+// the program with the control plane. When the context ends, the program gets SIGTERM. The program has its own process
+// group, so that a Ctrl-C in the terminal does not reach it.
 func (c *Cluster) Command(ctx context.Context, program string, args ...string) (*exec.Cmd, error) {
 	program, err := filepath.Abs(program)
 	if err != nil {
@@ -176,8 +176,8 @@ func (c *Cluster) Command(ctx context.Context, program string, args ...string) (
 	return cmd, nil
 }
 
-// Attach returns the cluster of a kubeconfig that another process has from Start, so that tests
-// of several packages share one. Its Stop does nothing.
+// Attach returns a Cluster for the kubeconfig of a cluster that another process has started, so that
+// the tests of several packages share one cluster. Stop of the returned Cluster does nothing.
 func Attach(kubeconfig string) (*Cluster, error) {
 	dir := filepath.Dir(kubeconfig)
 	names, err := os.ReadDir(filepath.Join(dir, "clusters"))
@@ -193,20 +193,20 @@ func Attach(kubeconfig string) (*Cluster, error) {
 	return c, err
 }
 
-// WriteKubeconfig writes a kubeconfig of the administrator, for other processes: AttachAPIServer reads it.
+// WriteKubeconfig writes the administrator's kubeconfig into file, for AttachAPIServer in other processes.
 func (s *APIServer) WriteKubeconfig(file string) error {
 	if err := os.WriteFile(file, s.environment.KubeConfig, 0o600); err != nil {
-		return fmt.Errorf("writing a kubeconfig: %w", err)
+		return fmt.Errorf("writing the administrator's kubeconfig: %w", err)
 	}
 	return nil
 }
 
-// AttachAPIServer returns the client configuration of a kubeconfig, without a client-side rate limit: the server's priority
-// and fairness decide.
+// AttachAPIServer returns the client configuration of a kubeconfig, without a client-side rate limit:
+// the API server's priority and fairness limits requests.
 func AttachAPIServer(kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("attaching to the API server of %s: %w", kubeconfig, err)
+		return nil, fmt.Errorf("reading the kubeconfig %s of the API server: %w", kubeconfig, err)
 	}
 	config.QPS = -1
 	return config, nil

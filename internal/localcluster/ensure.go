@@ -10,14 +10,13 @@ import (
 	"regexp"
 )
 
-// unfinished is the prefix of folders whose build is not complete.
+// unfinished is the prefix of the names of folders whose build is not complete.
 const unfinished = "building-"
 
-// Ensure returns the control plane's binaries, and compiles them first if need be: minutes the
-// first time on a machine, milliseconds and no go command afterwards. It writes its progress: a
-// bar on a terminal, otherwise a line now and then. If several processes call Ensure at once,
-// one builds, and the others print that they wait. An interrupted build is never taken for a
-// complete one.
+// Ensure returns the control plane's binaries, and compiles them first if they are missing. That
+// takes minutes; later calls take milliseconds and run no go command. Ensure writes progress: a bar
+// on a terminal, otherwise lines. If several processes call Ensure at once, one process builds while
+// the other processes print that they wait. An interrupted build is never used.
 func Ensure(ctx context.Context, progress io.Writer) (Binaries, error) {
 	assets := os.Getenv(assetsVariable)
 	if assets != "" {
@@ -38,7 +37,7 @@ func Ensure(ctx context.Context, progress io.Writer) (Binaries, error) {
 	return binaries.withAssets(assets), nil
 }
 
-// chosenBuild returns the folder of the version that the environment chooses, and its source.
+// chosenBuild returns the build folder and the source of the version in the environment variable K8S.
 func chosenBuild() (dir string, from source, err error) {
 	owned, err := userFolders()
 	if err != nil {
@@ -58,7 +57,7 @@ func chosenBuild() (dir string, from source, err error) {
 func ensureBuilt(ctx context.Context, dir string, from source, progress io.Writer) error {
 	parent := filepath.Dir(dir)
 	l, err := lock(ctx, filepath.Join(parent, "lock"), func() {
-		fmt.Fprintln(progress, "another process is building the control plane: waiting for it")
+		fmt.Fprintln(progress, "waiting for another process that is building the control plane")
 	})
 	if err != nil {
 		return err
@@ -66,7 +65,7 @@ func ensureBuilt(ctx context.Context, dir string, from source, progress io.Write
 	defer l.Close()
 	problem := checkExecutable(binariesIn(dir).all(), "building it again")
 	if problem == nil {
-		return nil // somebody else built it while we waited
+		return nil // another process has built it while we waited
 	}
 	if _, err := os.Stat(dir); err == nil {
 		fmt.Fprintln(progress, problem)
@@ -77,8 +76,8 @@ func ensureBuilt(ctx context.Context, dir string, from source, progress io.Write
 	return buildInto(ctx, dir, from, progress)
 }
 
-// removeUnfinished removes unfinished folders. It is called with the lock held: nobody is
-// building, so all were abandoned.
+// removeUnfinished removes the folders of incomplete builds. The caller holds the build lock, so no
+// other process is building: all incomplete builds were interrupted.
 func removeUnfinished(parent string) error {
 	stale, err := filepath.Glob(filepath.Join(parent, unfinished+"*"))
 	if err != nil {
@@ -92,8 +91,8 @@ func removeUnfinished(parent string) error {
 	return nil
 }
 
-// buildInto builds in a folder beside dir and renames it at the end, so that dir is complete if
-// it exists.
+// buildInto builds in a temporary folder and renames it to dir at the end. So if dir exists, its
+// build is complete.
 func buildInto(ctx context.Context, dir string, from source, progress io.Writer) (err error) {
 	temporary, err := os.MkdirTemp(filepath.Dir(dir), unfinished)
 	if err != nil {
@@ -123,14 +122,14 @@ func buildInto(ctx context.Context, dir string, from source, progress io.Writer)
 
 // folders are the places in the user's cache folder that this package owns.
 type folders struct {
-	builds string // a folder for each version of the control plane
-	runs   string // a folder for each running cluster
+	builds string // contains a folder for each version of the control plane
+	runs   string // contains a folder for each running cluster
 }
 
 func userFolders() (folders, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return folders{}, fmt.Errorf("no cache folder for the control plane (set HOME or XDG_CACHE_HOME): %w", err)
+		return folders{}, fmt.Errorf("finding the user's cache folder for the control plane (set HOME or XDG_CACHE_HOME): %w", err)
 	}
 	f := folders{
 		builds: filepath.Join(cache, "coapply", "controlplane"),
@@ -144,11 +143,11 @@ func userFolders() (folders, error) {
 	return f, nil
 }
 
-// Checkout returns the folder of the checkout of coapply that the working directory is in.
+// Checkout returns the root folder of the coapply checkout that contains the working directory.
 func Checkout() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return "", fmt.Errorf("finding the checkout: %w", err)
+		return "", fmt.Errorf("finding the working directory: %w", err)
 	}
 	return checkoutAbove(dir)
 }

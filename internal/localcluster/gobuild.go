@@ -18,22 +18,22 @@ import (
 	"golang.org/x/term"
 )
 
-// buildEnv makes the build independent of the user's settings: no C compiler, and only what
-// go.sum pins. A go.work file or GOFLAGS of the user's would change what is built under the
-// same name.
+// buildEnv makes the build independent of the user's settings: it uses no C compiler, and only the
+// modules that go.sum pins. The user's go.work file or GOFLAGS could otherwise change the binaries
+// without changing the name of the build folder.
 var buildEnv = []string{"CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off"}
 
-// compileFlags leaves out debug information, a quarter of the build cache. The Makefile
-// compiles the commands in the same way, so that packages that they share with the control
-// plane, half of theirs, are compiled once.
+// compileFlags leaves out debug information, which is a quarter of the build cache. The Makefile
+// compiles coapply's commands with the same flags, so that the packages that they share with the
+// control plane are compiled only once. These are half of the commands' packages.
 const compileFlags = "-gcflags=all=-dwarf=false"
 
-// buildPace makes the compiler collect garbage less often, which saves a fifth of its time.
+// buildPace makes the compiler collect garbage less often, which saves a fifth of the build time.
 var buildPace = []string{"GOGC=400", "GOMEMLIMIT=2GiB"}
 
-// versionFlags returns linker flags that set the version as Kubernetes' own build does. Without
-// them kubectl and the server would report v0.0.0-master, and kwokctl chooses flags by the
-// version that a binary reports.
+// versionFlags returns linker flags that set the version of the binaries, as the build of Kubernetes
+// does. Without these flags the binaries would report v0.0.0-master. kwokctl chooses the flags of a
+// component by the version that its binary reports.
 func versionFlags(kubernetes string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(kubernetes, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
@@ -48,9 +48,9 @@ func versionFlags(kubernetes string) string {
 	return flags.String()
 }
 
-// compile builds the program that has all of the control plane's binaries.
+// compile builds program, one executable that contains all binaries of the control plane.
 func compile(ctx context.Context, program string, from source, progress io.Writer) (err error) {
-	fmt.Fprintf(progress, "building the control plane of Kubernetes %s (minutes, once for each version)\n", from.kubernetes)
+	fmt.Fprintf(progress, "building the control plane of Kubernetes %s (takes minutes, once for each version)\n", from.kubernetes)
 	packages, err := countPackages(ctx, from)
 	if err != nil {
 		return err
@@ -61,8 +61,8 @@ func compile(ctx context.Context, program string, from source, progress io.Write
 	return runGo(ctx, from.dir, io.Discard, &meter.compiled, args...)
 }
 
-// countPackages returns how many packages a build compiles. It also downloads the modules, as
-// go list needs their sources.
+// countPackages returns the number of packages of a build. It also downloads the modules, as go
+// list needs their sources.
 func countPackages(ctx context.Context, from source) (int, error) {
 	var out bytes.Buffer
 	args := append([]string{"list", "-deps"}, from.flags()...)
@@ -72,14 +72,14 @@ func countPackages(ctx context.Context, from source) (int, error) {
 	return bytes.Count(out.Bytes(), []byte("\n")), nil
 }
 
-// runGo runs a go command in dir and hands on the last lines that it printed if it fails.
+// runGo runs a go command in dir. If the command fails, the error contains its last lines of output.
 func runGo(ctx context.Context, dir string, stdout io.Writer, compiled *atomic.Int64, args ...string) error {
 	last := &lastLines{keep: 12, compiled: compiled}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = slices.Concat(os.Environ(), buildEnv, buildPace)
 	cmd.Stdout, cmd.Stderr = stdout, last
-	// SIGINT lets go remove its work folder in TMPDIR, which a linker leaves hundreds of megabytes in.
+	// After SIGINT, unlike SIGKILL, go removes its work folder in TMPDIR: hundreds of megabytes.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	err := cmd.Run()
@@ -94,16 +94,16 @@ func runGo(ctx context.Context, dir string, stdout io.Writer, compiled *atomic.I
 		return fmt.Errorf("%w: %w: %w\n%s", ErrBuild, ErrDiskSpace, err, last)
 	}
 	if _, exited := errors.AsType[*exec.ExitError](err); !exited {
-		return fmt.Errorf("%w: install the version that %s asks for: %w", ErrGoToolchain, filepath.Join(dir, "go.mod"), err)
+		return fmt.Errorf("%w: install the Go version that %s requires: %w", ErrGoToolchain, filepath.Join(dir, "go.mod"), err)
 	}
 	return fmt.Errorf("%w: go %s in %s: %w\n%s", ErrBuild, args[0], dir, err, last)
 }
 
-// lastLines keeps the end of what is written to it, for an error message. It leaves out what go build -v prints for every
-// package, which would push out the reason, and counts that.
+// lastLines is a writer that keeps the last lines written to it, for an error message. It counts the
+// lines that go build -v prints for each package, and does not keep them.
 type lastLines struct {
 	keep     int
-	compiled *atomic.Int64 // may be nil
+	compiled *atomic.Int64 // the count of packages; nil: do not count
 	lines    []string
 	partial  []byte
 }
@@ -143,22 +143,21 @@ func (l *lastLines) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// isPackageLine reports whether a line is an import path, as go build -v prints for each
-// package.
+// isPackageLine reports whether a line is an import path: go build -v prints one for each package.
 func isPackageLine(line string) bool {
 	return line != "" && !strings.ContainsAny(line, " \t:#")
 }
 
-// linePeriod is how often a build prints its progress if the output is no terminal.
+// linePeriod is the time between two lines of progress if the output is not a terminal.
 const linePeriod = 15 * time.Second
 
-// meter shows how many packages are compiled. Packages that the build cache has are never counted, so a build may well
-// end before the count reaches the total.
+// meter shows the number of compiled packages during a build. Packages in the build cache are not
+// counted, so a build may end before the count reaches the total.
 type meter struct {
 	compiled atomic.Int64
 	total    int
 	started  time.Time
-	bar      *progressbar.ProgressBar // nil: lines instead
+	bar      *progressbar.ProgressBar // nil: print lines of progress instead of a bar
 	out      io.Writer
 	quit     chan struct{}
 	quitted  chan struct{}
@@ -186,8 +185,8 @@ func newBar(out io.Writer, total int) *progressbar.ProgressBar {
 	)
 }
 
-// report draws once a second on a terminal, so that the elapsed time moves while the linker, which prints nothing, is
-// at work.
+// report shows the progress periodically until stop. On a terminal it does so once a second, so that
+// the elapsed time advances while the linker runs, which prints nothing.
 func (m *meter) report() {
 	defer close(m.quitted)
 	period := linePeriod
@@ -209,13 +208,13 @@ func (m *meter) report() {
 func (m *meter) show() {
 	compiled := int(m.compiled.Load())
 	if m.bar != nil {
-		_ = m.bar.Set(min(compiled, m.total-1)) // a full bar would clear itself while the linker still runs
+		_ = m.bar.Set(min(compiled, m.total-1)) // a full bar would disappear while the linker still runs
 		return
 	}
 	fmt.Fprintf(m.out, "compiled %d of %d packages, %s elapsed\n", compiled, m.total, time.Since(m.started).Round(time.Second))
 }
 
-// stop ends the display. It prints the end only of a build that succeeded.
+// stop ends the display. If failure is nil, it prints a summary of the build.
 func (m *meter) stop(failure error) {
 	close(m.quit)
 	<-m.quitted
@@ -225,6 +224,6 @@ func (m *meter) stop(failure error) {
 	if failure != nil {
 		return
 	}
-	fmt.Fprintf(m.out, "built in %s: %d packages compiled, the others were in Go's build cache\n",
+	fmt.Fprintf(m.out, "built in %s: %d packages compiled, the other packages were in Go's build cache\n",
 		time.Since(m.started).Round(time.Second), m.compiled.Load())
 }

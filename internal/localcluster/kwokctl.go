@@ -28,7 +28,7 @@ import (
 //go:embed stages/*.yaml
 var stages embed.FS
 
-// kwokctl drives the cluster in one run folder.
+// kwokctl runs the command kwokctl for the cluster of one run.
 type kwokctl struct {
 	run  *run
 	name string
@@ -38,8 +38,8 @@ func (k kwokctl) configFile() string { return filepath.Join(k.run.dir, "kwok.yam
 func (k kwokctl) kubeconfig() string { return filepath.Join(k.run.dir, "kubeconfig") }
 func (k kwokctl) logDir() string     { return filepath.Join(k.run.dir, "clusters", k.name, "logs") }
 
-// configure writes kwokctl's configuration and the stages. kwokctl uses its default stages only if it is given none at all, so kwok's node
-// stages are here as well.
+// configure writes the configuration of kwokctl with the stages of nodes and pods. The stages include kwok's own node
+// stages, because kwokctl uses its default stages only if the configuration has no stage.
 func (k kwokctl) configure(apiServerPort int) error {
 	ports, err := freePorts(6)
 	if err != nil {
@@ -61,10 +61,10 @@ func (k kwokctl) configure(apiServerPort int) error {
 			"kubeControllerManagerPort": ports[3], "kubeSchedulerPort": ports[4], "kwokControllerPort": ports[5],
 		},
 		"componentsPatches": []any{
-			// By default each controller makes 20 requests a second, so that the taints of 15
-			// nodes take seconds.
+			// With the default of 20 requests per second for each controller, the removal of the
+			// taints of 15 nodes takes seconds.
 			withArguments("kube-controller-manager", "kube-api-qps", "200", "kube-api-burst", "400"),
-			// By default there are addresses for 254 Services.
+			// The default range has addresses for only 254 Services.
 			withArguments("kube-apiserver", "service-cluster-ip-range", "10.96.0.0/16"),
 		},
 	}
@@ -81,8 +81,8 @@ func (k kwokctl) configure(apiServerPort int) error {
 	return nil
 }
 
-// withArguments returns a patch of a component. pairs are names of arguments, each followed by
-// its value.
+// withArguments returns a kwokctl patch that adds arguments to a component. pairs alternates names
+// and values of the arguments.
 func withArguments(component string, pairs ...string) map[string]any {
 	var args []map[string]string
 	for pair := range slices.Chunk(pairs, 2) {
@@ -111,22 +111,22 @@ func (k kwokctl) create(ctx context.Context) error {
 	return k.do(ctx, "create", "cluster", "--kubeconfig", k.kubeconfig(), "--timeout", "1m")
 }
 
-// podsOfNode is the number of pods that a node has room for. The default of 110 is too low, because the pods of
-// earlier tests stay on the node.
+// podsOfNode is the number of pods for which a node has room. The default of 110 is too low, because
+// the pods of earlier tests stay on the node.
 const podsOfNode = "10000"
 
 func (k kwokctl) scaleNodes(ctx context.Context, nodes int) error {
 	return k.do(ctx, "scale", "node", "--replicas", strconv.Itoa(nodes), "--param", ".allocatable.pods="+podsOfNode)
 }
 
-// do runs kwokctl, through its link in the run folder, so that the watchdog finds it.
+// do runs kwokctl by its link in the run folder, so that the watchdog finds the process.
 func (k kwokctl) do(ctx context.Context, args ...string) error {
 	last := &lastLines{keep: 12}
 	cmd := exec.CommandContext(ctx, k.run.binaries().Kwokctl, append(args, "--name", k.name, "--config", k.configFile())...)
 	cmd.Dir = k.run.dir
 	cmd.Env = k.environment(os.Environ())
 	cmd.Stdout, cmd.Stderr = io.Discard, last
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C ends us, and we end it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C does not reach kwokctl; the context ends it
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
@@ -137,9 +137,9 @@ func (k kwokctl) do(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// environment returns the inherited environment without the user's KWOK_ and KUBECONFIG
-// variables, and with our kubectl first in the PATH: kwokctl uses the first one in the PATH,
-// and would download one if there is none.
+// environment returns the inherited environment without the user's KUBECONFIG and KWOK_ variables,
+// and with the cluster's kubectl first in the PATH. kwokctl uses the first kubectl in the PATH, and
+// would download kubectl if there is none.
 func (k kwokctl) environment(inherited []string) []string {
 	var env []string
 	path := []string{k.run.binDir()}
@@ -155,7 +155,7 @@ func (k kwokctl) environment(inherited []string) []string {
 	return append(env, "PATH="+strings.Join(path, string(os.PathListSeparator)), "KWOK_WORKDIR="+k.run.dir)
 }
 
-// waitReady returns when the API server and the nodes are ready, and a pod can be created in
+// waitReady waits until the API server and the nodes are ready, and until a pod can be created in
 // the default namespace.
 func waitReady(ctx context.Context, config *rest.Config, nodes int) error {
 	client, err := kubernetes.NewForConfig(config)
@@ -173,12 +173,12 @@ func waitReady(ctx context.Context, config *rest.Config, nodes int) error {
 	return nil
 }
 
-// notReady returns what is still missing, or nil.
+// notReady returns an error that says what the cluster lacks to be ready, or nil.
 func notReady(ctx context.Context, client kubernetes.Interface, nodes int) error {
 	if err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
 		return fmt.Errorf("the API server is not ready: %w", err)
 	}
-	// The controller manager creates this account, without which every pod is refused.
+	// The controller manager creates this account. Without it, the API server rejects every pod.
 	_, err := client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return errors.New("the controller manager has not created the default service account")
@@ -196,8 +196,8 @@ func notReady(ctx context.Context, client kubernetes.Interface, nodes int) error
 	return nil
 }
 
-// countUsable returns the number of nodes that are ready and have no taint, as pods are
-// scheduled only there.
+// countUsable returns the number of nodes that are ready and have no taint: pods are scheduled only
+// on such nodes.
 func countUsable(nodes []corev1.Node) int {
 	usable := 0
 	for _, node := range nodes {
@@ -210,8 +210,8 @@ func countUsable(nodes []corev1.Node) int {
 	return usable
 }
 
-// withLogs adds the end of each component's log to an error, as the run folder is deleted next,
-// with the logs.
+// withLogs adds the last lines of each component's log to an error, because the caller deletes the
+// run folder with the logs next.
 func withLogs(err error, dir string) error {
 	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
 	var text strings.Builder

@@ -15,16 +15,16 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// run is the folder of one running control plane: links to its binaries, its data, certificates
-// and logs. A process belongs to the run through whose link it was started.
+// run is one running control plane. Its folder has links to the binaries, data, certificates and
+// logs. A process belongs to a run if it was started by a link in the run's folder.
 type run struct {
 	dir   string
-	alive *flock.Flock // held while this process lives: if another process can take it, the run is an orphan
+	alive *flock.Flock // held while this process lives: if another process can lock it, the run is orphaned
 	dog   *watchdog
 }
 
-// newRun reaps orphans, and makes a run folder with links to the binaries and a watchdog.
-// Nothing may be started before that.
+// newRun removes orphaned runs, and creates a run folder with links to the binaries and a watchdog.
+// No process of the run may be started before newRun returns.
 func newRun(ctx context.Context, name string, binaries []string, log io.Writer) (*run, error) {
 	owned, err := userFolders()
 	if err != nil {
@@ -42,11 +42,11 @@ func newRun(ctx context.Context, name string, binaries []string, log io.Writer) 
 	return r, nil
 }
 
-// newRunFolder makes a run folder under the lock over all runs, so that nobody takes it for an
-// orphan before its own lock is held.
+// newRunFolder creates a run folder and takes its lock. It holds the lock over all runs meanwhile, so
+// that no other process regards the new folder as orphaned.
 func newRunFolder(ctx context.Context, runs, name string, log io.Writer) (string, *flock.Flock, error) {
 	l, err := lock(ctx, filepath.Join(runs, "lock"), func() {
-		fmt.Fprintln(log, "another process is tidying up old runs: waiting for it")
+		fmt.Fprintln(log, "waiting for another process that is removing old runs")
 	})
 	if err != nil {
 		return "", nil, err
@@ -87,7 +87,7 @@ func (r *run) binDir() string { return filepath.Join(r.dir, "bin") }
 // binaries returns the links through which all processes of this run must be started.
 func (r *run) binaries() Binaries { return binariesIn(r.binDir()) }
 
-// end kills the run's processes and deletes its folder, and waits until that is done. It may be
+// end kills the run's processes and deletes its folder, and waits until both are done. It may be
 // called again.
 func (r *run) end(ctx context.Context) error {
 	if err := r.dog.release(ctx); err != nil {
@@ -97,8 +97,8 @@ func (r *run) end(ctx context.Context) error {
 	return nil
 }
 
-// orphans returns the run folders whose process is gone, and the number of other runs. It is
-// called with the lock over all runs held.
+// orphans returns the folders of runs whose starting process has ended, and the number of other
+// runs. The caller holds the lock over all runs.
 func orphans(runs string) (dirs []string, running int, err error) {
 	entries, err := os.ReadDir(runs)
 	if err != nil {
@@ -132,7 +132,7 @@ func reapOrphans(ctx context.Context, runs string, log io.Writer) error {
 		return err
 	}
 	for _, dir := range dirs {
-		fmt.Fprintln(log, "removing what an earlier run left:", dir)
+		fmt.Fprintln(log, "removing the folder and processes of an earlier run:", dir)
 		if err := reap(ctx, dir); err != nil {
 			return err
 		}
@@ -140,9 +140,9 @@ func reapOrphans(ctx context.Context, runs string, log io.Writer) error {
 	return nil
 }
 
-// tryLock takes an exclusive lock that the kernel frees however its holder ends, so that a lock
-// that can be taken has no living holder. It returns nil without an error if somebody else
-// holds the lock.
+// tryLock takes an exclusive file lock. The kernel frees such a lock however its holder ends, so the
+// holder of a lock that can be taken has ended. If another process holds the lock, tryLock returns
+// nil without an error.
 func tryLock(path string) (*flock.Flock, error) {
 	l := flock.New(path)
 	held, err := l.TryLock()
@@ -155,7 +155,7 @@ func tryLock(path string) (*flock.Flock, error) {
 	return l, nil
 }
 
-// lock waits for the lock. waiting is called once if somebody else holds it.
+// lock waits for an exclusive file lock. If another process holds the lock, it calls waiting once.
 func lock(ctx context.Context, path string, waiting func()) (*flock.Flock, error) {
 	if l, err := tryLock(path); l != nil || err != nil {
 		return l, err
@@ -170,15 +170,15 @@ func lock(ctx context.Context, path string, waiting func()) (*flock.Flock, error
 
 const loopback = "127.0.0.1"
 
-// Ports are drawn at random from below the range of outgoing connections: a free port chosen by
-// the kernel would soon be chosen again for somebody else, and kwokctl's own choice is the same
-// in every cluster.
+// Ports are chosen at random from a range below the ports of outgoing connections. The kernel would
+// soon give a free port that it has chosen to another process as well, and kwokctl would choose the
+// same ports for every cluster.
 const (
 	firstPort = 20000
 	portCount = 10000
 )
 
-// freePorts returns distinct ports on which nobody listens.
+// freePorts returns distinct ports on loopback on which no process listens.
 func freePorts(count int) ([]int, error) {
 	var ports []int
 	for _, offset := range rand.Perm(portCount) {
@@ -189,10 +189,10 @@ func freePorts(count int) ([]int, error) {
 			return ports, nil
 		}
 	}
-	return nil, fmt.Errorf("no %d free ports between %d and %d", count, firstPort, firstPort+portCount)
+	return nil, fmt.Errorf("finding %d free ports on loopback: there are fewer between %d and %d", count, firstPort, firstPort+portCount)
 }
 
-// FreeAddresses returns distinct addresses on loopback that nobody listens on.
+// FreeAddresses returns distinct addresses (host:port) on loopback on which no process listens.
 func FreeAddresses(count int) (addresses []string, err error) {
 	ports, err := freePorts(count)
 	for _, port := range ports {
@@ -204,7 +204,7 @@ func FreeAddresses(count int) (addresses []string, err error) {
 func checkPort(port int) error {
 	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
 	if err != nil {
-		return fmt.Errorf("%w: %d: %w", ErrPortTaken, port, err)
+		return fmt.Errorf("%w: port %d on loopback: %w", ErrPortTaken, port, err)
 	}
 	return listener.Close()
 }

@@ -13,11 +13,11 @@ import (
 )
 
 // versionVariable is the environment variable that chooses the version of Kubernetes, such as
-// 1.36.3.
+// K8S=1.36.3.
 const versionVariable = "K8S"
 
-// source is the source of one version of the control plane: the program in tools/cluster, with
-// the go.mod of that version.
+// source is the source code of one version of the control plane: the program in tools/cluster, with
+// the go.mod file of that version.
 type source struct {
 	dir        string
 	modFile    string
@@ -26,7 +26,7 @@ type source struct {
 
 func sourceDir(checkout string) string { return filepath.Join(checkout, "tools", "cluster") }
 
-// chosenSource returns the source of the version that is asked for; an empty one means that of tools/cluster/go.mod.
+// chosenSource returns the source of a version. An empty version means that of tools/cluster/go.mod.
 func chosenSource(dir, version string) (source, error) {
 	if version == "" {
 		return readSource(dir, filepath.Join(dir, "go.mod"))
@@ -40,12 +40,11 @@ func chosenSource(dir, version string) (source, error) {
 			return s, nil
 		}
 	}
-	return source{}, fmt.Errorf("%w: %s=%s; choose %s, or unset it for the default",
+	return source{}, fmt.Errorf("%w: %s=%s; choose %s, or unset the variable for the default",
 		ErrVersion, versionVariable, version, strings.Join(versionsOf(sources), " or "))
 }
 
-// Versions returns the versions of Kubernetes in tools/cluster, such as 1.36.3, the oldest
-// first.
+// Versions returns the Kubernetes versions in tools/cluster, such as 1.36.3, the oldest first.
 func Versions() ([]string, error) {
 	root, err := Checkout()
 	if err != nil {
@@ -87,7 +86,7 @@ func readSource(dir, modFile string) (source, error) {
 	return source{dir: dir, modFile: modFile, kubernetes: kubernetes}, err
 }
 
-// requiredVersion returns the version at which a go.mod requires a module.
+// requiredVersion returns the version of a module that a go.mod file requires.
 func requiredVersion(goMod, module string) (string, error) {
 	content, err := os.ReadFile(goMod)
 	if err != nil {
@@ -100,22 +99,22 @@ func requiredVersion(goMod, module string) (string, error) {
 	return "", fmt.Errorf("%s requires no %s", goMod, module)
 }
 
-// flags returns the flags of go build for the source.
+// flags returns the flags of go build and go list for this version of the source.
 func (s source) flags() []string {
 	return []string{"-modfile=" + filepath.Base(s.modFile), compileFlags, s.linkFlags()}
 }
 
 func (s source) linkFlags() string { return "-ldflags=-s" + versionFlags(s.kubernetes) }
 
-// name returns the name of the build's folder. All that changes the binaries changes the name,
-// so that checkouts share a folder exactly if they build the same.
+// name returns the name of the build folder, which contains a hash of all inputs of the build. So
+// checkouts share a build folder exactly if they would build the same binaries.
 func (s source) name() (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.Version(), runtime.GOOS, runtime.GOARCH, buildEnv, compileFlags, s.linkFlags())
 	for _, file := range []string{s.modFile, strings.TrimSuffix(s.modFile, ".mod") + ".sum", filepath.Join(s.dir, "main.go")} {
 		content, err := os.ReadFile(file)
 		if err != nil {
-			return "", fmt.Errorf("reading what the control plane is built from: %w", err)
+			return "", fmt.Errorf("reading the sources of the control plane: %w", err)
 		}
 		sum.Write(content)
 	}

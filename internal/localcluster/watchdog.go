@@ -13,9 +13,9 @@ import (
 //go:embed reap.sh
 var reapScript string
 
-// watchdog is a shell that waits for the end of its standard input, a pipe whose other end only
-// this process holds. The kernel closes the pipe however this process ends, so the watchdog
-// notices every end. An orderly stop uses the same way.
+// watchdog is a shell that waits for the end of its standard input: a pipe whose other end only this
+// process holds. The kernel closes the pipe however this process ends. The shell then kills the
+// processes of the run and deletes the run folder. A normal stop closes the pipe, too.
 type watchdog struct {
 	run    string
 	pipe   *os.File
@@ -28,7 +28,7 @@ type watchdog struct {
 
 func watch(run string) (*watchdog, error) {
 	cmd := exec.Command("/bin/sh", "-c", reapScript, "coapply-watchdog", run, "wait")
-	// A session of its own, so that a Ctrl-C in the terminal does not reach it.
+	// The watchdog has its own session, so that a Ctrl-C in the terminal does not reach it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Dir = "/"
 	in, out, err := os.Pipe()
@@ -49,8 +49,8 @@ func watch(run string) (*watchdog, error) {
 	return w, nil
 }
 
-// release lets the watchdog do its work and waits for it. If the context ends first, the work
-// goes on in the background.
+// release closes the pipe, and waits until the watchdog has removed the run. If the context ends
+// first, the watchdog continues in the background.
 func (w *watchdog) release(ctx context.Context) error {
 	w.closeOnce.Do(func() { _ = w.pipe.Close() })
 	select {
@@ -61,11 +61,11 @@ func (w *watchdog) release(ctx context.Context) error {
 	if w.err == nil {
 		return nil
 	}
-	// Somebody killed the watchdog, or it gave up: do its work here.
+	// The watchdog was killed or has failed: remove the run here.
 	return reap(ctx, w.run)
 }
 
-// reap does the watchdog's work at once, for a run whose watchdog is gone.
+// reap kills the processes of a run and deletes the run folder, as the watchdog does.
 func reap(ctx context.Context, run string) error {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", reapScript, "coapply-reap", run)
 	cmd.Dir = "/"

@@ -1,10 +1,10 @@
-// Package recent is a cache of the values used most recently, with bounded memory.
+// Package recent provides a cache of the most recently used values, with a bounded number of values.
 package recent
 
 import "sync"
 
-// Cache keeps the values used most recently, at least limit of them and at most twice as many.
-// (k8s.io/utils/lru takes two allocations for a look-up; this takes none.)
+// Cache keeps the most recently used values: at least limit and at most 2*limit values. It is safe
+// for concurrent use. (A look-up allocates no memory; in k8s.io/utils/lru it allocates twice.)
 type Cache[K comparable, V any] struct {
 	limit int
 
@@ -12,12 +12,13 @@ type Cache[K comparable, V any] struct {
 	young, old map[K]V
 }
 
-// New returns a Cache that keeps at least limit values.
+// New returns an empty Cache that keeps at least limit values.
 func New[K comparable, V any](limit int) *Cache[K, V] {
 	return &Cache[K, V]{limit: limit, young: map[K]V{}}
 }
 
-// Get returns a value, which counts as used.
+// Get returns the value of a key and marks the value as recently used. It returns false for an
+// absent key.
 func (r *Cache[K, V]) Get(key K) (V, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -31,14 +32,14 @@ func (r *Cache[K, V]) Get(key K) (V, bool) {
 	return value, ok
 }
 
-// Put adds or replaces a value.
+// Put sets the value of a key and marks it as recently used.
 func (r *Cache[K, V]) Put(key K, value V) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.add(key, value)
 }
 
-// Remove removes a value.
+// Remove removes a key and its value.
 func (r *Cache[K, V]) Remove(key K) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,22 +13,22 @@ import (
 	"coapply.dev/platform/controllers/user"
 )
 
-// Controller is one reconciler.
+// Controller describes a reconciler of the platform, and how to add it to a manager.
 type Controller struct {
-	Name        string // as --controllers names it
-	Description string // one line for --help
+	Name        string // the name that the flag --controllers accepts
+	Description string // one line for --help: the objects and fields that the reconciler writes
 	Setup       func(ctrl.Manager, setup.Options) error
 }
 
 // All returns the reconcilers in the order in which they are set up.
 func All() []Controller {
 	return []Controller{
-		{"devbox-workload", "Deployment of a Devbox, its pods' end, phase and lastContainerStatus", devbox.SetupWorkload},
+		{"devbox-workload", "Deployment of a Devbox, end of its pods, phase and lastContainerStatus", devbox.SetupWorkload},
 		{"devbox-power", "replicas of a Devbox's Deployment, from spec.state", devbox.SetupPower},
 		{"devbox-network", "Service of a Devbox, status.network", devbox.SetupNetwork},
 		{"devbox-content", "content that a Devbox starts from, status.contentID", devbox.SetupContent},
 		{"slurmcontroller", "StatefulSet and Service of a SlurmController, and its status", slurmcontroller.Setup},
-		{"nodemaintenance", "nodes cordoned and uncordoned, a few at a time", nodemaintenance.Setup},
+		{"nodemaintenance", "cordon and uncordon of nodes, a few at a time", nodemaintenance.Setup},
 		{"user", "Namespace of a User with its ServiceAccount and RoleBinding, audit log", user.Setup},
 		{"license", "phase and limits of a License, quota fields of its User's Namespace, ResourceQuota", license.Setup},
 		{"nodeset", "pods of a NodeSet, and its status", nodeset.Setup},

@@ -1,6 +1,6 @@
-// Package shop is a controller that was there before coapply: for each ConfigMap with the
-// label example.com/shop it keeps a Deployment of the shop's image. docs/adopting.md shows
-// in which lines before and after differ.
+// Package shop is an example controller, without coapply (folder before) and with coapply (folder
+// after). For each ConfigMap with the label example.com/shop, it applies a Deployment of the shop's
+// image. docs/adopting.md shows the lines that differ.
 package shop
 
 import (

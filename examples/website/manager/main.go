@@ -1,5 +1,5 @@
-// Command manager runs the reconciler of Websites on the cluster of the current
-// kubeconfig, or of the pod that it runs in, where replicas elect one that leads.
+// Command manager runs the reconciler of Websites on the cluster of the current kubeconfig, or on
+// the cluster in which it runs as a pod. In a pod it uses leader election.
 package main
 
 import (

@@ -5,142 +5,141 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DevboxState is what a Devbox should be doing.
+// DevboxState is the desired power state of a Devbox.
 //
 // +kubebuilder:validation:Enum=Running;Stopped;Shutdown
 type DevboxState string
 
 const (
-	// DevboxRunning wants one pod.
+	// DevboxRunning means that one pod should run.
 	DevboxRunning DevboxState = "Running"
-	// DevboxStopped wants no pod; the running one ends gracefully.
+	// DevboxStopped means that no pod should run. A running pod is terminated gracefully.
 	DevboxStopped DevboxState = "Stopped"
-	// DevboxShutdown wants no pod; the running one is deleted at once.
+	// DevboxShutdown means that no pod should run. A running pod is deleted at once.
 	DevboxShutdown DevboxState = "Shutdown"
 )
 
-// NetworkType is how a Devbox is reached. The status may have another type, which someone
-// else has set on the Service.
+// NetworkType is the type of a Devbox's Service. In the status it may have a further value, if
+// another client has changed the type of the Service.
 type NetworkType string
 
 const (
-	// NetworkClusterIP is reached from inside the cluster.
+	// NetworkClusterIP makes the Devbox reachable from inside the cluster.
 	NetworkClusterIP NetworkType = "ClusterIP"
-	// NetworkNodePort is reached through a port of every node.
+	// NetworkNodePort makes the Devbox reachable through a port of every node.
 	NetworkNodePort NetworkType = "NodePort"
-	// NetworkNone is not reached: there is no Service.
+	// NetworkNone means that the Devbox has no Service.
 	NetworkNone NetworkType = "None"
 )
 
-// DevboxSpec is the desired state.
+// DevboxSpec is the desired state of a Devbox.
 type DevboxSpec struct {
-	// image is what the devbox runs.
+	// image is the container image that the devbox runs.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="!self.matches('\\\\s')",message="an image reference has no white space"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('\\\\s')",message="an image reference must not contain white space"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((\\\\[[a-fA-F0-9:]+\\\\]|[a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?)(:[0-9]{1,5})?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[a-zA-Z0-9_][-a-zA-Z0-9_.]{0,127})?(@[a-z0-9]+([+._-][a-z0-9]+)*:[a-fA-F0-9]{32,128})?$')",message="an image reference is [HOST[:PORT]/]PATH[:TAG][@DIGEST], its path in lower case, such as registry.example.com/team/image:1.0"
 	Image string `json:"image"`
 
-	// state is Running (one pod), Stopped (no pod; it is ended gracefully) or Shutdown (no
-	// pod; it is deleted at once).
+	// state is Running (one pod), Stopped (no pod; a running pod is terminated gracefully) or
+	// Shutdown (no pod; a running pod is deleted at once).
 	// +default="Running"
 	State DevboxState `json:"state,omitempty"`
 
-	// resources of the devbox's container.
+	// resources are the requests and limits of the devbox's container.
 	Resources Resources `json:"resources,omitzero"`
 
-	// network is how the devbox is reached.
+	// network configures the devbox's Service.
 	// +default={}
 	Network DevboxNetwork `json:"network,omitzero"`
 }
 
-// DevboxNetwork is how a devbox is reached.
+// DevboxNetwork is the desired Service of a Devbox.
 type DevboxNetwork struct {
-	// type of the devbox's Service; None means that there is no Service.
+	// type is the type of the devbox's Service; None means that there is no Service.
 	// +default="ClusterIP"
 	// +kubebuilder:validation:Enum=ClusterIP;NodePort;None
 	Type NetworkType `json:"type,omitempty"`
 
-	// port that the devbox listens on.
+	// port is the TCP port on which the devbox listens.
 	// +default=22
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
 }
 
-// DevboxPhase is what a Devbox is doing.
+// DevboxPhase is the observed power state of a Devbox.
 type DevboxPhase string
 
 const (
-	// PhasePending means that the pod does not run yet.
+	// PhasePending means that the pod is missing or not ready yet.
 	PhasePending DevboxPhase = "Pending"
 	// PhaseRunning means that the pod is ready.
 	PhaseRunning DevboxPhase = "Running"
-	// PhaseStopping means that there is a pod that should end.
+	// PhaseStopping means that no pod should run, but a pod has not ended yet.
 	PhaseStopping DevboxPhase = "Stopping"
-	// PhaseStopped means that there is no pod, and no pod is wanted.
+	// PhaseStopped means that the desired state is Stopped and that there is no pod.
 	PhaseStopped DevboxPhase = "Stopped"
-	// PhaseShutdown means the same, and that the pod was deleted at once.
+	// PhaseShutdown means that the desired state is Shutdown and that there is no pod.
 	PhaseShutdown DevboxPhase = "Shutdown"
 )
 
 // Condition types of a Devbox, each written by one reconciler.
 const (
-	// ConditionWorkloadApplied says whether the Deployment is as the workload
-	// reconciler wants it.
+	// ConditionWorkloadApplied says whether the workload reconciler has applied the Deployment.
 	ConditionWorkloadApplied = "WorkloadApplied"
-	// ConditionPowerApplied says whether the replicas are as spec.state wants them.
+	// ConditionPowerApplied says whether the Deployment's replicas match spec.state.
 	ConditionPowerApplied = "PowerApplied"
-	// ConditionNetworkApplied says whether the Service is as spec.network wants it.
+	// ConditionNetworkApplied says whether the Service matches spec.network.
 	ConditionNetworkApplied = "NetworkApplied"
 )
 
-// DevboxStatus is written in parts: observedGeneration, phase, lastContainerStatus,
-// lastContentID and the condition Ready by the workload reconciler, network by the network
-// reconciler, contentID by the content reconciler, one condition by each of them that
-// applies something.
+// DevboxStatus is the observed state of a Devbox. Four reconcilers write it. The workload
+// reconciler writes observedGeneration, phase, lastContainerStatus, lastContentID and the condition
+// Ready, the network reconciler network, the content reconciler contentID. The workload, power and
+// network reconcilers write one Applied condition each.
 type DevboxStatus struct {
-	// observedGeneration is the generation of the spec that this status describes; -1 if no
-	// reconciler has written it yet.
+	// observedGeneration is the generation of the spec that this status describes. It is -1
+	// until a reconciler writes the status for the first time.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// phase is what the devbox is doing.
+	// phase is the observed power state of the devbox.
 	Phase DevboxPhase `json:"phase,omitempty"`
 
 	// lastContainerStatus is the container's status in the last pod that ended.
 	LastContainerStatus *corev1.ContainerStatus `json:"lastContainerStatus,omitempty"`
 
-	// contentID names the content that the devbox starts from: that of its image, and what was
-	// committed on top of it when it was Stopped. A new contentID replaces the pod.
+	// contentID identifies the file system content that the devbox starts from: the image, with the
+	// changes that were committed when the devbox was Stopped. A new contentID replaces the pod.
 	// +kubebuilder:validation:MaxLength=128
 	ContentID string `json:"contentID,omitempty"`
 
-	// lastContentID is the content that the container of lastContainerStatus ran on; empty
-	// after a Shutdown, which drops what the container left behind.
+	// lastContentID is the contentID from which the container of lastContainerStatus started. It is
+	// empty after a Shutdown, which discards the container's changes.
 	// +kubebuilder:validation:MaxLength=128
 	LastContentID string `json:"lastContentID,omitempty"`
 
-	// network is where the devbox is reached.
+	// network describes the devbox's Service.
 	Network *DevboxNetworkStatus `json:"network,omitempty"`
 
-	// conditions: one for each reconciler, and Ready, which is True while the devbox is as the
-	// spec wants it: running with a ready pod of its present spec, or without a pod.
+	// conditions: WorkloadApplied, PowerApplied, NetworkApplied, and Ready. Ready is True while the
+	// devbox matches its spec: it has a ready pod of the current spec, or no pod if none should run.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// DevboxNetworkStatus is where a devbox is reached.
+// DevboxNetworkStatus is the observed Service of a Devbox.
 type DevboxNetworkStatus struct {
-	// type of the Service.
+	// type is the type of the Service.
 	Type NetworkType `json:"type,omitempty"`
 
-	// nodePort that the server chose; 0 unless the type is NodePort.
+	// nodePort is the port that the API server chose; 0 unless the type is NodePort.
 	NodePort int32 `json:"nodePort,omitempty"`
 }
 
-// Devbox is a development machine in the cluster: one pod that can be stopped, shut down
-// and reached through a Service.
+// Devbox is a development machine in the cluster: one pod that can be stopped and shut down,
+// with a Service.
 //
 // +genclient
 // +kubebuilder:object:root=true
@@ -155,8 +154,8 @@ type DevboxNetworkStatus struct {
 // +kubebuilder:printcolumn:name="NetworkApplied",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="NetworkApplied")].reason`
 // +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.spec.image`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="a Devbox's name has at most 52 characters, so that the names and labels made from it fit"
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="a Devbox's name is also its Service's: lower-case letters, digits and -, starting with a letter"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="a Devbox's name has at most 52 characters, so that names and labels made from it have at most 63"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="a Devbox's name is also the name of its Service: use only lower-case letters, digits and -, with a letter first and not - last"
 type Devbox struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

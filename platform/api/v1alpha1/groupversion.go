@@ -1,4 +1,4 @@
-// Package v1alpha1 holds the kinds of the example platform that cmd/manager runs.
+// Package v1alpha1 defines the API types of coapply's example platform. cmd/manager reconciles them.
 //
 // +kubebuilder:object:generate=true
 // +kubebuilder:ac:generate=true
@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// SchemeGroupVersion is the group and version of the kinds of this package.
+// SchemeGroupVersion is the API group and version of the kinds in this package.
 var SchemeGroupVersion = schema.GroupVersion{Group: "platform.coapply.dev", Version: "v1alpha1"}
 
 var builder = runtime.NewSchemeBuilder(func(scheme *runtime.Scheme) error {
@@ -34,11 +34,11 @@ var AddToScheme = builder.AddToScheme
 
 // Condition types that every kind may have.
 const (
-	// ConditionApplied says whether everything that is emitted for the object was applied.
-	// A Devbox has one such condition for each of its reconcilers instead.
+	// ConditionApplied says whether the child objects of the object were applied. A Devbox has
+	// WorkloadApplied, PowerApplied and NetworkApplied instead.
 	ConditionApplied = "Applied"
-	// ConditionReady says whether the object is as its spec wants it. kstatus, and so Helm,
-	// Flux and kapp, wait for it and for the status's observedGeneration.
+	// ConditionReady says whether the object matches its spec. Tools that use kstatus, such as
+	// Helm, Flux and kapp, wait for this condition and for status.observedGeneration.
 	ConditionReady = "Ready"
 )
 
@@ -47,19 +47,19 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || self.requests.all(r, !(r in self.limits) || quantity(string(self.requests[r])).compareTo(quantity(string(self.limits[r]))) <= 0)",message="a request must not be above its limit"
 // +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(r, !string(self.requests[r]).startsWith('-'))",message="a request must not be negative"
 // +kubebuilder:validation:XValidation:rule="!has(self.limits) || self.limits.all(r, !string(self.limits[r]).startsWith('-'))",message="a limit must not be negative"
-// +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(r, !r.contains('/') || (has(self.limits) && r in self.limits && quantity(string(self.requests[r])).compareTo(quantity(string(self.limits[r]))) == 0))",message="devices are not shared: a request for one needs a limit that is the same"
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(r, !r.contains('/') || (has(self.limits) && r in self.limits && quantity(string(self.requests[r])).compareTo(quantity(string(self.limits[r]))) == 0))",message="a device cannot be overcommitted: its request must equal its limit"
 type Resources struct {
-	// requests by resource name, such as cpu: 500m.
+	// requests maps resource names to the requested quantity, such as cpu: 500m.
 	// +kubebuilder:validation:MaxProperties=4
-	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['cpu', 'memory', 'ephemeral-storage'] || (r.matches('^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && !r.contains('kubernetes.io/')))",message="a resource is cpu, memory, ephemeral-storage, or a device's with its domain, such as example.com/gpu"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['cpu', 'memory', 'ephemeral-storage'] || (r.matches('^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && !r.contains('kubernetes.io/')))",message="a resource is cpu, memory, ephemeral-storage, or a device with its domain, such as example.com/gpu"
 	// +kubebuilder:validation:XValidation:rule="self.all(r, quantity(string(self[r])).compareTo(quantity('1P')) <= 0)",message="a quantity is at most 1P"
-	// +kubebuilder:validation:XValidation:rule="self.all(r, !r.contains('/') || quantity(string(self[r])).isInteger())",message="devices are counted in whole numbers"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, !r.contains('/') || quantity(string(self[r])).isInteger())",message="the quantity of a device must be a whole number"
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 
-	// limits by resource name.
+	// limits maps resource names to the maximum quantity.
 	// +kubebuilder:validation:MaxProperties=4
-	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['cpu', 'memory', 'ephemeral-storage'] || (r.matches('^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && !r.contains('kubernetes.io/')))",message="a resource is cpu, memory, ephemeral-storage, or a device's with its domain, such as example.com/gpu"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['cpu', 'memory', 'ephemeral-storage'] || (r.matches('^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && !r.contains('kubernetes.io/')))",message="a resource is cpu, memory, ephemeral-storage, or a device with its domain, such as example.com/gpu"
 	// +kubebuilder:validation:XValidation:rule="self.all(r, quantity(string(self[r])).compareTo(quantity('1P')) <= 0)",message="a quantity is at most 1P"
-	// +kubebuilder:validation:XValidation:rule="self.all(r, !r.contains('/') || quantity(string(self[r])).isInteger())",message="devices are counted in whole numbers"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, !r.contains('/') || quantity(string(self[r])).isInteger())",message="the quantity of a device must be a whole number"
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 }

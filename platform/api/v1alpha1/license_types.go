@@ -5,65 +5,65 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// LicenseSpec is the desired state.
+// LicenseSpec is the desired state of a License.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.notBefore) || !has(self.notAfter) || self.notBefore < self.notAfter",message="notBefore must be before notAfter"
 type LicenseSpec struct {
-	// notBefore is the time from which the license is valid; without it, it is valid at once.
+	// notBefore is when the license becomes valid. Without notBefore it is valid at once.
 	NotBefore *metav1.Time `json:"notBefore,omitempty"`
 
-	// notAfter is the time from which it is no longer valid; without it, it never ends.
+	// notAfter is when the license expires. Without notAfter it never expires.
 	NotAfter *metav1.Time `json:"notAfter,omitempty"`
 
-	// limits is what the user may use while the license is valid, as a ResourceQuota's hard
-	// limits: cpu, memory, pods, requests.cpu and the like. Resources that it does not name
-	// are not limited.
+	// limits are the user's limits while the license is valid, in the form of the hard limits
+	// of a ResourceQuota: cpu, memory, pods, requests.cpu and so on. A resource that is not
+	// listed here is not limited.
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=12
 	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['cpu', 'memory', 'pods', 'services', 'services.nodeports', 'persistentvolumeclaims', 'requests.cpu', 'requests.memory', 'requests.storage', 'limits.cpu', 'limits.memory', 'count/devboxes.platform.coapply.dev'])",message="a limit is one of cpu, memory, pods, services, services.nodeports, persistentvolumeclaims, requests.cpu, requests.memory, requests.storage, limits.cpu, limits.memory, count/devboxes.platform.coapply.dev"
 	// +kubebuilder:validation:XValidation:rule="self.all(r, !string(self[r]).startsWith('-'))",message="a limit must not be negative"
 	// +kubebuilder:validation:XValidation:rule="self.all(r, quantity(string(self[r])).compareTo(quantity('1P')) <= 0)",message="a limit is at most 1P"
-	// +kubebuilder:validation:XValidation:rule="self.all(r, !(r in ['pods', 'services', 'services.nodeports', 'persistentvolumeclaims', 'count/devboxes.platform.coapply.dev']) || quantity(string(self[r])).isInteger())",message="objects are counted in whole numbers"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, !(r in ['pods', 'services', 'services.nodeports', 'persistentvolumeclaims', 'count/devboxes.platform.coapply.dev']) || quantity(string(self[r])).isInteger())",message="a limit on a number of objects must be a whole number"
 	Limits corev1.ResourceList `json:"limits"`
 }
 
-// LicensePhase says which limits of a License apply now.
+// LicensePhase says whether a License is valid now, and so which of its limits apply.
 type LicensePhase string
 
 const (
 	// LicensePending means that the license is not valid yet.
 	LicensePending LicensePhase = "Pending"
-	// LicenseActive means that it is valid.
+	// LicenseActive means that the license is valid now.
 	LicenseActive LicensePhase = "Active"
-	// LicenseExpired means that it is no longer valid.
+	// LicenseExpired means that the license is no longer valid.
 	LicenseExpired LicensePhase = "Expired"
 )
 
-// LicenseStatus is the observed state.
+// LicenseStatus is the observed state of a License.
 type LicenseStatus struct {
-	// observedGeneration is the generation of the spec that this status describes; -1 if no
-	// reconciler has written it yet.
+	// observedGeneration is the generation of the spec that this status describes. It is -1
+	// until a reconciler writes the status for the first time.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// phase says which limits apply now.
+	// phase says whether the license is valid now, and so which limits apply.
 	Phase LicensePhase `json:"phase,omitempty"`
 
-	// limits are those that apply now: the spec's, with pods set to 0 while the license is not
-	// Active.
+	// limits are the limits that apply now: spec.limits, with pods set to 0 while the phase is
+	// not Active.
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 
-	// namespace is that of the User of the same name, while it exists.
+	// namespace is the Namespace of the User of the same name; empty while it does not exist.
 	Namespace string `json:"namespace,omitempty"`
 
-	// conditions: Applied says whether the quota is as the limits want it; Ready says the
-	// same for kstatus, with the phase as its reason.
+	// conditions: Applied says whether the ResourceQuota and the Namespace's fields match the limits.
+	// Ready says the same, for tools that use kstatus, with the phase as its reason.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// License says what the User of the same name may use, and how long. It owns the
-// quota fields of the user's Namespace, and a ResourceQuota in it.
+// License limits the resources that the User of the same name may use, and for how long. It
+// owns the quota label and annotation of the user's Namespace, and a ResourceQuota there.
 //
 // +genclient
 // +genclient:nonNamespaced
@@ -75,8 +75,8 @@ type LicenseStatus struct {
 // +kubebuilder:printcolumn:name="Ends",type=string,JSONPath=`.spec.notAfter`
 // +kubebuilder:printcolumn:name="Applied",type=string,JSONPath=`.status.conditions[?(@.type=="Applied")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 58",message="a License has its User's name, which has at most 58 characters"
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="a License has its User's name: lower-case letters, digits and -"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 58",message="a License has the name of its User, which has at most 58 characters"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="a License has the name of its User: use only lower-case letters, digits and -, with a letter or digit at each end"
 type License struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaintenanceAction is what is done to each node.
+// MaintenanceAction is the action that a NodeMaintenance performs on each of its nodes.
 //
 // +kubebuilder:validation:Enum=Cordon;Uncordon
 type MaintenanceAction string
@@ -12,34 +12,34 @@ type MaintenanceAction string
 const (
 	// Cordon keeps new pods off a node and marks it as under maintenance.
 	Cordon MaintenanceAction = "Cordon"
-	// Uncordon ends that.
+	// Uncordon lets new pods onto a node again and removes the maintenance mark.
 	Uncordon MaintenanceAction = "Uncordon"
 )
 
-// WriteStrategy is how nodes are written to.
+// WriteStrategy is the API request with which a NodeMaintenance writes to nodes.
 //
 // +kubebuilder:validation:Enum=Apply;Update
 type WriteStrategy string
 
 const (
-	// StrategyApply writes by Server-Side Apply under our field manager. Others may
-	// write to the node as often as they like.
+	// StrategyApply uses Server-Side Apply under the platform's field manager. Concurrent writes
+	// to the node by other clients do not make it fail.
 	StrategyApply WriteStrategy = "Apply"
-	// StrategyUpdate is the fallback: get-modify-update with four attempts, which fails
-	// on a node that is rewritten without a pause.
+	// StrategyUpdate is the fallback: get-modify-update with at most four attempts. It fails on
+	// a node that other clients write to so often that each attempt meets a conflict.
 	StrategyUpdate WriteStrategy = "Update"
 )
 
-// NodeMaintenanceSpec is one piece of work. It cannot be changed; make another one.
+// NodeMaintenanceSpec is the action and its nodes. It is immutable: for other work, create another NodeMaintenance.
 //
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a NodeMaintenance is one piece of work and cannot be changed: make another one"
-// +kubebuilder:validation:XValidation:rule="has(self.nodes) != has(self.nodeSelector)",message="name either nodes or a nodeSelector"
-// +kubebuilder:validation:XValidation:rule="!(has(self.force) && self.force) || (self.action == 'Uncordon' && self.strategy == 'Apply')",message="force is for action Uncordon with strategy Apply: there it takes a foreign cordon"
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec of a NodeMaintenance is immutable: create another NodeMaintenance"
+// +kubebuilder:validation:XValidation:rule="has(self.nodes) != has(self.nodeSelector)",message="set either nodes or nodeSelector, not both"
+// +kubebuilder:validation:XValidation:rule="!(has(self.force) && self.force) || (self.action == 'Uncordon' && self.strategy == 'Apply')",message="force is allowed only with action Uncordon and strategy Apply, where it removes a cordon that another field manager owns"
 type NodeMaintenanceSpec struct {
 	// action is Cordon or Uncordon.
 	Action MaintenanceAction `json:"action"`
 
-	// nodes by name.
+	// nodes are the names of the nodes.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=1000
@@ -48,113 +48,113 @@ type NodeMaintenanceSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Nodes []string `json:"nodes,omitempty"`
 
-	// nodeSelector picks among the nodes that exist when the work begins.
+	// nodeSelector selects nodes by their labels, once, when the work begins.
 	NodeSelector *NodeSelector `json:"nodeSelector,omitempty"`
 
-	// strategy is how nodes are written to.
+	// strategy is the API request that writes to nodes: Apply or Update.
 	// +default="Apply"
 	Strategy WriteStrategy `json:"strategy,omitempty"`
 
-	// concurrency is how many nodes are written to at a time.
+	// concurrency is the number of nodes that are written to at the same time.
 	// +default=5
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=50
 	Concurrency int32 `json:"concurrency,omitempty"`
 
-	// nodeDeadlineSeconds is how long one node may take, from when its turn came. If the time
-	// passed while the manager was down or the work paused, the node gets a few seconds more.
+	// nodeDeadlineSeconds is the time limit for one node, counted from its startTime. If the limit
+	// passes while the manager is down or the work is paused, the node gets a few seconds more.
 	// +default=30
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=300
 	NodeDeadlineSeconds int32 `json:"nodeDeadlineSeconds,omitempty"`
 
-	// force lets an Uncordon take spec.unschedulable from whoever else has cordoned the
-	// node. Otherwise that is a conflict, and the node's error says who it is.
+	// force lets an Uncordon take spec.unschedulable from another field manager that has cordoned the
+	// node. Without force that is a conflict, and the node's error names the other field manager.
 	Force bool `json:"force,omitempty"`
 
-	// reason is written to the nodes, for people.
+	// reason is a human-readable text that is written to an annotation of each node.
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\x{2028}\\\\x{2029}\\\\x{202a}-\\\\x{202e}\\\\x{2066}-\\\\x{2069}]')",message="a reason has no line breaks and no control characters"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\x{2028}\\\\x{2029}\\\\x{202a}-\\\\x{202e}\\\\x{2066}-\\\\x{2069}]')",message="a reason must not contain line breaks or control characters"
 	Reason string `json:"reason,omitempty"`
 }
 
-// NodeResult is the result of one node.
+// NodeResult is the result of the action on one node.
 type NodeResult string
 
 const (
-	// NodePending means that the node waits for its turn, or is being worked on.
+	// NodePending means that work on the node has not begun or is in progress.
 	NodePending NodeResult = "Pending"
-	// NodeSucceeded means that the node is as it should be.
+	// NodeSucceeded means that the node is in the desired state.
 	NodeSucceeded NodeResult = "Succeeded"
-	// NodeFailed means that the node is not as it should be, and is not tried again.
+	// NodeFailed means that the node is not in the desired state, and is not retried.
 	NodeFailed NodeResult = "Failed"
 )
 
-// NodeStatus is how far a node is.
+// NodeStatus is the progress of the action on one node.
 type NodeStatus struct {
-	// name of the node.
+	// name is the name of the node.
 	Name string `json:"name"`
 
-	// result so far.
+	// result is the result so far.
 	// +kubebuilder:validation:Enum=Pending;Succeeded;Failed
 	Result NodeResult `json:"result"`
 
-	// startTime is when the node's turn came, before anything was written to it. Its
-	// deadline counts from here, however often the manager is restarted.
+	// startTime is when work on the node began, before the first write to it. The node's
+	// deadline counts from here, even if the manager is restarted.
 	StartTime *metav1.MicroTime `json:"startTime,omitempty"`
 
-	// attempts that were made and recorded; 0 if the node was as it should be already.
+	// attempts is the number of recorded attempts; 0 if the node was already in the desired state.
 	Attempts int32 `json:"attempts,omitempty"`
 
-	// error of a failed node; of a pending node, the error of its last attempt.
+	// error says why the node failed; for a pending node, why its last attempt failed.
 	// +kubebuilder:validation:MaxLength=400
 	Error string `json:"error,omitempty"`
 }
 
-// NodeMaintenanceStatus is how far the work is.
+// NodeMaintenanceStatus is the progress of a NodeMaintenance.
 type NodeMaintenanceStatus struct {
-	// observedGeneration is the generation of the spec that this status describes; -1 if no
-	// reconciler has written it yet.
+	// observedGeneration is the generation of the spec that this status describes. It is -1
+	// until a reconciler writes the status for the first time.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// nodes that are worked on, each with its result.
+	// nodes are the nodes of this NodeMaintenance, each with its result.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=1000
 	Nodes []NodeStatus `json:"nodes,omitempty"`
 
-	// total number of nodes.
+	// total is the number of nodes.
 	Total int32 `json:"total,omitempty"`
 
-	// succeeded is how many are done.
+	// succeeded is the number of nodes with the result Succeeded.
 	Succeeded int32 `json:"succeeded,omitempty"`
 
-	// failed is how many could not be done.
+	// failed is the number of nodes with the result Failed.
 	Failed int32 `json:"failed,omitempty"`
 
-	// startTime is when the nodes were picked.
+	// startTime is when the nodes were selected.
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// completionTime is when the last node had its result.
+	// completionTime is when the last node got its result.
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// conditions: Complete is False with the reason InProgress as long as a node is Pending,
-	// then True with the reason Succeeded, Failed (at least one node failed), NoNodes,
-	// TooManyNodes or InvalidSelector; Ready is True once it is complete and no node failed;
-	// Stalled is True if it is complete and not Ready.
+	// conditions: Complete is False with the reason InProgress while any node is Pending. Then
+	// it is True with the reason Succeeded, Failed (at least one node failed), NoNodes,
+	// TooManyNodes or InvalidSelector. Ready is True once Complete has the reason Succeeded or
+	// NoNodes. Stalled is True once Complete is True for any other reason.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// MaxNodes of one NodeMaintenance. A selector that matches more is refused.
+// MaxNodes is the largest number of nodes of one NodeMaintenance. A selector that matches more is rejected.
 const MaxNodes = 1000
 
-// ConditionComplete says whether every node of a NodeMaintenance has its result.
+// ConditionComplete says whether every node of a NodeMaintenance has succeeded or failed.
 const ConditionComplete = "Complete"
 
-// ConditionStalled is True on a NodeMaintenance that ended without success: kstatus, and so
-// Helm, Flux and kapp, report it as failed. Absent means False.
+// ConditionStalled is True on a NodeMaintenance that ended without success. Then tools that use
+// kstatus, such as Helm, Flux and kapp, report the object as failed. Absent means False.
 const ConditionStalled = "Stalled"
 
 // NodeMaintenance cordons or uncordons nodes, once, a few at a time.
@@ -175,10 +175,10 @@ type NodeMaintenance struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the work.
+	// spec is the action and the nodes.
 	Spec NodeMaintenanceSpec `json:"spec"`
 
-	// status is how far it is.
+	// status is the progress.
 	// +default={"observedGeneration": -1}
 	Status NodeMaintenanceStatus `json:"status,omitzero"`
 }

@@ -4,42 +4,42 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// UserSpec is the desired state.
+// UserSpec is the desired state of a User.
 type UserSpec struct {
 	// displayName is the name of the person.
 	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\x{2028}\\\\x{2029}\\\\x{202a}-\\\\x{202e}\\\\x{2066}-\\\\x{2069}]')",message="a display name has no line breaks and no control characters"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\x{2028}\\\\x{2029}\\\\x{202a}-\\\\x{202e}\\\\x{2066}-\\\\x{2069}]')",message="a display name must not contain line breaks or control characters"
 	DisplayName string `json:"displayName,omitempty"`
 }
 
-// AuditLog has fields that are set once and never changed.
+// AuditLog records facts about a User. Each field is set once and never changed.
 type AuditLog struct {
 	// createTime is the creation time of the user's first Namespace.
 	CreateTime *metav1.Time `json:"createTime,omitempty"`
 }
 
-// UserStatus is the observed state.
+// UserStatus is the observed state of a User.
 type UserStatus struct {
-	// observedGeneration is the generation of the spec that this status describes; -1 if no
-	// reconciler has written it yet.
+	// observedGeneration is the generation of the spec that this status describes. It is -1
+	// until a reconciler writes the status for the first time.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// namespace is the user's own, while it exists. It is empty while the Namespace of that
-	// name is someone else's or is being deleted.
+	// namespace is the name of the User's Namespace. It is empty while that Namespace does not
+	// exist, is being deleted, or does not belong to the User.
 	Namespace string `json:"namespace,omitempty"`
 
-	// auditLog is set once.
+	// auditLog records facts about the User; each field is set once.
 	AuditLog AuditLog `json:"auditLog,omitzero"`
 
-	// conditions: Applied says whether Namespace, ServiceAccount and RoleBinding are as they
-	// should be; Ready says the same for kstatus.
+	// conditions: Applied says whether the Namespace, ServiceAccount and RoleBinding match the
+	// desired state. Ready says the same, for tools that use kstatus.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// User is a person with a Namespace of their own, user-NAME, a ServiceAccount in it
-// and the right to make Devboxes there. Deleting the User deletes the Namespace.
+// User gives a person the Namespace user-NAME, and in it a ServiceAccount that may create
+// Devboxes there. Deleting the User deletes the Namespace.
 //
 // +genclient
 // +genclient:nonNamespaced
@@ -50,8 +50,8 @@ type UserStatus struct {
 // +kubebuilder:printcolumn:name="Applied",type=string,JSONPath=`.status.conditions[?(@.type=="Applied")].status`
 // +kubebuilder:printcolumn:name="Name",type=string,priority=1,JSONPath=`.spec.displayName`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 58",message="a User's name has at most 58 characters, so that the Namespace user-NAME fits"
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="a User's name becomes part of a Namespace's: lower-case letters, digits and -"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 58",message="a User's name has at most 58 characters, so that the Namespace name user-NAME has at most 63"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="a User's name becomes part of a Namespace name: use only lower-case letters, digits and -, with a letter or digit at each end"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.auditLog) || !has(oldSelf.status.auditLog.createTime) || (has(self.status) && has(self.status.auditLog) && has(self.status.auditLog.createTime) && self.status.auditLog.createTime == oldSelf.status.auditLog.createTime)",message="status.auditLog.createTime is set once and never changed"
 type User struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -17,8 +17,8 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// SetupContent adds the reconciler that owns a Devbox's status.contentID. It applies nothing,
-// and so has no condition.
+// SetupContent adds the reconciler that owns a Devbox's status.contentID. The reconciler applies
+// no object, and so it has no condition.
 func SetupContent(_ ctrl.Manager, options setup.Options) error {
 	return coapply.For(options.Runtime, fieldmanagers.DevboxContent, emitContent).
 		Named("devbox-content").
@@ -27,7 +27,7 @@ func SetupContent(_ ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// contentDependsOn are the fields of the status that contentOf reads.
+// contentDependsOn are the status fields that contentOf reads.
 var contentDependsOn = []func(*v1alpha1.Devbox) any{
 	func(box *v1alpha1.Devbox) any { return box.Status.ContentID },
 	func(box *v1alpha1.Devbox) any { return box.Status.LastContentID },
@@ -40,13 +40,13 @@ var contentDependsOn = []func(*v1alpha1.Devbox) any{
 	},
 }
 
-// emitContent returns no intents.
+// emitContent returns no intents: the content reconciler writes only the status.
 func emitContent(*v1alpha1.Devbox) ([]apply.Intent, error) {
 	return nil, nil
 }
 
-// contentStatus sets the content by the Devbox that is written to, which after a stale write is
-// another version than the one read.
+// contentStatus sets status.contentID. Change computes the value from the Devbox that is written,
+// which after a stale write is newer than the Devbox that was reconciled.
 func contentStatus(context.Context, *v1alpha1.Devbox, reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 	return reconciler.Report[*v1alpha1.Devbox]{Change: func(box *v1alpha1.Devbox) error {
 		box.Status.ContentID = contentOf(box)
@@ -54,25 +54,25 @@ func contentStatus(context.Context, *v1alpha1.Devbox, reconciler.Applied) (recon
 	}}, nil
 }
 
-// contentID matches what contentOf returns: a hash of Devbox and image, and one of what was
-// committed on top.
+// contentID matches the values that contentOf returns: a hash of the Devbox and its image, and a
+// hash of the committed changes.
 var contentID = regexp.MustCompile(`^c-[0-9a-f]{8}-[0-9a-f]{8}$`)
 
 const nothingCommitted = "00000000"
 
-// contentOf returns the name of the content from which a Devbox starts:
+// contentOf returns the contentID from which a Devbox starts:
 //
-//   - at first, with every new image, and once it is Shutdown: the image's own;
-//   - once it is Stopped: its content, with what the last container left behind, provided that
-//     this ran on the content that the Devbox still has, and not on another image or on content
-//     that a Shutdown dropped.
+//   - for a new Devbox, for a new image, and after a Shutdown: the contentID of the image itself;
+//   - once the Devbox is Stopped: the image with the changes that the last container made. The
+//     changes count only if the container started from the current contentID, not from another
+//     image or from content that a Shutdown has discarded.
 //
-// While the Devbox is Running the content stays, whatever its containers do. If a crash made a
-// new content, that would replace the pod, whose end would make another content, and so on for
-// ever.
+// While the Devbox is Running, the contentID never changes. If a container crash changed it, the
+// new contentID would replace the pod, the end of the pod would change it again, and so on
+// forever.
 //
-// It depends on the Devbox alone, including its present content, and is idempotent, so that two
-// leaders, a restart and a stale cache have the same result.
+// The result depends only on the Devbox, including its current contentID, and is idempotent. So
+// two leaders, a restart and a stale cache lead to the same result.
 func contentOf(box *v1alpha1.Devbox) string {
 	own := imageContent(box) + nothingCommitted
 	current := box.Status.ContentID
@@ -88,8 +88,8 @@ func contentOf(box *v1alpha1.Devbox) string {
 	return current
 }
 
-// contentFits reports whether the content that a Devbox has belongs to its image. An empty
-// content does not, nor one that somebody made up.
+// contentFits reports whether a Devbox's status.contentID belongs to its image. An empty or
+// malformed contentID does not.
 func contentFits(box *v1alpha1.Devbox) bool {
 	current := box.Status.ContentID
 	return contentID.MatchString(current) && strings.HasPrefix(current, imageContent(box))

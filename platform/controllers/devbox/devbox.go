@@ -1,21 +1,20 @@
-// Package devbox reconciles a Devbox with four reconcilers, each under its own field manager:
-// workload, power, network and content. Each has a file with its wiring and its intent, a pure
-// function of the Devbox; content emits no object.
+// Package devbox reconciles a Devbox with four reconcilers, each with its own field manager and
+// its own file. The intents of a reconciler are a pure function of the Devbox.
 //
-//	content   which content the Devbox starts from
-//	workload  the Deployment but its replicas; the pods' end; the finalizer
+//	content   status.contentID; applies no object
+//	workload  the Deployment without its replicas; the end of its pods; the finalizer
 //	power     the Deployment's replicas
 //	network   the Service
 //
-// A pod keeps our finalizer until its container's last status is in the Devbox's status,
-// together with the content on which it ran.
+// A pod keeps our finalizer until the Devbox's status has the last status of the pod's container
+// and the contentID from which the container started.
 //
-// The Deployment is made, and changed to a new image, only once there is a content of the
-// image. After that a new content replaces the pod.
+// The workload reconciler applies the Deployment, and a new image, only once status.contentID
+// belongs to the image. After that a new contentID replaces the pod.
 //
-// The workload reconciler creates the Deployment without replicas, as it does not own them, and
-// the API server then writes 1. So the Deployment is made when the Devbox is to run for the
-// first time: a Devbox that is created Stopped has no Deployment, and no pod.
+// The workload reconciler does not own the replicas, so it creates the Deployment without them,
+// and the API server sets them to 1. It therefore creates the Deployment when the Devbox is first
+// Running: a Devbox that is created Stopped has no Deployment and no pod.
 package devbox
 
 import (
@@ -30,7 +29,7 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// What the reconcilers may do, for config/rbac/role.yaml.
+// RBAC rules of the reconcilers, for config/rbac/role.yaml.
 //
 // +kubebuilder:rbac:groups=platform.coapply.dev,resources=devboxes,verbs=get;list;watch;update
 // +kubebuilder:rbac:groups=platform.coapply.dev,resources=devboxes/status,verbs=update
@@ -43,20 +42,20 @@ import (
 
 const (
 	kind = "Devbox"
-	// Label on everything that belongs to a Devbox; its value is the Devbox's name.
+	// Label is a label on every object that belongs to a Devbox; its value is the Devbox's name.
 	Label = "platform.coapply.dev/devbox"
 	// Finalizer keeps a Devbox until its Deployment and pods are gone.
 	Finalizer = "platform.coapply.dev/devbox-workload"
-	// PodFinalizer keeps a pod until its container's last status is recorded.
+	// PodFinalizer keeps a pod until the Devbox's status has the last status of its container.
 	PodFinalizer = "platform.coapply.dev/record-status"
-	// ContentAnnotation is on the pod template; its value is status.contentID.
+	// ContentAnnotation is an annotation of the pod template; its value is status.contentID.
 	ContentAnnotation = "platform.coapply.dev/content-id"
 	// ContainerName is the name of the Devbox's container in its pod.
 	ContainerName = "devbox"
 )
 
-// labels returns the labels of a Devbox's objects. Selectors use Label alone, as they cannot
-// change.
+// labels returns the labels of a Devbox's objects. Selectors use only Label, because the selector
+// of a Deployment is immutable.
 func labels(box *v1alpha1.Devbox) map[string]string {
 	return map[string]string{
 		Label:                          box.Name,
@@ -69,13 +68,13 @@ func selector(box *v1alpha1.Devbox) map[string]string {
 	return map[string]string{Label: box.Name}
 }
 
-// isDevboxes reports whether an object belongs to the Devbox of its name.
+// isDevboxes reports whether an object belongs to the Devbox with the object's name.
 func isDevboxes(_ *v1alpha1.Devbox, object client.Object) bool {
 	return setup.Belongs(object, kind, object.GetName(), Label)
 }
 
-// ownPods returns the pods that a ReplicaSet of the Deployment has made, and those that lost
-// their ReplicaSet and still have our finalizer. The label is no proof, as anybody may set it.
+// ownPods returns the pods that belong to the Devbox: pods of a ReplicaSet of its Deployment, and pods
+// without a controller that have our finalizer. The label is no proof, as any client may set it.
 func ownPods(box metav1.Object, pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !isOwnPod(box, pod) })
 }
@@ -88,13 +87,13 @@ func isOwnPod(box metav1.Object, pod *corev1.Pod) bool {
 	return owner.Kind == "ReplicaSet" && owner.Name == setName(box, pod)
 }
 
-// isOwnSet reports whether a ReplicaSet belongs to the Deployment, or did.
+// isOwnSet reports whether a ReplicaSet belongs, or belonged, to the Devbox's Deployment.
 func isOwnSet(box metav1.Object, set *appsv1.ReplicaSet) bool {
 	owner := metav1.GetControllerOf(set)
 	return set.Name == setName(box, set) && (owner == nil || owner.Kind == "Deployment" && owner.Name == box.GetName())
 }
 
-// setName returns the name that a Deployment gives to the ReplicaSet with the hash of hashed.
+// setName returns the name of the Devbox's ReplicaSet with the pod-template-hash label of hashed.
 func setName(box, hashed metav1.Object) string {
 	return box.GetName() + "-" + hashed.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey]
 }

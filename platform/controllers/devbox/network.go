@@ -19,8 +19,7 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// SetupNetwork adds the reconciler that owns a Devbox's Service and
-// status.network.
+// SetupNetwork adds the reconciler that owns a Devbox's Service and status.network.
 func SetupNetwork(mgr ctrl.Manager, options setup.Options) error {
 	return coapply.For(options.Runtime, fieldmanagers.DevboxNetwork, emitNetwork).
 		Named("devbox-network").
@@ -35,8 +34,8 @@ type network struct {
 	live   client.Reader
 }
 
-// status reports the Service, or deletes it if none is wanted; the deletion leads to another
-// reconcile, which reports that it is gone.
+// status returns the Devbox's new status, with the observed Service. If spec.network.type is None,
+// it deletes the Service; the deletion starts another reconcile, which reports None.
 func (n network) status(ctx context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 	condition := reconciler.Condition(v1alpha1.ConditionNetworkApplied, box.Generation, applied)
 	var service corev1.Service
@@ -55,7 +54,7 @@ func (n network) status(ctx context.Context, box *v1alpha1.Devbox, applied recon
 	}
 	if none && reached.Type != v1alpha1.NetworkNone {
 		condition.Status, condition.Reason = metav1.ConditionUnknown, "Deleting"
-		condition.Message = "waiting for the Service to be gone"
+		condition.Message = "waiting for the deletion of the Service"
 		report.Then = func(ctx context.Context) error { return n.remove(ctx, box, &service) }
 	}
 	report.Change = func(box *v1alpha1.Devbox) error {
@@ -66,12 +65,11 @@ func (n network) status(ctx context.Context, box *v1alpha1.Devbox, applied recon
 	return report, nil
 }
 
-// remove deletes the Service at the uid and resourceVersion that were read: if somebody has
-// changed it since, such as by taking it from the Devbox, another reconcile decides once the
-// cache has the change. Nothing is deleted if the Devbox has changed since, as it may want the
-// Service again.
+// remove deletes the Service if it still has the uid and resourceVersion that were read. If
+// another client has changed the Service since, such as its owner, a later reconcile decides. If
+// the Devbox has changed since, remove deletes nothing, as the Devbox may need the Service again.
 func (n network) remove(ctx context.Context, box *v1alpha1.Devbox, service *corev1.Service) error {
-	var now v1alpha1.Devbox // stays empty if the Devbox is gone
+	var now v1alpha1.Devbox // stays empty if the Devbox no longer exists
 	if err := n.live.Get(ctx, client.ObjectKeyFromObject(box), &now); client.IgnoreNotFound(err) != nil {
 		return err
 	}
@@ -92,7 +90,8 @@ func networkStatus(service *corev1.Service) *v1alpha1.DevboxNetworkStatus {
 	return status
 }
 
-// emitNetwork returns the Service, unless the type is None. The server chooses the node port.
+// emitNetwork returns the intent of the Service, or none if spec.network.type is None. The API
+// server chooses the node port.
 func emitNetwork(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	if box.Spec.Network.Type == v1alpha1.NetworkNone {
 		return nil, nil

@@ -17,7 +17,7 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// podsOf returns the pods with the Devbox's label, including those of others.
+// podsOf returns the pods with the Devbox's label, including pods that do not belong to the Devbox.
 func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName) ([]*corev1.Pod, error) {
 	var list corev1.PodList
 	err := reader.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})
@@ -31,9 +31,9 @@ func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName)
 	return pods, nil
 }
 
-// endedPods returns the pods with our finalizer that have ended, including pods of others who
-// copied our template. If the Devbox is shut down, the last status of its own pods is not
-// waited for, and no ended pod is kept.
+// endedPods returns the pods that can lose our finalizer because they have ended, including pods of
+// other owners with a copy of our template. If the Devbox is to be Shutdown, its own finished or
+// deleted pods are returned too, even before their containers have ended.
 func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	var ended []*corev1.Pod
 	for _, pod := range pods {
@@ -45,13 +45,13 @@ func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	return ended
 }
 
-// isShutdown reports whether a pod is to be deleted, and not only to lose our finalizer.
+// isShutdown reports whether a pod is to be deleted at once, rather than only lose our finalizer.
 func isShutdown(box *v1alpha1.Devbox, pod *corev1.Pod) bool {
 	return box.Spec.State == v1alpha1.DevboxShutdown && isOwnPod(box, pod)
 }
 
-// hasEnded reports whether all containers of a pod have ended. By a grace period of 0 the
-// kubelet, or the pod garbage collector for a lost node, says that the pod may go.
+// hasEnded reports whether all containers of a pod have ended. A grace period of 0 means that the
+// kubelet, or the pod garbage collector for a lost node, has finished with the pod.
 func hasEnded(pod *corev1.Pod) bool {
 	if setup.PodFinished(pod) {
 		return true
@@ -68,7 +68,7 @@ func hasEnded(pod *corev1.Pod) bool {
 	})
 }
 
-// lastEnded returns the newest pod that has a container status, or nil if none has.
+// lastEnded returns the newest of the ended pods that have a container status; nil if there is none.
 func lastEnded(ended []*corev1.Pod) *corev1.Pod {
 	var last *corev1.Pod
 	for _, pod := range ended {
@@ -82,17 +82,17 @@ func lastEnded(ended []*corev1.Pod) *corev1.Pod {
 	return last
 }
 
-// setLast records how the container of a pod ended, and on which content it ran.
+// setLast records a pod's container status, and the contentID from which the container started.
 func setLast(status *v1alpha1.DevboxStatus, pod *corev1.Pod) {
 	status.LastContainerStatus = pod.Status.ContainerStatuses[0].DeepCopy()
 	status.LastContentID = pod.Annotations[ContentAnnotation]
 	if !contentID.MatchString(status.LastContentID) {
-		status.LastContentID = "" // somebody else's annotation
+		status.LastContentID = "" // another client has changed the annotation
 	}
 }
 
-// phaseOf returns the phase of a Devbox, from its pods. A pod that has finished counts only if
-// it is being deleted.
+// phaseOf returns the phase of a Devbox with these pods. A finished pod counts only while it is
+// being deleted.
 func phaseOf(box *v1alpha1.Devbox, pods []*corev1.Pod) v1alpha1.DevboxPhase {
 	running := isToRun(box)
 	switch {
@@ -108,8 +108,8 @@ func phaseOf(box *v1alpha1.Devbox, pods []*corev1.Pod) v1alpha1.DevboxPhase {
 	return v1alpha1.PhaseStopped
 }
 
-// releasePod removes our finalizer from a pod. An absent pod is success; a pod with another uid
-// is left alone.
+// releasePod removes our finalizer from a pod. It succeeds if the pod no longer exists, or if
+// another pod now has the name.
 func (w workload) releasePod(ctx context.Context, pod *corev1.Pod) error {
 	_, err := update.RemoveFinalizer(ctx, w.updater, pod, PodFinalizer)
 	if errors.Is(err, apply.ErrUIDMismatch) {
@@ -118,7 +118,7 @@ func (w workload) releasePod(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// removePod releases a pod and deletes it at once.
+// removePod removes our finalizer from a pod and deletes the pod without a grace period.
 func (w workload) removePod(ctx context.Context, pod *corev1.Pod) error {
 	if err := w.releasePod(ctx, pod); err != nil {
 		return err

@@ -32,8 +32,8 @@ func SetupPower(_ ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// replicasPolicy returns the policy for conflicts over the replicas. After somebody has emptied the
-// managed fields, the owner before-first-apply stands for no other writer, so its replicas are forced.
+// replicasPolicy returns the policy for conflicts over the replicas: decision. After a client has
+// emptied the managed fields, the owner is before-first-apply, which is no real manager: Force.
 func replicasPolicy(decision apply.Decision) apply.Policy {
 	const replicas = ".spec.replicas"
 	return apply.OnConflict(apply.Reject).At(replicas, decision).
@@ -49,8 +49,8 @@ func powerStatus(_ context.Context, box *v1alpha1.Devbox, applied reconciler.App
 	}}, nil
 }
 
-// emitPower returns an intent with the replicas alone of the Deployment that the workload
-// reconciler creates.
+// emitPower returns an intent that sets only the replicas of the Deployment. The workload
+// reconciler creates the Deployment.
 func emitPower(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	var replicas int32
 	if isToRun(box) {

@@ -11,10 +11,9 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// readyOf returns the condition Ready, which says whether a Devbox is as its spec wants it:
-// every reconciler has applied this generation, and the pod is ready, or there is no pod and
-// none is wanted. It reads the conditions and the phase of the Devbox; deployment is the
-// Devbox's own, or nil.
+// readyOf returns the condition Ready. It is True if every reconciler has applied this generation
+// of the spec, and the pod is ready, or there is no pod and none should run. readyOf reads the
+// conditions and the phase of the Devbox; deployment is the Devbox's Deployment, or nil.
 func readyOf(generation int64, box *v1alpha1.Devbox, deployment *appsv1.Deployment) metav1.Condition {
 	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: generation}
 	for _, conditionType := range []string{v1alpha1.ConditionWorkloadApplied, v1alpha1.ConditionPowerApplied, v1alpha1.ConditionNetworkApplied} {
@@ -32,7 +31,7 @@ func readyOf(generation int64, box *v1alpha1.Devbox, deployment *appsv1.Deployme
 		return atRest(ready, box.Status.Phase)
 	}
 	if deployment == nil {
-		ready.Reason, ready.Message = "PodNotReady", "there is no Deployment"
+		ready.Reason, ready.Message = "PodNotReady", "the Deployment does not exist"
 		return ready
 	}
 	before := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionReady)
@@ -40,7 +39,7 @@ func readyOf(generation int64, box *v1alpha1.Devbox, deployment *appsv1.Deployme
 	return rolledOut(ready, box.Status.Phase, deployment, wasReady)
 }
 
-// said returns of a condition what does not differ each time that it is said.
+// said returns a condition's fields except lastTransitionTime, to compare two versions of it.
 func said(box *v1alpha1.Devbox, conditionType string) [4]string {
 	condition := meta.FindStatusCondition(box.Status.Conditions, conditionType)
 	if condition == nil {
@@ -50,17 +49,17 @@ func said(box *v1alpha1.Devbox, conditionType string) [4]string {
 }
 
 func atRest(ready metav1.Condition, phase v1alpha1.DevboxPhase) metav1.Condition {
-	ready.Reason, ready.Message = string(phase), "a pod of the Devbox has not ended yet"
+	ready.Reason, ready.Message = string(phase), "spec.state asks for no pod, but a pod of the Devbox has not ended yet"
 	if phase == v1alpha1.PhaseStopped || phase == v1alpha1.PhaseShutdown {
-		ready.Status, ready.Message = metav1.ConditionTrue, "there is no pod, as the spec wants it"
+		ready.Status, ready.Message = metav1.ConditionTrue, "there is no pod, as spec.state asks for none"
 	}
 	return ready
 }
 
-// rolledOut returns ready, or a condition with what keeps the Deployment from having its pod,
-// such as a quota, in the Deployment controller's words. A Devbox that was ready stays ready
-// until the Deployment controller has seen a new generation, as somebody's annotation makes
-// one, too.
+// rolledOut completes the condition Ready of a Devbox that should run. If the Deployment cannot
+// create its pod, such as because of a quota, it uses the Deployment's reason and message. A ready
+// Devbox stays ready until the Deployment controller has observed a new generation, because an
+// annotation set by another client also makes a new generation.
 func rolledOut(ready metav1.Condition, phase v1alpha1.DevboxPhase, deployment *appsv1.Deployment, wasReady bool) metav1.Condition {
 	status := deployment.Status
 	for _, condition := range status.Conditions {
@@ -71,7 +70,7 @@ func rolledOut(ready metav1.Condition, phase v1alpha1.DevboxPhase, deployment *a
 			return ready
 		}
 	}
-	ready.Reason, ready.Message = "PodNotReady", "the pod is missing, not ready, or one of an earlier spec"
+	ready.Reason, ready.Message = "PodNotReady", "the pod is missing, is not ready, or belongs to an earlier spec"
 	looked := status.ObservedGeneration >= deployment.Generation
 	if phase == v1alpha1.PhaseRunning && (looked || wasReady) && status.UpdatedReplicas > 0 && status.AvailableReplicas > 0 {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionTrue, "PodReady", "the pod is ready"

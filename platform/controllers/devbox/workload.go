@@ -25,8 +25,8 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// SetupWorkload adds the reconciler that owns a Devbox's Deployment except its replicas,
-// follows its pods to their end, and handles the Devbox's finalizer.
+// SetupWorkload adds the reconciler that owns a Devbox's Deployment except its replicas, records
+// the status of ended pods, and handles the Devbox's finalizer.
 func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
 	updater, err := options.Runtime.Updater(fieldmanagers.DevboxWorkload)
 	if err != nil {
@@ -45,15 +45,15 @@ func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// workloadDependsOn is what of its status a Devbox's Deployment is made from, and what readyOf reads that other reconcilers
-// write.
+// workloadDependsOn are the status fields of a Devbox that other reconcilers write, and that the
+// Deployment's intent or readyOf reads.
 var workloadDependsOn = []func(*v1alpha1.Devbox) any{
 	func(box *v1alpha1.Devbox) any { return box.Status.ContentID },
 	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionPowerApplied) },
 	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionNetworkApplied) },
 }
 
-// devboxOfPod goes by the label: a pod's controller is a ReplicaSet.
+// devboxOfPod returns the Devbox in a pod's label, because the pod's controller is a ReplicaSet.
 func devboxOfPod(pod client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.GetNamespace(), Name: pod.GetLabels()[Label]}
 }
@@ -64,8 +64,8 @@ type workload struct {
 	updater *update.Updater
 }
 
-// status reports what the pods do, and records the last container status of ended pods before
-// it removes their finalizer.
+// status returns the Devbox's new status, computed from its pods. It records the container status
+// of ended pods, and then removes the finalizer of these pods.
 func (w workload) status(ctx context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 	none := reconciler.Report[*v1alpha1.Devbox]{}
 	pods, err := podsOf(ctx, w.client, client.ObjectKeyFromObject(box))
@@ -87,7 +87,7 @@ func (w workload) status(ctx context.Context, box *v1alpha1.Devbox, applied reco
 				setLast(&box.Status, last)
 			}
 			if phase == v1alpha1.PhaseShutdown {
-				box.Status.LastContentID = "" // dropped
+				box.Status.LastContentID = "" // a Shutdown discards the content
 			}
 			meta.SetStatusCondition(&box.Status.Conditions, condition)
 			box.Status.ObservedGeneration = condition.ObservedGeneration
@@ -98,7 +98,7 @@ func (w workload) status(ctx context.Context, box *v1alpha1.Devbox, applied reco
 	}, nil
 }
 
-// deployment returns the Devbox's own Deployment; nil if there is none.
+// deployment returns the Deployment that the Devbox controls; nil if there is none.
 func (w workload) deployment(ctx context.Context, box *v1alpha1.Devbox) (*appsv1.Deployment, error) {
 	var deployment appsv1.Deployment
 	err := w.client.Get(ctx, client.ObjectKeyFromObject(box), &deployment)
@@ -108,25 +108,26 @@ func (w workload) deployment(ctx context.Context, box *v1alpha1.Devbox) (*appsv1
 	return &deployment, nil
 }
 
-// workloadCondition returns the condition of the Deployment: Unknown while there is no content
-// of the image.
+// workloadCondition returns the condition WorkloadApplied. It is Unknown while status.contentID
+// does not belong to the image.
 func workloadCondition(box *v1alpha1.Devbox, applied reconciler.Applied) metav1.Condition {
 	condition := deploymentCondition(v1alpha1.ConditionWorkloadApplied, box, applied)
 	if !contentFits(box) {
 		condition.Status = metav1.ConditionUnknown
 		condition.Reason = "WaitingForContent"
-		condition.Message = "waiting for status.contentID to name a content of the image"
+		condition.Message = "waiting for the content reconciler to set a status.contentID that belongs to the image"
 	}
 	return condition
 }
 
-// deploymentCondition is True without a Deployment if nothing is to run.
+// deploymentCondition returns a condition about the Deployment. It is True without a Deployment if
+// no pod should run.
 func deploymentCondition(conditionType string, box *v1alpha1.Devbox, applied reconciler.Applied) metav1.Condition {
 	condition := reconciler.Condition(conditionType, box.Generation, applied)
 	if condition.Reason == string(apply.Absent) && !isToRun(box) {
 		condition.Status = metav1.ConditionTrue
 		condition.Reason = "NothingToRun"
-		condition.Message = "there is no Deployment, as nothing is to run; one is made when the state is Running"
+		condition.Message = "the Deployment does not exist, as no pod should run; it is created once spec.state is Running"
 	}
 	return condition
 }
@@ -145,7 +146,8 @@ func (w workload) letGo(ctx context.Context, box *v1alpha1.Devbox, ended []*core
 	return errors.Join(errs...)
 }
 
-// gone removes our finalizer from pods whose Devbox was deleted without its own.
+// gone removes our finalizer from deleted pods whose Devbox no longer exists. This happens if the
+// Devbox lost its finalizer before the pods had ended.
 func (w workload) gone(ctx context.Context, box types.NamespacedName) error {
 	pods, err := podsOf(ctx, w.client, box)
 	if err != nil {
@@ -160,10 +162,10 @@ func (w workload) gone(ctx context.Context, box types.NamespacedName) error {
 	return errors.Join(errs...)
 }
 
-// emitWorkload returns the Deployment without its replicas, once the content reconciler has
-// named a content of the image: a new Devbox, and one with a new image, would otherwise get its
-// pod replaced a moment later. A Devbox that is not to run does not get a Deployment: the
-// workload reconciler does not set the replicas, so the API server would run one pod.
+// emitWorkload returns the intent of the Deployment without its replicas. It returns none until
+// status.contentID belongs to the image: otherwise the pod would be replaced a moment later. If no
+// pod should run, the intent does not create a Deployment: the workload reconciler does not set
+// the replicas, so the API server would set them to 1.
 func emitWorkload(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	if !contentFits(box) {
 		return nil, nil
@@ -173,7 +175,7 @@ func emitWorkload(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 		WithOwnerReferences(setup.OwnedBy(kind, box)).
 		WithSpec(appsv1ac.DeploymentSpec().
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selector(box))).
-			// Two pods of one devbox would write to one content.
+			// Recreate, because two pods of a Devbox would write to the same content.
 			WithStrategy(appsv1ac.DeploymentStrategy().WithType(appsv1.RecreateDeploymentStrategyType)).
 			WithTemplate(podTemplate(box)))
 	return []apply.Intent{{Config: deployment, MustExist: !isToRun(box)}}, nil
@@ -199,21 +201,21 @@ func container(box *v1alpha1.Devbox) *corev1ac.ContainerApplyConfiguration {
 		WithResources(setup.ResourceRequirements(box.Spec.Resources))
 }
 
-// cleanup deletes the Deployment in the foreground, so that none of its ReplicaSets makes
-// another pod, and removes the pods' finalizers. It is done when a live read finds no pod: a
-// pod that outlived the Devbox's finalizer would keep its own for ever.
+// cleanup deletes the Deployment in the foreground, so that its ReplicaSets create no more pods,
+// and removes the finalizer of its pods. It is done when a live read finds no pod: a pod that
+// outlived the Devbox would keep its finalizer forever.
 func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool, err error) {
-	var deployment appsv1.Deployment // stays empty if there is none
+	var deployment appsv1.Deployment // stays empty if the Deployment does not exist
 	err = w.live.Get(ctx, client.ObjectKeyFromObject(box), &deployment)
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("reading the Deployment: %w", err)
+		return false, fmt.Errorf("reading the Deployment %s: %w", box.Name, err)
 	}
 	kept := map[types.UID]bool{}
 	ours := metav1.IsControlledBy(&deployment, box)
 	switch {
 	case ours && deployment.DeletionTimestamp == nil:
 		err = setup.Delete(ctx, w.client, w.live, &deployment, client.PropagationPolicy(metav1.DeletePropagationForeground))
-	case !ours: // gone, or someone else's by now
+	case !ours: // the Deployment is gone, or has another owner now
 		kept, err = w.deleteReplicaSets(ctx, box, deployment.UID)
 	}
 	if err != nil {
@@ -226,9 +228,9 @@ func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool,
 	return w.removePods(ctx, ownPods(box, pods), ours, kept)
 }
 
-// removePods removes the pods whose owner is not in kept, and reports whether there were none.
-// If replaced is true, as the Deployment is still there and would replace them, it removes only
-// pods that are going anyway, and returns false.
+// removePods removes the pods whose owner is not in kept, and reports whether there were no such
+// pods. If replaced is true, the Deployment still exists and would replace removed pods. Then it
+// removes only pods that are being deleted, and returns false.
 func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced bool, kept map[types.UID]bool) (none bool, err error) {
 	none = !replaced
 	var errs []error
@@ -244,15 +246,15 @@ func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced b
 	return none, errors.Join(errs...)
 }
 
-// deleteReplicaSets deletes ReplicaSets of a Deployment that was deleted with its dependents
-// orphaned: they would replace every pod. They are deleted at once, and we remove their pods.
-// ReplicaSets of a Deployment that somebody has taken from the Devbox are kept and returned,
-// with their pods.
+// deleteReplicaSets deletes the ReplicaSets that an orphaning delete of the Deployment has left:
+// they would replace every removed pod. Their pods are not waited for; removePods removes them.
+// ReplicaSets of the Deployment with the uid taken, which no longer belongs to the Devbox, are kept
+// with their pods, and kept has their uids.
 func (w workload) deleteReplicaSets(ctx context.Context, box *v1alpha1.Devbox, taken types.UID) (kept map[types.UID]bool, err error) {
 	var list appsv1.ReplicaSetList
 	err = w.live.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})
 	if err != nil {
-		return nil, fmt.Errorf("listing the ReplicaSets: %w", err)
+		return nil, fmt.Errorf("listing the ReplicaSets of Devbox %s: %w", box.Name, err)
 	}
 	kept = map[types.UID]bool{}
 	for i := range list.Items {

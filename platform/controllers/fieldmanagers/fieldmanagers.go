@@ -1,9 +1,9 @@
-// Package fieldmanagers is the contract of the platform: every field manager and what it may
-// own, with a file for each kind. A test of each kind emits every intent and proves that the
-// manager claims what it emits and nothing else (applytest.Owns). Check, which cmd/manager
-// calls before it starts, refuses two managers that claim one field.
+// Package fieldmanagers is the contract of the platform: it lists every field manager and the
+// fields that the manager may own. A test of each kind emits every intent and checks that it
+// sets exactly the claimed fields (applytest.Owns). cmd/manager calls Check before it starts;
+// Check rejects a contract in which two managers claim the same field.
 //
-// make generate writes what follows from it: config/contract.yaml and the kinds of the
+// From the contract, make generate writes config/contract.yaml and the list of kinds in the
 // admission policies.
 package fieldmanagers
 
@@ -19,11 +19,11 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// Prefix begins all names of ours. config/admission reserves them by it.
+// Prefix is the prefix of the platform's field manager names. config/admission reserves it.
 const Prefix = "coapply-"
 
-// The field managers. A name is for ever: a renamed manager leaves its fields behind under the
-// old name.
+// The field managers of the platform. Do not rename a field manager: the fields that it owns on
+// existing objects would stay owned by the old name.
 const (
 	DevboxWorkload  = "coapply-devbox-workload"
 	DevboxPower     = "coapply-devbox-power"
@@ -41,7 +41,7 @@ func All() contract.Contract {
 	return slices.Concat(devbox, license, nodeMaintenance, slurm, user)
 }
 
-// Check returns an error for a contract that cannot be kept, or with a name that is not ours.
+// Check returns an error if two managers claim the same field, or a name does not begin with Prefix.
 func Check(c contract.Contract) error {
 	errs := []error{contract.Check(c)}
 	for _, manager := range c.Managers() {
@@ -55,7 +55,7 @@ func Check(c contract.Contract) error {
 	return nil
 }
 
-// The kinds of Kubernetes to which the platform writes.
+// The Kubernetes kinds to whose objects the platform writes.
 var (
 	deployment     = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	statefulSet    = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
@@ -68,12 +68,12 @@ var (
 	serviceAccount = schema.GroupKind{Kind: "ServiceAccount"}
 )
 
-// ours returns a kind of the platform.
+// ours returns the GroupKind of a kind in the platform's API group.
 func ours(kind string) schema.GroupKind {
 	return schema.GroupKind{Group: v1alpha1.SchemeGroupVersion.Group, Kind: kind}
 }
 
-// shared returns a Claim.Shared with one reason for several paths.
+// shared returns a value for Claim.Shared in which all paths have the same reason.
 func shared(why string, paths ...string) map[string]string {
 	reasons := map[string]string{}
 	for _, path := range paths {
@@ -82,7 +82,7 @@ func shared(why string, paths ...string) map[string]string {
 	return reasons
 }
 
-var ownService = shared("each has a Service of its own, and leaves what is not its own alone", ".metadata", ".spec")
+var ownService = shared("each reconciler writes only to Services of its own objects", ".metadata", ".spec")
 
 var serviceFields = []string{
 	".metadata.labels",
@@ -92,7 +92,7 @@ var serviceFields = []string{
 	".spec.ports",
 }
 
-// Somebody else's object under the name of a child is left alone altogether (package setup).
+// The reconcilers never write to a Deployment or Service that does not belong to a Devbox (package setup).
 var devbox = contract.Contract{
 	{Manager: DevboxWorkload, Kind: deployment, Applies: []string{
 		".metadata.labels",
@@ -129,13 +129,13 @@ var devbox = contract.Contract{
 		`.status.conditions[type="NetworkApplied"]`,
 	}},
 	{Manager: DevboxContent, Kind: ours("Devbox"), Updates: []string{".status.contentID"}},
-	// The pod template sets the finalizer, under the Deployment's name; workload removes it.
+	// The pod template sets this finalizer; the workload reconciler removes it from ended pods.
 	{Manager: DevboxWorkload, Kind: pod, Updates: []string{
 		`.metadata.finalizers[="platform.coapply.dev/record-status"]`,
 	}},
 }
 
-// The other fields of the Namespace are the User's.
+// The manager User owns the other fields of the Namespace.
 var license = contract.Contract{
 	{Manager: License, Kind: namespace, Applies: []string{
 		`.metadata.labels["platform.coapply.dev/license"]`,
@@ -160,8 +160,8 @@ var license = contract.Contract{
 	}},
 }
 
-// nodeMarks are what a node under maintenance has; strategy Update writes them by
-// get-modify-update.
+// nodeMarks are the fields that a NodeMaintenance sets on a node: by Server-Side Apply with
+// strategy Apply, by get-modify-update with strategy Update.
 var nodeMarks = []string{
 	".spec.unschedulable",
 	`.metadata.annotations["platform.coapply.dev/maintenance"]`,
@@ -228,7 +228,7 @@ var slurm = contract.Contract{
 	}},
 }
 
-// License owns fields of the Namespace as well, see license below.
+// The manager License owns further fields of the Namespace: see license.
 var user = contract.Contract{
 	{Manager: User, Kind: namespace, Applies: []string{
 		`.metadata.labels["platform.coapply.dev/owner"]`,

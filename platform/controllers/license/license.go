@@ -1,13 +1,13 @@
-// Package license reconciles a License, which says what the User of the same name may use,
-// and for how long.
+// Package license reconciles a License, which limits the resources that the User of the same
+// name may use, and for how long.
 //
 // The status is computed first: the phase from the clock, the limits from the phase, the
-// Namespace from the User's status. From the status alone follow the intents: the label and
-// annotation of the Namespace, whose other fields are the User's (package user), and a
-// ResourceQuota in it.
+// Namespace from the User's status. The intents depend only on the status: a label and an
+// annotation of the Namespace, and a ResourceQuota in it. The other fields of the Namespace
+// belong to the User (package user).
 //
-// The License forces its limits back if somebody changes them. Any other conflict is reported
-// and left to people.
+// If another client changes the limits, the License takes them back by force. Any other conflict
+// is only reported.
 package license
 
 import (
@@ -26,7 +26,7 @@ import (
 	"coapply.dev/platform/controllers/user"
 )
 
-// What the reconciler may do, for config/rbac/role.yaml.
+// RBAC rules of the reconciler, for config/rbac/role.yaml.
 //
 // +kubebuilder:rbac:groups=platform.coapply.dev,resources=licenses,verbs=get;list;watch;update
 // +kubebuilder:rbac:groups=platform.coapply.dev,resources=licenses/status,verbs=update
@@ -36,8 +36,8 @@ import (
 // +kubebuilder:rbac:groups="",resources=resourcequotas,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// phaseAt returns the phase of a License at a time, and after how long it changes; 0 means
-// never. The License is valid at notBefore, and no longer at notAfter.
+// phaseAt returns the phase of a License at the time now, and the time until the phase changes;
+// 0 means never. The License is valid from notBefore (inclusive) to notAfter (exclusive).
 func phaseAt(now time.Time, spec v1alpha1.LicenseSpec) (v1alpha1.LicensePhase, time.Duration) {
 	switch {
 	case spec.NotAfter != nil && !now.Before(spec.NotAfter.Time):
@@ -50,8 +50,8 @@ func phaseAt(now time.Time, spec v1alpha1.LicenseSpec) (v1alpha1.LicensePhase, t
 	return v1alpha1.LicenseActive, 0
 }
 
-// limitsIn returns the limits that apply in a phase. Outside of Active no pod may be
-// created; the spec's other limits stay, so that the end of a license does not lift them.
+// limitsIn returns the limits that apply in a phase. Unless the phase is Active, no pod may be
+// created; the other limits stay, so that the end of a license does not lift them.
 func limitsIn(phase v1alpha1.LicensePhase, spec v1alpha1.LicenseSpec) corev1.ResourceList {
 	limits := spec.Limits.DeepCopy()
 	if phase == v1alpha1.LicenseActive {
@@ -65,21 +65,21 @@ func limitsIn(phase v1alpha1.LicensePhase, spec v1alpha1.LicenseSpec) corev1.Res
 }
 
 const (
-	// Label on a User's Namespace: the phase of the License.
+	// Label is a label on a User's Namespace; its value is the phase of the License.
 	Label = "platform.coapply.dev/license"
-	// LimitsAnnotation on a User's Namespace: the limits that hold now, sorted by name, as
-	// in "cpu=4,memory=8Gi".
+	// LimitsAnnotation is an annotation of a User's Namespace; its value is the limits that apply
+	// now, sorted by name, such as "cpu=4,memory=8Gi".
 	LimitsAnnotation = "platform.coapply.dev/limits"
-	// Quota is the name of the ResourceQuota.
+	// Quota is the name of the ResourceQuota in a User's Namespace.
 	Quota = "license"
-	// Finalizer of a License: its fields of the Namespace and its quota go first.
+	// Finalizer keeps a License until its fields of the Namespace and its ResourceQuota are removed.
 	Finalizer = "platform.coapply.dev/license"
 
 	kind = "License"
 )
 
-// emit wants what the status says, and nothing while the User has no Namespace, or
-// while somebody has written another one's into the status.
+// emit returns the intents that follow from the status. It returns none unless the status names
+// the Namespace of the License's own User.
 func emit(license *v1alpha1.License) ([]apply.Intent, error) {
 	if license.Status.Namespace != user.NamespaceOf(license.Name) {
 		return nil, nil
@@ -92,13 +92,13 @@ func emit(license *v1alpha1.License) ([]apply.Intent, error) {
 		WithOwnerReferences(setup.OwnedBy(kind, license)).
 		WithSpec(corev1ac.ResourceQuotaSpec().
 			WithHard(license.Status.Limits).
-			// An empty selector counts everything. With another one the limits would hold for
-			// some pods only.
+			// An empty scope selector selects all objects. Another selector would limit only some
+			// of the pods.
 			WithScopeSelector(corev1ac.ScopeSelector()))
 	return []apply.Intent{{Config: namespace, MustExist: true}, {Config: quota}}, nil
 }
 
-// text returns limits as text that does not depend on their order and spelling.
+// text returns limits as text, sorted by name and with canonical quantities.
 func text(limits corev1.ResourceList) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(limits)) {

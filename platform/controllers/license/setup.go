@@ -25,21 +25,21 @@ import (
 	"coapply.dev/platform/controllers/user"
 )
 
-// Setup adds the reconciler of Licenses.
+// Setup adds the reconciler of Licenses to a manager.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
 	rt := options.Runtime.Within(func(namespace *corev1.Namespace) bool { return user.Owns(namespace) })
 	applier, err := rt.Applier(fieldmanagers.License, policy())
 	if err != nil {
 		return fmt.Errorf("license: %w", err)
 	}
-	toLicense := setup.Enqueue(user.Named) // the License has the User's name
+	toLicense := setup.Enqueue(user.Named) // a License has the name of its User
 	return coapply.For(rt, fieldmanagers.License, emit).
 		Named("license").
 		Watches(&v1alpha1.User{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(namespaceChanged())).
 		Watches(&corev1.Namespace{}, toLicense, builder.WithPredicates(namespaceDrifted())).
 		Watches(&corev1.ResourceQuota{}, toLicense, builder.WithPredicates(quotaDrifted())).
-		// After an error the rate limiter decides when to reconcile again: at most this long
-		// after a license begins or ends.
+		// After an error the rate limiter delays the next reconcile, by at most one minute, so a
+		// change of the phase is applied at most one minute late.
 		WithOptions(controller.Options{RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 			5*time.Millisecond, time.Minute)}).
 		OnConflict(policy()).
@@ -50,7 +50,7 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// policy takes limits back; other conflicts are rejected.
+// policy forces the License's limits and phase, and rejects every other conflict.
 func policy() apply.Policy {
 	return apply.OnConflict(apply.Reject).
 		At(".spec.hard", apply.Force).
@@ -59,9 +59,9 @@ func policy() apply.Policy {
 		At(`.metadata.annotations["`+LimitsAnnotation+`"]`, apply.Force)
 }
 
-// belongs reports whether an object is one that the License may apply to: the User's
-// Namespace, or the License's own quota. One with scopes, which cannot change, was made by
-// somebody else: it would limit some pods only.
+// belongs reports whether a License may apply to an object: the User's Namespace, or the License's
+// own ResourceQuota. A ResourceQuota with scopes was created by another client, as scopes are
+// immutable and the License sets none.
 func belongs(object client.Object) bool {
 	quota, ok := object.(*corev1.ResourceQuota)
 	if !ok {
@@ -70,14 +70,14 @@ func belongs(object client.Object) bool {
 	return len(quota.Spec.Scopes) == 0 && setup.Belongs(object, kind, user.Of(object), user.OwnerLabel)
 }
 
-// dependsOn is what of its status a License emits from.
+// dependsOn are the status fields of a License that emit reads.
 var dependsOn = []func(*v1alpha1.License) any{
 	func(l *v1alpha1.License) any { return l.Status.Phase },
 	func(l *v1alpha1.License) any { return l.Status.Limits },
 	func(l *v1alpha1.License) any { return l.Status.Namespace },
 }
 
-// namespaceChanged lets through that a User's Namespace is there or no more.
+// namespaceChanged passes updates of a User that change status.namespace.
 func namespaceChanged() predicate.Predicate {
 	return coapply.Changed(func(object client.Object) any {
 		if user, ok := object.(*v1alpha1.User); ok {
@@ -87,7 +87,8 @@ func namespaceChanged() predicate.Predicate {
 	})
 }
 
-// namespaceDrifted lets through what the License owns of a Namespace, and who owns it.
+// namespaceDrifted passes updates of a Namespace that change the License's label or annotation, and
+// every write that leaves the status unchanged, as such a write may change the fields' owners.
 func namespaceDrifted() predicate.Predicate {
 	return predicate.Or(
 		coapply.BesidesStatus(func(namespace *corev1.Namespace) any { return namespace.Status }),
@@ -96,8 +97,8 @@ func namespaceDrifted() predicate.Predicate {
 		}))
 }
 
-// quotaDrifted keeps to the License's own quota, and leaves out its status, which
-// changes with every pod.
+// quotaDrifted passes events of the License's ResourceQuota, except updates of only its status,
+// which changes with every pod.
 func quotaDrifted() predicate.Predicate {
 	ours := predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetName() == Quota })
 	besides := coapply.BesidesStatus(func(quota *corev1.ResourceQuota) any { return quota.Status })
@@ -116,9 +117,9 @@ type cleanup struct {
 	applier *apply.Applier
 }
 
-// run removes what the License has in the User's Namespace: its fields of the Namespace, while
-// the User's stay, and the quota. It finds the Namespace by its name and not by the status,
-// which may have been cleared.
+// run deletes the License's ResourceQuota and removes the License's fields from the User's
+// Namespace. It finds the Namespace by the User's name and not by the status, because another
+// client may have cleared the status.
 func (c cleanup) run(ctx context.Context, license *v1alpha1.License) (done bool, err error) {
 	var namespace corev1.Namespace
 	err = c.live.Get(ctx, client.ObjectKey{Name: user.NamespaceOf(license.Name)}, &namespace)
@@ -126,7 +127,7 @@ func (c cleanup) run(ctx context.Context, license *v1alpha1.License) (done bool,
 	case apierrors.IsNotFound(err):
 		return true, nil
 	case err != nil:
-		return false, fmt.Errorf("reading the Namespace: %w", err)
+		return false, fmt.Errorf("reading the Namespace %s: %w", user.NamespaceOf(license.Name), err)
 	case !user.Owns(&namespace): // the garbage collector deletes the quota, if any, with the License
 		return true, nil
 	}
@@ -148,9 +149,9 @@ func (c cleanup) deleteQuota(ctx context.Context, license *v1alpha1.License, nam
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		return fmt.Errorf("reading the ResourceQuota: %w", err)
+		return fmt.Errorf("reading the ResourceQuota %s/%s: %w", namespace, Quota, err)
 	case !metav1.IsControlledBy(&quota, license):
-		return nil // it is someone else's
+		return nil // the ResourceQuota has another owner
 	}
 	return setup.Delete(ctx, c.client, c.live, &quota)
 }

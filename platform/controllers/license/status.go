@@ -23,8 +23,8 @@ type status struct {
 	events events.EventRecorder
 }
 
-// report computes phase and limits as of now, from which the next reconcile emits, and asks for
-// a reconcile when they change.
+// report returns the License's new status, from which the next reconcile emits: the phase and the
+// limits at this time. It requests a reconcile for the time of the next phase change.
 func (s status) report(ctx context.Context, license *v1alpha1.License, applied reconciler.Applied) (reconciler.Report[*v1alpha1.License], error) {
 	namespace, err := s.namespace(ctx, license)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s status) report(ctx context.Context, license *v1alpha1.License, applied r
 		Namespace: namespace,
 	}
 	condition := conditionOf(license, worth, applied)
-	changes := false // whether the write that landed, the last one, changed the phase
+	changes := false // whether the successful status write, which is the last attempt, changed the phase
 	return reconciler.Report[*v1alpha1.License]{
 		Change: func(license *v1alpha1.License) error {
 			changes = license.Status.Phase != worth.Phase
@@ -60,8 +60,8 @@ func (s status) report(ctx context.Context, license *v1alpha1.License, applied r
 	}, nil
 }
 
-// tell records an event of the phase that began. If the manager dies just before, there is
-// no event, and the status has the phase.
+// tell records an event about a new phase. If the manager dies just before, there is no event, but
+// the status has the phase.
 func (s status) tell(license *v1alpha1.License, worth v1alpha1.LicenseStatus) {
 	eventType := corev1.EventTypeNormal
 	if worth.Phase == v1alpha1.LicenseExpired {
@@ -74,8 +74,8 @@ func (s status) tell(license *v1alpha1.License, worth v1alpha1.LicenseStatus) {
 	reconciler.Event(s.events, license, eventType, string(worth.Phase), "limits are now "+limits)
 }
 
-// namespace returns the Namespace in the User's status, or "". A name that is not the User's
-// own was written there by somebody else, and is ignored.
+// namespace returns the Namespace in the User's status, or "". It ignores a name other than
+// NamespaceOf, which another client has written into the status.
 func (s status) namespace(ctx context.Context, license *v1alpha1.License) (string, error) {
 	var holder v1alpha1.User
 	err := s.client.Get(ctx, client.ObjectKey{Name: license.Name}, &holder)
@@ -85,8 +85,8 @@ func (s status) namespace(ctx context.Context, license *v1alpha1.License) (strin
 	return holder.Status.Namespace, nil
 }
 
-// conditionOf returns the condition of what was emitted, unless that was nothing or is out of
-// date by now.
+// conditionOf returns the condition Applied for the applied intents. It is Unknown if there were no
+// intents, or if they follow from an outdated status.
 func conditionOf(license *v1alpha1.License, worth v1alpha1.LicenseStatus, applied reconciler.Applied) metav1.Condition {
 	condition := reconciler.Condition(v1alpha1.ConditionApplied, license.Generation, applied)
 	emitted := v1alpha1.LicenseStatus{
@@ -96,11 +96,11 @@ func conditionOf(license *v1alpha1.License, worth v1alpha1.LicenseStatus, applie
 	case worth.Namespace == "":
 		condition.Status = metav1.ConditionUnknown
 		condition.Reason = "NoNamespace"
-		condition.Message = "waiting for the User of this name to have its Namespace"
+		condition.Message = "waiting for the User of the same name to exist and to have its Namespace"
 	case !equality.Semantic.DeepEqual(emitted, worth):
 		condition.Status = metav1.ConditionUnknown
 		condition.Reason = "Changing"
-		condition.Message = "the phase or its limits have changed; the ResourceQuota is changed next"
+		condition.Message = "the phase, the limits or the Namespace have changed; the ResourceQuota is applied next"
 	}
 	return condition
 }

@@ -22,16 +22,16 @@ import (
 
 var errNotFound = errors.New("not found")
 
-// applying writes by Server-Side Apply, which concurrent writes do not disturb: it succeeds,
-// meets an error that retrying does not heal, or ends with the node's deadline.
+// applying cordons and uncordons nodes by Server-Side Apply, which does not fail because of
+// concurrent writes. It retries until success, a permanent error, or the node's deadline.
 type applying struct {
 	live client.Reader
-	// Both apply the same. force takes the cordon of others.
+	// The two appliers differ in their policies: force also takes a cordon of another manager.
 	strict, force *apply.Applier
 }
 
-// policies returns the policies of the two appliers. Fields that we wrote by strategy Update
-// are forced.
+// policies returns the policies of the two appliers. Both force fields that our own field manager
+// wrote with strategy Update.
 func policies() (strict, force apply.Policy) {
 	strict = apply.OnConflict(apply.Reject).When(apply.Match{
 		Manager:   fieldmanagers.NodeMaintenance,
@@ -44,7 +44,7 @@ func retryBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 10, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Cap: 5 * time.Second}
 }
 
-// do tries until the node is done, or an error cannot pass. No attempt begins after last.
+// do makes attempts until the node succeeds or fails permanently. No attempt begins after last.
 func (a applying) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name string, last time.Time) outcome {
 	log := logr.FromContextOrDiscard(ctx).WithValues("node", name)
 	var done outcome
@@ -56,8 +56,8 @@ func (a applying) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name s
 		switch {
 		case err == nil, !timeIsUp(ctx, err):
 			done.err = err
-		case done.err == nil: // otherwise the error of before says more
-			done.err = fmt.Errorf("no answer: %w", ctx.Err())
+		case done.err == nil: // otherwise the error of the previous attempt says more
+			done.err = fmt.Errorf("no response from the API server: %w", ctx.Err())
 		}
 		if done.final = ctx.Err() == nil && !mayPass(err); done.final || err == nil {
 			return done
@@ -66,19 +66,19 @@ func (a applying) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name s
 		if asked, ok := errors.AsType[*apply.RetryableError](err); ok {
 			delay = max(delay, asked.After)
 		}
-		log.Info("attempt failed", "warning", true, "attempt", done.attempts, "error", err.Error(), "next", delay)
+		log.Info("attempt on the node failed, retrying", "warning", true, "attempt", done.attempts, "error", err.Error(), "next", delay)
 		if pause(ctx, min(delay, time.Until(last))); ctx.Err() != nil || !time.Now().Before(last) {
 			return done
 		}
 	}
 }
 
-// timeIsUp reports whether the deadline ended an attempt.
+// timeIsUp reports whether an attempt failed because its context ended.
 func timeIsUp(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled))
 }
 
-// pause waits, at most until the context ends.
+// pause waits for the duration d, or until the context ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -88,7 +88,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// try is one attempt. It reports whether anything was to be written.
+// try makes one attempt to cordon or uncordon the node. wrote reports whether it sent a write.
 func (a applying) try(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) (wrote bool, err error) {
 	if work.Spec.Action == v1alpha1.Uncordon {
 		return a.uncordon(ctx, work, name)
@@ -101,8 +101,8 @@ func (a applying) try(ctx context.Context, work *v1alpha1.NodeMaintenance, name 
 	return true, err
 }
 
-// uncordon gives up what we applied, takes further marks if it may and gives them up as well,
-// and after each step looks what is left.
+// uncordon removes the marks from a node. Each step reads the node, then releases the marks that we
+// applied, or applies the marks that we may take, so that the next step releases them.
 func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) (wrote bool, err error) {
 	const steps = 3
 	for step := 0; ; step++ {
@@ -127,8 +127,8 @@ func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, 
 	}
 }
 
-// readAs returns an intent that is judged by the node as it was read, so that no cache of nodes is
-// started.
+// readAs returns the intent with node as its read object, so that the applier does not start a cache
+// of nodes.
 func readAs(node *corev1.Node, intent apply.Intent) apply.Intent {
 	intent.Read = node
 	return intent

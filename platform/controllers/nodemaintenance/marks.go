@@ -16,19 +16,19 @@ import (
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
-// mark is what a maintenance leaves on a node: spec.unschedulable, or one of our annotations.
+// mark is a field that a NodeMaintenance sets on a node: spec.unschedulable, or one of our annotations.
 type mark struct {
-	annotation string // "" is spec.unschedulable
+	annotation string // key; "" stands for spec.unschedulable
 	owners     []fieldowners.Manager
 }
 
-// marksOf returns the marks on a node. An unschedulable: false that we own, which is left if a
-// cordon was taken and not released, shows only in the managed fields.
+// marksOf returns the marks on a node. They include a spec.unschedulable of false that we own: it is
+// left if a cordon was taken and not released, and only the managed fields show it.
 func marksOf(node *corev1.Node) ([]mark, error) {
 	ownership, unread := fieldowners.ParseReadable(node.ManagedFields)
 	for _, entry := range unread {
 		if entry.Manager == fieldmanagers.NodeMaintenance {
-			return nil, fmt.Errorf("the managed fields of node %s: %w", node.Name, entry)
+			return nil, fmt.Errorf("reading the managed fields of node %s: %w", node.Name, entry)
 		}
 	}
 	var marks []mark
@@ -50,14 +50,14 @@ func (m mark) path() fieldowners.Path {
 	return fieldowners.MustParsePath(fmt.Sprintf(".metadata.annotations[%q]", m.annotation))
 }
 
-// applied reports whether we own the mark by Apply: a release gives it up.
+// applied reports whether our manager owns the mark by Apply, so that a release removes it.
 func (m mark) applied() bool {
 	return slices.ContainsFunc(m.owners, func(owner fieldowners.Manager) bool {
 		return owner.Name == fieldmanagers.NodeMaintenance && owner.Operation == metav1.ManagedFieldsOperationApply
 	})
 }
 
-// foreign returns the owners other than our field manager, by either operation.
+// foreign returns the mark's owners other than our field manager, of either operation.
 func (m mark) foreign() []string {
 	var names []string
 	for _, owner := range m.owners {
@@ -68,15 +68,15 @@ func (m mark) foreign() []string {
 	return names
 }
 
-// mayTake reports whether an Uncordon may take the mark in order to remove it: a mark that
-// nobody else owns (nobody at all, or we ourselves, by strategy Update), and with force the
-// cordon of others.
+// mayTake reports whether an Uncordon may take the mark in order to remove it. It may take a mark
+// that no other manager owns (no manager at all, or ours by strategy Update). With force it may
+// also take spec.unschedulable from another manager.
 func (m mark) mayTake(force bool) bool {
 	return len(m.foreign()) == 0 || force && m.annotation == ""
 }
 
-// wanted reports whether a node is cordoned as the work wants it, and by us, so that an
-// Uncordon has something to give up.
+// wanted reports whether a node already is in the state that a Cordon produces: it has all marks,
+// and we own them by Apply, so that an Uncordon can release them.
 func wanted(node *corev1.Node, marks []mark, work *v1alpha1.NodeMaintenance) bool {
 	return node.Spec.Unschedulable &&
 		node.Annotations[Annotation] == work.Name &&
@@ -84,11 +84,11 @@ func wanted(node *corev1.Node, marks []mark, work *v1alpha1.NodeMaintenance) boo
 		!slices.ContainsFunc(marks, func(m mark) bool { return !m.applied() })
 }
 
-// heldError is an ownership conflict: others own marks that an Uncordon is to remove.
+// heldError is an ownership conflict: an Uncordon cannot remove marks that other managers own.
 type heldError struct {
 	node  string
 	marks []mark
-	again bool // these owners are new: trying again may help
+	again bool // a retry may succeed: the marks can be taken now, but reappeared after every step
 }
 
 func (e *heldError) Error() string {
@@ -109,7 +109,7 @@ func (e *heldError) Error() string {
 // Unwrap returns apply.ErrConflict.
 func (e *heldError) Unwrap() error { return apply.ErrConflict }
 
-// held returns the error about marks that an Uncordon could not remove.
+// held returns the error for the marks that an Uncordon could not remove.
 func held(node string, marks []mark, force bool) error {
 	kept := slices.DeleteFunc(slices.Clone(marks), func(m mark) bool { return m.mayTake(force) })
 	if len(kept) == 0 {
@@ -118,14 +118,14 @@ func held(node string, marks []mark, force bool) error {
 	return &heldError{node: node, marks: kept}
 }
 
-// mayPass reports whether another attempt may succeed after this error.
+// mayPass reports whether a retry may succeed after this error.
 func mayPass(err error) bool {
 	h, isHeld := errors.AsType[*heldError](err)
 	return isHeld && h.again || errors.Is(err, apply.ErrRetryable) || errors.Is(err, apply.ErrContended)
 }
 
-// cordon returns the intent of a cordoned node, with the reason. It is pinned to the node that
-// was read, so that a deleted node is not brought back.
+// cordon returns the intent that cordons a node, with our annotations. It has the uid of the node
+// that was read, so that the apply cannot create a node that was deleted meanwhile.
 func cordon(node *corev1.Node, work *v1alpha1.NodeMaintenance) apply.Intent {
 	annotations := map[string]string{Annotation: work.Name}
 	if work.Spec.Reason != "" {
@@ -137,8 +137,8 @@ func cordon(node *corev1.Node, work *v1alpha1.NodeMaintenance) apply.Intent {
 	return apply.Intent{Config: config, UID: node.UID}
 }
 
-// take returns an intent that makes marks ours, so that a release removes them: no other owner
-// is left by whom the cordon would stay.
+// take returns an intent that makes our field manager the only owner of marks. A release then
+// removes them from the node.
 func take(node *corev1.Node, marks []mark) apply.Intent {
 	config := corev1ac.Node(node.Name)
 	for _, m := range marks {

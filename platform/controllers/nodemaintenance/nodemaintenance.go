@@ -1,21 +1,20 @@
-// Package nodemaintenance cordons and uncordons nodes, a few at a time. A NodeMaintenance is
-// done once: its nodes are picked once, and each gets one result.
+// Package nodemaintenance cordons and uncordons nodes, a few at a time. A NodeMaintenance runs
+// once: its nodes are selected once, and each node gets one result.
 //
-//	pick.go     which nodes the work is about
-//	plan.go     which nodes next, and what the status says: pure
-//	marks.go    what of a maintenance stands on a node, whose it is, and what is applied: pure
-//	apply.go    the way of Server-Side Apply
-//	update.go   the fallback: get-modify-update with four attempts
-//	reconcile.go one wave: nodes side by side, each until its deadline
+//	pick.go      selects the nodes
+//	plan.go      pure: decides which nodes are next, and computes the status
+//	marks.go     pure: finds the marks on a node and their owners, and builds the intents
+//	apply.go     strategy Apply: Server-Side Apply
+//	update.go    strategy Update, the fallback: get-modify-update with four attempts
+//	reconcile.go works on one wave: several nodes at once, each until its deadline
 //
-// A reconcile does one wave. The nodes of a wave, with the time at which their turn
-// came, stand in the status before the first of them is written to, and one status
-// write records what became of them and begins the next wave. So a manager that
-// dies in between repeats a wave and nothing else; to a node that was done it writes
-// nothing, and a node's deadline does not begin anew.
+// Each reconcile works on one wave of nodes. The status lists the nodes of a wave, with their
+// start times, before the first write to any of them. One status write then records the results
+// of the wave and begins the next wave. So if the manager dies, at most one wave is repeated: a
+// node that is already in the desired state is not written to, and the deadlines stay the same.
 //
-// Nodes are read live, never from a cache: as the work is done once, a mistake by an old view
-// would not be corrected later.
+// Nodes are read live, never from a cache. The work runs only once, so a mistake due to a stale
+// read would not be corrected later.
 package nodemaintenance
 
 import (
@@ -33,7 +32,7 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// What the reconciler may do, for config/rbac/role.yaml.
+// RBAC rules of the reconciler, for config/rbac/role.yaml.
 //
 // +kubebuilder:rbac:groups=platform.coapply.dev,resources=nodemaintenances,verbs=get;list;watch
 // +kubebuilder:rbac:groups=platform.coapply.dev,resources=nodemaintenances/status,verbs=update
@@ -41,20 +40,20 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// Annotation is on a node under maintenance; its value is the name of the NodeMaintenance
-	// that cordoned it last.
+	// Annotation marks a node under maintenance. Its value is the name of the NodeMaintenance
+	// that cordoned the node last.
 	Annotation = "platform.coapply.dev/maintenance"
-	// ReasonAnnotation is on a node under maintenance; its value is that NodeMaintenance's
-	// spec.reason. Without a reason it is absent.
+	// ReasonAnnotation is an annotation of a node under maintenance. Its value is spec.reason of
+	// the NodeMaintenance in Annotation. Without a reason the annotation is absent.
 	ReasonAnnotation = "platform.coapply.dev/maintenance-reason"
 )
 
-// atATime is how many NodeMaintenances are worked on side by side, so that one whose nodes do
-// not answer does not hold up others.
+// atATime is the number of NodeMaintenances that are reconciled concurrently, so that a
+// NodeMaintenance that waits for the API server does not delay the others.
 const atATime = 10
 
-// Setup adds the reconciler. Nodes are not watched, as later changes of a node do not matter to
-// work that is done. Intents for nodes have no Belongs.
+// Setup adds the reconciler of NodeMaintenances to a manager. Nodes are not watched: changes of a
+// node after its result do not matter.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
 	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(),
 		applying: applying{live: mgr.GetAPIReader()}, updating: updating{live: mgr.GetAPIReader()},

@@ -14,13 +14,13 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// refusal is why work can never begin, as its spec does not change.
+// refusal is the error of a NodeMaintenance that can never begin, as its spec is immutable.
 type refusal struct{ reason, message string }
 
 func (r *refusal) Error() string { return r.message }
 
-// pick returns the change of the status that begins the work, with the nodes that there are
-// now.
+// pick selects the nodes that exist now, and returns the status change that begins the work. For
+// an invalid or too wide selector, the status change ends the work.
 func (r *Reconciler) pick(ctx context.Context, work *v1alpha1.NodeMaintenance) (func(*v1alpha1.NodeMaintenance) error, error) {
 	nodes := work.Spec.Nodes
 	var err error
@@ -34,7 +34,7 @@ func (r *Reconciler) pick(ctx context.Context, work *v1alpha1.NodeMaintenance) (
 	return func(work *v1alpha1.NodeMaintenance) error { begin(work, nodes, now); return nil }, err
 }
 
-// matching returns the names of the nodes, sorted, at most one more than allowed.
+// matching returns the sorted names of the nodes that match, or a refusal if they are too many.
 func (r *Reconciler) matching(ctx context.Context, labels *metav1.LabelSelector) ([]string, error) {
 	selector, err := metav1.LabelSelectorAsSelector(labels)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *Reconciler) matching(ctx context.Context, labels *metav1.LabelSelector)
 	}
 	if len(list.Items) > v1alpha1.MaxNodes {
 		return nil, &refusal{tooManyNodes, fmt.Sprintf(
-			"more than %d nodes match, and none was written to: narrow spec.nodeSelector", v1alpha1.MaxNodes)}
+			"spec.nodeSelector matches more than %d nodes; no node was written to: create another NodeMaintenance with a narrower selector", v1alpha1.MaxNodes)}
 	}
 	var names []string
 	for _, node := range list.Items {

@@ -23,8 +23,8 @@ const (
 	invalidSelector = "InvalidSelector"
 )
 
-// begin adds the picked nodes to the status, and gives the first their turn. It does nothing if
-// the work has begun.
+// begin adds the selected nodes to the status and starts the first wave. It does nothing if the
+// work has already begun.
 func begin(work *v1alpha1.NodeMaintenance, nodes []string, now time.Time) {
 	if work.Status.StartTime != nil {
 		return
@@ -36,7 +36,7 @@ func begin(work *v1alpha1.NodeMaintenance, nodes []string, now time.Time) {
 	proceed(work, now)
 }
 
-// refuse ends work that cannot begin.
+// refuse ends a NodeMaintenance that cannot begin, with the reason and message of the refusal.
 func refuse(work *v1alpha1.NodeMaintenance, why refusal, now time.Time) {
 	if work.Status.StartTime != nil {
 		return
@@ -45,7 +45,7 @@ func refuse(work *v1alpha1.NodeMaintenance, why refusal, now time.Time) {
 	complete(work, why.reason, why.message, now)
 }
 
-// wave returns the nodes whose turn it is.
+// wave returns the nodes of the current wave: Pending, with a start time.
 func wave(work *v1alpha1.NodeMaintenance) []v1alpha1.NodeStatus {
 	var nodes []v1alpha1.NodeStatus
 	for _, node := range work.Status.Nodes {
@@ -56,8 +56,8 @@ func wave(work *v1alpha1.NodeMaintenance) []v1alpha1.NodeStatus {
 	return nodes
 }
 
-// fold records the results of a wave. A node that has a result keeps it, as another manager may
-// have done the same wave.
+// fold records the results of a wave and starts the next wave. A node that already has a final
+// result keeps it, as another manager may have worked on the same wave.
 func fold(work *v1alpha1.NodeMaintenance, results []v1alpha1.NodeStatus, now time.Time) {
 	byName := map[string]v1alpha1.NodeStatus{}
 	for _, result := range results {
@@ -71,8 +71,8 @@ func fold(work *v1alpha1.NodeMaintenance, results []v1alpha1.NodeStatus, now tim
 	proceed(work, now)
 }
 
-// proceed counts the results of the nodes, and gives pending nodes their turn up to the
-// concurrency.
+// proceed counts the results of the nodes and sets the conditions. It then starts Pending nodes,
+// up to spec.concurrency nodes at a time.
 func proceed(work *v1alpha1.NodeMaintenance, now time.Time) {
 	status := &work.Status
 	status.Total, status.Succeeded, status.Failed = int32(len(status.Nodes)), 0, 0
@@ -86,10 +86,10 @@ func proceed(work *v1alpha1.NodeMaintenance, now time.Time) {
 	}
 	switch {
 	case status.Total == 0:
-		complete(work, noNodes, "no node matches", now)
+		complete(work, noNodes, "no node matches spec.nodeSelector", now)
 		return
 	case status.Succeeded == status.Total:
-		complete(work, succeeded, "every node is as it should be", now)
+		complete(work, succeeded, "every node is in the desired state", now)
 		return
 	case status.Succeeded+status.Failed == status.Total:
 		complete(work, failed, whyFailed(work.Status), now)
@@ -102,13 +102,13 @@ func proceed(work *v1alpha1.NodeMaintenance, now time.Time) {
 			free--
 		}
 	}
-	say(work, metav1.ConditionFalse, inProgress, "some nodes are not done yet", now)
+	say(work, metav1.ConditionFalse, inProgress, "some nodes are still Pending", now)
 }
 
-// whyFailed returns a message with the first node that failed; status.nodes has all.
+// whyFailed returns the message of a failed NodeMaintenance, with the error of the first failed node.
 func whyFailed(status v1alpha1.NodeMaintenanceStatus) string {
 	i := slices.IndexFunc(status.Nodes, func(node v1alpha1.NodeStatus) bool { return node.Result == v1alpha1.NodeFailed })
-	return fmt.Sprintf("%d of %d nodes could not be done, as status.nodes says; the first is %s: %s",
+	return fmt.Sprintf("%d of %d nodes failed (see status.nodes); the first is %s: %s",
 		status.Failed, status.Total, status.Nodes[i].Name, status.Nodes[i].Error)
 }
 
@@ -131,8 +131,8 @@ func say(work *v1alpha1.NodeMaintenance, status metav1.ConditionStatus, reason, 
 	sayReady(work)
 }
 
-// sayReady sets Ready and Stalled by the condition Complete. Work that ended otherwise than
-// wanted is Stalled, so that kstatus, and with it Helm and Flux, stop waiting.
+// sayReady sets the conditions Ready and Stalled from the condition Complete. Work that ended
+// without success is Stalled, so that tools that use kstatus, such as Helm and Flux, stop waiting.
 func sayReady(work *v1alpha1.NodeMaintenance) {
 	end := *meta.FindStatusCondition(work.Status.Conditions, v1alpha1.ConditionComplete)
 	ready := setup.Ready(end, end.Reason, end.Message)
@@ -153,7 +153,7 @@ func isComplete(work *v1alpha1.NodeMaintenance) bool {
 	return meta.IsStatusConditionTrue(work.Status.Conditions, v1alpha1.ConditionComplete)
 }
 
-// isTold reports whether the rest of the status follows from the condition Complete.
+// isTold reports whether Ready, Stalled and observedGeneration already agree with Complete.
 func isTold(work *v1alpha1.NodeMaintenance) bool {
 	told := work.DeepCopy()
 	sayReady(told)

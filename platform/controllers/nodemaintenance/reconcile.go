@@ -22,12 +22,12 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// Reconciler does a NodeMaintenance, one wave for each reconcile. It does not use package
-// reconciler, whose Emit returns all intents before the first write: here the next nodes depend
-// on the results of those before.
+// Reconciler reconciles NodeMaintenances: each reconcile works on one wave of nodes. It does not
+// use package reconciler, whose Emit returns all intents before the first write. Here, the next
+// nodes depend on the results of the previous nodes.
 type Reconciler struct {
-	client   client.Reader // NodeMaintenances, from the cache
-	live     client.Reader // nodes
+	client   client.Reader // reads NodeMaintenances from the cache
+	live     client.Reader // reads nodes from the API server
 	applying applying
 	updating updating
 	status   *update.Updater
@@ -35,13 +35,13 @@ type Reconciler struct {
 }
 
 const (
-	// atOnce puts work back into the queue, behind that of others.
+	// atOnce requeues a NodeMaintenance at the end of the queue, behind other NodeMaintenances.
 	atOnce = time.Nanosecond
-	// later is the time until the next look at work that had nothing to record.
+	// later is the delay of the next reconcile if the status did not change.
 	later = time.Second
 )
 
-// Reconcile picks the nodes, or does a wave of them, and records that.
+// Reconcile selects the nodes or works on one wave of nodes, and records the result in the status.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var work v1alpha1.NodeMaintenance
 	if err := r.client.Get(ctx, request.NamespacedName, &work); err != nil {
@@ -61,7 +61,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	ends := false // whether the write that landed, the last one, ended the work
+	ends := false // whether the successful status write, which is the last attempt, ended the work
 	recorded, err := update.Status(ctx, r.status, &work, func(work *v1alpha1.NodeMaintenance) error {
 		ended := work.Status.CompletionTime != nil
 		err := change(work)
@@ -72,20 +72,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case apierrors.IsNotFound(err), errors.Is(err, apply.ErrUIDMismatch): // the NodeMaintenance is gone
 		return reconcile.Result{}, nil
 	case err != nil:
-		return reconcile.Result{}, fmt.Errorf("status: %w", err)
+		return reconcile.Result{}, fmt.Errorf("writing the status of NodeMaintenance %s: %w", request.Name, err)
 	case isComplete(recorded.Object):
 		if recorded.Changed && ends { // otherwise the event was recorded before, or by another manager
 			r.tell(recorded.Object)
 		}
 		return reconcile.Result{}, nil
 	}
-	if !recorded.Changed { // the cache is behind, and its next event leads to another reconcile
+	if !recorded.Changed { // the cache is stale, and its next event starts another reconcile
 		return reconcile.Result{RequeueAfter: later}, nil
 	}
 	return reconcile.Result{RequeueAfter: atOnce}, nil
 }
 
-// proceed does what is next, and returns the change of the status.
+// proceed takes the next step of the work, and returns the status change that records its result.
 func (r *Reconciler) proceed(ctx context.Context, work *v1alpha1.NodeMaintenance) (func(*v1alpha1.NodeMaintenance) error, error) {
 	switch {
 	case isComplete(work):
@@ -103,8 +103,8 @@ func (r *Reconciler) proceed(ctx context.Context, work *v1alpha1.NodeMaintenance
 	return func(work *v1alpha1.NodeMaintenance) error { fold(work, results, now); return nil }, nil
 }
 
-// tell records an event of how the work ended. If the manager dies just before, there is no
-// event, and the status has all of it.
+// tell records an event about the end of the work. If the manager dies just before, there is no
+// event, but the status has the same information.
 func (r *Reconciler) tell(work *v1alpha1.NodeMaintenance) {
 	end := meta.FindStatusCondition(work.Status.Conditions, v1alpha1.ConditionComplete)
 	eventType := corev1.EventTypeWarning
@@ -115,11 +115,11 @@ func (r *Reconciler) tell(work *v1alpha1.NodeMaintenance) {
 		end.Message, work.Status.Total, work.Status.Succeeded, work.Status.Failed)
 }
 
-// The length of a wave. Nodes that are not done by then stay Pending and go on in the next one.
+// Time limits of a wave. A node without a result at the end of its wave stays Pending in the next wave.
 const (
-	lastAttempt = 10 * time.Second // no attempt begins after this time
-	waveLimit   = 45 * time.Second // attempts under way end then
-	// lastChance is for a node whose deadline passed while nobody worked on it.
+	lastAttempt = 10 * time.Second // no attempt begins later than this after the start of the wave
+	waveLimit   = 45 * time.Second // running attempts are cancelled then
+	// lastChance is the time for a node whose deadline passed before this wave began.
 	lastChance = 5 * time.Second
 )
 
@@ -127,10 +127,10 @@ const (
 type outcome struct {
 	attempts int
 	err      error
-	final    bool // no further attempt helps
+	final    bool // a further attempt would not change the result
 }
 
-// work does the nodes of a wave side by side, and returns when all have ended.
+// work works on the nodes of a wave concurrently, and returns their status when all have ended.
 func (r *Reconciler) work(ctx context.Context, work *v1alpha1.NodeMaintenance) []v1alpha1.NodeStatus {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, limit(ctx, begun))
@@ -144,8 +144,8 @@ func (r *Reconciler) work(ctx context.Context, work *v1alpha1.NodeMaintenance) [
 	return nodes
 }
 
-// limit returns the time for a wave, which leaves a quarter of the reconcile's time to write
-// the status.
+// limit returns the time limit of a wave: waveLimit, or three quarters of the reconcile's time if
+// that is less. The rest is for writing the status.
 func limit(ctx context.Context, now time.Time) time.Duration {
 	if end, ok := ctx.Deadline(); ok {
 		return min(waveLimit, end.Sub(now)*3/4)
@@ -153,7 +153,7 @@ func limit(ctx context.Context, now time.Time) time.Duration {
 	return waveLimit
 }
 
-// one does one node, until its deadline.
+// one works on one node until its deadline, and returns the node's new status.
 func (r *Reconciler) one(ctx context.Context, work *v1alpha1.NodeMaintenance, node v1alpha1.NodeStatus, begun time.Time) v1alpha1.NodeStatus {
 	node = notAhead(node, begun)
 	deadline := deadlineOf(node, work.Spec.NodeDeadlineSeconds, begun)
@@ -172,8 +172,8 @@ func (r *Reconciler) one(ctx context.Context, work *v1alpha1.NodeMaintenance, no
 	return node
 }
 
-// notAhead returns the node with a turn that begins now if it is in the future, by the clock of
-// a manager that is ahead of ours: otherwise its deadline would be later by as much.
+// notAhead returns the node with a start time that is not after begun. If the clock of an earlier
+// manager was ahead of ours, the node's deadline would otherwise be too late.
 func notAhead(node v1alpha1.NodeStatus, begun time.Time) v1alpha1.NodeStatus {
 	if node.StartTime.After(begun) {
 		node.StartTime = &metav1.MicroTime{Time: begun}
@@ -181,8 +181,8 @@ func notAhead(node v1alpha1.NodeStatus, begun time.Time) v1alpha1.NodeStatus {
 	return node
 }
 
-// deadlineOf returns the deadline of a node, counted from the time at which its turn came, in
-// this wave or an earlier one.
+// deadlineOf returns the deadline of a node, counted from its start time in this wave or an
+// earlier wave. If the deadline has passed already, the node gets lastChance.
 func deadlineOf(node v1alpha1.NodeStatus, seconds int32, begun time.Time) time.Time {
 	deadline := node.StartTime.Add(time.Duration(seconds) * time.Second)
 	if deadline.After(begun) {
@@ -191,7 +191,7 @@ func deadlineOf(node v1alpha1.NodeStatus, seconds int32, begun time.Time) time.T
 	return begun.Add(lastChance)
 }
 
-// settle returns the status of a node after a wave.
+// settle returns the status of a node after a wave; late means that its deadline has passed.
 func settle(node v1alpha1.NodeStatus, done outcome, late bool, work *v1alpha1.NodeMaintenance) v1alpha1.NodeStatus {
 	node.Attempts += int32(done.attempts)
 	switch {
@@ -211,8 +211,8 @@ func settle(node v1alpha1.NodeStatus, done outcome, late bool, work *v1alpha1.No
 	return node
 }
 
-// shortened cuts an error so that a status whose nodes all failed stays below etcd's limit of
-// 1.5 MB: a thousand nodes with the longest names take 1.2 MB without errors.
+// shortened truncates an error text, so that a status in which all nodes failed stays below etcd's
+// limit of 1.5 MB: without errors, 1000 nodes with the longest names take 1.2 MB.
 func shortened(text string, nodes int) string {
 	const most, together = 400, 200_000
 	limit := min(most, together/max(nodes, 1))

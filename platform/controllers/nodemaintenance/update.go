@@ -16,15 +16,15 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// updating is the fallback: get-modify-update, with update.Exponential. Only stale
-// writes are retried, and a node that is rewritten without a pause fails after four
-// attempts. It takes fields from their owners without a conflict.
+// updating cordons and uncordons nodes by get-modify-update, the fallback strategy. Only stale
+// writes are retried, with update.Exponential: a node that other clients write to without pause
+// fails after four attempts. An update takes fields from their owners without a conflict.
 type updating struct {
 	live    client.Reader
 	updater *update.Updater
 }
 
-// do begins with the node's name alone, so that the first attempt reads live as well.
+// do updates the node. It passes an object with only the name, so that the first attempt reads live.
 func (u updating) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) outcome {
 	result, err := update.Do(ctx, u.updater, emptyNode(name), func(node *unstructured.Unstructured) error {
 		return modify(node, work)
@@ -44,8 +44,8 @@ func (u updating) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name s
 	return done
 }
 
-// lookUp finds out whether a write whose answer was lost has landed. It reads until there is an
-// answer or the time is up; then another wave looks.
+// lookUp finds out whether a write without a response took effect. It reads the node until a read
+// succeeds or the context ends. If the context ends, the node stays Pending for the next wave.
 func (u updating) lookUp(ctx context.Context, work *v1alpha1.NodeMaintenance, name string, done outcome) outcome {
 	for backoff := retryBackoff(); ; {
 		node := emptyNode(name)
@@ -75,14 +75,14 @@ func emptyNode(name string) *unstructured.Unstructured {
 	return node
 }
 
-// modify makes the node as the work wants it. It is idempotent, and changes nothing on a node
-// that is as it should be.
+// modify sets the fields of the node to their desired values. It changes nothing on a node that is
+// already in the desired state.
 func modify(node *unstructured.Unstructured, work *v1alpha1.NodeMaintenance) error {
 	wanted := map[string]string{}
 	if work.Spec.Action == v1alpha1.Cordon {
 		wanted[Annotation], wanted[ReasonAnnotation] = work.Name, work.Spec.Reason
 		if err := unstructured.SetNestedField(node.Object, true, "spec", "unschedulable"); err != nil {
-			return fmt.Errorf("spec: %w", err)
+			return fmt.Errorf("setting spec.unschedulable: %w", err)
 		}
 	} else {
 		unstructured.RemoveNestedField(node.Object, "spec", "unschedulable")

@@ -16,16 +16,16 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// atOnce is how many writes of a round are under way together.
+// atOnce is the largest number of concurrent writes of a reconcile.
 const atOnce = 16
 
-// result is what became of a decision.
+// result is the result of carrying out a decision.
 type result struct {
 	errs    []error // in the order of the ordinals
-	changed bool    // a pod had changed, and was not deleted
+	changed bool    // at least one pod had changed since the decision, and so was not deleted
 }
 
-// after returns when to look again without an event; 0 for not at all.
+// after returns the time until the next reconcile if no event starts one earlier; 0 for none.
 func (r result) after(d *decision) time.Duration {
 	if r.changed {
 		return lookAgain
@@ -33,12 +33,13 @@ func (r result) after(d *decision) time.Duration {
 	return d.after
 }
 
-// carryOut deletes, creates and mends. If one of them is refused, the others go on.
+// carryOut deletes, creates and corrects the pods of a decision. If one of the three steps fails,
+// the other steps still run.
 func (n nodeSets) carryOut(ctx context.Context, set *v1alpha1.NodeSet, d *decision) result {
 	var changed atomic.Bool
 	removeErrs := inBatches(len(d.remove), func(i int) error {
 		asDecided, err := setup.DeleteAsRead(ctx, n.client, n.live, d.remove[i])
-		if !asDecided && err == nil { // it has changed, or is another one: that is decided anew
+		if !asDecided && err == nil { // the pod has changed or was replaced: the next reconcile decides
 			changed.Store(true)
 		}
 		return err
@@ -54,10 +55,9 @@ func (n nodeSets) carryOut(ctx context.Context, set *v1alpha1.NodeSet, d *decisi
 	return result{slices.Concat(removeErrs, apply(d.create), apply(d.mend)), changed.Load()}
 }
 
-// inBatches calls work for each piece: for the first alone, then for twice as many at a time as
-// before, at most atOnce. It ends when one is forbidden, as the next would be, too (for example
-// by a quota that is used up), or atOnce have failed. It returns the errors in the order of the
-// pieces.
+// inBatches calls work(0) to work(pieces-1) in concurrent batches of 1, 2, 4 and so on up to atOnce
+// calls. It stops after a batch with a forbidden error, because the next calls would fail too (such
+// as by a full quota), or after atOnce errors. It returns the errors in the order of the pieces.
 func inBatches(pieces int, work func(piece int) error) []error {
 	var failed []error
 	for from, n := 0, 1; from < pieces && len(failed) < atOnce; from, n = from+n, min(2*n, atOnce) {
@@ -75,8 +75,7 @@ func inBatches(pieces int, work func(piece int) error) []error {
 	return failed
 }
 
-// foreignError returns an error with the names that are someone else's, as far as there is
-// room.
+// foreignError returns an error with the names of pods that belong to other owners, at most five.
 func foreignError(names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -86,5 +85,5 @@ func foreignError(names []string) error {
 	if len(names) > some {
 		list += fmt.Sprintf(" and %d more", len(names)-some)
 	}
-	return errors.New("these pods were there before and are someone else's: " + list)
+	return errors.New("pods with these names exist already and belong to another owner; delete them: " + list)
 }

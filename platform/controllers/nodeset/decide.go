@@ -11,40 +11,40 @@ import (
 )
 
 const (
-	// batch is how many pods a round creates, mends and deletes at most each, before it looks
-	// again whether that is still wanted.
+	// batch is the largest number of pods that one reconcile creates, the largest number that it
+	// corrects, and the largest number that it deletes. The next reconcile decides again.
 	batch = 100
-	// finishedRest is how old a finished pod must be to be replaced, so that a pod that fails
-	// at once is not made anew all the time.
+	// finishedRest is the minimum age of a finished pod before it is replaced, so that a pod that
+	// always fails at once is not recreated in a tight loop.
 	finishedRest = 10 * time.Second
 )
 
-// decision is what is to be done for a NodeSet and its pods.
+// decision lists the writes that a NodeSet's pods need, and has the counts for the status.
 type decision struct {
 	create  []int         // ordinals whose pod is missing
-	mend    []int         // ordinals whose pod exists and is not as wanted
-	remove  []*corev1.Pod // in this order
-	foreign []string      // wanted names that are someone else's
-	waiting bool          // for the SlurmController: nothing is created or replaced
-	more    bool          // more than a batch is to be created or mended
-	after   time.Duration // until a finished pod may be replaced; 0 for never
+	mend    []int         // ordinals whose pod has wrong mutable fields, to be applied again
+	remove  []*corev1.Pod // pods to delete, in this order
+	foreign []string      // desired pod names that a pod of another owner has
+	waiting bool          // true while the SlurmController has no address: no pod is created or replaced
+	more    bool          // create or mend had more than batch ordinals and was cut
+	after   time.Duration // time until a finished pod may be replaced; 0 for never
 
 	revision                 string
-	replicas, ready, updated int32 // for the status
-	old                      int   // wanted pods of an old revision
-	complete                 bool  // every wanted pod is ready and of the revision
+	replicas, ready, updated int32 // counts of pods for the status
+	old                      int   // number of desired pods of an old revision
+	complete                 bool  // every desired pod is ready and has the current revision
 }
 
 func (d *decision) idle() bool { return len(d.create)+len(d.mend)+len(d.remove) == 0 }
 
-// wanted counts and sorts the pods that a NodeSet wants.
+// wanted is the input of replace: the number of unavailable desired pods, and the pods of an old revision.
 type wanted struct {
-	inWork            int // how many are absent, being deleted, or of the revision and not ready
+	inWork            int // pods that are missing, finished, being deleted, or current and not ready
 	oldReady, oldIdle []*corev1.Pod
 }
 
-// decide returns what to do if the cache is up to date. It is pure. pods are all pods with a
-// name of the NodeSet, whoever owns them.
+// decide returns the decision for a NodeSet and its pods, as read from the cache. It is a pure
+// function. pods are all pods whose name has the NodeSet's name, whoever owns them.
 func decide(set *v1alpha1.NodeSet, pods []corev1.Pod, now time.Time) *decision {
 	d := &decision{waiting: set.Spec.ControllerName != "" && set.Status.ControllerAddress == ""}
 	if !d.waiting {
@@ -81,7 +81,7 @@ func (d *decision) count(set *v1alpha1.NodeSet, pod *corev1.Pod) {
 	}
 }
 
-// removeSurplus adds to remove the pods beyond the last that is wanted, the highest first.
+// removeSurplus adds to remove the pods with ordinals from replicas on, the highest first.
 func (d *decision) removeSurplus(set *v1alpha1.NodeSet, byOrdinal map[int]*corev1.Pod) {
 	var surplus []int
 	for ordinal, pod := range byOrdinal {
@@ -95,8 +95,8 @@ func (d *decision) removeSurplus(set *v1alpha1.NodeSet, byOrdinal map[int]*corev
 	}
 }
 
-// sort goes through the wanted ordinals, and decides on all but the pods of an old
-// revision.
+// sort decides on the pods of the desired ordinals, except pods of an old revision. It returns the
+// pods of an old revision in w, for replace.
 func (d *decision) sort(set *v1alpha1.NodeSet, byOrdinal map[int]*corev1.Pod, now time.Time) (w wanted) {
 	ready := 0
 	for ordinal := range replicas(set) {
@@ -141,10 +141,10 @@ func (d *decision) replaceFinished(pod *corev1.Pod, now time.Time) {
 	}
 }
 
-// replace adds to remove pods of an old revision: those that are not ready first, and then the
-// highest. At most maxUnavailable are replaced at a time; a ready pod goes only if no more than
-// maxUnavailable are then missing or not ready, so a revision that never becomes ready stops
-// there. Names that are someone else's do not count.
+// replace adds pods of an old revision to remove: first pods that are not ready, then ready pods,
+// the highest ordinals first. At most maxUnavailable pods are replaced at a time. A ready pod is
+// removed only if then at most maxUnavailable pods are missing or not ready, so the replacement
+// stops at a revision that never becomes ready. Pods of other owners do not count.
 func (d *decision) replace(set *v1alpha1.NodeSet, w wanted) {
 	slices.Reverse(w.oldIdle)
 	slices.Reverse(w.oldReady)

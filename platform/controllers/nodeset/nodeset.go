@@ -1,27 +1,26 @@
-// Package nodeset reconciles a NodeSet: as many slurmd pods as it has replicas,
-// NAME-0 to NAME-(N-1).
+// Package nodeset reconciles a NodeSet: it keeps one slurmd pod for each replica, NAME-0 to
+// NAME-(N-1).
 //
-// # Why it is right under parallel reconciles, a stale cache and a restart
+// # Why parallel reconciles, a stale cache and a restart do no harm
 //
-//  1. Nothing is counted to decide what to create. Each pod has a name that follows
-//     from its ordinal, and is applied under that name: two reconciles that both
-//     miss it make one pod. There is no state but the cluster's.
-//  2. A round begins with decide, a pure function of the NodeSet and its pods as
-//     they are in the cache, which shows what this process has written
-//     (read-your-writes).
-//  3. Before anything is written, the API server is asked: the NodeSet must still have the uid,
-//     the generation and the controller's address that were decided upon. So a round that saw 3
-//     replicas instead of 5 deletes nothing, and one that saw 5 instead of 3 starts no pod that
-//     would have to go again. A round creates, mends and deletes at most batch pods each, and
-//     then looks again.
-//  4. A delete carries the uid and the resourceVersion of the pod decided upon. A pod that is
-//     another one by now, or has become ready, stays until the next decision.
-//  5. A late apply cannot change a pod of another revision into one of its own: the revision is
-//     in the container's environment, which is immutable, so the server refuses the apply.
+//  1. The reconciler does not create pods by their number. Each pod is applied under a name that
+//     contains its ordinal, so two reconciles that both find a pod missing create only one pod.
+//     All state is in the cluster.
+//  2. A reconcile first calls decide, a pure function of the cached NodeSet and its cached pods.
+//     The cache includes the writes of this process (read-your-writes).
+//  3. Before the first write, the reconcile reads the NodeSet live. If its uid, its generation or
+//     the controller's address differs from the decision's input, nothing is written. So a
+//     reconcile that read 3 replicas instead of 5 deletes no pod, and a reconcile that read 5
+//     instead of 3 creates no surplus pod. A reconcile creates, corrects and deletes at most batch
+//     pods each; the next reconcile decides again.
+//  4. A delete carries the uid and the resourceVersion of the pod that was decided upon. If the
+//     pod has changed since, such as by becoming ready, it stays until the next decision.
+//  5. A late apply cannot change a pod of another revision: the revision is in the container's
+//     environment, which is immutable, so the API server rejects the apply.
 //  6. A pod that is being deleted keeps its name. Nothing is applied to it; its deletion event
-//     starts the next round.
+//     starts the next reconcile.
 //
-// A round that finds everything as wanted sends nothing.
+// A reconcile that finds the desired state sends no request.
 package nodeset
 
 import (
@@ -43,7 +42,7 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// What the reconciler may do, for config/rbac/role.yaml.
+// RBAC rules of the reconciler, for config/rbac/role.yaml.
 //
 // +kubebuilder:rbac:groups=platform.coapply.dev,resources=nodesets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=platform.coapply.dev,resources=nodesets/status,verbs=update
@@ -54,19 +53,19 @@ import (
 
 const (
 	kind = "NodeSet"
-	// Label is on every pod of a NodeSet; its value is the NodeSet's name.
+	// Label is a label on every pod of a NodeSet; its value is the NodeSet's name.
 	Label = "platform.coapply.dev/nodeset"
-	// RevisionLabel is on every pod; its value is the pod's revision.
+	// RevisionLabel is a label on every pod of a NodeSet; its value is the pod's revision.
 	RevisionLabel = "platform.coapply.dev/revision"
 	// ContainerName is the name of slurmd's container in its pod.
 	ContainerName = "slurmd"
 )
 
-// podName returns the name of the pod of an ordinal.
+// podName returns the name of a NodeSet's pod with this ordinal.
 func podName(set string, ordinal int) string { return set + "-" + strconv.Itoa(ordinal) }
 
-// parsePodName returns the NodeSet and the ordinal in a pod's name. ok is false for other
-// names, such as a-01.
+// parsePodName returns the NodeSet's name and the ordinal in a pod's name. ok is false for a name
+// that podName does not return, such as a-01.
 func parsePodName(name string) (set string, ordinal int, ok bool) {
 	dash := strings.LastIndexByte(name, '-')
 	if dash < 1 {
@@ -77,13 +76,13 @@ func parsePodName(name string) (set string, ordinal int, ok bool) {
 	return set, ordinal, err == nil && ordinal >= 0 && podName(set, ordinal) == name
 }
 
-// isNodeSets reports whether a pod belongs to the NodeSet in its name.
+// isNodeSets reports whether a pod belongs to the NodeSet whose name is in the pod's name.
 func isNodeSets(object client.Object) bool {
 	return setup.Belongs(object, kind, setNamed(object).Name, Label)
 }
 
-// isOurs reports whether a pod is controlled by this NodeSet. A pod of a NodeSet that had the
-// name before is not ours: the garbage collector is about to delete it.
+// isOurs reports whether a pod belongs to this NodeSet. A pod of a deleted NodeSet of the same name
+// does not: the garbage collector is about to delete the pod.
 func isOurs(set *v1alpha1.NodeSet, pod *corev1.Pod) bool {
 	return metav1.IsControlledBy(pod, set) || setup.Orphaned(pod, Label, set.Name)
 }
@@ -92,11 +91,11 @@ func selector(set *v1alpha1.NodeSet) map[string]string {
 	return map[string]string{Label: set.Name}
 }
 
-// replicas returns how many pods a NodeSet wants; the API server's default is 1.
+// replicas returns the desired number of pods of a NodeSet. The default is 1, as in the CRD.
 func replicas(set *v1alpha1.NodeSet) int { return int(ptr.Deref(set.Spec.Replicas, 1)) }
 
-// isAsWanted reports whether those fields of a pod of the revision that can change are as
-// podIntent sets them.
+// isAsWanted reports whether the mutable fields of a pod have the values that podIntent sets. The
+// pod must have the current revision.
 func isAsWanted(set *v1alpha1.NodeSet, pod *corev1.Pod, revision string) bool {
 	for name, value := range labels(set, revision) {
 		if pod.Labels[name] != value {
@@ -115,7 +114,7 @@ func image(pod *corev1.Pod) string {
 	return ""
 }
 
-// podIntent returns the intent for the pod of an ordinal.
+// podIntent returns the intent of a NodeSet's pod with this ordinal.
 func podIntent(set *v1alpha1.NodeSet, ordinal int) apply.Intent {
 	return apply.Intent{Config: corev1ac.Pod(podName(set.Name, ordinal), set.Namespace).
 		WithLabels(labels(set, revision(set))).
@@ -132,8 +131,8 @@ func labels(set *v1alpha1.NodeSet, revision string) map[string]string {
 	}
 }
 
-// podSpec returns the spec of a pod. The revision is in the environment, which nobody can
-// change: see the package comment.
+// podSpec returns the spec of a pod. It has the revision in the environment, which is immutable:
+// see the package comment.
 func podSpec(set *v1alpha1.NodeSet, revision string) *corev1ac.PodSpecApplyConfiguration {
 	c := corev1ac.Container().
 		WithName(ContainerName).
@@ -148,7 +147,7 @@ func podSpec(set *v1alpha1.NodeSet, revision string) *corev1ac.PodSpecApplyConfi
 	return corev1ac.PodSpec().WithAutomountServiceAccountToken(false).WithContainers(c)
 }
 
-// revision returns the revision of the pods: a hash of their spec.
+// revision returns the current revision of a NodeSet's pods: a hash of the pod spec.
 func revision(set *v1alpha1.NodeSet) string {
 	spec, err := json.Marshal(podSpec(set, ""))
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"coapply.dev/platform/controllers/slurmcontroller"
 )
 
-// lookAgain is the time until the next round if the cache was not up to date: the event that
-// updates it may be one that starts no round.
+// lookAgain is the time until the next reconcile if the cache was stale: the event that updates the
+// cache may be filtered, and so not start a reconcile.
 const lookAgain = time.Second
 
 type nodeSets struct {
@@ -32,7 +32,7 @@ type nodeSets struct {
 	events  events.EventRecorder
 }
 
-// Reconcile is one round, see the package comment.
+// Reconcile brings the pods of one NodeSet towards the desired state: see the package comment.
 func (n nodeSets) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	seen, err := n.look(ctx, n.client, request.NamespacedName)
 	if err != nil || !wantsPods(seen.set) {
@@ -54,8 +54,8 @@ func (n nodeSets) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	return requeue(ctx, done.after(d), append(done.errs, err)...)
 }
 
-// requeue is reconciler.Requeue, with another round after this time if that is sooner; 0 means
-// none.
+// requeue returns the result of reconciler.Requeue, but requests the next reconcile after this time
+// at the latest; 0 sets no such limit.
 func requeue(ctx context.Context, after time.Duration, errs ...error) (reconcile.Result, error) {
 	result, err := reconciler.Requeue(ctx, errs...)
 	if err == nil && after > 0 && (result.RequeueAfter == 0 || after < result.RequeueAfter) {
@@ -68,21 +68,21 @@ func wantsPods(set *v1alpha1.NodeSet) bool {
 	return set.DeletionTimestamp == nil && set.Annotations[reconciler.PausedAnnotation] != "true"
 }
 
-// view is the input of a decision besides the pods.
+// view is the input of a decision, except the pods.
 type view struct {
 	set     *v1alpha1.NodeSet
-	address string // of slurmctld; "" for none, or none yet
+	address string // HOST:PORT of slurmctld; "" for none, or none yet
 }
 
-// told returns the NodeSet with the controller's address in its status, as decide and podIntent
-// need it.
+// told returns a copy of the NodeSet with the view's address in status.controllerAddress, where decide
+// and podIntent read it.
 func (v view) told() *v1alpha1.NodeSet {
 	set := v.set.DeepCopy()
 	set.Status.ControllerAddress = v.address
 	return set
 }
 
-// look reads the NodeSet and the address of its controller, both by reader.
+// look reads the NodeSet and the address of its SlurmController with reader.
 func (n nodeSets) look(ctx context.Context, reader client.Reader, key types.NamespacedName) (view, error) {
 	set := &v1alpha1.NodeSet{}
 	if err := reader.Get(ctx, key, set); err != nil {
@@ -92,10 +92,10 @@ func (n nodeSets) look(ctx context.Context, reader client.Reader, key types.Name
 	return view{set, address}, err
 }
 
-// controllerAddress returns the address of slurmctld, "" if it is not known yet. A
-// SlurmController whose Service is somebody else's reports no serviceName: pods are not sent
-// there. The address known from before is kept: the pods run on while the SlurmController or
-// its Service is made anew.
+// controllerAddress returns the address of slurmctld, or "" if it is not known yet. A
+// SlurmController without a Service of its own has no status.serviceName, and its address is not
+// used. The address in the NodeSet's status is then kept, so that the pods keep running while the
+// SlurmController or its Service is recreated.
 func controllerAddress(ctx context.Context, reader client.Reader, set *v1alpha1.NodeSet) (string, error) {
 	name := set.Spec.ControllerName
 	if name == "" {
@@ -116,15 +116,15 @@ func controllerAddress(ctx context.Context, reader client.Reader, set *v1alpha1.
 	return "", nil
 }
 
-// isAddressOf reports whether an address is this host with a port. The address goes from the
-// status, to which others may write, into the pods' environment.
+// isAddressOf reports whether an address is this host with a port. The check is needed because
+// other clients may write the status, and the address goes into the pods' environment.
 func isAddressOf(host, address string) bool {
 	port, ok := strings.CutPrefix(address, host+":")
 	_, err := strconv.ParseUint(port, 10, 16)
 	return ok && err == nil
 }
 
-// stillSo reports whether a live read shows the same view.
+// stillSo reports whether a live read returns the same view, with the same uid and generation.
 func (n nodeSets) stillSo(ctx context.Context, seen view) (bool, error) {
 	live, err := n.look(ctx, n.live, client.ObjectKeyFromObject(seen.set))
 	if err != nil {

@@ -24,21 +24,21 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// setIndex is the index of pods by the NodeSet in their name.
+// setIndex is the name of the cache index of pods by the NodeSet in the pod's name.
 const setIndex = "nodeset"
 
 const (
-	// setsAtOnce is how many NodeSets are reconciled at once, so that small ones do not wait
-	// for a large one.
+	// setsAtOnce is the number of NodeSets that are reconciled concurrently, so that small
+	// NodeSets do not wait for a large NodeSet.
 	setsAtOnce = 4
-	// shortestWait and longestWait bound the wait after a failure, as no event shows that a
-	// quota has grown.
+	// shortestWait and longestWait bound the back-off after an error. The maximum is short, as no
+	// event shows that a quota was raised.
 	shortestWait, longestWait = 5 * time.Millisecond, time.Minute
 )
 
 // Setup adds the reconciler that owns a NodeSet's pods and status.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
-	// The label by which a pod belongs to its NodeSet is forced.
+	// Conflicts over the labels and owner references by which a pod belongs to its NodeSet are forced.
 	applier, err := options.Runtime.Applier(fieldmanagers.NodeSet, apply.OnConflict(apply.Reject).
 		At(".metadata.labels", apply.Force).At(".metadata.ownerReferences", apply.Force))
 	if err != nil {
@@ -68,8 +68,8 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Complete(n)
 }
 
-// setOfPod returns the NodeSet in a pod's name, whoever owns the pod: it may take the name of a
-// NodeSet's pod, or make it free.
+// setOfPod returns the NodeSet in a pod's name, whoever owns the pod: a pod of another owner may
+// occupy the name of a NodeSet's pod, or free it.
 func setOfPod(pod client.Object) []string {
 	if set, _, ok := parsePodName(pod.GetName()); ok {
 		return []string{set}
@@ -85,8 +85,8 @@ func setNamed(pod client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.GetNamespace(), Name: set}
 }
 
-// requestsOfController returns requests for the NodeSets whose pods get the controller's
-// address. If these cannot be listed now, each is reconciled when it changes.
+// requestsOfController returns requests for the NodeSets whose pods get the controller's address.
+// If listing the NodeSets fails, each NodeSet is reconciled only at its next event.
 func (n nodeSets) requestsOfController(ctx context.Context, controller client.Object) []reconcile.Request {
 	var sets v1alpha1.NodeSetList
 	if err := n.client.List(ctx, &sets, client.InNamespace(controller.GetNamespace())); err != nil {
@@ -102,8 +102,7 @@ func (n nodeSets) requestsOfController(ctx context.Context, controller client.Ob
 	return requests
 }
 
-// serviceChanged passes updates by which a SlurmController's status names its Service, or no
-// longer does.
+// serviceChanged passes updates that change a SlurmController's status.serviceName.
 func serviceChanged() predicate.Predicate {
 	return coapply.Changed(func(object client.Object) any {
 		if controller, ok := object.(*v1alpha1.SlurmController); ok {
@@ -113,7 +112,7 @@ func serviceChanged() predicate.Predicate {
 	})
 }
 
-// worthARound passes the changes of a pod on which decide depends.
+// worthARound passes updates that change a field of a pod that decide reads.
 func worthARound() predicate.Predicate {
 	return coapply.Changed(func(object client.Object) any {
 		pod, ok := object.(*corev1.Pod)

@@ -17,14 +17,14 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// writeStatus writes what was found and the result of the decision into the status, unless the
-// spec has changed meanwhile: then the reconcile of the new spec does so.
+// writeStatus writes the counts and conditions of a reconcile into the NodeSet's status, unless the
+// spec has changed meanwhile: then the reconcile of the new spec writes the status.
 func (n nodeSets) writeStatus(ctx context.Context, seen view, d *decision, done result) error {
 	conditions := []metav1.Condition{applied(seen.set.Generation, d, done), ready(seen.set.Generation, d)}
 	n.tell(seen.set, conditions[0])
 	_, err := update.Status(ctx, n.updater, seen.set, func(set *v1alpha1.NodeSet) error {
 		status := &set.Status
-		if set.Generation != seen.set.Generation { // it is on its way to the cache, and starts another round
+		if set.Generation != seen.set.Generation { // the event of the new spec starts another reconcile
 			return nil
 		}
 		status.ObservedGeneration = seen.set.Generation
@@ -43,14 +43,13 @@ func (n nodeSets) writeStatus(ctx context.Context, seen view, d *decision, done 
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("status: %w", err)
+		return fmt.Errorf("writing the status of NodeSet %s: %w", seen.set.Name, err)
 	}
 	return nil
 }
 
-// tell records an event if pods are missing or not as wanted and people have to act, when that
-// begins and when the reason changes. Troubles that heal by themselves are in the condition
-// alone.
+// tell records an event if a person must act because pods are missing or wrong. It does so when the
+// reason or message of the condition changes. Transient problems show only in the condition.
 func (n nodeSets) tell(set *v1alpha1.NodeSet, is metav1.Condition) {
 	was := meta.FindStatusCondition(set.Status.Conditions, is.Type)
 	if was != nil && was.Reason == is.Reason && was.Message == is.Message {
@@ -62,8 +61,8 @@ func (n nodeSets) tell(set *v1alpha1.NodeSet, is metav1.Condition) {
 	}
 }
 
-// applied returns the condition Applied. It has the first error only, as which of many errors
-// occur differs each time.
+// applied returns the condition Applied. It contains only the first error, because the set of errors
+// differs between reconciles, and the condition should not change each time.
 func applied(generation int64, d *decision, done result) metav1.Condition {
 	var what reconciler.Applied
 	switch err := foreignError(d.foreign); {
@@ -79,7 +78,7 @@ func applied(generation int64, d *decision, done result) metav1.Condition {
 	case len(done.errs) == 0 && len(d.foreign) > 0:
 		condition.Reason = reconciler.ReasonNameTaken
 	case condition.Status == metav1.ConditionTrue && d.more:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionUnknown, "Applying", "there are more pods to apply"
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionUnknown, "Applying", "more pods remain to be applied"
 	}
 	return condition
 }
@@ -94,9 +93,9 @@ func ready(generation int64, d *decision) metav1.Condition {
 	switch {
 	case d.complete:
 		condition.Status = metav1.ConditionTrue
-		condition.Reason, condition.Message = "PodsReady", "every wanted pod is ready and of the revision"
+		condition.Reason, condition.Message = "PodsReady", "every desired pod is ready and has the current revision"
 	case d.waiting:
-		condition.Reason, condition.Message = "NoController", "waiting for the SlurmController to exist and to have its Service"
+		condition.Reason, condition.Message = "NoController", "waiting for the SlurmController in spec.controllerName to exist and to have its Service"
 	case d.old > 0:
 		condition.Reason, condition.Message = "Updating", "pods of an old revision are being replaced"
 	}

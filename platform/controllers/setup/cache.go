@@ -12,15 +12,15 @@ import (
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
-// Cache returns the cache options of a manager: objects are cached with our own managed fields,
-// those of others up to maxForeign, and our own annotations, as whoever may create an object
-// decides how large the rest is. Nothing that we write comes from the cache: applies send what
-// is emitted, and updates read live.
+// Cache returns the cache options of a manager, which bound the size of cached objects. A cached
+// object keeps our managed fields, those of other managers up to maxForeign bytes, and our
+// annotations: any client could make the rest large. No write sends data from the cache: an
+// apply sends the emitted intent, and an update reads live.
 func Cache() cache.Options {
 	ours := fieldmanagers.All().Managers()
 	keepOwn := fieldowners.KeepOwn(ours...)
 	return cache.Options{
-		// A read without an informer means that somebody forgot to set up a watch.
+		// A read of a kind without an informer is a bug: a watch of this kind is missing.
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform: func(object any) (any, error) {
 			if object, ok := object.(metav1.Object); ok {
@@ -32,13 +32,13 @@ func Cache() cache.Options {
 	}
 }
 
-// maxForeign is how many bytes of others' managed fields are cached for an object: about those
-// of thirty managers of a large Deployment.
+// maxForeign is the largest size in bytes of other managers' managed fields in a cached object:
+// enough for about thirty managers of a large Deployment.
 const maxForeign = 64 << 10
 
-// boundForeign drops the largest entries of others until the rest fits maxForeign, as somebody
-// may apply under as many names as an object has room for, which is 1.5 MiB. Dropped entries
-// are not reported as sharing fields.
+// boundForeign drops the largest managed fields entries of other managers until the rest fits
+// maxForeign: a client may apply under many manager names, up to the object's limit of 1.5 MiB.
+// The managers of dropped entries are not reported as sharing fields.
 func boundForeign(object metav1.Object, ours []string) {
 	entries := object.GetManagedFields()
 	var foreign []int
@@ -61,7 +61,7 @@ func boundForeign(object metav1.Object, ours []string) {
 		drop[i] = true
 		size -= entries[i].Size()
 	}
-	kept := make([]metav1.ManagedFieldsEntry, 0, len(entries)) // a new slice, so that the memory of the rest is freed
+	kept := make([]metav1.ManagedFieldsEntry, 0, len(entries)) // a new slice, so that the dropped entries' memory is freed
 	for i := range entries {
 		if !drop[i] {
 			kept = append(kept, entries[i])
@@ -70,8 +70,8 @@ func boundForeign(object metav1.Object, ours []string) {
 	object.SetManagedFields(slices.Clip(kept))
 }
 
-// ownAnnotations returns the annotations of our domains; intents set no others. They are in a
-// new map, so that the memory of the rest is freed.
+// ownAnnotations returns the annotations whose keys have our domain; intents set no others. It
+// returns a new map, so that the memory of the other annotations is freed.
 func ownAnnotations(annotations map[string]string) map[string]string {
 	var own map[string]string
 	for key, value := range annotations {

@@ -18,9 +18,9 @@ import (
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
-// Belongs reports whether an object is controlled by our kind's object of a name, or is Orphaned
-// by it. It goes by the name, not the uid: an object of the parent that had the name before is
-// about to be collected. Without a name there is no such parent.
+// Belongs reports whether an object belongs to the parent of this kind and name: the parent is its
+// controller, or the object is Orphaned. The parent's uid is not compared: an object of a deleted
+// parent with the same name is about to be garbage collected. For an empty name it returns false.
 func Belongs(object metav1.Object, kind, name, label string) bool {
 	owner := metav1.GetControllerOf(object)
 	if owner == nil {
@@ -29,9 +29,9 @@ func Belongs(object metav1.Object, kind, name, label string) bool {
 	return name != "" && owner.Kind == kind && owner.Name == name && owner.APIVersion == v1alpha1.SchemeGroupVersion.String()
 }
 
-// Orphaned reports whether an object has no controller, the label with its parent's name, and
-// fields that we applied: somebody has removed its owner reference. The label alone is no
-// proof, as anybody may set it; config/admission reserves our field managers' names.
+// Orphaned reports whether an object has lost its owner reference to the parent of this name. It
+// has no controller, but its label names the parent, and one of our field managers has applied it.
+// The label alone is no proof, as any client may set it; config/admission reserves the managers.
 func Orphaned(object metav1.Object, label, name string) bool {
 	return name != "" && metav1.GetControllerOf(object) == nil && object.GetLabels()[label] == name && applied(object)
 }
@@ -42,31 +42,31 @@ func applied(object metav1.Object) bool {
 	})
 }
 
-// OwnedBy returns an owner reference that makes a parent of ours the controller of an object.
+// OwnedBy returns an owner reference that makes parent, an object of a platform kind, the controller.
 func OwnedBy(kind string, parent metav1.Object) *metav1ac.OwnerReferenceApplyConfiguration {
 	return coapply.OwnedBy(parent, v1alpha1.SchemeGroupVersion.WithKind(kind))
 }
 
 // Delete deletes an object by its uid. It also succeeds if the object no longer exists, or if another object now has
-// the name. After a 404, a live read checks whether the object exists.
+// the name. After a 404, a live read checks that the object really does not exist.
 func Delete(ctx context.Context, c client.Client, live client.Reader, object client.Object, options ...client.DeleteOption) error {
 	uid := object.GetUID()
 	_, err := remove(ctx, c, live, object, append(options, client.Preconditions{UID: &uid})...)
 	return err
 }
 
-// DeleteAsRead deletes an object if nobody has written to it since it was read, and reports whether that is so.
+// DeleteAsRead deletes an object if it still has the uid and resourceVersion that were read. Otherwise asRead is false.
 func DeleteAsRead(ctx context.Context, c client.Client, live client.Reader, object client.Object) (asRead bool, err error) {
 	uid, version := object.GetUID(), object.GetResourceVersion()
 	return remove(ctx, c, live, object, client.Preconditions{UID: &uid, ResourceVersion: &version})
 }
 
-// remove takes the 409 with which a delete answers a uid or a resourceVersion that does not match for no error.
+// remove deletes an object. If it is gone, or its uid or resourceVersion differs, found is false without an error.
 //
-// No read waits for the delete. With read-your-writes the client would wait for its resourceVersion, which it never sees
-// if the watch ends and the next list shows nothing of the object any more; and it would begin to watch a kind that is
-// not cached, which the manager may have no right to. So the cache may have the object for a while yet, and a reconciler
-// that deletes it again finds it gone.
+// The delete turns read-your-writes off. Otherwise a later read would wait until the cache has the delete's
+// resourceVersion. If the watch ends and the next list lacks the object, the cache never gets it. The client would also
+// watch kinds that are not cached, and the manager may not be allowed to watch them. So the cache may have the object
+// for a while yet, and a reconciler may delete the object again, which succeeds.
 func remove(ctx context.Context, c client.Client, live client.Reader, object client.Object, options ...client.DeleteOption) (found bool, err error) {
 	kind, _ := c.GroupVersionKindFor(object)
 	ref := apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object), UID: object.GetUID()}

@@ -1,5 +1,5 @@
-// Package setup has what the wiring of all reconcilers shares: options, the Runtime, the cache,
-// adoption and conditions.
+// Package setup holds code that the platform's reconcilers share: options, cache options, checks
+// of which objects belong to which parent, deletion, and conditions.
 package setup
 
 import (
@@ -22,17 +22,17 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// Options are common to all reconcilers.
+// Options are the options of all reconcilers.
 type Options struct {
-	// Runtime is that by which all reconcilers of a process write.
+	// Runtime holds the coapply state that all reconcilers of a process share.
 	Runtime *coapply.Runtime
-	// Replicas decides what happens when someone else, a person with kubectl scale
-	// or an autoscaler, owns the replicas of a Devbox's Deployment.
+	// Replicas is the decision for a conflict over the replicas of a Devbox's Deployment, when
+	// kubectl scale, an autoscaler or another field manager owns them.
 	Replicas apply.Decision
 }
 
-// SetContended sets the condition Contended of a parent while the Breaker stops a force of its
-// applies, and to False afterwards. A parent that was never contended gets no such condition.
+// SetContended sets the condition Contended of a parent: True while the circuit breaker for forced
+// applies stops one of its applies, False afterwards. A parent that was never contended gets none.
 func SetContended(conditions *[]metav1.Condition, generation int64, applied reconciler.Applied) {
 	contended := breaker.Condition(generation, applied.Errs)
 	if contended.Status == metav1.ConditionTrue || meta.FindStatusCondition(*conditions, contended.Type) != nil {
@@ -40,9 +40,9 @@ func SetContended(conditions *[]metav1.Condition, generation int64, applied reco
 	}
 }
 
-// Enqueue returns a handler that reconciles the parent that an object names, whoever owns the
-// object: if somebody else's object goes away, or loses its owner, the name may be free. An
-// empty name enqueues nothing.
+// Enqueue returns an event handler that enqueues parentOf(object), whoever owns the object: if an
+// object of another owner is deleted, or loses its owner, its name may be free. An empty name
+// enqueues nothing.
 func Enqueue(parentOf func(client.Object) types.NamespacedName) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		parent := parentOf(object)
@@ -53,8 +53,8 @@ func Enqueue(parentOf func(client.Object) types.NamespacedName) handler.EventHan
 	})
 }
 
-// ResourceRequirements returns the resource requirements of a container, or nil if there are
-// none: empty ones would claim the field.
+// ResourceRequirements returns the resource requirements of a container. It returns nil if there
+// are none, because an empty value would own the field.
 func ResourceRequirements(wanted v1alpha1.Resources) *corev1ac.ResourceRequirementsApplyConfiguration {
 	if len(wanted.Requests) == 0 && len(wanted.Limits) == 0 {
 		return nil
@@ -69,9 +69,9 @@ func ResourceRequirements(wanted v1alpha1.Resources) *corev1ac.ResourceRequireme
 	return resources
 }
 
-// Ready returns the condition Ready of an object that is ready exactly if another condition is
-// True. If it is not ready, the reason and message are those of that condition; otherwise they
-// are the given ones.
+// Ready derives the condition Ready from another condition. If the other condition is True, Ready is
+// True with the given reason and message. Otherwise Ready is False, with the reason and message of
+// the other condition.
 func Ready(of metav1.Condition, reason, message string) metav1.Condition {
 	ready := of
 	ready.Type = v1alpha1.ConditionReady
@@ -83,16 +83,16 @@ func Ready(of metav1.Condition, reason, message string) metav1.Condition {
 	return ready
 }
 
-// PodReady reports whether a pod is ready, has not ended, and is not being deleted. A pod that
-// has failed may still have its former Ready condition.
+// PodReady reports whether a pod is ready, has not finished, and is not being deleted. The phase is
+// checked too, because a failed pod may still have its former Ready condition.
 func PodReady(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && !PodFinished(pod) && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 }
 
-// PodFinished reports whether a pod has ended for good. Such a pod stays when its ReplicaSet is
-// scaled to zero.
+// PodFinished reports whether a pod has the phase Succeeded or Failed. A finished pod is not deleted
+// when its ReplicaSet is scaled to zero.
 func PodFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

@@ -1,7 +1,7 @@
-// Package slurmcontroller reconciles a SlurmController: a StatefulSet of its name runs
-// slurmctld in one pod, which login and REST clients and the slurmds of a NodeSet find by the
-// Service NAME-controller. The SlurmController controls both, and they are garbage collected
-// with it. An object of one of these names that is someone else's is left alone.
+// Package slurmcontroller reconciles a SlurmController NAME: the StatefulSet NAME runs slurmctld
+// in one pod. Login and REST clients and the slurmd pods of a NodeSet reach slurmctld by the Service
+// NAME-controller. The SlurmController controls both objects, and they are garbage collected with
+// it. An object with one of these names that belongs to another owner is never written to.
 package slurmcontroller
 
 import (
@@ -24,7 +24,7 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// What the reconciler may do, for config/rbac/role.yaml.
+// RBAC rules of the reconciler, for config/rbac/role.yaml.
 //
 // +kubebuilder:rbac:groups=platform.coapply.dev,resources=slurmcontrollers,verbs=get;list;watch
 // +kubebuilder:rbac:groups=platform.coapply.dev,resources=slurmcontrollers/status,verbs=update
@@ -33,8 +33,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Setup adds the reconciler that owns a SlurmController's StatefulSet, Service and
-// status.
+// Setup adds the reconciler that owns a SlurmController's StatefulSet, Service and status.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
 	byName := setup.Enqueue(controllerOf)
 	return coapply.For(options.Runtime, fieldmanagers.SlurmController, emit).
@@ -48,10 +47,10 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 
 const (
 	kind = "SlurmController"
-	// Label is on everything that belongs to a SlurmController; its value is the
+	// Label is a label on every object that belongs to a SlurmController; its value is the
 	// SlurmController's name.
 	Label = "platform.coapply.dev/slurm-controller"
-	// PortName is the name of slurmctld's port, in the container and in the Service.
+	// PortName is the name of slurmctld's container, and of its port in the container and the Service.
 	PortName = "slurmctld"
 
 	serviceSuffix = "-controller"
@@ -60,8 +59,8 @@ const (
 // ServiceName returns the name of a SlurmController's Service.
 func ServiceName(controller string) string { return controller + serviceSuffix }
 
-// labels returns the labels of a SlurmController's objects. Selectors use Label alone, as they
-// cannot change.
+// labels returns the labels of a SlurmController's objects. Selectors use only Label, because the
+// selector of a StatefulSet is immutable.
 func labels(controller *v1alpha1.SlurmController) map[string]string {
 	return map[string]string{
 		Label:                          controller.Name,
@@ -74,7 +73,8 @@ func selector(controller *v1alpha1.SlurmController) map[string]string {
 	return map[string]string{Label: controller.Name}
 }
 
-// controllerOf returns the SlurmController in an object's name; zero if there is none.
+// controllerOf returns the key of the SlurmController that an object's name stands for: the name of
+// a StatefulSet, or the name of a Service without -controller. For other Services the name is empty.
 func controllerOf(object client.Object) types.NamespacedName {
 	name := object.GetName()
 	if _, service := object.(*corev1.Service); service {
@@ -86,13 +86,12 @@ func controllerOf(object client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}
 }
 
-// isControllers reports whether an object belongs to the SlurmController in its name.
+// isControllers reports whether an object belongs to the SlurmController that controllerOf returns.
 func isControllers(object client.Object) bool {
 	return setup.Belongs(object, kind, controllerOf(object).Name, Label)
 }
 
-// emit returns the intents of the Service, which governs the StatefulSet, and of the
-// StatefulSet.
+// emit returns the intents of the governing Service and of the StatefulSet.
 func emit(controller *v1alpha1.SlurmController) ([]apply.Intent, error) {
 	return []apply.Intent{
 		{Config: service(controller)},
@@ -119,10 +118,10 @@ func statefulSet(controller *v1alpha1.SlurmController) *appsv1ac.StatefulSetAppl
 		WithLabels(labels(controller)).
 		WithOwnerReferences(setup.OwnedBy(kind, controller)).
 		WithSpec(appsv1ac.StatefulSetSpec().
-			WithReplicas(1). // slurmctld has state of its own: two would contradict each other
+			WithReplicas(1). // slurmctld has its own state, which two pods would not share
 			WithServiceName(ServiceName(controller.Name)).
-			// OrderedReady never replaces a pod that does not become ready, so a mistyped image
-			// would stay after it was corrected.
+			// OrderedReady never replaces a pod that does not become ready, so the pod of a mistyped
+			// image would stay after the image was corrected.
 			WithPodManagementPolicy(appsv1.ParallelPodManagement).
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selector(controller))).
 			WithTemplate(corev1ac.PodTemplateSpec().

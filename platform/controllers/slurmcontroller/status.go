@@ -16,8 +16,8 @@ import (
 
 type statusReader struct{ client client.Reader }
 
-// status reports the Service of slurmctld, unless that is someone else's, and whether slurmctld
-// is ready.
+// status returns the SlurmController's new status: the name of its own Service, if it exists, and
+// the conditions Applied and Ready.
 func (r statusReader) status(
 	ctx context.Context, controller *v1alpha1.SlurmController, applied reconciler.Applied,
 ) (reconciler.Report[*v1alpha1.SlurmController], error) {
@@ -50,7 +50,7 @@ func (r statusReader) status(
 	}}, nil
 }
 
-// own reads an object and reports whether the SlurmController controls it.
+// own reads an object by name and reports whether the SlurmController controls the object.
 func (r statusReader) own(ctx context.Context, controller *v1alpha1.SlurmController, name string, object client.Object) (bool, error) {
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: controller.Namespace, Name: name}, object)
 	if err != nil {
@@ -59,14 +59,14 @@ func (r statusReader) own(ctx context.Context, controller *v1alpha1.SlurmControl
 	return metav1.IsControlledBy(object, controller), nil
 }
 
-// hasReadyPod reports whether the pod of the StatefulSet's present spec is ready. A pod of an
+// hasReadyPod reports whether the StatefulSet has a ready pod of its current spec. A pod of an
 // earlier spec does not count.
 func hasReadyPod(set *appsv1.StatefulSet) bool {
 	return set.Status.ObservedGeneration >= set.Generation && set.Status.ReadyReplicas > 0 && set.Status.UpdatedReplicas > 0
 }
 
-// ready returns the condition Ready. It depends on applied as well: a ready pod may be of an
-// earlier spec if the present one was not applied.
+// ready returns the condition Ready. It needs the condition Applied too: a ready pod may be of an
+// earlier spec if the current spec was not applied.
 func ready(applied metav1.Condition, isReady bool) metav1.Condition {
 	condition := setup.Ready(applied, "PodReady", "slurmctld's pod is ready")
 	if condition.Status == metav1.ConditionTrue && !isReady {

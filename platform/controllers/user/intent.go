@@ -10,7 +10,7 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// emit returns the intents of the Namespace and, once it exists, of the objects in it.
+// emit returns the intents of a User: its Namespace and, once that exists, the objects in it.
 func emit(user *v1alpha1.User) ([]apply.Intent, error) {
 	intents := []apply.Intent{{Config: namespace(user)}}
 	if namespaceStands(user) {
@@ -19,9 +19,9 @@ func emit(user *v1alpha1.User) ([]apply.Intent, error) {
 	return intents, nil
 }
 
-// namespaceStands reports whether the status names the User's own Namespace. Somebody else may
-// have written another one: as all Users have one field manager, objects emitted into another
-// User's Namespace would not conflict with those in it.
+// namespaceStands reports whether the status names the User's own Namespace. Another client may
+// have written the Namespace of another User into the status. Objects emitted there would
+// overwrite that User's objects without a conflict, as all Users share one field manager.
 func namespaceStands(user *v1alpha1.User) bool {
 	return user.Status.Namespace == NamespaceOf(user.Name)
 }
@@ -29,7 +29,7 @@ func namespaceStands(user *v1alpha1.User) bool {
 func namespace(user *v1alpha1.User) *corev1ac.NamespaceApplyConfiguration {
 	namespace := corev1ac.Namespace(NamespaceOf(user.Name)).
 		WithLabels(labels(user)).
-		// Pods of a person must not reach their node.
+		// The pods of a User must not get access to the node on which they run.
 		WithLabels(map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}).
 		WithOwnerReferences(setup.OwnedBy(kind, user))
 	if user.Spec.DisplayName != "" {
@@ -38,8 +38,8 @@ func namespace(user *v1alpha1.User) *corev1ac.NamespaceApplyConfiguration {
 	return namespace
 }
 
-// account returns the ServiceAccount. It is for the person, not for pods, so its token is not
-// mounted.
+// account returns the intent's ServiceAccount. The person uses it, and pods do not: its token is
+// not mounted into pods.
 func account(user *v1alpha1.User) *corev1ac.ServiceAccountApplyConfiguration {
 	return corev1ac.ServiceAccount(Account, user.Status.Namespace).
 		WithLabels(labels(user)).

@@ -15,8 +15,8 @@ import (
 
 type status struct{ client client.Reader }
 
-// report reports the Namespace. The creation time of the first one is kept, even if the cache
-// is behind, as the change is made to the live User.
+// report returns the User's new status, with the Namespace. The creation time of the first
+// Namespace is kept even if the cache is stale, because Change modifies the live User.
 func (s status) report(ctx context.Context, user *v1alpha1.User, applied reconciler.Applied) (reconciler.Report[*v1alpha1.User], error) {
 	namespace, err := s.namespace(ctx, user)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s status) report(ctx context.Context, user *v1alpha1.User, applied reconci
 		user.Status.ObservedGeneration = condition.ObservedGeneration
 		meta.SetStatusCondition(&user.Status.Conditions, condition)
 		setup.SetContended(&user.Status.Conditions, condition.ObservedGeneration, applied)
-		meta.SetStatusCondition(&user.Status.Conditions, setup.Ready(condition, "NamespaceStands", "the Namespace, its ServiceAccount and its RoleBinding are as wanted"))
+		meta.SetStatusCondition(&user.Status.Conditions, setup.Ready(condition, "NamespaceStands", "the Namespace, its ServiceAccount and its RoleBinding match the desired state"))
 		user.Status.Namespace = ""
 		if !isThere(namespace) {
 			return nil
@@ -40,7 +40,7 @@ func (s status) report(ctx context.Context, user *v1alpha1.User, applied reconci
 	}}, nil
 }
 
-// namespace returns the User's own Namespace; nil if there is none.
+// namespace returns the User's own Namespace; nil if it does not exist or belongs to another owner.
 func (s status) namespace(ctx context.Context, user *v1alpha1.User) (*corev1.Namespace, error) {
 	var namespace corev1.Namespace
 	err := s.client.Get(ctx, client.ObjectKey{Name: NamespaceOf(user.Name)}, &namespace)
@@ -54,19 +54,19 @@ func isThere(namespace *corev1.Namespace) bool {
 	return namespace != nil && namespace.DeletionTimestamp == nil
 }
 
-// conditionOf returns the condition of what was emitted, unless the state of the Namespace
-// contradicts it.
+// conditionOf returns the condition Applied for the applied intents. It is not True while the
+// Namespace is being deleted, or before the ServiceAccount and RoleBinding were emitted.
 func conditionOf(user *v1alpha1.User, namespace *corev1.Namespace, applied reconciler.Applied) metav1.Condition {
 	condition := reconciler.Condition(v1alpha1.ConditionApplied, user.Generation, applied)
 	switch {
 	case namespace != nil && !isThere(namespace):
 		condition.Status = metav1.ConditionFalse
 		condition.Reason = "NamespaceTerminating"
-		condition.Message = "the Namespace is being deleted; a new one is made when it is gone"
+		condition.Message = "the Namespace is being deleted; a new Namespace is created once the deletion has completed"
 	case condition.Status == metav1.ConditionTrue && !namespaceStands(user):
 		condition.Status = metav1.ConditionUnknown
 		condition.Reason = "NamespaceOnly"
-		condition.Message = "the Namespace exists; its ServiceAccount and its RoleBinding are made next"
+		condition.Message = "the Namespace exists; its ServiceAccount and its RoleBinding are applied next"
 	}
 	return condition
 }

@@ -32,7 +32,7 @@ func TestConditionOf(t *testing.T) {
 		message   string
 	}{
 		{"everything is applied", complete(), there, reconciler.Applied{}, metav1.ConditionTrue, "everything is applied"},
-		{"nothing is in the Namespace yet", sample(), there, reconciler.Applied{}, metav1.ConditionUnknown, "are made next"},
+		{"nothing is in the Namespace yet", sample(), there, reconciler.Applied{}, metav1.ConditionUnknown, "are applied next"},
 		{"refused", sample(), nil, failed, metav1.ConditionFalse, "someone else's"},
 		{"being deleted", complete(), going, reconciler.Applied{}, metav1.ConditionFalse, "being deleted"},
 		{"being deleted, and what was in it cannot be there", complete(), going, failed, metav1.ConditionFalse, "being deleted"},

@@ -1,12 +1,12 @@
-// Package user reconciles a User: its Namespace, and in it a ServiceAccount that may work with
-// Devboxes.
+// Package user reconciles a User: it applies the User's Namespace, and in it a ServiceAccount
+// that may work with Devboxes.
 //
-// The Namespace comes first. Objects in it are emitted once the status says that the Namespace
-// exists and is the User's, so that nothing is ever put into someone else's. Everything is
-// applied and nothing is created by name, so two reconciles that race both succeed.
+// The Namespace is applied first. Objects in it are emitted once the User's status names it, so
+// that no object is ever put into a Namespace of another owner. All objects are written by
+// Server-Side Apply, never by create, so two concurrent reconciles both succeed.
 //
-// The License owns the quota label and annotation of the Namespace (package license). It waits
-// until the User's status names the Namespace.
+// The License owns the quota label and annotation of the Namespace (package license). The License
+// reconciler waits until the User's status names the Namespace.
 package user
 
 import (
@@ -28,8 +28,8 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// What the reconciler may do, for config/rbac/role.yaml. To bind a role whose rights
-// it does not have itself it needs bind on exactly that one; escalate would be more.
+// RBAC rules of the reconciler, for config/rbac/role.yaml. It binds a ClusterRole with rights that
+// it does not have itself. That needs the verb bind on this ClusterRole, not the wider escalate.
 //
 // +kubebuilder:rbac:groups=platform.coapply.dev,resources=users,verbs=get;list;watch
 // +kubebuilder:rbac:groups=platform.coapply.dev,resources=users/status,verbs=update
@@ -41,25 +41,25 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// OwnerLabel is on everything that belongs to a User; its value is the User's name.
+	// OwnerLabel is a label on every object that belongs to a User; its value is the User's name.
 	OwnerLabel = "platform.coapply.dev/owner"
-	// DisplayNameAnnotation is on the Namespace; its value is spec.displayName.
+	// DisplayNameAnnotation is an annotation of the Namespace; its value is spec.displayName.
 	DisplayNameAnnotation = "platform.coapply.dev/display-name"
-	// Account is the name of the ServiceAccount in a User's Namespace, and of the
-	// RoleBinding that gives it its rights.
+	// Account is the name of the ServiceAccount in a User's Namespace, and of the RoleBinding
+	// that binds this ServiceAccount to Role.
 	Account = "devbox-user"
-	// Role is the ClusterRole that Account has in the Namespace (config/rbac).
+	// Role is the ClusterRole (config/rbac) to which Account is bound in the Namespace.
 	Role = "coapply-devbox-editor"
 
 	kind   = "User"
 	prefix = "user-"
 )
 
-// NamespaceOf returns the name of a User's Namespace.
+// NamespaceOf returns the name of the Namespace of the User with this name.
 func NamespaceOf(name string) string { return prefix + name }
 
-// Of returns the name of the User whose Namespace an object is, or is in, by the Namespace's
-// name; "" if there is none.
+// Of returns the name of the User to whom an object's Namespace would belong by its name. For a
+// cluster-scoped object, the object's own name counts. It returns "" for any other name.
 func Of(object client.Object) string {
 	if name, ok := strings.CutPrefix(cmp.Or(object.GetNamespace(), object.GetName()), prefix); ok {
 		return name
@@ -67,13 +67,13 @@ func Of(object client.Object) string {
 	return ""
 }
 
-// Owns reports whether an object belongs to the User in its Namespace's name: the Namespace
-// itself, or what the User has put into it.
+// Owns reports whether an object belongs to the User that Of returns for it: the User's Namespace
+// itself, or an object in it that the User's reconciler has applied.
 func Owns(object client.Object) bool {
 	return setup.Belongs(object, kind, Of(object), OwnerLabel)
 }
 
-// Setup adds the reconciler of Users.
+// Setup adds the reconciler of Users to a manager.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
 	rt := options.Runtime.Within(func(namespace *corev1.Namespace) bool { return Owns(namespace) })
 	toUser := setup.Enqueue(Named)
@@ -98,8 +98,8 @@ func policy() apply.Policy {
 		At(".subjects", apply.Force)
 }
 
-// Named returns the User whose Namespace an object is, or is in, by the Namespace's name.
+// Named returns the key of the User that Of returns for an object.
 func Named(object client.Object) types.NamespacedName { return types.NamespacedName{Name: Of(object)} }
 
-// dependsOn returns the field of its status from which a User emits: the name of its Namespace.
+// dependsOn returns the only status field that emit reads: the name of the User's Namespace.
 func dependsOn(user *v1alpha1.User) any { return user.Status.Namespace }

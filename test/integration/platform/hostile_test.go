@@ -92,7 +92,7 @@ func TestWorkCannotBeChanged(t *testing.T) {
 		`{"spec":{"concurrency":6}}`,
 	} {
 		err := c.Patch(t.Context(), work.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch)), client.DryRunAll)
-		if err == nil || !strings.Contains(err.Error(), "is one piece of work and cannot be changed") {
+		if err == nil || !strings.Contains(err.Error(), "the spec of a NodeMaintenance is immutable") {
 			t.Errorf("%s: %s", patch, shortened(err))
 		}
 	}

@@ -215,7 +215,7 @@ func TestSlurmControllerName(t *testing.T) {
 		Spec:       v1alpha1.SlurmControllerSpec{Image: "registry.example.com/slurmctld:1"},
 	}
 	err := p.Client.Create(t.Context(), long)
-	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "would have more than 63 characters: its own name has at most 52") {
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "a SlurmController's name has at most 52 characters") {
 		t.Errorf("53 characters: %v", err)
 	}
 }

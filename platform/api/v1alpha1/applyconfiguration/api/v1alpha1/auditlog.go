@@ -9,7 +9,7 @@ import (
 // AuditLogApplyConfiguration represents a declarative configuration of the AuditLog type for use
 // with apply.
 //
-// AuditLog has fields that are set once and never changed.
+// AuditLog records facts about a User. Each field is set once and never changed.
 type AuditLogApplyConfiguration struct {
 	// createTime is the creation time of the user's first Namespace.
 	CreateTime *v1.Time `json:"createTime,omitempty"`

@@ -9,11 +9,11 @@ import (
 // DevboxNetworkApplyConfiguration represents a declarative configuration of the DevboxNetwork type for use
 // with apply.
 //
-// DevboxNetwork is how a devbox is reached.
+// DevboxNetwork is the desired Service of a Devbox.
 type DevboxNetworkApplyConfiguration struct {
-	// type of the devbox's Service; None means that there is no Service.
+	// type is the type of the devbox's Service; None means that there is no Service.
 	Type *apiv1alpha1.NetworkType `json:"type,omitempty"`
-	// port that the devbox listens on.
+	// port is the TCP port on which the devbox listens.
 	Port *int32 `json:"port,omitempty"`
 }
 

@@ -9,11 +9,11 @@ import (
 // DevboxNetworkStatusApplyConfiguration represents a declarative configuration of the DevboxNetworkStatus type for use
 // with apply.
 //
-// DevboxNetworkStatus is where a devbox is reached.
+// DevboxNetworkStatus is the observed Service of a Devbox.
 type DevboxNetworkStatusApplyConfiguration struct {
-	// type of the Service.
+	// type is the type of the Service.
 	Type *apiv1alpha1.NetworkType `json:"type,omitempty"`
-	// nodePort that the server chose; 0 unless the type is NodePort.
+	// nodePort is the port that the API server chose; 0 unless the type is NodePort.
 	NodePort *int32 `json:"nodePort,omitempty"`
 }
 

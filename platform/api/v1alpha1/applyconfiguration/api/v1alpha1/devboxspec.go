@@ -9,16 +9,16 @@ import (
 // DevboxSpecApplyConfiguration represents a declarative configuration of the DevboxSpec type for use
 // with apply.
 //
-// DevboxSpec is the desired state.
+// DevboxSpec is the desired state of a Devbox.
 type DevboxSpecApplyConfiguration struct {
-	// image is what the devbox runs.
+	// image is the container image that the devbox runs.
 	Image *string `json:"image,omitempty"`
-	// state is Running (one pod), Stopped (no pod; it is ended gracefully) or Shutdown (no
-	// pod; it is deleted at once).
+	// state is Running (one pod), Stopped (no pod; a running pod is terminated gracefully) or
+	// Shutdown (no pod; a running pod is deleted at once).
 	State *apiv1alpha1.DevboxState `json:"state,omitempty"`
-	// resources of the devbox's container.
+	// resources are the requests and limits of the devbox's container.
 	Resources *ResourcesApplyConfiguration `json:"resources,omitempty"`
-	// network is how the devbox is reached.
+	// network configures the devbox's Service.
 	Network *DevboxNetworkApplyConfiguration `json:"network,omitempty"`
 }
 

@@ -11,28 +11,28 @@ import (
 // DevboxStatusApplyConfiguration represents a declarative configuration of the DevboxStatus type for use
 // with apply.
 //
-// DevboxStatus is written in parts: observedGeneration, phase, lastContainerStatus,
-// lastContentID and the condition Ready by the workload reconciler, network by the network
-// reconciler, contentID by the content reconciler, one condition by each of them that
-// applies something.
+// DevboxStatus is the observed state of a Devbox. Four reconcilers write it. The workload
+// reconciler writes observedGeneration, phase, lastContainerStatus, lastContentID and the condition
+// Ready, the network reconciler network, the content reconciler contentID. The workload, power and
+// network reconcilers write one Applied condition each.
 type DevboxStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that this status describes; -1 if no
-	// reconciler has written it yet.
+	// observedGeneration is the generation of the spec that this status describes. It is -1
+	// until a reconciler writes the status for the first time.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// phase is what the devbox is doing.
+	// phase is the observed power state of the devbox.
 	Phase *apiv1alpha1.DevboxPhase `json:"phase,omitempty"`
 	// lastContainerStatus is the container's status in the last pod that ended.
 	LastContainerStatus *v1.ContainerStatus `json:"lastContainerStatus,omitempty"`
-	// contentID names the content that the devbox starts from: that of its image, and what was
-	// committed on top of it when it was Stopped. A new contentID replaces the pod.
+	// contentID identifies the file system content that the devbox starts from: the image, with the
+	// changes that were committed when the devbox was Stopped. A new contentID replaces the pod.
 	ContentID *string `json:"contentID,omitempty"`
-	// lastContentID is the content that the container of lastContainerStatus ran on; empty
-	// after a Shutdown, which drops what the container left behind.
+	// lastContentID is the contentID from which the container of lastContainerStatus started. It is
+	// empty after a Shutdown, which discards the container's changes.
 	LastContentID *string `json:"lastContentID,omitempty"`
-	// network is where the devbox is reached.
+	// network describes the devbox's Service.
 	Network *DevboxNetworkStatusApplyConfiguration `json:"network,omitempty"`
-	// conditions: one for each reconciler, and Ready, which is True while the devbox is as the
-	// spec wants it: running with a ready pod of its present spec, or without a pod.
+	// conditions: WorkloadApplied, PowerApplied, NetworkApplied, and Ready. Ready is True while the
+	// devbox matches its spec: it has a ready pod of the current spec, or no pod if none should run.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -14,8 +14,8 @@ import (
 // LicenseApplyConfiguration represents a declarative configuration of the License type for use
 // with apply.
 //
-// License says what the User of the same name may use, and how long. It owns the
-// quota fields of the user's Namespace, and a ResourceQuota in it.
+// License limits the resources that the User of the same name may use, and for how long. It
+// owns the quota label and annotation of the user's Namespace, and a ResourceQuota there.
 type LicenseApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

@@ -10,15 +10,15 @@ import (
 // LicenseSpecApplyConfiguration represents a declarative configuration of the LicenseSpec type for use
 // with apply.
 //
-// LicenseSpec is the desired state.
+// LicenseSpec is the desired state of a License.
 type LicenseSpecApplyConfiguration struct {
-	// notBefore is the time from which the license is valid; without it, it is valid at once.
+	// notBefore is when the license becomes valid. Without notBefore it is valid at once.
 	NotBefore *v1.Time `json:"notBefore,omitempty"`
-	// notAfter is the time from which it is no longer valid; without it, it never ends.
+	// notAfter is when the license expires. Without notAfter it never expires.
 	NotAfter *v1.Time `json:"notAfter,omitempty"`
-	// limits is what the user may use while the license is valid, as a ResourceQuota's hard
-	// limits: cpu, memory, pods, requests.cpu and the like. Resources that it does not name
-	// are not limited.
+	// limits are the user's limits while the license is valid, in the form of the hard limits
+	// of a ResourceQuota: cpu, memory, pods, requests.cpu and so on. A resource that is not
+	// listed here is not limited.
 	Limits *corev1.ResourceList `json:"limits,omitempty"`
 }
 

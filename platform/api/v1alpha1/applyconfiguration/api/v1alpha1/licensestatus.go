@@ -11,20 +11,20 @@ import (
 // LicenseStatusApplyConfiguration represents a declarative configuration of the LicenseStatus type for use
 // with apply.
 //
-// LicenseStatus is the observed state.
+// LicenseStatus is the observed state of a License.
 type LicenseStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that this status describes; -1 if no
-	// reconciler has written it yet.
+	// observedGeneration is the generation of the spec that this status describes. It is -1
+	// until a reconciler writes the status for the first time.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// phase says which limits apply now.
+	// phase says whether the license is valid now, and so which limits apply.
 	Phase *apiv1alpha1.LicensePhase `json:"phase,omitempty"`
-	// limits are those that apply now: the spec's, with pods set to 0 while the license is not
-	// Active.
+	// limits are the limits that apply now: spec.limits, with pods set to 0 while the phase is
+	// not Active.
 	Limits *v1.ResourceList `json:"limits,omitempty"`
-	// namespace is that of the User of the same name, while it exists.
+	// namespace is the Namespace of the User of the same name; empty while it does not exist.
 	Namespace *string `json:"namespace,omitempty"`
-	// conditions: Applied says whether the quota is as the limits want it; Ready says the
-	// same for kstatus, with the phase as its reason.
+	// conditions: Applied says whether the ResourceQuota and the Namespace's fields match the limits.
+	// Ready says the same, for tools that use kstatus, with the phase as its reason.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -18,9 +18,9 @@ import (
 type NodeMaintenanceApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the work.
+	// spec is the action and the nodes.
 	Spec *NodeMaintenanceSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is how far it is.
+	// status is the progress.
 	Status *NodeMaintenanceStatusApplyConfiguration `json:"status,omitempty"`
 }
 

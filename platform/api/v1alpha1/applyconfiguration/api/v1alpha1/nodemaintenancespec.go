@@ -9,25 +9,25 @@ import (
 // NodeMaintenanceSpecApplyConfiguration represents a declarative configuration of the NodeMaintenanceSpec type for use
 // with apply.
 //
-// NodeMaintenanceSpec is one piece of work. It cannot be changed; make another one.
+// NodeMaintenanceSpec is the action and its nodes. It is immutable: for other work, create another NodeMaintenance.
 type NodeMaintenanceSpecApplyConfiguration struct {
 	// action is Cordon or Uncordon.
 	Action *apiv1alpha1.MaintenanceAction `json:"action,omitempty"`
-	// nodes by name.
+	// nodes are the names of the nodes.
 	Nodes []string `json:"nodes,omitempty"`
-	// nodeSelector picks among the nodes that exist when the work begins.
+	// nodeSelector selects nodes by their labels, once, when the work begins.
 	NodeSelector *NodeSelectorApplyConfiguration `json:"nodeSelector,omitempty"`
-	// strategy is how nodes are written to.
+	// strategy is the API request that writes to nodes: Apply or Update.
 	Strategy *apiv1alpha1.WriteStrategy `json:"strategy,omitempty"`
-	// concurrency is how many nodes are written to at a time.
+	// concurrency is the number of nodes that are written to at the same time.
 	Concurrency *int32 `json:"concurrency,omitempty"`
-	// nodeDeadlineSeconds is how long one node may take, from when its turn came. If the time
-	// passed while the manager was down or the work paused, the node gets a few seconds more.
+	// nodeDeadlineSeconds is the time limit for one node, counted from its startTime. If the limit
+	// passes while the manager is down or the work is paused, the node gets a few seconds more.
 	NodeDeadlineSeconds *int32 `json:"nodeDeadlineSeconds,omitempty"`
-	// force lets an Uncordon take spec.unschedulable from whoever else has cordoned the
-	// node. Otherwise that is a conflict, and the node's error says who it is.
+	// force lets an Uncordon take spec.unschedulable from another field manager that has cordoned the
+	// node. Without force that is a conflict, and the node's error names the other field manager.
 	Force *bool `json:"force,omitempty"`
-	// reason is written to the nodes, for people.
+	// reason is a human-readable text that is written to an annotation of each node.
 	Reason *string `json:"reason,omitempty"`
 }
 

@@ -10,27 +10,27 @@ import (
 // NodeMaintenanceStatusApplyConfiguration represents a declarative configuration of the NodeMaintenanceStatus type for use
 // with apply.
 //
-// NodeMaintenanceStatus is how far the work is.
+// NodeMaintenanceStatus is the progress of a NodeMaintenance.
 type NodeMaintenanceStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that this status describes; -1 if no
-	// reconciler has written it yet.
+	// observedGeneration is the generation of the spec that this status describes. It is -1
+	// until a reconciler writes the status for the first time.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// nodes that are worked on, each with its result.
+	// nodes are the nodes of this NodeMaintenance, each with its result.
 	Nodes []NodeStatusApplyConfiguration `json:"nodes,omitempty"`
-	// total number of nodes.
+	// total is the number of nodes.
 	Total *int32 `json:"total,omitempty"`
-	// succeeded is how many are done.
+	// succeeded is the number of nodes with the result Succeeded.
 	Succeeded *int32 `json:"succeeded,omitempty"`
-	// failed is how many could not be done.
+	// failed is the number of nodes with the result Failed.
 	Failed *int32 `json:"failed,omitempty"`
-	// startTime is when the nodes were picked.
+	// startTime is when the nodes were selected.
 	StartTime *v1.Time `json:"startTime,omitempty"`
-	// completionTime is when the last node had its result.
+	// completionTime is when the last node got its result.
 	CompletionTime *v1.Time `json:"completionTime,omitempty"`
-	// conditions: Complete is False with the reason InProgress as long as a node is Pending,
-	// then True with the reason Succeeded, Failed (at least one node failed), NoNodes,
-	// TooManyNodes or InvalidSelector; Ready is True once it is complete and no node failed;
-	// Stalled is True if it is complete and not Ready.
+	// conditions: Complete is False with the reason InProgress while any node is Pending. Then
+	// it is True with the reason Succeeded, Failed (at least one node failed), NoNodes,
+	// TooManyNodes or InvalidSelector. Ready is True once Complete has the reason Succeeded or
+	// NoNodes. Stalled is True once Complete is True for any other reason.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -9,11 +9,11 @@ import (
 // NodeSelectorApplyConfiguration represents a declarative configuration of the NodeSelector type for use
 // with apply.
 //
-// NodeSelector picks nodes by their labels, as a LabelSelector does. Its size is limited, so
-// that the API server validates all of it; an invalid LabelSelector would only be found by
-// the reconciler.
+// NodeSelector selects nodes by their labels, as a LabelSelector does. Its size is limited, so
+// that the API server can validate the whole selector. With a metav1.LabelSelector, only the
+// reconciler would find an invalid selector.
 type NodeSelectorApplyConfiguration struct {
-	// matchLabels are labels and their values, all of which a node must have.
+	// matchLabels maps label keys to values. A node must have every one of these labels.
 	MatchLabels map[string]apiv1alpha1.LabelValue `json:"matchLabels,omitempty"`
 	// matchExpressions are further requirements on a node's labels.
 	MatchExpressions []NodeSelectorRequirementApplyConfiguration `json:"matchExpressions,omitempty"`

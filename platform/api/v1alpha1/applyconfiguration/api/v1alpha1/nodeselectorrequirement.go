@@ -12,11 +12,11 @@ import (
 //
 // NodeSelectorRequirement is a requirement on one label.
 type NodeSelectorRequirementApplyConfiguration struct {
-	// key is the label.
+	// key is the label's key.
 	Key *string `json:"key,omitempty"`
 	// operator is In, NotIn, Exists or DoesNotExist.
 	Operator *v1.LabelSelectorOperator `json:"operator,omitempty"`
-	// values that the label may have, or may not.
+	// values are the values that the label must have (In) or must not have (NotIn).
 	Values []apiv1alpha1.LabelValue `json:"values,omitempty"`
 }
 

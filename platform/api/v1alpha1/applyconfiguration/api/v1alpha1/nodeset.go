@@ -14,7 +14,7 @@ import (
 // NodeSetApplyConfiguration represents a declarative configuration of the NodeSet type for use
 // with apply.
 //
-// NodeSet is a number of Slurm compute nodes, each a pod named after its number.
+// NodeSet runs Slurm compute nodes (slurmd) as numbered pods.
 type NodeSetApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

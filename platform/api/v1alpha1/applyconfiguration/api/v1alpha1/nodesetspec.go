@@ -5,20 +5,20 @@ package v1alpha1
 // NodeSetSpecApplyConfiguration represents a declarative configuration of the NodeSetSpec type for use
 // with apply.
 //
-// NodeSetSpec is the desired state.
+// NodeSetSpec is the desired state of a NodeSet.
 type NodeSetSpecApplyConfiguration struct {
-	// controllerName is the SlurmController of the namespace whose Service address the pods
-	// get. Pods are created once it exists. Without a name they get no address.
+	// controllerName names a SlurmController in the same namespace. The pods get the address of its
+	// Service, and are created once the Service exists. Without a name the pods get no address.
 	ControllerName *string `json:"controllerName,omitempty"`
-	// replicas is how many pods there are: NAME-0 to NAME-(replicas-1). Scaling in
-	// deletes the highest.
+	// replicas is the desired number of pods: NAME-0 to NAME-(replicas-1). Scaling in
+	// deletes the pods with the highest numbers.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// image runs slurmd.
+	// image is the container image that runs slurmd.
 	Image *string `json:"image,omitempty"`
-	// resources of slurmd's container.
+	// resources are the requests and limits of slurmd's container.
 	Resources *ResourcesApplyConfiguration `json:"resources,omitempty"`
-	// maxUnavailable is how many of the wanted pods may be missing or not ready while a
-	// change replaces them.
+	// maxUnavailable is how many of the desired pods may be missing or not ready while pods of
+	// an old revision are being replaced.
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 }
 

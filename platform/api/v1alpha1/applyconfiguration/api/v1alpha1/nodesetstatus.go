@@ -9,26 +9,26 @@ import (
 // NodeSetStatusApplyConfiguration represents a declarative configuration of the NodeSetStatus type for use
 // with apply.
 //
-// NodeSetStatus is the observed state.
+// NodeSetStatus is the observed state of a NodeSet.
 type NodeSetStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that this status describes; -1 if no
-	// reconciler has written it yet.
+	// observedGeneration is the generation of the spec that this status describes. It is -1
+	// until a reconciler writes the status for the first time.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// replicas is the number of pods that have not finished and are not being deleted.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// readyReplicas is how many of these pods are ready.
+	// readyReplicas is the number of pods counted in replicas that are ready.
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
-	// updatedReplicas is how many of these pods have the present revision.
+	// updatedReplicas is the number of pods counted in replicas that have the current revision.
 	UpdatedReplicas *int32 `json:"updatedReplicas,omitempty"`
-	// revision identifies the pod spec that pods should have.
+	// revision is the current revision: a hash of the pod spec that the pods should have.
 	Revision *string `json:"revision,omitempty"`
-	// controllerAddress is HOST:PORT of slurmctld as pods get it. It is kept if the
-	// SlurmController, or its Service, does not exist any more.
+	// controllerAddress is the HOST:PORT of slurmctld that the pods get. It is kept when the
+	// SlurmController or its Service no longer exists.
 	ControllerAddress *string `json:"controllerAddress,omitempty"`
-	// selector finds the pods, for the scale subresource.
+	// selector is the label selector of the pods, for the scale subresource.
 	Selector *string `json:"selector,omitempty"`
-	// conditions: Applied, and Ready, which is True while every wanted pod is ready and has
-	// the revision.
+	// conditions: Applied says whether the pods were applied. Ready is True while every desired pod
+	// is ready and has the current revision.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -10,18 +10,18 @@ import (
 // NodeStatusApplyConfiguration represents a declarative configuration of the NodeStatus type for use
 // with apply.
 //
-// NodeStatus is how far a node is.
+// NodeStatus is the progress of the action on one node.
 type NodeStatusApplyConfiguration struct {
-	// name of the node.
+	// name is the name of the node.
 	Name *string `json:"name,omitempty"`
-	// result so far.
+	// result is the result so far.
 	Result *apiv1alpha1.NodeResult `json:"result,omitempty"`
-	// startTime is when the node's turn came, before anything was written to it. Its
-	// deadline counts from here, however often the manager is restarted.
+	// startTime is when work on the node began, before the first write to it. The node's
+	// deadline counts from here, even if the manager is restarted.
 	StartTime *v1.MicroTime `json:"startTime,omitempty"`
-	// attempts that were made and recorded; 0 if the node was as it should be already.
+	// attempts is the number of recorded attempts; 0 if the node was already in the desired state.
 	Attempts *int32 `json:"attempts,omitempty"`
-	// error of a failed node; of a pending node, the error of its last attempt.
+	// error says why the node failed; for a pending node, why its last attempt failed.
 	Error *string `json:"error,omitempty"`
 }
 

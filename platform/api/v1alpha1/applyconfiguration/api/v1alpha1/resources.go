@@ -11,9 +11,9 @@ import (
 //
 // Resources are the requests and limits of a container.
 type ResourcesApplyConfiguration struct {
-	// requests by resource name, such as cpu: 500m.
+	// requests maps resource names to the requested quantity, such as cpu: 500m.
 	Requests *v1.ResourceList `json:"requests,omitempty"`
-	// limits by resource name.
+	// limits maps resource names to the maximum quantity.
 	Limits *v1.ResourceList `json:"limits,omitempty"`
 }
 

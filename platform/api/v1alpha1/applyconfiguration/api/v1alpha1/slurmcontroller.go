@@ -14,8 +14,7 @@ import (
 // SlurmControllerApplyConfiguration represents a declarative configuration of the SlurmController type for use
 // with apply.
 //
-// SlurmController runs slurmctld in a StatefulSet, behind the Service
-// NAME-controller.
+// SlurmController runs slurmctld, the Slurm controller daemon, in a StatefulSet behind the Service NAME-controller.
 type SlurmControllerApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

@@ -5,13 +5,13 @@ package v1alpha1
 // SlurmControllerSpecApplyConfiguration represents a declarative configuration of the SlurmControllerSpec type for use
 // with apply.
 //
-// SlurmControllerSpec is the desired state.
+// SlurmControllerSpec is the desired state of a SlurmController.
 type SlurmControllerSpecApplyConfiguration struct {
-	// image runs slurmctld.
+	// image is the container image that runs slurmctld.
 	Image *string `json:"image,omitempty"`
-	// port that slurmctld listens on.
+	// port is the TCP port on which slurmctld listens.
 	Port *int32 `json:"port,omitempty"`
-	// resources of slurmctld's container.
+	// resources are the requests and limits of slurmctld's container.
 	Resources *ResourcesApplyConfiguration `json:"resources,omitempty"`
 }
 

@@ -9,14 +9,15 @@ import (
 // SlurmControllerStatusApplyConfiguration represents a declarative configuration of the SlurmControllerStatus type for use
 // with apply.
 //
-// SlurmControllerStatus is the observed state.
+// SlurmControllerStatus is the observed state of a SlurmController.
 type SlurmControllerStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that this status describes; -1 if no
-	// reconciler has written it yet.
+	// observedGeneration is the generation of the spec that this status describes. It is -1
+	// until a reconciler writes the status for the first time.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// serviceName is how login and REST clients reach slurmctld.
+	// serviceName is the Service at which clients reach slurmctld; empty while there is none.
 	ServiceName *string `json:"serviceName,omitempty"`
-	// conditions: Applied, and Ready, which is True while slurmctld's pod is ready.
+	// conditions: Applied says whether the StatefulSet and the Service match the spec. Ready is True
+	// while Applied is True and slurmctld's pod is ready.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -14,8 +14,8 @@ import (
 // UserApplyConfiguration represents a declarative configuration of the User type for use
 // with apply.
 //
-// User is a person with a Namespace of their own, user-NAME, a ServiceAccount in it
-// and the right to make Devboxes there. Deleting the User deletes the Namespace.
+// User gives a person the Namespace user-NAME, and in it a ServiceAccount that may create
+// Devboxes there. Deleting the User deletes the Namespace.
 type UserApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

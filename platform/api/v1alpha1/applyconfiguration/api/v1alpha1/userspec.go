@@ -5,7 +5,7 @@ package v1alpha1
 // UserSpecApplyConfiguration represents a declarative configuration of the UserSpec type for use
 // with apply.
 //
-// UserSpec is the desired state.
+// UserSpec is the desired state of a User.
 type UserSpecApplyConfiguration struct {
 	// displayName is the name of the person.
 	DisplayName *string `json:"displayName,omitempty"`

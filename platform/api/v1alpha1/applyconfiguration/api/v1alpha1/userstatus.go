@@ -9,18 +9,18 @@ import (
 // UserStatusApplyConfiguration represents a declarative configuration of the UserStatus type for use
 // with apply.
 //
-// UserStatus is the observed state.
+// UserStatus is the observed state of a User.
 type UserStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that this status describes; -1 if no
-	// reconciler has written it yet.
+	// observedGeneration is the generation of the spec that this status describes. It is -1
+	// until a reconciler writes the status for the first time.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// namespace is the user's own, while it exists. It is empty while the Namespace of that
-	// name is someone else's or is being deleted.
+	// namespace is the name of the User's Namespace. It is empty while that Namespace does not
+	// exist, is being deleted, or does not belong to the User.
 	Namespace *string `json:"namespace,omitempty"`
-	// auditLog is set once.
+	// auditLog records facts about the User; each field is set once.
 	AuditLog *AuditLogApplyConfiguration `json:"auditLog,omitempty"`
-	// conditions: Applied says whether Namespace, ServiceAccount and RoleBinding are as they
-	// should be; Ready says the same for kstatus.
+	// conditions: Applied says whether the Namespace, ServiceAccount and RoleBinding match the
+	// desired state. Ready says the same, for tools that use kstatus.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
