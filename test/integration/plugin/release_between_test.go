@@ -181,7 +181,7 @@ func TestPluginWriterBetween(t *testing.T) {
 			if test.undone == nil {
 				return
 			}
-			all := stdout + strings.NewReplacer("to undo it then: ", "\n", " (", "\n").Replace(stderr)
+			all := stdout + strings.NewReplacer("to undo the move, run: ", "\n", " (", "\n").Replace(stderr)
 			if stdout, stderr, code := shell(t, dir, undoLines(all)[0]); code != 0 {
 				t.Errorf("undo: exit code %d, %s%s", code, stdout, stderr)
 			}
