@@ -50,7 +50,7 @@ func TestTransferScope(t *testing.T) {
 	c := kit.NewClient(t, kit.Server(t))
 	us := kit.NewApplier(t, c, "us", apply.Policy{})
 	for want, ref := range map[string]apply.ObjectRef{
-		"a namespace is needed: ConfigMap is namespaced":             kit.RefTo(corev1.SchemeGroupVersion.WithKind("ConfigMap"), "", "a"),
+		"a namespace is needed: ConfigMap is namespaced":                                kit.RefTo(corev1.SchemeGroupVersion.WithKind("ConfigMap"), "", "a"),
 		`the object must not have a namespace ("default"): Namespace is not namespaced`: kit.RefTo(corev1.SchemeGroupVersion.WithKind("Namespace"), "default", "a"),
 	} {
 		_, migrating := ownership.Migrate(t.Context(), us, ref, ownership.From{Manager: "x"})

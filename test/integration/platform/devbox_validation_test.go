@@ -27,7 +27,7 @@ func TestDevboxValidation(t *testing.T) {
 		{"minimal", "box", `image: a`, ""},
 		{"52 characters", strings.Repeat("a", 52), `image: a`, ""},
 		{"too long", strings.Repeat("a", 53), `image: a`, "at most 52 characters"},
-		{"starts with a digit", "1box", `image: a`, "starting with a letter"},
+		{"starts with a digit", "1box", `image: a`, "with a letter first"},
 		{"has a dot", "a.box", `image: a`, "lower-case letters, digits and -"},
 		{"no image", "box", `state: Running`, "spec.image: Required value"},
 		{"empty image", "box", `image: ""`, "spec.image in body should be at least 1 chars long"},

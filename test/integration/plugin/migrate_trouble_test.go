@@ -68,7 +68,7 @@ var troubles = []struct {
 	{"a kind that is not there", "release nonsense/a --field-manager ci", "", []string{`error: the server doesn't have a resource type "nonsense"`}, 2},
 	{"all of a kind is not meant", "migrate configmap --from old --to ci --yes", "", []string{"no name was specified"}, 2},
 	{"a folder that is not there", "migrate configmap/a --from old --to ci --yes --undo-file no/u.json", "2 fields to move", []string{
-		"error: nothing was written, as the undo file no/u.json cannot be: no such file or directory",
+		"error: nothing was written, as the undo file no/u.json cannot be saved: no such file or directory",
 	}, 2},
 	{"a file that is there", "migrate configmap/a --from old --to ci --yes --undo-file there", "2 fields to move", []string{
 		"error: nothing was written, as the undo file there exists already: move it away, or name another file by --undo-file",
