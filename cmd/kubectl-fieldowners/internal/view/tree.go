@@ -75,7 +75,7 @@ func (s Screen) legend(w io.Writer, o *Object) {
 func (s Screen) column(lines []Line) int {
 	limit := 80
 	if s.Width > 0 {
-		limit = s.Width * 55 / 100
+		limit = s.Width / 2
 	}
 	column := 0
 	for _, l := range lines {
@@ -116,12 +116,12 @@ func (s Screen) owners(o *Object, l Line) string {
 }
 
 // names returns the managers with their operations and, if a time was recorded, how long ago they
-// last wrote.
+// last wrote. On a narrow terminal only the legend has the times.
 func (s Screen) names(o *Object, managers []fieldowners.Manager) string {
 	var texts []string
 	for _, m := range managers {
 		text := Owner(m).String()
-		if !m.Time.IsZero() {
+		if isNarrow := s.Width > 0 && s.Width < 120; !m.Time.IsZero() && !isNarrow {
 			text += " " + Age(m.Time, s.Now)
 		}
 		texts = append(texts, s.Palette.manager(o.index(m), text))

@@ -60,7 +60,7 @@ func TestTreeFitsTheScreen(t *testing.T) {
 }
 
 // TestTreeSaysHowAndWhen has operation and age beside each field, and further to the right behind a
-// text that is too wide for the column.
+// text that is too wide for the column. A narrow terminal has no room for the age.
 func TestTreeSaysHowAndWhen(t *testing.T) {
 	o := view.New(parsed(t, `
 apiVersion: v1
@@ -80,14 +80,14 @@ data:                                                    # (ci/Apply 5m)
   image: registry.example.com/a/path/that/goes/on:1.2.3  # ci/Apply 5m
 `,
 		80: `
-data:            # (ci/Apply 5m)
-  a: b           # autoscaler/Update[scale], ci/Apply 5m
-  image: registry.example.com/a/path/that/goes/on:1.2.3  # ci/Apply 5m
+data:            # (ci/Apply)
+  a: b           # autoscaler/Update[scale], ci/Apply
+  image: registry.example.com/a/path/that/goes/on:1.2.3  # ci/Apply
 `,
 		38: `
-data:            # (ci/Apply 5m)
-  a: b           # autoscaler/Update[scale], ci/Apply 5m
-  image: registry.example.com/a/path/…  # ci/Apply 5m
+data:            # (ci/Apply)
+  a: b           # autoscaler/Update[scale], ci/Apply
+  image: registry.example.com/a/path/…  # ci/Apply
 `,
 	} {
 		var text bytes.Buffer
