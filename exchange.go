@@ -163,8 +163,8 @@ func (s subresourceSender) Apply(ctx context.Context, config runtime.ApplyConfig
 
 // reader reads objects for the no-op check. It reads from the manager's cache, or from the API
 // server if another informer of the kind has a newer version of the object. For an object in a
-// namespace that Within does not allow, reader returns an error. So the object is not proven
-// unchanged, and the apply that follows returns the reason.
+// namespace that Within does not allow, reader returns an error. The no-op check then does not skip
+// the apply, and the apply returns an error with the reason.
 type reader struct {
 	client.Client
 

@@ -76,13 +76,13 @@ func newWatched() *watched {
 	}
 }
 
-// AlsoWatched registers another cache of a kind whose events lead to reconciles in this process.
-// New already knows the manager's own cache. object has the Go type with which the cache reads the
-// kind: *metav1.PartialObjectMetadata, *unstructured.Unstructured or a type of the manager's
-// scheme.
+// AlsoWatched registers an additional cache for the kind of object, one whose events trigger
+// reconciles in this process. New registers the manager's own cache. object has the Go type with
+// which the additional cache reads the kind: *metav1.PartialObjectMetadata,
+// *unstructured.Unstructured or a type of the manager's scheme.
 //
-// Each apply to the kind then reads the object from that cache as well. If the manager's cache is
-// behind that cache, or if that cache lacks the object, the object is read from the API server.
+// Each apply to the kind then also reads the object from the additional cache. If the manager's cache
+// is behind, or the additional cache lacks the object, the object is read from the API server.
 func AlsoWatched(cache client.Reader, object client.Object) Option {
 	return func(rt *Runtime) error {
 		kind, err := rt.mgr.GetClient().GroupVersionKindFor(object)

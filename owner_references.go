@@ -26,8 +26,8 @@ type ownerCheck struct {
 	owned, everyOwner map[schema.GroupKind]bool
 }
 
-// ownerCheck returns the check for the builder's kinds. A kind that is also given to Watches is not
-// in owned, because the handler of Watches finds the parent.
+// ownerCheck returns the check of owner references for the kinds given to Owns. An owned kind that is
+// also given to Watches needs no owner reference, because the handler of Watches finds the parent.
 func (b *Builder[P]) ownerCheck(parent client.Object) (ownerCheck, error) {
 	kind, err := b.kindOf(parent)
 	if err != nil {

@@ -84,8 +84,8 @@ func entriesOf(manager string, object client.Object) []metav1.ManagedFieldsEntry
 	})
 }
 
-// lost reports whether the entries after own fewer fields than the entries before. If the fields
-// are equal, as in most writes, lost parses nothing.
+// lost reports whether a field that is owned in the entries before is not owned in the entries
+// after. If the fields of all entries are equal, as in most writes, lost does not parse them.
 func lost(before, after []metav1.ManagedFieldsEntry) bool {
 	if len(after) == 0 {
 		return len(before) > 0

@@ -285,7 +285,7 @@ func notAbsent(subresource string, answer error) error {
 		cause = fmt.Sprintf("its kind may have no subresource %q, which a CustomResourceDefinition declares in spec.versions[].subresources.%[1]s, or %s",
 			subresource, cause)
 	}
-	return errors.New("the API server answered 404, and the object exists: " + cause + ": " + wire.OneLine(answer))
+	return errors.New("the API server answered the write with 404, although the object exists: " + cause + ": " + wire.OneLine(answer))
 }
 
 // checkNotFound is CheckNotFound for a request of this call.

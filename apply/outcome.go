@@ -167,8 +167,8 @@ func (c *call) compare(landed *answer) {
 //	status := v1alpha1ac.DevboxStatus().
 //		WithConditions(apply.Conditions(box.Status.Conditions, metav1.Now(), ready)...)
 //
-// If current is older than this writer's last write, the lastTransitionTime of that write is
-// replaced once.
+// If current is from a cache that lacks this writer's last write, Conditions does not see the
+// lastTransitionTime of that write, and replaces it once by now.
 func Conditions(current []metav1.Condition, now metav1.Time, wanted ...metav1.Condition) []*metav1ac.ConditionApplyConfiguration {
 	configs := make([]*metav1ac.ConditionApplyConfiguration, 0, len(wanted))
 	for _, condition := range wanted {

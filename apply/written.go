@@ -153,8 +153,8 @@ func (c *call) believes(object client.Object, subresource string) bool {
 	return c.config.Steady.written.trusts(c.writtenKey(subresource), object.GetResourceVersion())
 }
 
-// sending records an apply before it is sent, so that believes returns false. The caller then
-// passes the error of the apply, or nil, to the returned function.
+// sending records an apply before it is sent: cached reads of the object are not trusted until the
+// result is known. The caller then passes the error of the apply, or nil, to the returned function.
 func (c *call) sending(form *encodedIntent, forced bool) (known func(err error)) {
 	s := c.config.Steady
 	if s == nil || c.dryRun {

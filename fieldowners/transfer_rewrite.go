@@ -13,8 +13,8 @@ import (
 // unchanged, in their order. An entry that lost its last field is left out. A new entry is inserted
 // before the entry from which it takes fields.
 //
-// Several entries of the same manager, which writes through /scale can create, are merged: the API
-// server would keep only the last of them.
+// Duplicate entries of a manager are merged, because the API server would keep only the last of
+// them. Writes through /scale can create duplicate entries.
 //
 // Rewrite returns an error if entries are malformed or are not the managed fields for which the
 // plan was made.

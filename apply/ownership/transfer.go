@@ -68,8 +68,8 @@ type Transfer struct {
 	unmatched []string
 }
 
-// Moves returns the fields that Do moves. For an undo, these are the fields that the transfer moved.
-// Do of an undo skips fields that the new owner has given up since.
+// Moves returns the fields that Do moves. For an undo, these are the fields that the original
+// transfer moved; Do skips those that the new owner has given up since.
 func (t *Transfer) Moves() []fieldowners.Handover { return slices.Clone(t.shown.Plan.Moved) }
 
 // Unmoved returns the requested fields that Do does not move, each with the reason.

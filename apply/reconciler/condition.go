@@ -168,8 +168,8 @@ func remedies(conflict *apply.ConflictError) (steps []string) {
 	return steps
 }
 
-// takeOver returns the step of remedies for one owner. An owner that applied the fields would apply
-// them again, so no command helps. Without --yes, the command only shows the fields to move.
+// takeOver returns the remedy for one owner. It has no command for an owner that applied the fields,
+// because that owner would apply them again. For other owners, the command moves the fields.
 func takeOver(conflict *apply.ConflictError, owner fieldowners.Manager, fields []fieldowners.Path) string {
 	if owner.Operation == metav1.ManagedFieldsOperationApply {
 		return fmt.Sprintf("to let %s set %s, remove %s from the configuration that %s applies", conflict.FieldManager, joined(fields), itOrThem(fields), owner.Name)

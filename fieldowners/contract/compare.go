@@ -130,9 +130,9 @@ func (c *Comparer) Names(manager string) bool { return c.managers[manager] }
 // returns the findings sorted by manager. If no manager of the contract owns a field of the object and
 // no Selector matches the object, there are no findings.
 //
-// A manager of the contract may own the fields that the contract gives it, by the given operation. Any
-// other manager may own every field, except fields that the contract gives exclusively to a manager of
-// the object. A manager of the object owns at least one field of it, or has lost all its fields: see
+// A manager of the contract may own only the fields that the contract gives it, and only by the
+// operation of the claim. Other managers may own every field, except fields that the contract gives
+// exclusively to a manager that owns fields of the object, or that has lost all of them: see
 // Claim.Selector. Managers that the API server invents, such as before-first-apply, are skipped.
 func (c *Comparer) Compare(kind schema.GroupKind, of labels.Set, ownership fieldowners.Ownership) (found []Finding) {
 	entries := ownership.Entries()

@@ -92,8 +92,8 @@ func (s *APIServer) start(ctx context.Context) error {
 // Config returns a copy of the administrator's client configuration, without a client-side rate limit.
 func (s *APIServer) Config() *rest.Config { return rest.CopyConfig(s.config) }
 
-// Stop kills both processes and deletes their data, and waits until both are done. It may be called
-// again. It does not end the API server gracefully: that takes seconds, and the data is deleted anyway.
+// Stop kills kube-apiserver and etcd and deletes their data. Stop may be called more than once. The
+// API server is not shut down gracefully: that takes seconds, and the data is deleted anyway.
 func (s *APIServer) Stop(ctx context.Context) error {
 	if err := s.run.end(ctx); err != nil {
 		return err

@@ -47,7 +47,7 @@ type shown struct {
 	exact  bool
 }
 
-// shows reports whether the Go type shows all fields of a set below a value.
+// shows reports whether the Go type of the read object has every field of a set, below a value.
 func (v view) shows(set *fieldpath.Set, at seen) bool {
 	at.goType = gotypes.PointedAt(at.goType)
 	if gotypes.HasOwnForm(at.goType) {

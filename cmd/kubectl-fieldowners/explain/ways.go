@@ -167,8 +167,8 @@ func updatesObject(owner view.OwnerItem) bool {
 	return owner.Operation == metav1.ManagedFieldsOperationUpdate && owner.Subresource == ""
 }
 
-// warnOfTakeover adds a warning to every Way: kubectl would also take over what client-side apply
-// wrote. The way that leaves the fields out loses its command, which would delete these fields.
+// warnOfTakeover adds a warning to every Way: kubectl would also take over the fields that client-side
+// apply wrote. The Way that leaves fields out has no command then, as it would delete those fields.
 func (e *Explanation) warnOfTakeover() {
 	force, leaveOut, share := &e.Ways[0], &e.Ways[1], &e.Ways[2]
 	force.Why += " But " + takesOver

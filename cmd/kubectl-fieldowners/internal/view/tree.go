@@ -134,7 +134,7 @@ func (s Screen) names(o *Object, managers []fieldowners.Manager) string {
 // distinguish them. Colour is never the only mark: a name is beside each colour.
 var okabeIto = []color.Attribute{33, 208, 36, 170, 166, 75, 178}
 
-// Palette writes text in colours and fonts, a colour for each manager. If false, text is plain.
+// Palette styles text for a terminal, with a colour for each manager. If false, text is plain.
 type Palette bool
 
 func (p Palette) manager(index int, text string) string {
