@@ -85,5 +85,5 @@ func foreignError(names []string) error {
 	if len(names) > some {
 		list += fmt.Sprintf(" and %d more", len(names)-some)
 	}
-	return errors.New("pods with these names exist already and belong to another owner; delete them: " + list)
+	return errors.New("pods with these names exist already and are someone else's; delete them: " + list)
 }
