@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// controllers lists the controllers that For has added to the manager of a Runtime.
+// controllers lists the controllers that Builder.Complete has added to the manager of one Runtime.
 type controllers struct {
 	mu    sync.Mutex
 	added []addedController
@@ -24,8 +24,8 @@ type controllers struct {
 
 type addedController struct{ fieldManager, name string }
 
-// add adds a controller. It returns an error if another controller has the same field manager or
-// the same name.
+// add adds a controller to the list. It returns an error if a controller in the list has the same
+// field manager or the same name.
 func (c *controllers) add(one addedController) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,7 +35,7 @@ func (c *controllers) add(one addedController) error {
 			return fmt.Errorf("the controller %q applies under this field manager already: two controllers under one field manager "+
 				"remove each other's fields, again and again; give each controller a field manager of its own", other.name)
 		case other.name == one.name:
-			return fmt.Errorf("the controller of the field manager %q has the name %q already: give this controller another name with Named",
+			return fmt.Errorf("another controller, with the field manager %q, has the name %q already: give this controller another name with Named",
 				other.fieldManager, one.name)
 		}
 	}
@@ -43,14 +43,14 @@ func (c *controllers) add(one addedController) error {
 	return nil
 }
 
-// remove removes a controller that could not be added to the manager.
+// remove removes a controller from the list, because it could not be added to the manager.
 func (c *controllers) remove(one addedController) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.added = slices.DeleteFunc(c.added, func(other addedController) bool { return other == one })
 }
 
-// check returns an error for each mistake in the builder's kinds and policy.
+// check returns the joined errors of checkOwned, about the kinds given to Owns, and of checkPolicy.
 func (b *Builder[P]) check(parent client.Object) error {
 	return errors.Join(b.checkOwned(parent), b.checkPolicy())
 }
@@ -69,7 +69,7 @@ func (b *Builder[P]) checkOwned(parent client.Object) error {
 		case child.GroupKind() == kind.GroupKind():
 			return fmt.Errorf("Owns(%T): %s is the kind of the parent, which is watched already; leave this Owns out", o.object, child.GroupKind())
 		case owned[child.GroupKind()]:
-			return fmt.Errorf("Owns(%T): %s is owned twice, which would queue the parent twice for each change; give all options to one Owns",
+			return fmt.Errorf("Owns(%T): %s is owned twice, so that each change of a child would queue the parent twice; call Owns once for the kind, with all options",
 				o.object, child.GroupKind())
 		}
 		owned[child.GroupKind()] = true
@@ -77,9 +77,10 @@ func (b *Builder[P]) checkOwned(parent client.Object) error {
 	return nil
 }
 
-// checkPolicy returns an error for a path of the policy that no kind of the manager's scheme has.
-// Emit may return kinds that the builder does not know. So checkPolicy accepts a path of any kind
-// in the scheme. If a watched kind has no Go type, checkPolicy accepts every path.
+// checkPolicy returns an error if a path in the policy is a field of no kind in the manager's
+// scheme. Emit may return kinds that were not given to Owns or Watches, so a field of any kind in
+// the scheme is accepted. If a kind given to Owns or Watches is not in the scheme, its fields are
+// unknown, and checkPolicy accepts every path.
 func (b *Builder[P]) checkPolicy() error {
 	scheme := b.rt.mgr.GetScheme()
 	objects := append([]client.Object{}, b.watched...)
@@ -98,33 +99,35 @@ func (b *Builder[P]) checkPolicy() error {
 		}
 	}
 	if err := b.policy.CheckPaths(types...); err != nil {
-		return fmt.Errorf("%w; correct the path. If a kind outside of the manager's scheme has it, register the kind in the scheme", err)
+		return fmt.Errorf("%w; correct the path. If the field belongs to a kind outside of the manager's scheme, register that kind in the scheme", err)
 	}
 	return nil
 }
 
-// kindOf returns the kind of an object that was given to the builder.
+// kindOf returns the group, version and kind of a Go object, by the manager's scheme.
 func (b *Builder[P]) kindOf(object client.Object) (schema.GroupVersionKind, error) {
 	return apiutil.GVKForObject(object, b.rt.mgr.GetScheme())
 }
 
-// ReadsStatus is an option of Builder.Owns, for children whose status is read by the functions of
-// Builder.Status or Builder.Belongs. With it, each change of a child leads to a reconcile of the
-// parent.
+// ReadsStatus is an option of Builder.Owns: every change of a child, also of its status alone,
+// leads to a reconcile of the parent. Use ReadsStatus if a function given to Builder.Status or
+// Builder.Belongs reads the status of the children.
 var ReadsStatus builder.OwnsOption = readsStatus{}
 
 type readsStatus struct{}
 
-// ApplyToOwns implements builder.OwnsOption. It does nothing: Complete looks for the option.
+// ApplyToOwns implements builder.OwnsOption. It does nothing: ownedKind.options checks for
+// ReadsStatus.
 func (readsStatus) ApplyToOwns(*builder.OwnsInput) {}
 
-// ownedKind is a kind of children that was given to Owns.
+// ownedKind is a kind of child objects that was given to Owns, with the options given to Owns.
 type ownedKind struct {
 	object client.Object
 	opts   []builder.OwnsOption
 }
 
-// options returns the options for controller-runtime's builder.
+// options returns the options for Owns of controller-runtime's builder. Unless the caller has given
+// ReadsStatus, the options include the predicate childChanged.
 func (o ownedKind) options(fieldManager string) []builder.OwnsOption {
 	if slices.Contains(o.opts, ReadsStatus) {
 		return o.opts
@@ -132,9 +135,9 @@ func (o ownedKind) options(fieldManager string) []builder.OwnsOption {
 	return append([]builder.OwnsOption{builder.WithPredicates(childChanged(fieldManager))}, o.opts...)
 }
 
-// childChanged returns the predicate for changes of a child that lead to a reconcile of its parent:
-// all changes except those of the status alone, and changes of the fields that the field manager
-// owns. For a kind without a generation, such as ConfigMap, every change passes.
+// childChanged returns a predicate for updates of a child. An update passes, and leads to a
+// reconcile of the parent, if it changes more than the child's status, or the set of fields that
+// the field manager owns. For a kind without a generation, such as ConfigMap, every update passes.
 func childChanged(fieldManager string) predicate.Predicate {
 	return predicate.Or(
 		predicate.GenerationChangedPredicate{}, // the spec and the deletion
@@ -148,8 +151,8 @@ func childChanged(fieldManager string) predicate.Predicate {
 	)
 }
 
-// ownEntriesChanged returns a predicate that passes an update that changes the set of fields that a
-// field manager owns.
+// ownEntriesChanged returns a predicate for updates. An update passes if it changes the set of
+// fields that the field manager owns.
 func ownEntriesChanged(fieldManager string) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return !slices.EqualFunc(entriesOf(fieldManager, e.ObjectOld), entriesOf(fieldManager, e.ObjectNew), sameFields)
@@ -161,13 +164,14 @@ func sameFields(a, b metav1.ManagedFieldsEntry) bool {
 		a.FieldsV1.GetRawString() == b.FieldsV1.GetRawString()
 }
 
-// resynced passes the updates without a change that the cache sends every cache.Options.SyncPeriod.
+// resynced is a predicate. It passes the updates that the cache sends for each unchanged object
+// after every cache.Options.SyncPeriod.
 var resynced = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 }}
 
-// nameInformers registers the informers whose events lead to reconciles. The Runtime then never
-// proves a no-op by a cached object that is older than the event.
+// nameInformers registers with the Runtime each informer whose events reconcile this controller's
+// parents. An object that the no-op check has read is then compared with these informers.
 func (b *Builder[P]) nameInformers() error {
 	for _, o := range b.owned {
 		if err := b.rt.watches(o.object, representationOf(o.object)); err != nil {
@@ -187,7 +191,7 @@ func (b *Builder[P]) nameInformers() error {
 	return nil
 }
 
-// onlyMetadata reports whether the options of a watch have builder.OnlyMetadata.
+// onlyMetadata reports whether the options of Owns or Watches include builder.OnlyMetadata.
 func onlyMetadata[O any](opts []O) bool {
 	return slices.ContainsFunc(opts, func(o O) bool { return any(o) == any(builder.OnlyMetadata) })
 }

@@ -20,14 +20,14 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Client returns the manager's client with a replaced Apply method, for objects and for their
-// subresources. A Patch of type apply, such as one with client.Apply, is handled as an Apply. All
-// other methods are those of the manager's client. Each write uses fieldManager as its field
-// manager, unless a client.FieldOwner names another one.
+// Client returns the client of the controller-runtime manager with a replaced Apply method, for
+// objects and for their subresources. A Patch of type apply, such as one with client.Apply, is
+// handled as an Apply. All other methods are those of the manager's client. Each write uses
+// fieldManager as its field manager, unless a client.FieldOwner names another one.
 //
 // Apply is serialised with the other writes of the process to the object, sends no request if
-// nothing would change, and settles conflicts by the policy. In all other respects Apply behaves
-// like client.Apply:
+// nothing would change, and decides ownership conflicts by the policy. In all other respects Apply
+// behaves like client.Apply:
 //
 //   - The configuration holds the object afterwards. If no request was sent, this is the cached
 //     object, without the fields that the cache's transforms remove.
@@ -38,12 +38,12 @@ import (
 //     functions such as apierrors.IsConflict work. NotFound means that a live read found no object.
 //     A 404 for another reason, such as a missing subresource, is a RefusedError.
 //
-// An Applier would reject some configurations that the API server accepts. These are a
-// configuration with a resourceVersion, an object that sets a status, and a configuration of the
-// status subresource without a status. The Client sends such configurations unchanged, in the
-// object's lane, without the policy, and the conflicts contain no values. A Patch of type apply is
-// also sent unchanged if it has an option that Apply lacks, such as FieldValidation, or if its
-// content names another object than the object to patch.
+// The API server accepts some configurations that an Applier rejects. These are a configuration
+// with a resourceVersion, an object that sets a status, and a configuration of the status
+// subresource without a status. The Client sends these configurations unchanged and serialised. The
+// policy is not used for them, and their conflicts contain no values. A Patch of type apply is also
+// sent unchanged if it has an option that Apply lacks, such as FieldValidation, or if its content
+// names another object than the object to patch.
 //
 // After each write by this Client, the cached object may be out of date. Until the cache shows the
 // write, every apply to the object is sent.
@@ -94,12 +94,12 @@ func (s *applyingSubResource) Apply(ctx context.Context, config runtime.ApplyCon
 	return s.client.apply(ctx, apply.Intent{Config: config, Subresource: s.name, Body: options.SubResourceBody}, options.ApplyOptions)
 }
 
-// apply is Apply for objects and subresources.
+// apply implements Apply of the Client, for objects and for subresources.
 func (c *applyingClient) apply(ctx context.Context, intent apply.Intent, options client.ApplyOptions) error {
 	options.FieldManager = cmp.Or(options.FieldManager, c.fieldManager)
 	applier, err := c.writer(writerKey{options.FieldManager, options.Force != nil && *options.Force})
 	if err != nil {
-		return fmt.Errorf("coapply: a client for the field manager %q: %w", options.FieldManager, err)
+		return fmt.Errorf("coapply: creating an Applier for the field manager %q: %w", options.FieldManager, err)
 	}
 	e := &exchange{with: client.ApplyOptions{DisableReadYourWritesConsistency: options.DisableReadYourWritesConsistency}}
 	ctx = context.WithValue(ctx, exchangeKey{}, e)
@@ -121,7 +121,8 @@ func (c *applyingClient) apply(ctx context.Context, intent apply.Intent, options
 	return e.writeTo(intent.Config)
 }
 
-// absent returns the error of client.Apply to a subresource of an object that does not exist.
+// absent returns the error for an apply to a subresource of an object that does not exist. The
+// error wraps answer if answer is a NotFound of the API server, and otherwise a new NotFound.
 func absent(object apply.ObjectRef, answer error) error {
 	if !apierrors.IsNotFound(answer) {
 		answer = apierrors.NewNotFound(schema.GroupResource{Group: object.Group, Resource: object.Kind}, object.Name)
@@ -129,8 +130,8 @@ func absent(object apply.ObjectRef, answer error) error {
 	return &apply.RefusedError{Object: object, Err: answer}
 }
 
-// dryRun sends the apply as a dry run. If there is a conflict, dryRun calls Plan, which reads the
-// object and decides the conflict by the policy.
+// dryRun sends an apply with client.DryRunAll. If the API server returns an ownership conflict,
+// dryRun calls Applier.Plan, which decides the conflict by the policy and sends further dry runs.
 func (c *applyingClient) dryRun(ctx context.Context, applier *apply.Applier, intent apply.Intent, options client.ApplyOptions) error {
 	refused := c.send(ctx, intent, options)
 	if !apply.IsOwnershipConflict(refused) {
@@ -146,8 +147,9 @@ func (c *applyingClient) dryRun(ctx context.Context, applier *apply.Applier, int
 	return exchangeOf(ctx).writeTo(intent.Config)
 }
 
-// writerKey identifies an Applier of the Client, by its field manager and by whether it
-// forces all conflicts.
+// writerKey identifies an Applier of the Client. For each field manager the Client uses two
+// Appliers: the one with the Client's policy and, for client.ForceOwnership, one that forces all
+// conflicts.
 type writerKey struct {
 	fieldManager string
 	force        bool
@@ -158,7 +160,7 @@ type writer struct {
 	err     error
 }
 
-// writer returns the Applier for a key, and creates it at the first call.
+// writer returns the Applier for a key. The first call with the key creates the Applier.
 func (c *applyingClient) writer(key writerKey) (*apply.Applier, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,7 +178,8 @@ func (c *applyingClient) writer(key writerKey) (*apply.Applier, error) {
 	return w.applier, w.err
 }
 
-// send sends a configuration unchanged, in the lane of the object. A dry run enters no lane.
+// send sends a configuration unchanged to the API server, without an Applier. Unless it is a dry
+// run, the request is serialised with the other writes of the process to the object.
 func (c *applyingClient) send(ctx context.Context, intent apply.Intent, options client.ApplyOptions) error {
 	object := objectOf(intent.Config)
 	if len(options.DryRun) > 0 {
@@ -217,8 +220,8 @@ func (c *applyingClient) request(ctx context.Context, intent apply.Intent, objec
 	}
 }
 
-// conflictsIn returns the conflicts in the API server's response, with the names of the fields and
-// the owners as in the response, and without values.
+// conflictsIn returns the ownership conflicts in the API server's response to an apply. Each
+// Conflict has the field and the owner that the response names, and no values.
 func conflictsIn(err error, object apply.ObjectRef) []apply.Conflict {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -233,7 +236,8 @@ func conflictsIn(err error, object apply.ObjectRef) []apply.Conflict {
 	return conflicts
 }
 
-// objectOf returns the reference of a configuration's object, with the parts that are set.
+// objectOf returns the kind, namespace, name, uid and resourceVersion in an apply configuration. A
+// part that the configuration does not set is empty.
 func objectOf(config runtime.ApplyConfiguration) apply.ObjectRef {
 	var object metav1.PartialObjectMetadata
 	var content any = config
@@ -249,8 +253,8 @@ func objectOf(config runtime.ApplyConfiguration) apply.ObjectRef {
 	}
 }
 
-// setsStatus reports whether the intent is for an object itself and sets a status. If the kind has
-// a status subresource, the API server drops that status, which an Applier reports as an error.
+// setsStatus reports whether an intent sets a status without naming a subresource. If the kind has
+// a status subresource, the API server drops this status, and an Applier would return an error.
 func setsStatus(intent apply.Intent) bool {
 	if intent.Subresource != "" {
 		return false
@@ -266,8 +270,8 @@ func setsStatus(intent apply.Intent) bool {
 	return status.IsValid() && !status.IsZero()
 }
 
-// sentOnly is an apply.Metrics that skips intents that an Applier refuses before any request: the
-// Client sends these intents unchanged, and then observes the request.
+// sentOnly is an apply.Metrics that does not observe an intent that an Applier rejected as invalid.
+// The Client then sends the intent unchanged, and observes that request instead.
 type sentOnly struct{ apply.Metrics }
 
 func (m sentOnly) ObserveApply(o apply.ApplyObservation) {

@@ -17,18 +17,18 @@ import (
 	"coapply.dev/apply"
 )
 
-// writesClient is the manager's client, and records each write. Until the cache shows a write, the
-// cached object must not be used to prove that an apply is a no-op. Failed writes are recorded too:
-// a write may have succeeded although its response was lost, or its error, such as a 404, may show
-// that the cache is out of date. After a failed write the resourceVersion of the object is unknown,
-// and the next apply is sent.
+// writesClient is the manager's client, and also records each write. Until the cache shows a
+// recorded write, the cached object is not used to prove that an apply is a no-op. Failed writes
+// are recorded too: a write may have succeeded although its response was lost, or its error, such
+// as a 404, may show that the cache is out of date. After a failed write the resourceVersion of the
+// object is unknown, and the next apply to the object is sent.
 type writesClient struct {
 	client.Client
 
 	rt *Runtime
 }
 
-// writes returns the client that the Runtime's clients and Updaters use for their writes.
+// writes returns the client with which the Runtime's Clients and Updaters write.
 func (rt *Runtime) writes() client.Client { return &writesClient{rt.mgr.GetClient(), rt} }
 
 // Create implements client.Client.
@@ -126,7 +126,8 @@ func (c *writesClient) wrote(object, answer client.Object, err error) error {
 	return err
 }
 
-// applied records an apply that was not sent by an Applier, and returns the error of the apply.
+// applied records an apply that was sent without an Applier. It returns err, the error of the
+// apply.
 func (c *writesClient) applied(config runtime.ApplyConfiguration, err error) error {
 	ref := objectOf(config)
 	if err != nil {
@@ -136,7 +137,8 @@ func (c *writesClient) applied(config runtime.ApplyConfiguration, err error) err
 	return err
 }
 
-// Patch implements client.Client. It handles a patch of type apply as Apply does.
+// Patch implements client.Client. A patch of type apply is handled as Apply handles a
+// configuration.
 func (c *applyingClient) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if patch.Type() != types.ApplyPatchType {
 		return c.Client.Patch(ctx, object, patch, opts...)
@@ -198,9 +200,9 @@ func named(kind schema.GroupVersionKind, object client.Object) *unstructured.Uns
 	return content
 }
 
-// contentOf returns the content of a patch, which is JSON or YAML. It returns nil if the content
-// cannot be parsed or does not name the object to patch. Such a patch is sent unchanged, and the
-// API server returns the error.
+// contentOf returns the decoded content of an apply patch, which is JSON or YAML. It returns nil if
+// the content cannot be parsed or names another object than the object to patch. The caller then
+// sends the patch unchanged, and the API server returns the error.
 func (c *applyingClient) contentOf(data []byte, object client.Object) *unstructured.Unstructured {
 	asJSON, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
@@ -217,7 +219,7 @@ func (c *applyingClient) contentOf(data []byte, object client.Object) *unstructu
 	return content
 }
 
-// hasApplyOptionsOnly reports whether Apply supports all the given options of a patch.
+// hasApplyOptionsOnly reports whether a patch has only options that Apply has too.
 func hasApplyOptionsOnly(options *client.PatchOptions) bool {
 	return options.Raw == nil && options.FieldValidation == ""
 }

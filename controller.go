@@ -24,7 +24,8 @@ import (
 	"coapply.dev/apply/reconciler"
 )
 
-// Builder builds a controller around a pure function that computes the intents of a parent object.
+// Builder builds a controller whose parents are the objects of the Go type P. The controller
+// applies the intents that a pure function computes from each parent. For returns a Builder.
 type Builder[P client.Object] struct {
 	rt           *Runtime
 	fieldManager string
@@ -34,12 +35,13 @@ type Builder[P client.Object] struct {
 	dependsOn    []func(P) any
 	owned        []ownedKind
 	watched      []client.Object
-	metadata     []client.Object // given to Owns and Watches with builder.OnlyMetadata
+	metadata     []client.Object // the objects given to Owns and Watches with builder.OnlyMetadata
 	steps        []func(*builder.Builder)
 }
 
-// For returns a Builder for the controller of a kind. emit computes the intents of a parent, an
-// object of the kind, from that object alone: see reconciler.Config.Emit. P is the kind's Go type.
+// For returns a Builder for a controller of the kind with the Go type P. emit computes the intents
+// for the children of a parent from the parent alone: see reconciler.Config.Emit. The controller
+// applies the intents under fieldManager.
 func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) ([]apply.Intent, error)) *Builder[P] {
 	b := &Builder[P]{rt: rt, fieldManager: fieldManager}
 	if emit != nil {
@@ -51,17 +53,17 @@ func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) 
 	return b
 }
 
-// Owns watches a kind of children: objects whose controller owner reference is the parent (see
-// OwnedBy). A change of a child leads to a reconcile of the parent if it changes the child's
-// generation, labels, annotations, finalizers, owner references or deletion, or the set of fields
-// that the field manager owns. A change of the status alone leads to a reconcile only with the
-// option ReadsStatus. For a kind without a generation, such as ConfigMap, each change leads to a
-// reconcile. Predicates among the options replace this rule.
+// Owns watches a kind of child objects. A child is an object whose controller owner reference names
+// the parent (see OwnedBy). A change of a child leads to a reconcile of the parent if it changes
+// the child's generation, labels, annotations, finalizers, owner references or deletion, or the set
+// of fields that the field manager owns. A change of the status alone leads to a reconcile only
+// with the option ReadsStatus. For a kind without a generation, such as ConfigMap, each change
+// leads to a reconcile. Predicates in opts replace these rules.
 //
-// An intent for an object of the kind needs an owner reference to the parent. Without that
-// reference, the reconcile returns an error, unless the intent has MustExist or Belongs, or the
-// kind is also given to Watches. A kind is given to Owns at most once, and is not the kind of the
-// parent.
+// An intent for an object of the kind must set an owner reference to the parent. Otherwise the
+// reconcile returns an error, unless the intent has MustExist, Belongs or a Subresource, or the
+// kind is also given to Watches. Complete returns an error if a kind is given to Owns twice, or is
+// the kind of the parent.
 func (b *Builder[P]) Owns(object client.Object, opts ...builder.OwnsOption) *Builder[P] {
 	b.owned = append(b.owned, ownedKind{object, opts})
 	if onlyMetadata(opts) {
@@ -70,7 +72,8 @@ func (b *Builder[P]) Owns(object client.Object, opts ...builder.OwnsOption) *Bui
 	return b
 }
 
-// Watches watches a kind. The handler maps each object of the kind to the parents to reconcile.
+// Watches watches the kind of object. For each event of such an object, the handler to names the
+// parents to reconcile.
 func (b *Builder[P]) Watches(object client.Object, to handler.EventHandler, opts ...builder.WatchesOption) *Builder[P] {
 	b.watched = append(b.watched, object)
 	if onlyMetadata(opts) {
@@ -80,15 +83,16 @@ func (b *Builder[P]) Watches(object client.Object, to handler.EventHandler, opts
 	return b
 }
 
-// OnConflict sets the policy for conflicts of the emitted intents. Without OnConflict each conflict
-// is rejected, and reported in the status, in an event and in the log. If the policy has a path
-// that no kind of the manager's scheme has, Complete returns an error.
+// OnConflict sets the policy that decides ownership conflicts of the emitted intents. Without
+// OnConflict every conflict is rejected, and reported in the status, in an event and in the log. If
+// a path in the policy is a field of no kind in the manager's scheme, Complete returns an error.
 func (b *Builder[P]) OnConflict(policy apply.Policy) *Builder[P] {
 	b.policy = policy
 	return b
 }
 
-// Status sets the function that returns the changes of the parent's status, see reconciler.Report.
+// Status sets a function that is called after the intents of a parent were applied. It returns the
+// changes to write to the parent's status, see reconciler.Report.
 func (b *Builder[P]) Status(
 	status func(ctx context.Context, parent P, applied reconciler.Applied) (reconciler.Report[P], error),
 ) *Builder[P] {
@@ -96,45 +100,46 @@ func (b *Builder[P]) Status(
 	return b
 }
 
-// Finalizer adds a finalizer to each parent before any intent is applied. For a parent that is being
-// deleted, cleanup is called until it returns done. Then the finalizer is removed. With Prune,
-// cleanup may be nil.
+// Finalizer adds a finalizer to each parent before any intent is applied. When a parent is being
+// deleted, each reconcile calls cleanup until cleanup returns done. Then the finalizer is removed.
+// With Prune, cleanup may be nil.
 func (b *Builder[P]) Finalizer(name string, cleanup func(ctx context.Context, parent P) (done bool, err error)) *Builder[P] {
 	b.config.Finalizer, b.config.Cleanup = name, cleanup
 	return b
 }
 
-// Prune deletes the objects that a parent emitted before and no longer emits. Before a parent is
-// deleted, Prune deletes all objects that the parent emitted, in every namespace. Prune needs a
-// Finalizer. See reconciler.Config.Prune.
+// Prune makes the controller delete the objects that emit returned for a parent earlier and no
+// longer returns. When a parent is deleted, all objects that emit returned for it are deleted
+// first, in every namespace. Prune needs a Finalizer. See reconciler.Config.Prune.
 func (b *Builder[P]) Prune() *Builder[P] {
 	b.config.Prune = true
 	return b
 }
 
-// Belongs sets the function that reports whether an existing object is a child of the parent. See
-// reconciler.Config.Belongs for the default, which mainly uses owner references.
+// Belongs sets the function that reports whether an existing object is a child of the parent.
+// Objects that are not children are not changed. Without Belongs, owner references mainly decide:
+// see reconciler.Config.Belongs.
 func (b *Builder[P]) Belongs(belongs func(parent P, child client.Object) bool) *Builder[P] {
 	b.config.Belongs = belongs
 	return b
 }
 
-// Gone sets a function that a reconcile calls for a parent that no longer exists.
+// Gone sets a function that is called in a reconcile if the parent no longer exists.
 func (b *Builder[P]) Gone(gone func(ctx context.Context, parent types.NamespacedName) error) *Builder[P] {
 	b.config.Gone = gone
 	return b
 }
 
-// DependsOn adds functions that return the values that emit and Status read from the parent's
-// status or metadata. A change of these values leads to a reconcile, as do the changes that
-// Relevant lists.
+// DependsOn adds functions that return values of the parent's status or metadata which emit or the
+// Status function reads. The parent is reconciled if an update changes such a value, and for the
+// changes that Relevant lists.
 func (b *Builder[P]) DependsOn(fields ...func(parent P) any) *Builder[P] {
 	b.dependsOn = append(b.dependsOn, fields...)
 	return b
 }
 
-// Named sets the controller's name in metrics and logs, by default the kind in lower case. A
-// second controller of a kind needs a name.
+// Named sets the controller's name in metrics and logs. The default is the parent's kind in lower
+// case. A second controller for the same kind needs another name.
 func (b *Builder[P]) Named(name string) *Builder[P] {
 	b.name = name
 	return b
@@ -147,8 +152,9 @@ func (b *Builder[P]) WithOptions(options controller.Options) *Builder[P] {
 }
 
 // Complete adds the controller to the manager. If another controller of the Runtime has the same
-// field manager or the same name, it returns an error and adds nothing. A Client, an Applier or an
-// Updater may use the same field manager, for example to write the status or to clean up.
+// field manager or the same name, Complete returns an error and adds nothing. A Client, an Applier
+// or an Updater may use the controller's field manager, for example to write the status or to clean
+// up.
 func (b *Builder[P]) Complete() error {
 	r, err := b.reconciler()
 	if err != nil {
@@ -188,9 +194,10 @@ func (b *Builder[P]) complete(parent client.Object, r *reconciler.Reconciler[P],
 	return nil
 }
 
-// relevant returns the predicate for changes of the parent. Without Status and Finalizer this
-// controller never updates the parent. So a write to a parent without managed fields, as in a cache
-// with fieldowners.KeepOwn, cannot have removed a field of this controller, and does not pass.
+// relevant returns the predicate for updates of the parent. Without Status and Finalizer, the
+// controller never updates the parent. So no update can remove a field of the controller from a
+// parent without managed fields, as in a cache with fieldowners.KeepOwn. Such an update does not
+// pass.
 func (b *Builder[P]) relevant() predicate.Predicate {
 	if b.config.Status == nil && b.config.Finalizer == "" {
 		return predicate.Or(resynced, relevantOr(lostRecorded(b.fieldManager), b.dependsOn...))
@@ -206,7 +213,8 @@ func newParent[P client.Object]() client.Object {
 	return reflect.New(reflect.TypeFor[P]().Elem()).Interface().(client.Object)
 }
 
-// Reconciler returns the reconciler that Complete adds to the manager, for tests that call it.
+// Reconciler returns the reconciler that Complete adds to the manager, for tests that call
+// Reconcile.
 func (b *Builder[P]) Reconciler() (reconcile.Reconciler, error) {
 	r, err := b.reconciler()
 	if err != nil {
@@ -234,8 +242,9 @@ func (b *Builder[P]) reconciler() (*reconciler.Reconciler[P], error) {
 	return r, b.wrap(err)
 }
 
-// checked returns the Config with an Emit that checks its intents, or an error about the builder.
-// reconciler.New reports a missing Emit, and a type of the parent that is not a pointer.
+// checked returns the reconciler's Config, or an error about a mistake in the Builder. The Emit of
+// the Config also checks the owner references of the intents. checked does not report a missing
+// Emit, or a P that is not a pointer: reconciler.New does.
 func (b *Builder[P]) checked() (reconciler.Config[P], error) {
 	config := b.config
 	if config.Emit == nil || reflect.TypeFor[P]().Kind() != reflect.Pointer {
@@ -251,7 +260,7 @@ func (b *Builder[P]) checked() (reconciler.Config[P], error) {
 
 func (b *Builder[P]) wrap(err error) error {
 	if err != nil {
-		return fmt.Errorf("coapply: the controller of %v with the field manager %q: %w", reflect.TypeFor[P](), b.fieldManager, err)
+		return fmt.Errorf("coapply: building the controller of %v with the field manager %q: %w", reflect.TypeFor[P](), b.fieldManager, err)
 	}
 	return nil
 }
@@ -260,8 +269,8 @@ func (b *Builder[P]) wrap(err error) error {
 // is then deleted with the parent, and Owns maps the object to the parent. emit has to put the
 // owner reference into the configuration: WithOwnerReferences(coapply.OwnedBy(shop, kind)), where
 // kind is the kind of the parent. The object must be in the namespace of the parent, unless the
-// parent is cluster-scoped. For an object elsewhere, use Prune with a Finalizer: a controller of
-// For rejects an owner reference to the parent in such an object.
+// parent is cluster-scoped. For any other object use Prune with a Finalizer. If an intent has an
+// owner reference to a parent in another namespace, a controller built with For returns an error.
 func OwnedBy(parent metav1.Object, kind schema.GroupVersionKind) *metav1ac.OwnerReferenceApplyConfiguration {
 	return metav1ac.OwnerReference().
 		WithAPIVersion(kind.GroupVersion().String()).

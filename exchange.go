@@ -14,25 +14,25 @@ import (
 	"coapply.dev/apply"
 )
 
-// exchange holds the object as one apply of the Client has seen it. client.Apply writes the
-// response into the caller's configuration, and an Applier does not. So the Client writes the
-// response from exchange.
+// exchange records the cached object and the API server's response during one apply of the Client.
+// An Applier does not write to the caller's configuration, and client.Apply writes the response
+// into it. So the Client writes the recorded response into the configuration, see writeTo.
 type exchange struct {
-	cached client.Object              // the cached object, which must not be written to
+	cached client.Object              // the cached object that the no-op check has read; never written to
 	answer runtime.ApplyConfiguration // the API server's response to the last apply
 	err    error                      // the error of the last apply
-	with   client.ApplyOptions        // options that the Applier does not set
+	with   client.ApplyOptions        // options to add to each apply that the Applier sends
 }
 
 type exchangeKey struct{}
 
-// exchangeOf returns the exchange of the context, or nil.
+// exchangeOf returns the exchange that Client.Apply has put into the context, or nil.
 func exchangeOf(ctx context.Context) *exchange {
 	e, _ := ctx.Value(exchangeKey{}).(*exchange)
 	return e
 }
 
-// sent records the response to an apply, or its error, and returns the error.
+// sent records the response to an apply, or its error, and returns the error. e may be nil.
 func (e *exchange) sent(answer runtime.ApplyConfiguration, err error) error {
 	if e == nil {
 		return err
@@ -50,8 +50,8 @@ func (e *exchange) options() *client.ApplyOptions {
 	return &e.with
 }
 
-// writeTo writes the object into the configuration, as client.Apply does: the API server's response
-// or, if nothing was sent, the cached object.
+// writeTo writes the object into the caller's configuration, as client.Apply does: the API server's
+// response or, if no request was sent, the cached object.
 func (e *exchange) writeTo(config runtime.ApplyConfiguration) error {
 	var object any = e.answer
 	if e.answer == nil {
@@ -69,7 +69,7 @@ func (e *exchange) writeTo(config runtime.ApplyConfiguration) error {
 		return json.Unmarshal(raw, config)
 	}
 	before := into.UnstructuredContent()
-	content := map[string]any{"apiVersion": before["apiVersion"], "kind": before["kind"]} // a cached object has neither
+	content := map[string]any{"apiVersion": before["apiVersion"], "kind": before["kind"]} // a typed cached object has neither field
 	if err := utiljson.Unmarshal(raw, &content); err != nil {
 		return fmt.Errorf("coapply: decoding the object into the caller's configuration: %w", err)
 	}
@@ -83,10 +83,10 @@ type unstructuredConfig interface {
 	SetUnstructuredContent(content map[string]any)
 }
 
-// explain adds the API server's response to a typed error that does not wrap it, such as the error
-// about an object with another uid. So errors.As also finds the error that client.Apply would have
-// returned. One response is not added: a NotFound for a write to an object that exists. A caller
-// that finds such a response would conclude that the object does not exist.
+// explain adds the API server's response to a typed error of package apply that does not wrap the
+// response, such as a UIDMismatchError. So errors.As also finds the error that client.Apply would
+// return. explain does not add a NotFound to a RefusedError, which is about an object that exists:
+// a caller that finds NotFound would conclude that the object does not exist.
 func (e *exchange) explain(err error) error {
 	var status apierrors.APIStatus
 	switch {
@@ -102,15 +102,16 @@ func (e *answeredError) Error() string { return e.typed.Error() }
 
 func (e *answeredError) Unwrap() []error { return []error{e.typed, e.answer} }
 
-// sender is the client of Appliers. It is the manager's client, and sends only requests that
-// mayApply and mayWriteIn allow.
+// sender is the client with which Appliers of a Runtime write: the manager's client. Before each
+// write, sender checks with mayApply or mayWriteIn that the write is allowed.
 type sender struct {
 	client.Client
 
 	rt *Runtime
 }
 
-// Get implements client.Client. The Applier calls it for intents with MustExist or Belongs.
+// Get implements client.Client. An Applier reads objects of intents with MustExist or Belongs by
+// Get.
 func (s sender) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	return s.rt.get(ctx, key, object, opts...)
 }
@@ -123,7 +124,8 @@ func (s sender) Apply(ctx context.Context, config runtime.ApplyConfiguration, op
 	return e.sent(config, s.Client.Apply(ctx, config, append(opts, e.options())...))
 }
 
-// Patch implements client.Client. Package ownership and Release use it to change managed fields.
+// Patch implements client.Client. Package ownership and Applier.Release patch managed fields by
+// Patch.
 func (s sender) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if err := s.rt.mayWriteIn(ctx, object.GetNamespace()); err != nil {
 		return err
@@ -137,8 +139,8 @@ func (s sender) SubResource(name string) client.SubResourceClient {
 	return subresourceSender{s.Client.SubResource(name), s.rt}
 }
 
-// mayApply returns an error for an apply that must not be sent: if the cache strips managed fields,
-// or if Within does not allow the namespace.
+// mayApply returns an error if a configuration must not be applied, because the manager's cache
+// strips managed fields, or because Within does not allow the namespace.
 func (rt *Runtime) mayApply(ctx context.Context, config runtime.ApplyConfiguration) error {
 	if err := rt.refusal(); err != nil || rt.within == nil {
 		return err
@@ -174,7 +176,7 @@ type reader struct {
 
 func (r reader) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	if err := r.rt.mayWriteIn(ctx, key.Namespace); err != nil {
-		return errors.New(err.Error()) // drop the type: the error is no response of the API server about rights
+		return errors.New(err.Error()) // drop the type, because the error is not a response of the API server about missing rights
 	}
 	if err := r.rt.get(ctx, key, object, opts...); err != nil {
 		return err

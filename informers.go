@@ -19,31 +19,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// watched records all informers of each kind. controller-runtime has one informer for each API
-// version and representation of a kind: typed, unstructured or metadata only. Each informer has its
-// own watch, and one can be behind another.
+// watched records, for each kind, the informers whose events may lead to reconciles.
+// controller-runtime has one informer for each API version and representation of a kind: typed,
+// unstructured or metadata only. Each informer has its own watch, and may have an older version of
+// an object than another informer.
 //
 // Suppose that somebody changes an object, and that the event of a metadata-only watch leads to a
-// reconcile. The reconcile applies, while the typed informer still has the old object. If an apply
-// was proven to be a no-op by the old object, the change would never be corrected, because no
-// further event comes. So a cached object is trusted only if it is at least as new as in all other
-// informers of its kind.
+// reconcile. The reconcile applies while the typed informer still has the old object. If the old
+// object proved that the apply is a no-op, the change would never be corrected, because no further
+// event comes. So the no-op check trusts a cached object only if no other informer of the kind has
+// a newer version.
 type watched struct {
 	mu        sync.RWMutex
-	requested map[schema.GroupResource][]form // informers of the manager's cache, seen by their requests
-	built     map[schema.GroupKind][]form     // informers of the manager's cache, for watches of For
+	requested map[schema.GroupResource][]form // informers of the manager's cache, detected by their requests
+	built     map[schema.GroupKind][]form     // informers of the manager's cache that a Builder's watches start
 	others    map[schema.GroupKind][]informer // informers of other caches, see AlsoWatched
 	resources map[schema.GroupKind]schema.GroupResource
 }
 
-// form is an API version and a representation of a kind. The resourceVersion of an object is the
-// same in all forms.
+// form is the API version and the representation in which an informer holds the objects of a kind.
+// The resourceVersion of an object is the same in all forms.
 type form struct {
 	version string
 	as      representation
 }
 
-// representation is a Go representation in which an informer holds the objects of a kind.
+// representation is typed, unstructured or metadata only: how an informer holds objects in Go.
 type representation int
 
 const (
@@ -62,7 +63,7 @@ func representationOf(object runtime.Object) representation {
 	return typed
 }
 
-// informer is a cache, with the form in which the cache holds the objects of a kind.
+// informer is a cache that watches a kind, with the form in which it holds the objects of the kind.
 type informer struct {
 	form
 
@@ -76,13 +77,14 @@ func newWatched() *watched {
 	}
 }
 
-// AlsoWatched registers an additional cache for the kind of object, one whose events trigger
-// reconciles in this process. New registers the manager's own cache. object has the Go type with
-// which the additional cache reads the kind: *metav1.PartialObjectMetadata,
-// *unstructured.Unstructured or a type of the manager's scheme.
+// AlsoWatched is an option of New. It registers an additional cache of the kind of object, whose
+// events also trigger reconciles in this process. The manager's own cache needs no such option.
+// object has the Go type with which the additional cache reads the kind:
+// *metav1.PartialObjectMetadata, *unstructured.Unstructured or a type of the manager's scheme.
 //
-// Each apply to the kind then also reads the object from the additional cache. If the manager's cache
-// is behind, or the additional cache lacks the object, the object is read from the API server.
+// Each apply to the kind then also reads the object from the additional cache. If the manager's
+// cache is behind, or the additional cache lacks the object, the object is read from the API
+// server.
 func AlsoWatched(cache client.Reader, object client.Object) Option {
 	return func(rt *Runtime) error {
 		kind, err := rt.mgr.GetClient().GroupVersionKindFor(object)
@@ -94,7 +96,7 @@ func AlsoWatched(cache client.Reader, object client.Object) Option {
 	}
 }
 
-// watchRecorder is a transport that records which informers the manager's cache starts.
+// watchRecorder is an HTTP transport. It records which informers the manager's cache starts.
 type watchRecorder struct {
 	next    http.RoundTripper
 	watched *watched
@@ -111,8 +113,9 @@ func (r watchRecorder) RoundTrip(request *http.Request) (*http.Response, error) 
 // WrappedRoundTripper returns the wrapped transport, for client-go.
 func (r watchRecorder) WrappedRoundTripper() http.RoundTripper { return r.next }
 
-// see records the informer that sent a request: a watch, or the list before the watch, which has a
-// resourceVersion. A list by mgr.GetAPIReader() has no resourceVersion, and is not recorded.
+// see records the informer that sent a request, if the request is a watch or an informer's list
+// before the watch. Only the list of an informer has a resourceVersion. A list by
+// mgr.GetAPIReader() has none, and is not recorded.
 func (w *watched) see(request *http.Request) {
 	query := request.URL.RawQuery
 	if !strings.Contains(query, "watch=") && !strings.Contains(query, "resourceVersion=") {
@@ -142,8 +145,8 @@ func with(all []form, one form) []form {
 	return append(slices.Clip(all), one)
 }
 
-// resourceIn returns the resource in the path of a list or watch. The path ends in
-// /api/VERSION/[namespaces/NAME/]RESOURCE, or the same below /apis/GROUP/VERSION.
+// resourceIn returns the resource in the URL path of a list or watch request. The path ends in
+// /api/VERSION/[namespaces/NAME/]RESOURCE, or /apis/GROUP/VERSION/[namespaces/NAME/]RESOURCE.
 func resourceIn(path string) (schema.GroupVersionResource, bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	at := slices.IndexFunc(parts, func(part string) bool { return part == "api" || part == "apis" })
@@ -163,16 +166,16 @@ func resourceIn(path string) (schema.GroupVersionResource, bool) {
 	return schema.GroupVersionResource{Group: group, Version: rest[0], Resource: rest[1]}, true
 }
 
-// informers returns the forms in which the manager's cache watches a kind, as seen in its requests
-// and as registered by For, and the informers of other caches.
+// informers returns the known informers of a kind: the informers of the manager's cache, as
+// detected by their requests and as registered by Builders, and the informers of other caches.
 func (rt *Runtime) informers(kind schema.GroupKind, resource schema.GroupResource) (requested, built []form, others []informer) {
 	rt.watched.mu.RLock()
 	defer rt.watched.mu.RUnlock()
 	return rt.watched.requested[resource], rt.watched.built[kind], rt.watched.others[kind]
 }
 
-// resourceOf returns the resource of a kind. It returns an empty resource for a kind that the API
-// server does not have: no cache can watch such a kind.
+// resourceOf returns the resource of a kind, such as deployments.apps of Deployment. It returns an
+// empty resource for a kind that the API server does not have: no cache can watch such a kind.
 func (rt *Runtime) resourceOf(kind schema.GroupVersionKind) (schema.GroupResource, error) {
 	w := rt.watched
 	w.mu.RLock()
@@ -216,7 +219,8 @@ func (rt *Runtime) get(ctx context.Context, key client.ObjectKey, object client.
 }
 
 // isBehind reports whether any informer may have a newer version of an object than the informer
-// from which the object was read. The version is empty for an object that was not found.
+// from which the object was read. version is the resourceVersion read, and "" if the object was not
+// found.
 func (rt *Runtime) isBehind(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, as representation, version string) bool {
 	resource, err := rt.resourceOf(kind)
 	if err != nil {
@@ -229,16 +233,17 @@ func (rt *Runtime) isBehind(ctx context.Context, kind schema.GroupVersionKind, k
 	return slices.ContainsFunc(requested, isNewerIn) || slices.ContainsFunc(built, isNewerIn) || slices.ContainsFunc(others, isNewer)
 }
 
-// getLive reads an object from the API server. It first empties object, which may share maps with
-// the cache after the cached read.
+// getLive reads an object from the API server. It first empties object: after the cached read,
+// object may share maps with the cache.
 func (rt *Runtime) getLive(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, object client.Object) error {
 	reflect.ValueOf(object).Elem().SetZero()
 	object.GetObjectKind().SetGroupVersionKind(kind)
 	return rt.mgr.GetAPIReader().Get(ctx, key, object)
 }
 
-// hasNothingNewer reports whether an informer has no newer version of an object than version, which
-// is empty for an object that was not found. It returns false if the informer cannot be read.
+// hasNothingNewer reports whether an informer has no version of an object that is newer than
+// version. version is "" if the object was not found. If the informer cannot be read, the result is
+// false.
 func (rt *Runtime) hasNothingNewer(
 	ctx context.Context, other informer, kind schema.GroupKind, key client.ObjectKey, version string,
 ) bool {
@@ -274,7 +279,7 @@ func (rt *Runtime) emptyAs(as representation, kind schema.GroupVersionKind) (cli
 	return object, nil
 }
 
-// watches registers an informer of the manager's cache that a watch of For starts.
+// watches registers an informer that the manager's cache starts for a watch of a Builder.
 func (rt *Runtime) watches(object client.Object, as representation) error {
 	kind, err := rt.mgr.GetClient().GroupVersionKindFor(object)
 	if err != nil {

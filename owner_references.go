@@ -26,8 +26,8 @@ type ownerCheck struct {
 	owned, everyOwner map[schema.GroupKind]bool
 }
 
-// ownerCheck returns the check of owner references for the kinds given to Owns. An owned kind that is
-// also given to Watches needs no owner reference, because the handler of Watches finds the parent.
+// ownerCheck returns the check of owner references for the kinds given to Owns. A kind that is also
+// given to Watches needs no owner reference, because the handler of Watches finds the parent.
 func (b *Builder[P]) ownerCheck(parent client.Object) (ownerCheck, error) {
 	kind, err := b.kindOf(parent)
 	if err != nil {
@@ -68,8 +68,8 @@ func checkingOwners[P client.Object](check ownerCheck, emit func(P) (reconciler.
 	}
 }
 
-// of returns an *apply.IntentError if the owner references of an intent are wrong or missing. It
-// returns nil for an invalid intent, for which Apply returns an error later.
+// of returns an *apply.IntentError if the owner references of an intent are wrong or missing. For
+// an intent that cannot be encoded it returns nil, because Apply returns the error later.
 func (c ownerCheck) of(parent client.Object, intent apply.Intent) error {
 	owners, err := intent.OwnerReferences()
 	if err != nil {
@@ -91,8 +91,9 @@ func (c ownerCheck) of(parent client.Object, intent apply.Intent) error {
 	return nil
 }
 
-// missing returns the error about an object without an owner reference to the parent, if its kind
-// was given to Owns. It returns nil if the intent has MustExist, a Subresource or a Belongs.
+// missing returns an error for an intent without an owner reference to the parent, if the kind of
+// the object needs the reference. An intent with MustExist, a Subresource or Belongs does not need
+// it.
 func (c ownerCheck) missing(parent client.Object, intent apply.Intent, object apply.ObjectRef) error {
 	if intent.MustExist || intent.Subresource != "" || intent.Belongs != nil || !c.owned[object.GroupKind()] {
 		return nil
@@ -103,8 +104,8 @@ func (c ownerCheck) missing(parent client.Object, intent apply.Intent, object ap
 		c.name(parent), object.Kind)
 }
 
-// wrong returns an error for an owner reference to the parent that the garbage collector or Owns
-// cannot use.
+// wrong returns an error if an intent's owner reference to the parent cannot be used by the garbage
+// collector or by Owns.
 func (c ownerCheck) wrong(parent client.Object, owner metav1ac.OwnerReferenceApplyConfiguration, object apply.ObjectRef) error {
 	group, err := schema.ParseGroupVersion(ptr.Deref(owner.APIVersion, ""))
 	kind, name := ptr.Deref(owner.Kind, ""), ptr.Deref(owner.Name, "")

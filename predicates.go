@@ -16,10 +16,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Relevant returns the predicate that a Builder uses for changes of a parent. It passes changes of
-// the spec, the deletion and the pause annotation, changes by which the field manager loses a
-// status field or a finalizer, and changes of the given fields, such as a status field that emit
-// reads. For a kind without a generation, such as ConfigMap, every change passes.
+// Relevant returns the predicate that a Builder uses for updates of a parent. An update passes if
+// it changes the spec, the deletion timestamp, the pause annotation or a value that one of the
+// functions in fields returns. An update also passes if the field manager no longer owns a status
+// field or a finalizer. For a kind without a generation, such as ConfigMap, every update passes.
 func Relevant[P client.Object](fieldManager string, fields ...func(P) any) predicate.Predicate {
 	return relevantOr(lostFields(fieldManager), fields...)
 }
@@ -42,36 +42,37 @@ func relevantOr[P client.Object](lost predicate.Predicate, fields ...func(P) any
 	return predicate.Or(relevant...)
 }
 
-// writtenWithoutGeneration passes every change of an object whose kind has no generation.
+// writtenWithoutGeneration is a predicate. It passes every update of an object whose kind has no
+// generation, such as ConfigMap.
 var writtenWithoutGeneration = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetGeneration() == 0 && e.ObjectNew.GetGeneration() == 0 &&
 		e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion()
 }}
 
-// Changed returns a predicate that passes an update if the function of returns different values for
-// the old and the new object.
+// Changed returns a predicate for updates. An update passes if of(old object) and of(new object)
+// differ.
 func Changed(of func(client.Object) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return !equality.Semantic.DeepEqual(of(e.ObjectOld), of(e.ObjectNew))
 	}}
 }
 
-// lostFields returns a predicate that passes an update after which a field manager owns fewer
-// fields of the object: somebody removed a field, set it to another value, or took its ownership,
-// or the manager itself gave a field up. For an object without managed fields, for example one that
-// was created without a spec, the API server records no updates, so the manager's fields are
-// unknown, and every write passes.
+// lostFields returns a predicate for updates. An update passes if the field manager owns fewer
+// fields of the object than before: somebody removed a field, set it to another value, or took its
+// ownership, or the field manager itself gave a field up. For an object without managed fields, for
+// example one that was created without a spec, the API server does not record who updates a field,
+// so every update passes.
 func lostFields(manager string) predicate.Predicate {
 	return predicate.Or(lostRecorded(manager), unrecorded)
 }
 
-// unrecorded passes every write to an object without managed fields.
+// unrecorded is a predicate. It passes every update of an object that has no managed fields.
 var unrecorded = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return len(e.ObjectOld.GetManagedFields()) == 0 && len(e.ObjectNew.GetManagedFields()) == 0
 }}
 
-// lostRecorded is lostFields for a manager that writes only by Apply. The API server records each
-// apply, also for an object without managed fields.
+// lostRecorded is like lostFields, for a field manager that only applies and never updates. The API
+// server records each apply, so an update of an object without managed fields does not pass.
 func lostRecorded(manager string) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return lost(entriesOf(manager, e.ObjectOld), entriesOf(manager, e.ObjectNew))
@@ -84,8 +85,8 @@ func entriesOf(manager string, object client.Object) []metav1.ManagedFieldsEntry
 	})
 }
 
-// lost reports whether a field that is owned in the entries before is not owned in the entries
-// after. If the fields of all entries are equal, as in most writes, lost does not parse them.
+// lost reports whether a field in the managed fields entries before is missing in the entries
+// after. If the entries are equal, as in most updates, lost does not parse them.
 func lost(before, after []metav1.ManagedFieldsEntry) bool {
 	if len(after) == 0 {
 		return len(before) > 0
@@ -103,10 +104,11 @@ func lost(before, after []metav1.ManagedFieldsEntry) bool {
 	return err != nil || len(fieldowners.Diff(was, is).Lost) > 0
 }
 
-// BesidesStatus returns a predicate that passes each write that did not change the status, also a
-// write that changed only managed fields. (In a cache without managed fields, only the
-// resourceVersion shows such a write.) After a broken watch two writes may arrive as one event. If
-// one of them changed the status, the event does not pass, and the other write is missed.
+// BesidesStatus returns a predicate for updates. An update passes if it does not change the value
+// that status returns, also if it changes only managed fields. (In a cache without managed fields,
+// only the resourceVersion shows such an update.) After a broken watch, two writes may arrive as
+// one update. If one of the writes changed the status, the update does not pass, and the other
+// write is missed.
 func BesidesStatus[T client.Object](status func(T) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(T)
@@ -122,12 +124,12 @@ func ControllerChanged() predicate.Predicate {
 	return Changed(func(object client.Object) any { return metav1.GetControllerOf(object) })
 }
 
-// ReasonLoop is the reason of the event about an endless loop, see apply.Loops. The event is about
-// the object that the applies of one field manager change again and again.
+// ReasonLoop is the reason of the warning event on an object that the applies of one field manager
+// change again and again without end, see apply.Loops.
 const ReasonLoop = "ApplyLoop"
 
-// loopEvents is an apply.Metrics that also records an event for each loop. The event is about the
-// object in the loop.
+// loopEvents is an apply.Metrics that also records a warning event on the object if an apply is
+// found to be part of an endless loop.
 type loopEvents struct {
 	apply.Metrics
 
@@ -142,12 +144,12 @@ func (m loopEvents) ObserveApply(o apply.ApplyObservation) {
 	m.Metrics.ObserveApply(o)
 }
 
-// breakerOpened records an event when a breaker opens.
+// breakerOpened records a warning event on the object of a field for which the Breaker opens.
 func (rt *Runtime) breakerOpened(open *breaker.OpenError) {
 	rt.warn(open.Conflict.Object, breaker.ReasonFight, open.Message())
 }
 
-// warn records a warning event about an object to which a field manager applies.
+// warn records a warning event on an object.
 func (rt *Runtime) warn(about apply.ObjectRef, reason, message string) {
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: about.Namespace, Name: about.Name, UID: about.UID}}
 	object.SetGroupVersionKind(about.GroupVersionKind)
