@@ -80,7 +80,7 @@ func TestCompleteTwice(t *testing.T) {
 		{"the first", "shop-a", "a", rt, ""},
 		{"the same field manager", "shop-a", "b", rt, `the controller "a" applies under this field manager already`},
 		{"the same field manager, of the limited Runtime", "shop-a", "b", rt.Within(everywhere), `the controller "a" applies under this field manager already`},
-		{"the same name", "shop-b", "a", rt, "the controller of the field manager \"shop-a\" has the name \"a\" already: give this controller another name with Named"},
+		{"the same name", "shop-b", "a", rt, "another controller, with the field manager \"shop-a\", has the name \"a\" already: give this controller another name with Named"},
 		{"another name and field manager", "shop-b", "b", rt, ""},
 		{"the same in another Runtime", "shop-a", "a", newRuntime(t, newWorld(t)), ""},
 	} {
@@ -120,7 +120,7 @@ func TestSecondControllerOfAKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := coapply.For(rt, "limits-b", emit).Complete()
-	if err == nil || !strings.Contains(err.Error(), `the field manager "limits-a" has the name "limitrange" already: give this controller another name with Named`) {
+	if err == nil || !strings.Contains(err.Error(), `the field manager "limits-a", has the name "limitrange" already: give this controller another name with Named`) {
 		t.Error(err)
 	}
 }

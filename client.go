@@ -67,16 +67,13 @@ type applyingClient struct {
 	writers map[writerKey]writer
 }
 
-// Apply implements client.Client.
 func (c *applyingClient) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	options := (&client.ApplyOptions{}).ApplyOptions(opts)
 	return c.apply(ctx, apply.Intent{Config: config}, *options)
 }
 
-// Status implements client.Client.
 func (c *applyingClient) Status() client.SubResourceWriter { return c.SubResource("status") }
 
-// SubResource implements client.Client.
 func (c *applyingClient) SubResource(name string) client.SubResourceClient {
 	return &applyingSubResource{SubResourceClient: c.Client.SubResource(name), client: c, name: name}
 }
@@ -88,7 +85,6 @@ type applyingSubResource struct {
 	name   string
 }
 
-// Apply implements client.SubResourceClient.
 func (s *applyingSubResource) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
 	options := (&client.SubResourceApplyOptions{}).ApplyOpts(opts)
 	return s.client.apply(ctx, apply.Intent{Config: config, Subresource: s.name, Body: options.SubResourceBody}, options.ApplyOptions)

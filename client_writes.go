@@ -31,27 +31,22 @@ type writesClient struct {
 // writes returns the client with which the Runtime's Clients and Updaters write.
 func (rt *Runtime) writes() client.Client { return &writesClient{rt.mgr.GetClient(), rt} }
 
-// Create implements client.Client.
 func (c *writesClient) Create(ctx context.Context, object client.Object, opts ...client.CreateOption) error {
 	return c.wrote(object, object, c.Client.Create(ctx, object, opts...))
 }
 
-// Update implements client.Client.
 func (c *writesClient) Update(ctx context.Context, object client.Object, opts ...client.UpdateOption) error {
 	return c.wrote(object, object, c.Client.Update(ctx, object, opts...))
 }
 
-// Patch implements client.Client.
 func (c *writesClient) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	return c.wrote(object, object, c.Client.Patch(ctx, object, patch, opts...))
 }
 
-// Delete implements client.Client.
 func (c *writesClient) Delete(ctx context.Context, object client.Object, opts ...client.DeleteOption) error {
 	return c.wrote(object, nil, c.Client.Delete(ctx, object, opts...))
 }
 
-// DeleteAllOf implements client.Client.
 func (c *writesClient) DeleteAllOf(ctx context.Context, object client.Object, opts ...client.DeleteAllOfOption) error {
 	err := c.Client.DeleteAllOf(ctx, object, opts...)
 	if kind, kindErr := c.GroupVersionKindFor(object); kindErr == nil {
@@ -61,15 +56,12 @@ func (c *writesClient) DeleteAllOf(ctx context.Context, object client.Object, op
 	return err
 }
 
-// Apply implements client.Client.
 func (c *writesClient) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	return c.applied(config, c.Client.Apply(ctx, config, opts...))
 }
 
-// Status implements client.Client.
 func (c *writesClient) Status() client.SubResourceWriter { return c.SubResource("status") }
 
-// SubResource implements client.Client.
 func (c *writesClient) SubResource(name string) client.SubResourceClient {
 	return &writesSubResource{c.Client.SubResource(name), c}
 }
@@ -80,12 +72,10 @@ type writesSubResource struct {
 	writes *writesClient
 }
 
-// Create implements client.SubResourceClient.
 func (s *writesSubResource) Create(ctx context.Context, object, body client.Object, opts ...client.SubResourceCreateOption) error {
 	return s.writes.wrote(object, nil, s.SubResourceClient.Create(ctx, object, body, opts...))
 }
 
-// Update implements client.SubResourceClient.
 func (s *writesSubResource) Update(ctx context.Context, object client.Object, opts ...client.SubResourceUpdateOption) error {
 	answer := object
 	if body := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts).SubResourceBody; body != nil {
@@ -94,7 +84,6 @@ func (s *writesSubResource) Update(ctx context.Context, object client.Object, op
 	return s.writes.wrote(object, answer, s.SubResourceClient.Update(ctx, object, opts...))
 }
 
-// Patch implements client.SubResourceClient.
 func (s *writesSubResource) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 	answer := object
 	if body := (&client.SubResourcePatchOptions{}).ApplyOptions(opts).SubResourceBody; body != nil {
@@ -103,7 +92,6 @@ func (s *writesSubResource) Patch(ctx context.Context, object client.Object, pat
 	return s.writes.wrote(object, answer, s.SubResourceClient.Patch(ctx, object, patch, opts...))
 }
 
-// Apply implements client.SubResourceClient.
 func (s *writesSubResource) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
 	return s.writes.applied(config, s.SubResourceClient.Apply(ctx, config, opts...))
 }
@@ -159,7 +147,6 @@ func (c *applyingClient) Patch(ctx context.Context, object client.Object, patch 
 	return decodeInto(object, content)
 }
 
-// Patch implements client.SubResourceClient.
 func (s *applyingSubResource) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 	if patch.Type() != types.ApplyPatchType {
 		return s.SubResourceClient.Patch(ctx, object, patch, opts...)

@@ -102,7 +102,6 @@ type watchRecorder struct {
 	watched *watched
 }
 
-// RoundTrip implements http.RoundTripper.
 func (r watchRecorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method == http.MethodGet {
 		r.watched.see(request)

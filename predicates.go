@@ -136,7 +136,6 @@ type loopEvents struct {
 	rt *Runtime
 }
 
-// ObserveApply implements apply.Metrics.
 func (m loopEvents) ObserveApply(o apply.ApplyObservation) {
 	if o.Loop != "" {
 		m.rt.warn(o.Object, ReasonLoop, o.Loop)

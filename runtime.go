@@ -1,5 +1,5 @@
-// Package coapply sets up the controllers of a process that write by Server-Side Apply, on a
-// controller-runtime manager. It is the entry point of the module.
+// Package coapply connects controllers that write by Server-Side Apply to a controller-runtime
+// manager. It is the entry point of the module.
 //
 // Call New once in a process, before the manager starts:
 //
@@ -20,28 +20,28 @@
 // # What the package promises
 //
 //  1. The writes of one process to one object are serialised: applies by a Client, an Applier or
-//     a controller of a Runtime, and writes by its Updaters. So these writes never make the API
-//     server repeat another write of the process.
+//     a controller of a Runtime, and writes by its Updaters. So the API server never repeats one
+//     of these writes because of another one.
 //  2. No request is sent if the manager's cache and the API server's schemas prove that nothing
 //     would change.
 //  3. A conflict is a typed error that names the field, both values and the other owner.
 //     errors.As still finds the API server's response in the error.
-//  4. A cache that strips managed fields is refused, by an error that names the option.
+//  4. If the cache strips managed fields, each apply returns an error that names the cache option.
 //  5. A change of a child leads to a reconcile if it changes more than the child's status. See
 //     Builder.Owns.
-//  6. With WithBreaker, a field that another field manager takes back again and again is not
-//     forced for some time. An event names both field managers. See package breaker.
+//  6. With WithBreaker, a field that another field manager takes back again and again is for some
+//     time not forced. An event names both field managers. See package breaker.
 //  7. New starts no controller and no informer. It wraps the transport of the manager's HTTP
 //     client, to see requests and responses, and changes nothing else of the manager.
 //
 // # What the caller does
 //
-//  1. Calls New once, before the manager is started: two Runtimes do not serialise their writes.
-//  2. Names one field manager per controller. Two controllers that share a field manager remove
+//  1. Calls New once, before the manager starts: the writes of two Runtimes are not serialised.
+//  2. Gives each controller its own field manager. Two controllers with one field manager remove
 //     each other's fields.
 //  3. Watches the objects to which a controller applies, as any controller does.
 //
-// If the manager does not cache an object, each apply reads the object with a request first.
+// If the manager does not cache an object, each apply first reads the object from the API server.
 // Examples are kinds in client.CacheOptions.DisableFor, and unstructured objects of kinds outside
 // of the scheme.
 package coapply
@@ -81,20 +81,21 @@ type Runtime struct {
 	watched *watched
 	loops   *apply.Loops
 	metrics apply.Metrics
-	breaker *breaker.Breaker // nil: the Runtime has no breaker, and sends every forced apply
+	breaker *breaker.Breaker // nil: without WithBreaker; every forced apply is sent
 
-	within func(namespace *corev1.Namespace) bool // nil: applies in all namespaces are allowed
+	within func(namespace *corev1.Namespace) bool // nil: Within was not called; all namespaces are allowed
 
 	controllers *controllers // the controllers that For has added
 
-	looked   *recent.Cache[string, struct{}] // versions of objects that were checked by lookForStripped
-	stripped *atomic.Pointer[error]          // the error of all applies, if the cache strips managed fields
+	looked   *recent.Cache[string, struct{}] // the object versions that lookForStripped has checked
+	stripped *atomic.Pointer[error]          // the error that refusal returns; nil unless the cache strips managed fields
 }
 
 // Option is an option of New.
 type Option func(*Runtime) error
 
-// WithMetrics replaces the Metrics that New registers in controller-runtime's registry.
+// WithMetrics is an option of New. The Runtime reports its writes to counted, and not to the
+// metrics that New otherwise registers in controller-runtime's registry.
 func WithMetrics(counted apply.Metrics) Option {
 	return func(rt *Runtime) error {
 		rt.metrics = counted
@@ -102,13 +103,14 @@ func WithMetrics(counted apply.Metrics) Option {
 	}
 }
 
-// WithBreaker stops a field manager from forcing a field that other managers take back again and
-// again. Each time that the Breaker opens, an event is recorded on the object, and the metric
-// coapply_breaker_opened_total in controller-runtime's registry is incremented.
+// WithBreaker is an option of New. A field manager then stops forcing a field that other field
+// managers take back again and again, see package breaker. Each time that the Breaker opens, an
+// event is recorded on the object, and the metric coapply_breaker_opened_total in
+// controller-runtime's registry is incremented.
 func WithBreaker(b *breaker.Breaker) Option {
 	return func(rt *Runtime) error {
 		if b == nil {
-			return errors.New("WithBreaker(nil): give it the result of breaker.New")
+			return errors.New("WithBreaker(nil): a Breaker is needed; give WithBreaker the result of breaker.New")
 		}
 		rt.breaker = b
 		b.OnOpen(rt.breakerOpened)
@@ -117,11 +119,12 @@ func WithBreaker(b *breaker.Breaker) Option {
 }
 
 // New returns the Runtime of a manager that is not started yet. It registers metrics in
-// controller-runtime's registry. The Runtime of a second manager shares these metrics. A second
-// Runtime for one manager is an error, because the writes of the two would not be serialised.
+// controller-runtime's registry. Runtimes of several managers share these metrics. A second call
+// for the same manager returns an error, because the writes of two Runtimes would not be
+// serialised.
 func New(mgr ctrl.Manager, options ...Option) (_ *Runtime, err error) {
 	if mgr == nil {
-		return nil, errors.New("coapply: a manager is needed")
+		return nil, errors.New("coapply.New: a manager is needed, but the manager given is nil")
 	}
 	if err := claimManager(mgr); err != nil {
 		return nil, fmt.Errorf("coapply: %w", err)
@@ -162,7 +165,8 @@ func New(mgr ctrl.Manager, options ...Option) (_ *Runtime, err error) {
 // manager has its own channel, and the channel does not keep the manager in memory.
 var claimed sync.Map
 
-// claimManager returns an error for a manager that already has a Runtime or was started.
+// claimManager records that a manager has a Runtime. It returns an error if the manager has a
+// Runtime already or was started.
 func claimManager(mgr ctrl.Manager) error {
 	select {
 	case <-mgr.Elected():
@@ -176,13 +180,14 @@ func claimManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// recordExchanges wraps the transport of the manager's HTTP client. All clients of the manager
-// share the HTTP client, and read its transport at each request. A separate client would not be the
-// manager's own, which may wait for its writes, send dry runs, or be a client of the user. New must
-// be called before the manager starts, so that no request is in progress.
+// recordExchanges wraps the transport of the manager's HTTP client, to see requests and responses.
+// All clients of the manager share this HTTP client, and read its transport at each request. A
+// Runtime does not write with a client of its own: the manager's client may wait for its writes,
+// send dry runs, or be a client of the user. New must be called before the manager starts, so that
+// no request is in progress.
 //
 // A manager for plain HTTP has http.DefaultClient, which belongs to the whole process. That client
-// is not changed, and Outcomes then count calls instead of requests.
+// is not changed, and apply.Outcome.Requests then counts calls of the client, not HTTP requests.
 func recordExchanges(c *http.Client, informers *watched) {
 	if c == nil || c == http.DefaultClient {
 		return
@@ -197,7 +202,8 @@ func recordExchanges(c *http.Client, informers *watched) {
 	c.Transport = watchRecorder{next, informers}
 }
 
-// Applier returns an Applier that shares the lanes and the no-op check of the Runtime.
+// Applier returns an Applier for a field manager. policy decides its ownership conflicts. The
+// Applier shares the lanes and the no-op check of the Runtime.
 func (rt *Runtime) Applier(fieldManager string, policy apply.Policy) (*apply.Applier, error) {
 	return rt.applier(rt.ApplierConfig(fieldManager, policy))
 }
@@ -206,7 +212,8 @@ func (rt *Runtime) applier(config apply.Config) (*apply.Applier, error) {
 	return apply.New(sender{Client: rt.mgr.GetClient(), rt: rt}, config)
 }
 
-// ApplierConfig returns the Config of Applier, for an Applier with other settings.
+// ApplierConfig returns the Config that Applier uses. To make an Applier with other settings,
+// change the Config and call apply.New.
 func (rt *Runtime) ApplierConfig(fieldManager string, policy apply.Policy) apply.Config {
 	config := apply.Config{
 		FieldManager: fieldManager,
@@ -223,12 +230,14 @@ func (rt *Runtime) ApplierConfig(fieldManager string, policy apply.Policy) apply
 	return config
 }
 
-// Updater returns an Updater, for statuses and finalizers, that shares the lanes of the Runtime.
+// Updater returns an Updater, which writes statuses and finalizers by get-modify-update. It shares
+// the lanes of the Runtime.
 func (rt *Runtime) Updater(fieldManager string) (*update.Updater, error) {
 	return update.New(rt.UpdaterConfig(fieldManager))
 }
 
-// UpdaterConfig returns the Config of Updater, for an Updater with other settings.
+// UpdaterConfig returns the Config that Updater uses. To make an Updater with other settings,
+// change the Config and call update.New.
 func (rt *Runtime) UpdaterConfig(fieldManager string) update.Config {
 	return update.Config{
 		Client:       rt.writes(),
@@ -240,13 +249,12 @@ func (rt *Runtime) UpdaterConfig(fieldManager string) update.Config {
 	}
 }
 
-// rememberedLooks is the number of object versions for which lookForStripped remembers that it has
-// checked them.
+// rememberedLooks is the maximum number of object versions in Runtime.looked.
 const rememberedLooks = 1024
 
 // lookForStripped detects a cache that strips managed fields: the cached object has none, and the
-// live object at the same resourceVersion has an entry of this field manager. This detection is
-// necessary because a manager does not show the options of its cache.
+// live object at the same resourceVersion has an entry of this field manager. The Runtime cannot
+// look at the options of the cache instead, because a manager does not show them.
 func (rt *Runtime) lookForStripped(ctx context.Context, fieldManager string, cached client.Object) {
 	if len(cached.GetManagedFields()) > 0 || rt.refusal() != nil {
 		return
@@ -275,7 +283,8 @@ func (rt *Runtime) lookForStripped(ctx context.Context, fieldManager string, cac
 	}
 }
 
-// refusal returns the error by which every apply fails after a stripping cache was found, or nil.
+// refusal returns the error that every apply returns once lookForStripped has found that the cache
+// strips managed fields. Before that, refusal returns nil.
 func (rt *Runtime) refusal() error {
 	if err := rt.stripped.Load(); err != nil {
 		return *err
@@ -295,12 +304,12 @@ func (rt *Runtime) Within(may func(namespace *corev1.Namespace) bool) *Runtime {
 }
 
 var (
-	errForeignNamespace = fmt.Errorf("its Namespace is %w", apply.ErrNotOurs)
-	errNoNamespace      = errors.New("its Namespace does not exist")
+	errForeignNamespace = fmt.Errorf("the object's Namespace is %w", apply.ErrNotOurs)
+	errNoNamespace      = errors.New("the object's Namespace does not exist")
 )
 
-// mayWriteIn returns an error for a Namespace that does not exist, that Within does not allow, or
-// that is being deleted.
+// mayWriteIn returns an error if nothing may be applied in a Namespace, because the Namespace does
+// not exist, is being deleted, or is not allowed by Within.
 func (rt *Runtime) mayWriteIn(ctx context.Context, name string) error {
 	if rt.within == nil || name == "" {
 		return nil
@@ -320,7 +329,8 @@ func (rt *Runtime) mayWriteIn(ctx context.Context, name string) error {
 	return nil
 }
 
-// errGoing returns the API server's error about a write in a Namespace that is being deleted.
+// errGoing returns an error like that of the API server for a write in a Namespace that is being
+// deleted.
 func errGoing(name string) error {
 	err := apierrors.NewForbidden(corev1.Resource("namespaces"), name, errors.New("it is being terminated"))
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}

@@ -213,7 +213,7 @@ func TestUserNamespaceReplaced(t *testing.T) {
 	var l v1alpha1.License
 	p.become("the License says why not", &l, func() string {
 		condition := meta.FindStatusCondition(l.Status.Conditions, v1alpha1.ConditionApplied)
-		if condition.Status != metav1.ConditionFalse || !strings.Contains(condition.Message, "its Namespace") {
+		if condition.Status != metav1.ConditionFalse || !strings.Contains(condition.Message, "Namespace") {
 			return fmt.Sprintf("%+v", l.Status)
 		}
 		return ""
