@@ -17,24 +17,24 @@ import (
 )
 
 // Apply applies the intent to its object. If Config.Steady proves that nothing would change, Apply
-// sends no request. Otherwise Apply sends the intent unforced, and the policy decides the conflicts
-// field by field, see Decision. If the policy rejects a conflict, the object does not change.
-// Relinquished fields are left out of the request, and shared fields get the live value. If the
-// policy forces the remaining conflicts, Apply reads the object, applies the intent once more
-// without force, and lets the policy decide the conflicts of that response. Only then does Apply
-// force the intent, pinned to the uid and resourceVersion that were read. So Apply never forces a
-// field that another manager takes after the read. After a transient error
-// Apply tries again, up to three attempts in all.
+// sends no request. Otherwise Apply sends the intent unforced, and the policy decides the ownership
+// conflicts field by field, see Decision. If the policy rejects a conflict, the object does not
+// change. Relinquished fields are left out of the request, and shared fields get the live value.
+// Transient errors are retried, up to three attempts in all.
 //
-// Each Apply computes the relinquished and shared fields anew from the object. With Steady, or an
-// intent with MustExist or Belongs, Apply looks at the cached object. It sends the rest of the
-// intent in one request, pinned to the resourceVersion of the cached object, or sends nothing if
-// nothing would change. Otherwise, if the last Apply relinquished or shared a field, Apply reads
-// the object first: two requests. When the other owners no longer own the fields, the whole intent
-// is sent.
+// If the policy forces the remaining conflicts, Apply reads the object, applies the intent once
+// more without force, and lets the policy decide the conflicts of that response. Only then does
+// Apply force the intent, pinned to the uid and resourceVersion that were read. So Apply never
+// forces a field that another field manager takes after the read.
+//
+// Each Apply computes the relinquished and shared fields anew. With Steady, or an intent with
+// MustExist or Belongs, Apply computes them from the cached object. It sends the rest of the intent
+// in one request, pinned to the resourceVersion of the cached object, or sends nothing if nothing
+// would change. Otherwise, if the last Apply relinquished or shared a field, Apply reads the object
+// first: two requests. When the other owners no longer own the fields, the whole intent is sent.
 //
 // The error is an *IntentError, *NotOursError, *ConflictError, *ContendedError, *UIDMismatchError,
-// *RetryableError, *RefusedError, *lanes.ReentryError, or that of the context. After a
+// *RetryableError, *RefusedError, *lanes.ReentryError, or the error of the context. After a
 // RetryableError or the end of the context the write may have succeeded, because the response may
 // have been lost. After the other errors nothing was written, with two exceptions. An attempt whose
 // response was lost may have succeeded, if a later attempt of the same call met another error. And
@@ -46,7 +46,7 @@ func (a *Applier) Apply(ctx context.Context, intent Intent) (Outcome, error) {
 	return call.end(landed, err)
 }
 
-// call is the shared state of the steps of one Apply, Plan or Release. The steps are: 1 encode the
+// call is the state of one Apply, Plan or Release, and its methods are the steps: 1 encode the
 // intent, 2 look for a proof that nothing would change, 3 enter the object's lane, 4 send the
 // intent unforced, 5 classify the error, 6 settle conflicts by the policy, 7 retry transient
 // errors, and 8 return the Outcome.
@@ -59,19 +59,20 @@ type call struct {
 	waited   time.Duration  // time spent waiting for the lane
 	dryRun   bool           // send dry runs only, and change nothing
 	intent   *encodedIntent // the whole intent, as the caller gave it
-	ref      ObjectRef      // the object, with the version of the last read or response
-	target   target         // the object that writes are pinned to
+	ref      ObjectRef      // the object, with the resourceVersion of the last read or response
+	target   target         // the uid and resourceVersion that writes are pinned to
 	outcome  Outcome        // the outcome so far
 }
 
-// begin starts a call. The caller must call end at the end of the call.
+// begin starts a call, and returns the context for its requests. The caller must call end
+// afterwards.
 func (a *Applier) begin(ctx context.Context) (context.Context, *call) {
 	ctx, exchange := wire.WithExchange(ctx)
 	return ctx, &call{Applier: a, exchange: exchange, log: logr.FromContextOrDiscard(ctx), start: time.Now()}
 }
 
-// run does steps 1 to 7. An intent with a remembered proof is not encoded, so that part of
-// step 2 comes before step 1.
+// run does steps 1 to 7 of a call. The look-up of a remembered proof, a part of step 2, comes
+// before step 1: if there is a proof, the intent need not be encoded.
 func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 	key := c.steadyKey(intent)
 	if proof, ok := c.stillSteady(ctx, key, intent); ok {
@@ -100,7 +101,7 @@ func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 	return landed, nil
 }
 
-// encode is step 1: it encodes the intent and checks it.
+// encode is step 1: it encodes the intent as JSON, and returns an error if the intent is invalid.
 func (c *call) encode(intent Intent) error {
 	encoded, err := encode(intent)
 	if err != nil {
@@ -116,22 +117,23 @@ func (c *call) encode(intent Intent) error {
 	return nil
 }
 
-// about sets the intent, the object and the log values of the call.
+// about sets the intent of a call, the reference of its object, and the values in its log lines.
 func (c *call) about(intent *encodedIntent) {
 	c.intent, c.ref = intent, intent.ref
 	c.target = target{uid: intent.ref.UID, read: c.target.read}
 	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
 }
 
-// unchanged returns the result of a call that ends at step 2, by a proof that nothing would change.
+// unchanged returns the result of a call that sends no request, by a proof that nothing would
+// change.
 func (c *call) unchanged(by proof) *answer {
 	c.ref = by.object
 	c.outcome.Conflicts, c.outcome.Unread = by.conflicts, by.unread
 	return nothingSent(Unchanged)
 }
 
-// before calls the function given by wire.BeforeSending. That function may return an error, and
-// then the intent is not sent.
+// before calls the function that a caller put into the context with wire.BeforeSending. If the
+// function returns an error, the intent is not sent.
 func (c *call) before(ctx context.Context) (context.Context, error) {
 	if c.dryRun {
 		return ctx, nil
@@ -152,24 +154,25 @@ func (c *call) write(ctx context.Context) (landed *answer, err error) {
 	return landed, err
 }
 
-// momentaryBackoff returns the number and the delays of the attempts of step 7. See also retryFor.
+// momentaryBackoff returns the number and the delays of the attempts after transient errors.
 func momentaryBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 3, Duration: 100 * time.Millisecond, Factor: 4, Jitter: 0.5}
 }
 
-// retryFor is the time after the start of a call until which the call may start another attempt.
-// Callers do longer waits in a work queue, where a wait does not block other objects.
+// retryFor is the time after the start of a call after which the call no longer retries. A caller
+// that waits longer does so in its work queue, where the wait does not block other objects.
 const retryFor = 10 * time.Second
 
-// worthRetrying reports whether a call should retry after an error: whether the error is transient.
-// It returns false if the API server is too busy, or named a time to wait: for these errors
-// client-go has retried ten times already. It also returns false after retryFor.
+// worthRetrying reports whether a call should retry after an error. It returns true for transient
+// errors, until retryFor has passed. It returns false if the API server is too busy, or named a
+// time to wait: client-go has then retried ten times already.
 func (c *call) worthRetrying(err error) bool {
 	retryable, ok := errors.AsType[*RetryableError](err)
 	return ok && retryable.After == 0 && !apierrors.IsTooManyRequests(err) && time.Since(c.start) < retryFor
 }
 
-// applyInTurn is steps 3 to 6. It repeats them after a stale write, each time in the lane.
+// applyInTurn is steps 3 to 6: it enters the object's lane, sends the intent and settles its
+// conflicts. After a stale write it repeats these steps, a bounded number of times.
 func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	var settled settlement
 	settling := false
@@ -197,18 +200,18 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	}
 	c.outcome.Conflicts = c.report(settled.conflicts)
 	if isNew := func(conflict Conflict) bool { return !conflict.Remembered }; slices.ContainsFunc(settled.conflicts, isNew) {
-		c.log.Info("took fields from other managers, or left them", "conflicts", texts(settled.conflicts))
+		c.log.Info("took fields from other managers, or relinquished or shared them", "conflicts", texts(settled.conflicts))
 	}
 	return landed, nil
 }
 
-// inLane calls do while no other write of the process to the object is in its lane.
+// inLane enters the object's lane, alone, and calls do: no other write of the process is then sent.
 func (c *call) inLane(ctx context.Context, do func(context.Context) error) error {
 	return c.inside(ctx, c.enter, do)
 }
 
-// inside is step 3: it enters the lane with enter, calls do, and leaves the lane. A dry run calls
-// do without entering the lane.
+// inside is step 3: it enters the object's lane by calling enter, calls do, and leaves the lane. A
+// dry run calls do without entering the lane.
 func (c *call) inside(ctx context.Context, enter enter, do func(context.Context) error) error {
 	if c.dryRun {
 		return do(ctx)
@@ -223,20 +226,21 @@ func (c *call) inside(ctx context.Context, enter enter, do func(context.Context)
 	return do(inside)
 }
 
-// enter enters a lane and returns the function that leaves it.
+// enter is a function that enters a lane. leave is the function that leaves the lane again.
 type enter func(context.Context) (inside context.Context, leave func(), err error)
 
 func (c *call) enter(ctx context.Context) (context.Context, func(), error) {
 	return c.config.Lanes.Enter(ctx, c.ref.Key())
 }
 
-// join enters the lane for a write without a read. Such writes by other field managers may be in
-// the lane at the same time.
+// join enters the object's lane for a write without a read. Other field managers may have such
+// writes in the lane at the same time.
 func (c *call) join(ctx context.Context) (context.Context, func(), error) {
 	return c.config.Lanes.Join(ctx, c.ref.Key(), c.config.FieldManager)
 }
 
-// alone waits until no other write is in the lane, and keeps other writes out from then on.
+// alone waits, inside the lane, until no other write is in the lane, and then keeps other writes
+// out.
 func (c *call) alone(ctx context.Context) error {
 	if c.dryRun {
 		return nil
@@ -246,8 +250,8 @@ func (c *call) alone(ctx context.Context) error {
 	return lanes.Alone(ctx)
 }
 
-// try is one attempt: it sends the intent unforced (step 4), unless settling is set, and settles
-// the conflicts (step 6). After a stale write it returns the error, for another attempt.
+// try is one attempt of a call. Unless settling is set, it sends the intent unforced (step 4). If
+// there are conflicts, it settles them (step 6). After a stale write the caller calls try again.
 func (c *call) try(ctx context.Context, settling bool) (landed *answer, settled settlement, err error) {
 	if !settling {
 		landed, settled, err = c.sendFirst(ctx)
@@ -268,7 +272,8 @@ func (c *call) try(ctx context.Context, settling bool) (landed *answer, settled 
 }
 
 // sendFirst sends the intent unforced. If the cached object shows conflicts that the policy
-// relinquishes or shares, sendFirst sends the rest of the intent.
+// relinquishes or shares, sendFirst leaves the relinquished fields out, and sends the live values
+// of the shared fields.
 func (c *call) sendFirst(ctx context.Context) (landed *answer, settled settlement, err error) {
 	if read, made := c.foreseeRead(ctx); len(made.made) > 0 {
 		landed, err = c.sendConceding(ctx, read, made, true)
@@ -278,8 +283,9 @@ func (c *call) sendFirst(ctx context.Context) (landed *answer, settled settlemen
 	return landed, settlement{}, err
 }
 
-// classify is step 5: it wraps an error into the typed error of its class. It tells an absent
-// object from a request that the API server refuses.
+// classify is step 5: it wraps the error of a request into the typed error of its class. After a
+// 404 for a subresource it returns errAbsent if the object does not exist, and otherwise a
+// RefusedError.
 func (c *call) classify(ctx context.Context, err error) error {
 	through := c.intent.Subresource
 	switch {
@@ -297,8 +303,8 @@ func (c *call) classify(ctx context.Context, err error) error {
 }
 
 // explain classifies an error that is not an ownership conflict. An HTTP 409 without causes has one
-// of two meanings, which only a live read can tell apart: the object no longer has the pinned uid,
-// or the write lost a race inside the API server, which is a transient error.
+// of two meanings, and a live read finds out which: the object no longer has the pinned uid, or the
+// write lost a race inside the API server, which is a transient error.
 func (c *call) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -323,9 +329,9 @@ func (c *call) explain(ctx context.Context, err error) error {
 // errAbsent means that there is no object to apply to.
 var errAbsent = errors.New("the object does not exist")
 
-// absentOr replaces errAbsent by the result of the call. The result is Absent for an intent with
-// MustExist or a subresource, and a UIDMismatchError for an intent that the caller pinned to a uid.
-// Other errors are returned unchanged.
+// absentOr returns the result of a call that ended with err. For errAbsent, the result is Absent if
+// the intent has MustExist or a subresource, and a UIDMismatchError if the caller pinned the intent
+// to a uid. Other errors are returned unchanged.
 func (c *call) absentOr(err error) (*answer, error) {
 	if !errors.Is(err, errAbsent) {
 		return nil, err
@@ -337,7 +343,7 @@ func (c *call) absentOr(err error) (*answer, error) {
 	return nil, &UIDMismatchError{Object: c.pinnedRef(), Err: err}
 }
 
-// end is step 8: it returns the Outcome and observes it in the metrics.
+// end is step 8: it returns the Outcome of the call, and passes an observation to the Metrics.
 func (c *call) end(landed *answer, err error) (Outcome, error) {
 	outcome := c.outcome
 	outcome.Object, outcome.Requests = c.ref, c.exchange.Requests()

@@ -19,7 +19,8 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// concession is a field of an intent that the policy relinquishes to its other owner, or shares.
+// concession is a field of an intent that the policy relinquishes to its other owner, or shares
+// with the other owner. The field is not sent with the intent's value.
 type concession struct {
 	conflict Conflict         // the conflict over the field, with both values
 	at       fieldowners.Path // the part of the intent that is left out or gets the live value
@@ -27,24 +28,27 @@ type concession struct {
 	leaveOut bool             // leave the field out of the request
 }
 
-// concessions holds the relinquished and shared fields of an intent, by one read of its object.
+// concessions holds the relinquished and shared fields of an intent, as found in one read of its
+// object.
 type concessions struct {
 	made []concession
-	// owned reports whether this field manager owns a field, or owns a parent such as a list item.
-	// keep reports whether a parent is sent although all its fields are left out: if no other manager
-	// owns the parent, the API server would otherwise remove it with the fields of others in it.
+	// owned reports whether this field manager owns a field, or a parent of fields such as a list
+	// item. keep reports whether a parent is sent although all its fields are left out. If no other
+	// manager owns the parent, leaving it out would remove it, with the fields of other managers in
+	// it.
 	owned, keep func(fieldowners.Path) bool
 }
 
-// foresee returns the concessions that the object as read requires. These are the fields of the
-// intent that another manager owns with another value, and that the policy relinquishes or shares.
-// If the policy rejects one of the conflicts, foresee returns none, so that the whole intent is
-// sent and the API server confirms the conflict.
+// foresee computes concessions from an object that was read: the fields of the intent that another
+// manager owns with another value, and that the policy relinquishes or shares. If the policy
+// rejects one of the conflicts, foresee returns no concessions, so that the whole intent is sent
+// and the API server confirms the conflict. foresee also returns the unreadable managed fields
+// entries.
 //
-// Only the API server decides what a conflict is. foresee leaves out each field that may not be a
+// Only the API server decides what a conflict is. foresee skips each field that may not be a
 // conflict: a field of an owner in another apiVersion or with unreadable managed fields, and a list
-// or map of which only the schema tells whether it is owned as a whole. A field that foresee
-// conceded by mistake would silently not be applied.
+// or map if only the schema shows whether it is owned as a whole. A field that foresee conceded by
+// mistake would silently not be applied.
 func (c *call) foresee(ctx context.Context, object *unstructured.Unstructured) (concessions, []*fieldowners.EntryError) {
 	entries := object.GetManagedFields()
 	ownership, unread := fieldowners.ParseReadable(entries)
@@ -80,7 +84,7 @@ func (c *call) foresee(ctx context.Context, object *unstructured.Unstructured) (
 	return found, unread
 }
 
-// mayGiveWay reports whether this call may relinquish or share a field.
+// mayGiveWay reports whether the policy may relinquish or share a field of the intent.
 func (c *call) mayGiveWay() bool { return !c.intent.hasBody() && c.config.Policy.mayGiveWay() }
 
 func hasParts(value any) bool {
@@ -91,8 +95,9 @@ func hasParts(value any) bool {
 	return false
 }
 
-// oneField returns a function that reports whether a list or map of the intent is owned as a whole,
-// by the API server's schema. If no schema is known, the function returns false.
+// oneField returns a function that reports whether the list or map at a path is owned as a whole,
+// like an atomic list, by the API server's schema. If the schema is not known, the function returns
+// false.
 func (c *call) oneField(ctx context.Context) func(fieldowners.Path) bool {
 	leaves := sync.OnceValue(func() []fieldowners.Path {
 		if c.config.Steady == nil {
@@ -117,8 +122,8 @@ func (c *call) oneField(ctx context.Context) func(fieldowners.Path) bool {
 }
 
 // hasTwins reports whether two managed fields entries have the same owner, as after writes through
-// /scale. The API server keeps the last of them and drops the others at the next write. Fields that
-// only a dropped entry has then have no owner (see managedfields.DecodeManagedFields).
+// /scale. At the next write the API server keeps only the last of these entries. A field that only
+// a dropped entry has then has no owner (see managedfields.DecodeManagedFields).
 func hasTwins(entries []metav1.ManagedFieldsEntry) bool {
 	for i, entry := range entries {
 		if slices.ContainsFunc(entries[:i], func(other metav1.ManagedFieldsEntry) bool {
@@ -131,8 +136,8 @@ func hasTwins(entries []metav1.ManagedFieldsEntry) bool {
 	return false
 }
 
-// mayForesee reports whether foresee can be used: the call has read an object that shows all writes
-// of this process.
+// mayForesee reports whether the call can use foresee before its first request: it has a cached
+// object that includes all writes of this process, and the policy may relinquish or share fields.
 func (c *call) mayForesee() bool {
 	read := c.target.read
 	return read != nil && !c.dryRun && c.mayGiveWay() &&
@@ -140,8 +145,8 @@ func (c *call) mayForesee() bool {
 		(c.config.Steady == nil || c.believes(read, c.intent.Subresource))
 }
 
-// foreseeRead returns the object that the call has read from a cache, and the concessions that this
-// object requires. The concessions are empty if the object does not show them reliably.
+// foreseeRead returns the cached object, and the concessions that foresee computes from it. There
+// are no concessions if the cached object may be out of date or may not show the stored values.
 func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, concessions) {
 	if !c.mayForesee() {
 		return nil, concessions{}
@@ -159,9 +164,10 @@ func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, con
 	return read, found
 }
 
-// mayWantTheSame reports whether the intent may set a conceded field to its live value, although
-// the values look different. A custom resource stores a quantity as it was sent, such as 0.5, and a
-// typed read shows 500m. Or the Go type of a built-in kind lacks a field of a newer API server.
+// mayWantTheSame reports whether the intent's value of a conceded field may equal the live value,
+// although the two look different. A custom resource stores a quantity as it was sent, such as 0.5,
+// and a typed read shows 500m. Or the Go type of a built-in kind lacks a field of a newer API
+// server.
 func (c *call) mayWantTheSame(held concessions, object client.Object) bool {
 	if _, asSent := object.(runtime.Unstructured); len(held.made) == 0 || asSent {
 		return false
@@ -177,8 +183,8 @@ func (c *call) mayWantTheSame(held concessions, object client.Object) bool {
 	})
 }
 
-// stillGivesWay proves that the object still requires concessions, and that applying the rest of
-// the intent would change nothing.
+// stillGivesWay proves that an intent with concessions needs no request: the cached object still
+// requires the concessions, and applying the rest of the intent would change nothing.
 func (c *call) stillGivesWay(ctx context.Context, object client.Object) (found proof, ok bool) {
 	read, made := c.foreseeRead(ctx)
 	if len(made.made) == 0 || content.Within(c.intent.object, isEmptyList) {
@@ -196,14 +202,15 @@ func (c *call) stillGivesWay(ctx context.Context, object client.Object) (found p
 	return proof{object: refOf(c.ref, object), conflicts: made.conflicts(), unread: unread}, true
 }
 
-// isEmptyList reports whether a value is an empty list. If a parent of an empty list is conceded,
-// the rest of the intent has another meaning with the list than without it.
+// isEmptyList reports whether a value is an empty list. An intent with an empty list is not proven
+// by stillGivesWay: if a parent of the list is conceded, the list changes the meaning of the
+// intent.
 func isEmptyList(content any) bool {
 	list, ok := content.([]any)
 	return ok && len(list) == 0
 }
 
-// noneBy returns empty concessions for an object with the given owners.
+// noneBy returns concessions without fields, for an object whose fields have the given owners.
 func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
 	return concessions{
 		owned: func(path fieldowners.Path) bool { return slices.ContainsFunc(ownership.OwnersOf(path), c.isOurs) },
@@ -214,21 +221,23 @@ func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
 	}
 }
 
-// isOurs reports whether m owns fields by applies of this call's field manager and subresource.
+// isOurs reports whether an owner of fields is this call's field manager, by Apply through the
+// call's subresource.
 func (c *call) isOurs(m fieldowners.Manager) bool {
 	return m.Name == c.config.FieldManager && m.Operation == metav1.ManagedFieldsOperationApply &&
 		m.Subresource == c.intent.Subresource
 }
 
-// concede returns the concessions with one more, for a conflict over a field of the intent.
+// concede returns a copy of the concessions to which the field of a conflict is added.
 func (all concessions) concede(conflict Conflict, intent *encodedIntent, live *unstructured.Unstructured) concessions {
 	at, _ := conflict.Path.Nearest(intent.object)
 	all.made = append(slices.Clip(all.made), newConcession(conflict, at, live))
 	return all
 }
 
-// newConcession returns a concession. For a shared field it has the live value. If the live object
-// does not have the field, there is no value to send, and the field is left out.
+// newConcession returns the concession for a conflict. at is the part of the intent that is
+// conceded. A shared field gets the live value, or is left out if the live object does not have the
+// field.
 func newConcession(conflict Conflict, at fieldowners.Path, live *unstructured.Unstructured) concession {
 	adopted, has := at.Value(live.Object)
 	return concession{
@@ -245,8 +254,8 @@ func (all concessions) has(conflict Conflict) bool {
 }
 
 // form returns the rest of the intent: the intent without the relinquished fields, and with the
-// live values of shared fields. givesUp reports whether this manager now gives up a field, or a
-// parent that others own too. If the others give it up first, the API server removes it.
+// live values of shared fields. givesUp reports whether this field manager thereby gives up a field
+// or a parent that it owns now. If its other owners give it up first, the API server removes it.
 func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp bool) {
 	if len(all.made) == 0 {
 		return intent, false
@@ -271,7 +280,8 @@ func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp
 	return intent.with(object), givesUp
 }
 
-// emptied reports whether leaving out conceded fields leaves one of their parents empty.
+// emptied reports whether a parent of a conceded field is an empty map in left, the rest of the
+// intent.
 func (all concessions) emptied(left *encodedIntent) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool {
 		for parent := made.at.Parent(); !parent.IsRoot(); parent = parent.Parent() {
@@ -293,7 +303,7 @@ func (all concessions) conflicts() []Conflict {
 	return conflicts
 }
 
-// reported remembers which fields the last Apply to an object conceded, as hashes.
+// reported remembers, for each object, the conflicts that the last Apply conceded, as hashes.
 type reported = recent.Cache[reportedKey, []uint64]
 
 type reportedKey struct {
@@ -314,15 +324,15 @@ var reportedSeed = maphash.MakeSeed()
 
 func (c *call) reportedKey() reportedKey { return reportedKey{c.ref.Key(), c.intent.Subresource} }
 
-// gaveWay reports whether the last Apply to the object made concessions. If so, this Apply reads
-// the object first, to see whether the concessions are still necessary.
+// gaveWay reports whether the last Apply to the object relinquished or shared a field. This Apply
+// then reads the object first, to see whether the other owner still owns the field.
 func (c *call) gaveWay() bool {
 	_, gave := c.reported.Get(c.reportedKey())
 	return gave && !c.dryRun && c.mayGiveWay() && !c.mayForesee()
 }
 
-// report returns the conflicts of a call that succeeded. It sets Remembered if the last Apply
-// reported the conflict too.
+// report remembers the conflicts of a call that succeeded, and returns them. It sets Remembered in
+// each conflict that the last Apply to the object had too.
 func (c *call) report(conflicts []Conflict) []Conflict {
 	before, _ := c.reported.Get(c.reportedKey())
 	var now []uint64

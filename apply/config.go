@@ -18,19 +18,20 @@ import (
 
 // Config configures an Applier.
 type Config struct {
-	// FieldManager is the name that owns the applied fields: 1 to 128 printable characters. Each
-	// reconciler needs its own: two that share a field manager remove each other's fields.
+	// FieldManager is the name under which fields are applied and owned: 1 to 128 printable
+	// characters. Each reconciler needs its own. Reconcilers with one field manager remove each
+	// other's fields.
 	FieldManager string
 	// Policy decides ownership conflicts. The zero value rejects every conflict.
 	Policy Policy
-	// LiveReader reads from the API server and not from a cache, for example to settle conflicts:
-	// mgr.GetAPIReader(). It must return objects with their managed fields.
+	// LiveReader reads from the API server and not from a cache, for example to settle conflicts. Use
+	// mgr.GetAPIReader(). The objects that it returns must have their managed fields.
 	LiveReader client.Reader
 	// Lanes serialise the writes of the process to one object. Give the same set to all appliers
 	// and updaters. If Lanes is nil, New makes a set for this Applier alone.
 	Lanes *lanes.Set
-	// Steady proves that an intent needs no request. All appliers of a process share one
-	// SteadyState. If Steady is nil, each intent is sent.
+	// Steady proves that applying an intent would change nothing, and the intent is then not sent. All
+	// appliers of a process share one SteadyState. If Steady is nil, each intent is sent.
 	Steady *SteadyState
 	// Loops counts how often each object is changed, and detects endless loops. All appliers of a
 	// process share one Loops. If Loops is nil, no loop is reported. A loop is logged, and is
@@ -53,21 +54,22 @@ func (c Config) validate() error {
 	return errors.Join(append(errs, c.Policy.err)...)
 }
 
-// Applier applies intents under one field manager. It is safe for concurrent use.
+// Applier applies intents to objects under one field manager, by Server-Side Apply. It is safe for
+// concurrent use.
 type Applier struct {
 	client   client.Client
 	config   Config
-	reads    *cacheReads // reads by the client
+	reads    *cacheReads // reads through client, with a time limit
 	seen     *seenVersions
 	made     *made
 	reported *reported
 }
 
-// New returns an Applier that writes with the client c. c may read from a cache: Apply reads with c
-// for intents with MustExist or Belongs.
+// New returns an Applier that writes with c. c may read from a cache: for intents with MustExist or
+// Belongs, Apply reads the object with c.
 func New(c client.Client, config Config) (*Applier, error) {
 	if c == nil {
-		return nil, errors.New("apply: a client is needed")
+		return nil, errors.New("apply: New: a client is needed, such as mgr.GetClient()")
 	}
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("apply: %w", err)
@@ -82,7 +84,7 @@ func New(c client.Client, config Config) (*Applier, error) {
 	}, nil
 }
 
-// FieldManager returns the name that owns the applied fields.
+// FieldManager returns the name of the field manager under which the Applier applies.
 func (a *Applier) FieldManager() string { return a.config.FieldManager }
 
 // Config returns the Applier's Config, for code that writes under the same field manager and in the
@@ -120,7 +122,7 @@ type ApplyObservation struct {
 type UpdateObservation struct {
 	FieldManager string
 	Kind         schema.GroupVersionKind
-	Verb         string // Do, Status, EnsureFinalizer or RemoveFinalizer
+	Verb         string // the Updater's method: Do, Status, EnsureFinalizer or RemoveFinalizer
 	Result       string // "Success", or ResultOf the error
 	Attempts     int    // update.Result.Attempts: attempts in the object's lane; 0 if there was nothing to write
 	StaleWrites  int

@@ -16,7 +16,7 @@ import (
 
 // Conflict is one field of an intent that another field manager owns with another value.
 type Conflict struct {
-	Object     ObjectRef           // the object, at the version read when the policy decided
+	Object     ObjectRef           // the object, at the resourceVersion read when the policy decided
 	Manager    fieldowners.Manager // the other owner
 	Path       fieldowners.Path    // the field; the root if ServerPath matches no field of the object
 	ServerPath string              // the API server's name of the field, which may match several fields
@@ -24,20 +24,20 @@ type Conflict struct {
 	Theirs     any                 // the live value as it was read; nil if Path is the root
 	Decision   Decision
 
-	// Own reports whether the other owner has the applier's own field manager: the field was written
-	// by an Update under that name, or through another subresource. If the field was applied through
-	// a subresource and is now applied to the object itself, it is always forced. Any other field of
-	// such an owner is forced if the policy decides so, and otherwise rejected.
+	// Own reports whether the other owner is the applier's own field manager, which wrote the field by
+	// Update or through another subresource. If the field was applied through a subresource and is now
+	// applied to the object itself, it is always forced. In all other cases a field with Own is forced
+	// if the policy decides so, and otherwise rejected.
 	Own bool
 
 	// Hidden reports whether String hides both values. A Conflict never has the values of a Secret.
 	Hidden bool
 
-	// Refused is the error by which Policy.ForceUnless prevented forcing the field; nil if it did not.
+	// Refused is the error with which the function of Policy.ForceUnless prevented the force, or nil.
 	Refused error
 
-	// Remembered reports whether the last Apply of an intent for the object relinquished or shared
-	// the same field. The conflict need not be reported again.
+	// Remembered reports whether the last Apply of an intent for the object relinquished or shared the
+	// same field. Such a conflict is known already, and is not counted or logged again.
 	Remembered bool
 }
 
@@ -73,7 +73,7 @@ func (c Conflict) owner() string {
 }
 
 // describeConflicts returns the causes of an ownership conflict (HTTP 409) as Conflicts, with the
-// decisions of the policy. It finds the field and the values of each conflict in the object read.
+// decisions of the policy. It looks up the field and both values in the intent and the live object.
 func (c *call) describeConflicts(err error, live *unstructured.Unstructured, ownership fieldowners.Ownership) ([]Conflict, error) {
 	intent, owned := c.intent, newOwned(ownership, c.intent.object)
 	index := fieldowners.NewIndex(live.Object)
@@ -110,9 +110,10 @@ func (c *call) readableOwners(live *unstructured.Unstructured) (fieldowners.Owne
 	return ownership, unread
 }
 
-// decideOn sets the decision of a conflict by the policy. A field is never relinquished to or
-// shared with another entry of the same field manager. If such an entry is an apply through a
-// subresource, and this call applies the object itself, the field is forced.
+// decideOn sets the decision of a conflict by the policy. A field is never relinquished to this
+// field manager itself, that is, to another of its managed fields entries, nor shared with it. If
+// such an entry is an apply through a subresource, and this call applies the object itself, the
+// field is forced.
 func (c *call) decideOn(conflict *Conflict) {
 	conflict.Own = conflict.Manager.Name == c.config.FieldManager
 	if conflict.Own && conflict.Manager.Operation == metav1.ManagedFieldsOperationApply && c.intent.Subresource == "" {
@@ -131,8 +132,8 @@ func (c *call) decideOn(conflict *Conflict) {
 
 // policyFor returns the policy for conflicts with an owner. If somebody has emptied the managed
 // fields of an object, the API server records the owner before-first-apply for all its fields. If
-// Intent.Belongs accepts the object, a field of that owner is forced, unless a rule or the Func of
-// the policy decides otherwise. So a rule that leaves .spec.replicas to an autoscaler still does.
+// the intent has Belongs, a field of that owner is forced, unless a rule or the Func of the policy
+// decides otherwise. So a rule that relinquishes .spec.replicas to an autoscaler still applies.
 func (c *call) policyFor(intent Intent, owner fieldowners.Manager) Policy {
 	policy := c.config.Policy
 	if intent.Belongs != nil && owner.Name == fieldowners.BeforeFirstApply && owner.Operation == metav1.ManagedFieldsOperationUpdate {
@@ -153,13 +154,12 @@ func (c *Conflict) setPath(path fieldowners.Path, ours, theirs any) (equal bool)
 	return equal
 }
 
-// sameField reports whether both conflicts are about the same field and the same owner.
+// sameField reports whether two conflicts have the same field and the same other owner.
 func (c Conflict) sameField(other Conflict) bool {
 	return c.field() == other.field() && c.Path.Equal(other.Path)
 }
 
-// conflictField identifies an ownership conflict by its field, as the API server names the field,
-// and by the other owner.
+// conflictField identifies a conflict by the other owner and by the API server's name of the field.
 type conflictField struct {
 	owner
 	serverPath string
@@ -184,16 +184,16 @@ func hasRejected(conflicts []Conflict) bool {
 	return slices.ContainsFunc(conflicts, func(c Conflict) bool { return c.Decision == Reject })
 }
 
-// owned finds the field that the API server means by a path in an ownership conflict. The API
-// server writes paths in its own notation. owned computes this notation once for each field of an
-// owner, and not once for each conflict.
+// owned finds the field of the object that the API server names in an ownership conflict. The API
+// server writes the path of a field in its own notation. owned computes this notation for all
+// fields of an owner, once for all conflicts.
 type owned struct {
 	intent  *fieldowners.Index
 	entries []fieldowners.Entry
 	fields  map[owner]map[string]*ownedField // fields by owner, and then by ServerPath
 }
 
-// owner identifies an owner by the parts of a manager that an ownership conflict names.
+// owner is the part of a managed fields entry that an ownership conflict names: who owns a field.
 type owner struct {
 	name, subresource string
 	operation         metav1.ManagedFieldsOperationType
@@ -234,8 +234,8 @@ func (o *owned) of(who owner) map[string]*ownedField {
 	return fields
 }
 
-// match returns the field that the API server means by serverPath, and sets the manager to that of
-// the managed fields entry. It returns a field that the manager owns, preferably one that the
+// match returns the field that the API server means by serverPath, and completes manager from the
+// managed fields entry that has the field. If several fields match, match prefers a field that the
 // intent sets too. If no entry has the field, as for the owner before-first-apply, match returns a
 // field that the intent sets. If serverPath is the name of two fields, as for {"a.b": 1} and {"a":
 // {"b": 1}}, match returns false.

@@ -1,7 +1,7 @@
 // Package apply writes intents to Kubernetes objects by Server-Side Apply (KEP-555), so that many
 // controllers can share an object without overwriting each other.
 //
-// An Intent is an apply configuration and how to apply it. An Applier sends intents under one field
+// An Intent is an apply configuration with options. An Applier sends intents under one field
 // manager. Its Policy decides the ownership conflicts. Each apply returns one Outcome.
 //
 // # What the package promises
@@ -49,7 +49,7 @@
 //
 // # What the caller does
 //
-//  1. Names one field manager per reconciler. Each intent lists every field that the reconciler
+//  1. Gives each reconciler its own field manager. Each intent lists all fields that the reconciler
 //     wants to own: a field that the next intent omits is given up.
 //  2. Builds intents with the constructors of apply configurations. Never builds them from typed
 //     objects, whose zero values claim fields, or from objects that were read from the API server.

@@ -24,16 +24,17 @@ func (e *encodedIntent) decode(config wire.Body) error {
 	return utiljson.Unmarshal(config.JSON, &e.object)
 }
 
-// pin is the uid and the resourceVersion that an apply carries, so that the API server refuses the
-// apply for another object or version. Empty values pin nothing.
+// pin is the uid and the resourceVersion that an apply sends. If the object has another uid or
+// resourceVersion, the API server refuses the apply. Empty values are not sent.
 type pin struct {
 	uid             types.UID
 	resourceVersion string
 }
 
-// fresh returns the configuration as a new value of the caller's Go type. The client writes the API
-// server's response into the value that it sends, so that value must not be the caller's. The type
-// stays the same because a typed read waits for writes of its own type only (read-your-writes).
+// fresh returns the intent as a new apply configuration of the caller's Go type, pinned to p. The
+// client writes the API server's response into the value that it sends, so that value must not be
+// the caller's. The type stays the same because a typed read waits for writes of its own type only
+// (read-your-writes).
 func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 	object := unstructured.Unstructured{Object: runtime.DeepCopyJSON(e.object)}
 	if p.uid != "" {
@@ -54,8 +55,8 @@ func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 	return config, nil
 }
 
-// sentWhole reports whether encoding the rest of an intent keeps all of its content. A typed
-// configuration omits an empty map, such as a parent whose fields are all relinquished.
+// sentWhole reports whether the intent's Go type encodes all of its content. A typed configuration
+// omits an empty map, such as a parent whose fields are all relinquished.
 func (e *encodedIntent) sentWhole() bool {
 	if e.kind == nil {
 		return true
@@ -66,8 +67,9 @@ func (e *encodedIntent) sentWhole() bool {
 	return utiljson.Unmarshal(raw, &sent) == nil && reflect.DeepEqual(sent, e.object)
 }
 
-// refIn returns the reference of a generated configuration's object, read from the Go fields in a
-// hundredth of the time of encoding. It returns false for other or invalid configurations.
+// refIn returns the reference of the object that a generated apply configuration names. It reads
+// the Go fields, in a hundredth of the time of encoding. If the configuration is invalid or not a
+// generated one, refIn returns false.
 func refIn(configuration runtime.ApplyConfiguration) (ObjectRef, bool) {
 	kind, metadata, ok := generatedFields(configuration)
 	if !ok || metadata == nil || metadata.ResourceVersion != nil {
@@ -78,7 +80,7 @@ func refIn(configuration runtime.ApplyConfiguration) (ObjectRef, bool) {
 	return ref, err == nil
 }
 
-// OwnerReferences returns the owner references that the intent sets. An error is an *IntentError.
+// OwnerReferences returns the owner references that the intent sets, or an *IntentError.
 func (i Intent) OwnerReferences() ([]metav1ac.OwnerReferenceApplyConfiguration, error) {
 	if _, metadata, ok := generatedFields(i.Config); ok {
 		if metadata == nil {
@@ -102,8 +104,9 @@ func (i Intent) OwnerReferences() ([]metav1ac.OwnerReferenceApplyConfiguration, 
 	return owners, nil
 }
 
-// generatedFields returns the kind fields and the metadata of a generated configuration. metadata
-// is nil if the configuration sets none. ok is false for a configuration of another type.
+// generatedFields returns the kind fields and the metadata of an apply configuration that a
+// generator made. metadata is nil if the configuration sets none. For any other configuration ok is
+// false.
 func generatedFields(configuration runtime.ApplyConfiguration) (kind *metav1ac.TypeMetaApplyConfiguration,
 	metadata *metav1ac.ObjectMetaApplyConfiguration, ok bool) {
 	config := reflect.ValueOf(configuration)
