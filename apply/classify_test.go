@@ -147,7 +147,7 @@ func TestErrorTexts(t *testing.T) {
 		"writing Deployment shop/web failed for the moment: errors: .spec.a: not declared .spec.b: not declared":                   &apply.RetryableError{Object: webRef(), Err: lines},
 		"uid mismatch: Deployment shop/web (uid uid-1) was deleted or recreated; an object that has the name now was not changed":  &apply.UIDMismatchError{Object: webRef(), Err: lines},
 		"uid mismatch: Deployment shop/web was deleted or recreated; an object that has the name now was not changed":              &apply.UIDMismatchError{Object: apply.ObjectRef{GroupVersionKind: webRef().GroupVersionKind, NamespacedName: webRef().NamespacedName}, Err: lines},
-		"contended: Deployment shop/web changed under every attempt (3 writes sent); nothing was forced or moved, try again later": &apply.ContendedError{Object: webRef(), Attempts: 3, Err: lines},
+		"contended: Deployment shop/web changed during every attempt (3 writes sent); nothing was forced or moved, try again later": &apply.ContendedError{Object: webRef(), Attempts: 3, Err: lines},
 		"ownership conflict on Deployment shop/web: m cannot set .a: owned by /; .c: owned by /; a retry meets the same conflict": &apply.ConflictError{
 			Object: webRef(), FieldManager: "m", Conflicts: conflicts, Err: lines},
 		"ownership conflict on Deployment shop/web: m cannot set .a: owned by m itself (by Update); `kubectl fieldowners migrate deployment/web --from m --to m` merges the two owners into one": &apply.ConflictError{
@@ -156,7 +156,7 @@ func TestErrorTexts(t *testing.T) {
 			Object: webRef(), Subresource: "status", FieldManager: "m", Conflicts: own},
 		"ownership conflict on Deployment shop/web (status): m cannot set .a: owned by /; a retry meets the same conflict": &apply.ConflictError{
 			Object: webRef(), Subresource: "status", FieldManager: "m", Conflicts: conflicts[:1]},
-		"Deployment shop/web is refused: an object of that name was there before and is someone else's; delete the object, use another name, or set a Belongs that accepts the object": &apply.NotOursError{Object: webRef()},
+		"Deployment shop/web is refused: an object of that name exists already and is someone else's; delete the object, use another name, or set a Belongs that accepts the object": &apply.NotOursError{Object: webRef()},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

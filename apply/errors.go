@@ -17,19 +17,20 @@ import (
 // Sentinels for errors.Is. Each typed error below unwraps to its sentinel and, if there is one, to
 // the API server's response.
 var (
-	// ErrInvalidIntent means that the Applier refused the intent, before any request.
+	// ErrInvalidIntent means that the Applier rejected the intent as invalid, before any request.
 	ErrInvalidIntent = errors.New("invalid intent")
 	// ErrConflict means that another manager owns fields of the intent with other values, and that
 	// the policy rejects the conflict. The apply changed nothing.
 	ErrConflict = errors.New("ownership conflict")
-	// ErrContended means that the object changed during each of a bounded number of attempts to
-	// settle its conflicts or to move its fields. Nothing was forced or moved. Try again later.
+	// ErrContended means that the object changed during each attempt to settle its conflicts or to
+	// move its fields, up to a maximum number of attempts. Nothing was forced or moved. Try again
+	// later.
 	ErrContended = errors.New("contended")
 	// ErrStaleWrite means that the object is no longer at the resourceVersion to which the write was
 	// pinned. Read the object again.
 	ErrStaleWrite = errors.New("stale write")
-	// ErrUIDMismatch means that the object was deleted or recreated. If another object has the name
-	// now, nothing was written to that object.
+	// ErrUIDMismatch means that the object to which the write was pinned was deleted or recreated. If
+	// another object has the name now, nothing was written to that object.
 	ErrUIDMismatch = errors.New("uid mismatch")
 	// ErrRetryable means a transient failure of the API server or of the network. The write may have
 	// succeeded, because its response was lost or could not be read.
@@ -39,9 +40,9 @@ var (
 	ErrRefused = errors.New("refused")
 )
 
-// IntentError is ErrInvalidIntent with its reason.
+// IntentError is returned for an invalid intent. It wraps ErrInvalidIntent and the reason.
 type IntentError struct {
-	Object ObjectRef // with the parts that are known
+	Object ObjectRef // the object of the intent, as far as it is known
 	Err    error
 }
 
@@ -54,14 +55,13 @@ func (e *IntentError) Error() string {
 
 func (e *IntentError) Unwrap() []error { return []error{ErrInvalidIntent, e.Err} }
 
-// ConflictError is ErrConflict with every conflict of the API server's response: the rejected ones,
-// and those that the policy would force, relinquish or share.
+// ConflictError is returned if the policy rejects an ownership conflict. It wraps ErrConflict.
 type ConflictError struct {
 	Object       ObjectRef
-	Subresource  string // "" for the object itself
-	FieldManager string // the field manager of the rejected apply
-	Conflicts    []Conflict
-	Err          error // the API server's response
+	Subresource  string     // "" for the object itself
+	FieldManager string     // the field manager of the rejected apply
+	Conflicts    []Conflict // all in the API server's response, also those that the policy would not reject
+	Err          error      // the API server's response
 }
 
 func (e *ConflictError) Error() string {
@@ -92,7 +92,7 @@ func (e *ConflictError) Error() string {
 
 func (e *ConflictError) Unwrap() []error { return []error{ErrConflict, e.Err} }
 
-// ContendedError is ErrContended with the number of attempts and the last conflicts.
+// ContendedError wraps ErrContended, and has the number of attempts and the last conflicts.
 type ContendedError struct {
 	Object    ObjectRef
 	Attempts  int        // writes and dry runs sent
@@ -101,13 +101,13 @@ type ContendedError struct {
 }
 
 func (e *ContendedError) Error() string {
-	return fmt.Sprintf("%v: %v changed under every attempt (%d writes sent); nothing was forced or moved, try again later",
+	return fmt.Sprintf("%v: %v changed during every attempt (%d writes sent); nothing was forced or moved, try again later",
 		ErrContended, e.Object, e.Attempts)
 }
 
 func (e *ContendedError) Unwrap() []error { return []error{ErrContended, e.Err} }
 
-// StaleWriteError is ErrStaleWrite with the API server's response.
+// StaleWriteError wraps ErrStaleWrite and Err, the API server's response.
 type StaleWriteError struct {
 	Object ObjectRef
 	Err    error
@@ -119,9 +119,9 @@ func (e *StaleWriteError) Error() string {
 
 func (e *StaleWriteError) Unwrap() []error { return []error{ErrStaleWrite, e.Err} }
 
-// UIDMismatchError is ErrUIDMismatch with the uid to which the write was pinned.
+// UIDMismatchError wraps ErrUIDMismatch and Err, the API server's response or the result of a read.
 type UIDMismatchError struct {
-	Object ObjectRef // with the uid to which the write was pinned
+	Object ObjectRef // its UID is the uid to which the write was pinned
 	Err    error
 }
 
@@ -135,10 +135,10 @@ func (e *UIDMismatchError) Error() string {
 
 func (e *UIDMismatchError) Unwrap() []error { return []error{ErrUIDMismatch, e.Err} }
 
-// RetryableError is ErrRetryable with the time to wait that the API server named.
+// RetryableError wraps ErrRetryable and Err, the transient error.
 type RetryableError struct {
 	Object ObjectRef
-	After  time.Duration // 0 if the API server named none
+	After  time.Duration // the time to wait that the API server named; 0 if it named none
 	Err    error
 }
 
@@ -148,7 +148,7 @@ func (e *RetryableError) Error() string {
 
 func (e *RetryableError) Unwrap() []error { return []error{ErrRetryable, e.Err} }
 
-// RefusedError is ErrRefused with the API server's response.
+// RefusedError wraps ErrRefused and Err, the API server's response or the error of the client.
 type RefusedError struct {
 	Object ObjectRef
 	Err    error
@@ -164,8 +164,8 @@ func (e *RefusedError) Unwrap() []error { return []error{ErrRefused, e.Err} }
 // may refuse a write to such an object with an error that matches ErrNotOurs.
 var ErrNotOurs = errors.New("someone else's")
 
-// NotOursError is ErrNotOurs and ErrRefused: an object with the name in the intent exists, and
-// Intent.Belongs does not accept the object. Nothing was written to the object.
+// NotOursError means that an object with the intent's name exists, and that Intent.Belongs does not
+// accept the object. Nothing was written to the object. It wraps ErrNotOurs and ErrRefused.
 type NotOursError struct {
 	Object ObjectRef
 	Owner  string // kind and name of the object's controller; "" if it has none
@@ -181,7 +181,7 @@ func (e *NotOursError) Error() string {
 	case len(e.Managers) > 0:
 		because = " by the rule of Belongs: it has no controller, and its fields are owned by " + namesOf(e.Managers)
 	}
-	return fmt.Sprintf("%v is %v: an object of that name was there before and is %v%s; delete the object, use another name, or set a Belongs that accepts the object",
+	return fmt.Sprintf("%v is %v: an object of that name exists already and is %v%s; delete the object, use another name, or set a Belongs that accepts the object",
 		e.Object, ErrRefused, ErrNotOurs, because)
 }
 
@@ -196,10 +196,10 @@ func IsOwnershipConflict(err error) bool {
 }
 
 // IsStaleWrite reports whether a write failed because the object is no longer at the
-// resourceVersion in the write. The API server answers a uid precondition on an absent object in
-// the same way: only a live read tells the two cases apart. IsStaleWrite is false for a typed error
-// of another class that wraps a stale write, as a UIDMismatchError may, because another write would
-// fail too.
+// resourceVersion in the write. A write with a uid, to an object that does not exist, fails with
+// the same response: only a live read distinguishes the two cases. IsStaleWrite is false for a
+// typed error of another class that wraps a stale write, as a UIDMismatchError may, because another
+// write would fail too.
 func IsStaleWrite(err error) bool {
 	if hasClass(err) {
 		return ResultOf(err) == "StaleWrite"
@@ -217,9 +217,10 @@ func hasClass(err error) bool {
 }
 
 // Classify wraps the error of a write into the typed error of its class: StaleWriteError,
-// UIDMismatchError, RetryableError or RefusedError. Ownership conflicts, classified errors and the
-// end of the context are returned unchanged. ctx is the context of the write: while ctx has not
-// ended, a context error is a timeout of the client, and retryable.
+// UIDMismatchError, RetryableError or RefusedError. Ownership conflicts, typed errors of this
+// package and the end of the context are returned unchanged. ctx is the context of the write. If
+// err is a context error although ctx has not ended, the client timed out, and the error is
+// retryable.
 //
 // If the object is a Secret, the API server's message is left out where it may quote values.
 func Classify(ctx context.Context, object ObjectRef, err error) error {
@@ -266,7 +267,7 @@ func CheckNotFound(ctx context.Context, live client.Reader, object ObjectRef, su
 	switch {
 	case wire.IsAbsent(readErr, object.Name):
 		return err
-	case apierrors.IsNotFound(readErr): // of something else than the object
+	case apierrors.IsNotFound(readErr): // the 404 is not about the object
 		return &RefusedError{Object: object, Err: errors.New("the API server answered 404 to a write, and to the read of the object: " +
 			"the API server may not serve the kind in this version any more, or the namespace is gone: " + wire.OneLine(readErr))}
 	case readErr != nil:
@@ -288,7 +289,7 @@ func notAbsent(subresource string, answer error) error {
 	return errors.New("the API server answered the write with 404, although the object exists: " + cause + ": " + wire.OneLine(answer))
 }
 
-// checkNotFound is CheckNotFound for a request of this call.
+// checkNotFound calls CheckNotFound for the error of a request of this call, and counts the read.
 func (c *call) checkNotFound(ctx context.Context, subresource string, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return err

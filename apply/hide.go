@@ -54,8 +54,8 @@ func showUnless(isHidden bool, value any) string {
 	return fieldowners.FormatValue(value)
 }
 
-// whyNot returns the text of an error of this package. For a Secret, whose values the text may
-// quote, it returns a placeholder.
+// whyNot returns the text of err, for the log. If the object is a Secret, the text may quote
+// values, and whyNot returns a placeholder.
 func (e *encodedIntent) whyNot(err error) string {
 	if isSecret(e.ref) {
 		return string(fieldowners.Hidden)
@@ -63,9 +63,9 @@ func (e *encodedIntent) whyNot(err error) string {
 	return fmt.Sprint(err)
 }
 
-// quotesNoValues lists the reasons whose messages the API server makes from names alone. Messages
-// with other reasons, such as those of validation, may quote the sent values. A denial by admission
-// may quote them with any reason.
+// quotesNoValues lists the status reasons for which the API server's message contains only names.
+// Messages with other reasons, such as those of validation, may quote the sent values. A denial by
+// admission may quote them with any reason.
 var quotesNoValues = []metav1.StatusReason{
 	metav1.StatusReasonConflict, metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists,
 	metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonTooManyRequests,
@@ -76,7 +76,7 @@ var quotesNoValues = []metav1.StatusReason{
 // the webhook or policy precedes the word, and the webhook's or policy's message follows it.
 const deniedBy = "denied"
 
-// quoteNoValue lists the causes of an HTTP 422 whose messages do not contain the value.
+// quoteNoValue lists the causes of an HTTP 422 whose messages do not quote the invalid value.
 var quoteNoValue = []metav1.CauseType{
 	metav1.CauseTypeFieldValueRequired, metav1.CauseType(field.ErrorTypeForbidden),
 	metav1.CauseType(field.ErrorTypeTooLong), metav1.CauseType(field.ErrorTypeTooMany),
@@ -89,7 +89,8 @@ var afterValue = []string{": field is immutable"}
 // server writes it. It also matches in a message from which withoutValues has removed the values.
 var denier = regexp.MustCompile(`^(?:secrets "[^"]*" is forbidden: |HTTP \d+ \w* ?)?(admission webhook "[^"]*"|ValidatingAdmissionPolicy '[^']*' with binding '[^']*') $`)
 
-// whyInvalid returns the message of a cause without the value, or Hidden if it may quote the value.
+// whyInvalid returns the message of a cause of an HTTP 422, without the invalid value. If the value
+// cannot be removed, whyInvalid returns fieldowners.Hidden.
 func whyInvalid(cause metav1.StatusCause) string {
 	if slices.Contains(quoteNoValue, cause.Type) {
 		return cause.Message

@@ -16,7 +16,8 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// Intent is an apply configuration and how to apply it. The Applier's Policy decides its conflicts.
+// Intent is an apply configuration for one object, and how to apply it. The Applier's Policy
+// decides the ownership conflicts.
 type Intent struct {
 	// Config holds every field that the manager wants to own, and no other field. It is an apply
 	// configuration of client-go or controller-gen, or an unstructured one from
@@ -24,10 +25,10 @@ type Intent struct {
 	Config runtime.ApplyConfiguration
 
 	// MustExist is for an object that someone else creates: the intent is pinned to the uid of the
-	// cached object. If the cache does not have the object, Apply reads it from the API server. If
-	// the API server does not have it either, the Outcome is Absent. Partial intents need MustExist:
-	// the API server cannot create a whole object from a partial intent, and a late apply would
-	// recreate a deleted object.
+	// cached object. If the cache does not have the object, Apply reads it from the API server. If the
+	// object does not exist there either, the Outcome is Absent. An intent with only some of an
+	// object's required fields needs MustExist: the API server cannot create an object from it, and a
+	// late apply would recreate a deleted object.
 	MustExist bool
 
 	// Belongs reports whether an existing object belongs to the caller. If it returns true, the
@@ -78,7 +79,7 @@ type encodedIntent struct {
 	bodyKind schema.GroupVersionKind // the kind of Body; empty if there is none
 }
 
-// encode is step 1: it encodes the intent as JSON, and rejects invalid intents.
+// encode decodes the content of an intent. For an invalid intent it returns an IntentError.
 func encode(intent Intent) (*encodedIntent, error) {
 	encoded := &encodedIntent{Intent: intent}
 	config, err := wire.Encode(intent.Config)
@@ -109,8 +110,8 @@ func encode(intent Intent) (*encodedIntent, error) {
 	return encoded, nil
 }
 
-// Object returns the reference of the intent's object, for Release and package ownership. The error
-// is an *IntentError. Object checks only the parts that name the object: Apply may reject more.
+// Object returns a reference to the intent's object, for Release and package ownership. The error
+// is an *IntentError. Object checks only the name and the kind, and Apply may reject the intent.
 func (i Intent) Object() (ObjectRef, error) {
 	if ref, ok := refIn(i.Config); ok && (i.UID == "" || ref.UID == "" || i.UID == ref.UID) {
 		ref.UID = cmp.Or(i.UID, ref.UID)
@@ -161,7 +162,7 @@ func (e *encodedIntent) pinTo(uid types.UID) error {
 	return nil
 }
 
-// replaceByBody replaces the content by the body, with the name and namespace that Config has.
+// replaceByBody replaces the intent's content by that of Intent.Body, for the object that Config names.
 func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 	if e.Subresource == "" {
 		return errors.New("the intent has a Body and no Subresource to which the Body is sent; set Subresource")
@@ -204,14 +205,14 @@ func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 
 func (e *encodedIntent) hasBody() bool { return !e.bodyKind.Empty() }
 
-// with returns a copy of the intent with other content.
+// with returns a copy of the intent whose content is object.
 func (e *encodedIntent) with(object map[string]any) *encodedIntent {
 	other := *e
 	other.object = object
 	return &other
 }
 
-// through returns a copy of the intent for a subresource; "" is the object itself.
+// through returns a copy of the intent that writes to a subresource; "" is the object itself.
 func (e *encodedIntent) through(subresource string) *encodedIntent {
 	other := *e
 	other.Subresource = subresource
@@ -228,7 +229,8 @@ func (e *encodedIntent) identify() (err error) {
 	return refuseServerFields(metadata)
 }
 
-// refTo returns the reference of an intent's object. With an error it returns the known parts.
+// refTo returns a reference to an object. With an error, the reference has the parts that are
+// known.
 func refTo(apiVersion, kind, namespace, name string, uid types.UID) (ObjectRef, error) {
 	version, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {

@@ -16,21 +16,20 @@ import (
 )
 
 // An object is in an endless loop if the applies of one field manager change the object more than
-// loopLimit times within loopWindow, because something undoes each change. For one object and field
-// manager, a loop is reported at most once within loopSilence.
+// loopLimit times within loopWindow, because another writer undoes each change. For one object and
+// field manager, a loop is reported at most once within loopSilence.
 const (
 	loopLimit   = 30
 	loopWindow  = time.Minute
 	loopSilence = time.Hour
 )
 
-// countedObjects is the maximum number of pairs of an object and a field manager whose changes
-// are counted.
+// countedObjects is the maximum number of pairs of an object and a field manager in one Loops.
 const countedObjects = 2048
 
-// Loops counts, for each object and field manager, the applies that changed the object. All
-// appliers of a process share one Loops, because several appliers may use the same field manager.
-// Loops is safe for concurrent use.
+// Loops detects endless loops: it counts, for each object and field manager, the applies that
+// changed the object. All appliers of a process share one Loops, because several appliers may use
+// the same field manager. Loops is safe for concurrent use.
 type Loops struct {
 	now func() time.Time
 
@@ -52,7 +51,7 @@ type loopKey struct {
 	fieldManager string
 }
 
-// changes records the recent changes of one object by one field manager of this process.
+// changes records when one field manager of this process changed one object.
 type changes struct {
 	times    []time.Time // of the changes within loopWindow, at most loopLimit times
 	stamp    time.Time   // time of this field manager's managed fields entry in the last response
@@ -60,13 +59,12 @@ type changes struct {
 	reported time.Time   // when the loop was last reported; zero if never
 }
 
-// changed counts an apply with this time in the managed fields entry of its field manager. It
-// reports whether the change is to be reported as a loop.
+// changed counts an apply, and reports whether the apply is to be reported as part of a loop. stamp
+// is the time in the field manager's managed fields entry after the apply.
 //
-// When an apply changes a value, the API server sets the time of the entry, with the precision of a
-// second. An apply that changes nothing, while another writer changes the object, has a new
-// resourceVersion and an old time. So a time that was first seen more than a second ago is no
-// change.
+// When an apply changes a value, the API server sets stamp, with the precision of a second. An
+// apply that changes nothing, while another writer changes the object, has a new resourceVersion
+// and an old stamp. So an apply whose stamp was first seen more than a second ago is not counted.
 func (l *Loops) changed(key loopKey, stamp time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,8 +91,8 @@ func (l *Loops) changed(key loopKey, stamp time.Time) bool {
 	return true
 }
 
-// countChange counts an apply that changed the object. If the object is now found to be in an
-// endless loop, countChange logs and returns a message about the loop. Otherwise it returns "".
+// countChange counts an apply that changed the object. If Loops finds an endless loop, countChange
+// logs and returns a message about the loop. Otherwise it returns "".
 func (c *call) countChange(landed *answer, action Action) string {
 	if c.config.Loops == nil || c.dryRun || action != Created && action != Configured {
 		return ""
@@ -120,7 +118,7 @@ func (c *call) countChange(landed *answer, action Action) string {
 	return loop
 }
 
-// loopText returns the message about a loop. others are the other field managers of the object.
+// loopText returns the message about an endless loop. others are the object's other field managers.
 func loopText(manager string, object ObjectRef, others []fieldowners.Manager) string {
 	named := "No other field manager owns a field of the object"
 	if len(others) > 0 {
@@ -130,8 +128,7 @@ func loopText(manager string, object ObjectRef, others []fieldowners.Manager) st
 		"writers apply different values under this name. %s. kubectl fieldowners watch shows who changes which field", manager, object, loopLimit, named)
 }
 
-// namesOf returns the names of the first three managers, without repetitions, and the number of the
-// remaining managers.
+// namesOf returns the names of the first three managers, each once, and the number of the others.
 func namesOf(managers []fieldowners.Manager) string {
 	const most = 3
 	var names []string

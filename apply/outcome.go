@@ -16,23 +16,25 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Action says what an apply did to the object.
+// Action is what an apply did to the object.
 type Action string
 
 const (
 	// Created means that the object did not exist before.
 	Created Action = "Created"
-	// Configured means that a value or an owner changed. It is also the result if another manager
-	// wrote after this Applier's last apply, because a change cannot be ruled out then.
+	// Configured means that a value or an owner changed. If another field manager has written since
+	// this Applier's last apply, the Action may be Configured although nothing changed.
 	Configured Action = "Configured"
-	// Unchanged means that nothing changed: the API server kept the resourceVersion.
+	// Unchanged means that nothing changed: no request was needed, or the API server kept the
+	// resourceVersion.
 	Unchanged Action = "Unchanged"
 	// Absent means that the object of an intent with MustExist or a Subresource, or of a Release,
 	// does not exist. Nothing was written; wait for the object to appear.
 	Absent Action = "Absent"
 )
 
-// ObjectRef names an object. UID and ResourceVersion are those of the last read or response.
+// ObjectRef names an object. In results of this package, UID and ResourceVersion are those of the
+// last read or response.
 type ObjectRef struct {
 	schema.GroupVersionKind
 	types.NamespacedName
@@ -56,20 +58,20 @@ func (r ObjectRef) as(read *unstructured.Unstructured) ObjectRef {
 	return r
 }
 
-// Outcome reports the result of one Apply.
+// Outcome is the result of one Apply or Release.
 type Outcome struct {
 	Action    Action     // "" after an error
 	Object    ObjectRef  // the object of the intent
 	Requests  int        // HTTP requests sent, client-go's own retries included; see RecordExchange
 	Attempts  int        // applies sent
 	Conflicts []Conflict // the settled and the rejected conflicts, with their decisions
-	// Differ lists the fields whose value in the API server's response is not the value of the
-	// intent, for example because admission rewrites them. Such an intent is sent each time. Differ
-	// needs RecordExchange, or unstructured intents.
+	// Differ lists the fields whose value in the API server's response is not the value of the intent,
+	// for example because admission changes the value. The intent is then sent each time. Differ needs
+	// RecordExchange, or unstructured intents.
 	Differ []Difference
 	// Unread lists managed fields entries that could not be read when conflicts were decided, such as
-	// forged entries. Their fields count as fields without an owner, except for the fields that the
-	// API server names in a conflict.
+	// forged entries. Fields in these entries count as fields without an owner, unless the API server
+	// names the field in a conflict.
 	Unread []*fieldowners.EntryError
 }
 
@@ -97,9 +99,9 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s is %s, not %s as wanted: changed by %s", d.Path, live, showUnless(d.Hidden, d.Wanted), who)
 }
 
-// differences compares the sent intent with the API server's response, for each field that this
-// manager owns. A quantity in another notation is no difference, nor is an absent value instead of
-// zero. The stringData of a Secret is never in a response, and is not compared.
+// differences returns the fields that this field manager owns and whose value in the API server's
+// response is not the sent value. A quantity in another notation is no difference, nor is an absent
+// value instead of zero. The stringData of a Secret is never in a response, and is not compared.
 func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) []Difference {
 	if content.SameMeaning(sent.object, answer.Object) { // the usual case, in which no owners need be read
 		return nil
@@ -157,8 +159,8 @@ func (c *call) compare(landed *answer) {
 	}
 }
 
-// Conditions returns the conditions for a status intent: the wanted conditions with their
-// lastTransitionTime. If current has the condition with the same status, its time is kept.
+// Conditions returns the wanted conditions as apply configurations, for a status intent, and sets
+// lastTransitionTime in each. If current has the condition with the same status, the time is kept.
 // Otherwise the time is now. (meta.SetStatusCondition does the same for get-modify-update.)
 // Conditions ignores a lastTransitionTime in wanted. now must not be zero: the API server rejects a
 // condition without a time. A condition that is left out is given up, like any field of an intent.

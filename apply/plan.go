@@ -16,10 +16,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Plan is what an Apply would do. It contains no values of Secrets.
+// Plan is the result of Applier.Plan: what an Apply would do. It contains no values of Secrets.
 type Plan struct {
 	FieldManager string
-	Object       ObjectRef // at the version read; without uid if the object does not exist
+	Object       ObjectRef // at the resourceVersion read; without uid if the object does not exist
 	Subresource  string
 
 	// Action is what Apply would do, and "" if Apply would be refused. Unlike Outcome.Action it is
@@ -28,21 +28,21 @@ type Plan struct {
 	// Refused is the *ConflictError or *NotOursError that Apply would return.
 	Refused error
 
-	Conflicts []Conflict           // with their decisions
-	Changes   []fieldowners.Change // of values, including defaults of the API server
+	Conflicts []Conflict           // the ownership conflicts, with their decisions
+	Changes   []fieldowners.Change // the changes of values, including defaults of the API server
 
 	// Ownership has the fields that each manager would gain and lose. The lists below have the fields
 	// of this field manager; a field may be in several lists.
 	Ownership fieldowners.Difference
-	Taken     []fieldowners.Moved // fields that other managers would lose to this field manager
-	Gained    []fieldowners.Path  // fields that no other manager would lose
+	Taken     []fieldowners.Moved // fields that this field manager would take from other managers
+	Gained    []fieldowners.Path  // fields that this field manager would own newly, without taking them
 	Shared    []fieldowners.Owned // taken or gained fields that others would own too, with each such owner
 	Dropped   []Dropped           // fields that this field manager would give up
 }
 
-// Dropped is a field that the field manager owns and the intent does not list. Change has its
-// values before and after. If no other manager owns the field, its value is removed (Exists is
-// false), or the API server's default replaces it.
+// Dropped is a field that the field manager owns and the intent does not list. Change has the
+// field's values before and after the apply. If no other manager owns the field, its value is
+// removed (Exists is false), or the API server's default replaces the value.
 type Dropped struct {
 	fieldowners.Change
 
@@ -90,8 +90,8 @@ func (e *encodedIntent) untyped(intent Intent) Intent {
 	return intent
 }
 
-// plan compares the object with the response to a dry run. The response has the resourceVersion to
-// which the API server applied. If that is not the version read, plan reads the object again.
+// plan compares the object, as read, with the response to a dry run. If the dry run was at another
+// resourceVersion than the read, plan reads the object again.
 func (c *call) plan(ctx context.Context, intent Intent) (plan Plan, err error) {
 	log := c.log
 	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() (err error) {
@@ -123,7 +123,7 @@ func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 	if after == nil {
 		return Plan{}, &RefusedError{Object: c.intent.ref, Err: errors.New("decoding the API server's response to the dry run: the response is not an object")}
 	}
-	if before == nil && after.GetResourceVersion() == neverWritten { // the server leaves the pin of a creation in its answer
+	if before == nil && after.GetResourceVersion() == neverWritten { // the resourceVersion that the apply sent
 		after.SetResourceVersion("")
 	}
 	if versionOf(before) != after.GetResourceVersion() {
@@ -155,7 +155,8 @@ func (c *call) newPlan(before *unstructured.Unstructured) Plan {
 	return plan
 }
 
-// planWithout returns the Plan for an Apply that would write nothing.
+// planWithout returns the Plan for an Apply that writes nothing: the object is absent, or err
+// refuses.
 func (c *call) planWithout(before *unstructured.Unstructured, action Action, err error) (Plan, error) {
 	if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotOurs) {
 		return Plan{}, err
@@ -165,7 +166,7 @@ func (c *call) planWithout(before *unstructured.Unstructured, action Action, err
 	return plan, nil
 }
 
-// planBy returns the Plan that follows from the API server's response to the dry run.
+// planBy computes the Plan from the object before the dry run and the response to the dry run.
 func (c *call) planBy(before, after *unstructured.Unstructured) (Plan, error) {
 	plan := c.newPlan(before)
 	var held fieldowners.Ownership
@@ -198,7 +199,7 @@ func (c *call) planBy(before, after *unstructured.Unstructured) (Plan, error) {
 	return plan, nil
 }
 
-// tellOurs fills in the fields that this field manager would gain and lose.
+// tellOurs sets the lists of a Plan with the fields that this field manager would gain and lose.
 func (c *call) tellOurs(plan *Plan, owned fieldowners.Ownership, before, after *unstructured.Unstructured) {
 	var got []fieldowners.Path
 	for _, moved := range plan.Ownership.Moved {
@@ -279,8 +280,7 @@ func values(object *unstructured.Unstructured) any {
 	return content
 }
 
-// sameEntry reports whether two managed fields entries are equal, apart from their time. Parents
-// that are owned by themselves count too.
+// sameEntry reports whether two managed fields entries have the same owner and own the same fields.
 func sameEntry(a, b fieldowners.Entry) bool {
 	a.Time, b.Time = time.Time{}, time.Time{}
 	return a.Manager == b.Manager && slices.EqualFunc(a.Fields(), b.Fields(), fieldowners.Path.Equal)

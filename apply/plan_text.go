@@ -55,7 +55,7 @@ func (p Plan) title() string {
 	return fmt.Sprintf("%s: would be %s by %s", subject, strings.ToLower(string(p.Action)), p.FieldManager)
 }
 
-// others returns the fields of other managers. Those of this manager have other headings.
+// others returns the fields of other managers: the fields of this manager have their own headings.
 func (p Plan) others(all []fieldowners.Owned) (rest []fieldowners.Owned) {
 	for _, o := range all {
 		if o.Manager.Name != p.FieldManager || o.Manager.Operation != "Apply" || o.Manager.Subresource != p.Subresource {

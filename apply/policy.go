@@ -26,8 +26,9 @@ const (
 	// the rest. When the other owner no longer owns the field, the next Apply sets the field.
 	Relinquish
 	// Share sends the live value, so that both managers own the field. If the other owner later
-	// applies another value, it gets an ownership conflict. If the other owner updates the value, it
-	// takes the field. When it no longer owns the field, the next Apply sets the intent's value.
+	// applies another value, its apply has an ownership conflict. If the other owner updates the
+	// value, the other owner takes the field. When the other owner no longer owns the field, the next
+	// Apply sets the intent's value.
 	Share
 )
 
@@ -45,8 +46,8 @@ func (d Decision) String() string {
 	return fmt.Sprintf("Decision(%d)", int(d))
 }
 
-// Match selects the conflicts of a rule. An empty field matches everything. At least one field must
-// be set.
+// Match selects the conflicts that a rule of a Policy decides. An empty field matches everything.
+// At least one field must be set.
 type Match struct {
 	// Path is a field, with everything below it, in the notation of fieldowners.ParsePath. A list
 	// item is identified by all of its keys, such as [containerPort=80,protocol="TCP"]: a path with
@@ -72,7 +73,7 @@ type Policy struct {
 	rules     []rule
 	ask       func(Conflict) (Decision, bool)
 	refuses   func(Conflict) error
-	err       error // of building the policy; New returns it
+	err       error // the mistakes in the policy, which New returns
 }
 
 type rule struct {
@@ -87,7 +88,7 @@ func OnConflict(decision Decision) Policy {
 	return Policy{otherwise: decision, err: validDecision(decision, rule{})}
 }
 
-// At returns the policy with another decision for a field and everything below it, for every other
+// At returns a copy of the policy with a rule for a field and everything below it, for every other
 // owner. At is When with a path alone.
 func (p Policy) At(path string, decision Decision) Policy {
 	return p.When(Match{Path: path}, decision)
@@ -100,7 +101,7 @@ func (p Policy) Never(path string) Policy {
 	parsed, err := fieldowners.ParsePath(path)
 	p.err = errors.Join(p.err, err)
 	if slices.ContainsFunc(p.rules, func(r rule) bool { return r.path.Equal(parsed) }) {
-		p.err = errors.Join(p.err, fmt.Errorf("policy: a rule for %s, which is not for a policy to decide, because every conflict over the field is rejected; remove the rule", path))
+		p.err = errors.Join(p.err, fmt.Errorf("policy: there is a rule for %s, but every conflict over this field is rejected, whatever the rule says; remove the rule", path))
 		return p
 	}
 	if ask := p.ask; ask != nil {
@@ -114,10 +115,10 @@ func (p Policy) Never(path string) Policy {
 	return p.At(path, Reject)
 }
 
-// When returns the policy with another decision for the conflicts that match. If several rules
-// match a conflict, the rule with the longest path decides. Among rules with equal paths, a rule
-// with a manager comes first, and then a rule with an operation. New returns an error for an empty
-// match, a repeated match, a path that does not parse, and an unknown operation or decision.
+// When returns a copy of the policy with a rule: conflicts that match get the decision. If several
+// rules match a conflict, the rule with the longest path decides. Among rules with equal paths, a
+// rule with a manager comes first, and then a rule with an operation. New returns an error for an
+// empty match, a repeated match, a path that does not parse, and an unknown operation or decision.
 func (p Policy) When(match Match, decision Decision) Policy {
 	path, err := fieldowners.ParsePath(match.Path)
 	r := rule{match, path, decision}
@@ -146,11 +147,11 @@ func (p Policy) Func(decide func(Conflict) (Decision, bool)) Policy {
 // Func decided so. If refuses returns an error, the conflict is rejected instead, and the error
 // becomes Conflict.Refused. refuses is not called for other decisions.
 //
-// refuses is called each time that a conflict is decided, several times in one Apply. Unlike Func,
-// it may return different results for the same conflict, for example by how often the other owner
-// took the field back. After one error no field of the intent is applied. After nil, the force may
-// still not follow. refuses must be safe for concurrent use. The values of Secrets are not in the
-// Conflict.
+// refuses is called each time that a conflict is decided, several times in one Apply. Unlike the
+// function of Func, refuses may return different results for the same conflict, for example by how
+// often the other owner took the field back. If refuses returns an error for one field, no field of
+// the intent is applied. If refuses returns nil, the field may still not be forced. refuses must be
+// safe for concurrent use. The values of Secrets are not in the Conflict.
 func (p Policy) ForceUnless(refuses func(Conflict) error) Policy {
 	switch {
 	case refuses == nil:
@@ -172,7 +173,7 @@ func (p Policy) refuse(r rule) error {
 	case r.Operation != "" && r.Operation != metav1.ManagedFieldsOperationApply && r.Operation != metav1.ManagedFieldsOperationUpdate:
 		return fmt.Errorf("policy: unknown operation %q, want Apply or Update", r.Operation)
 	case slices.ContainsFunc(p.rules, r.sameMatch):
-		return fmt.Errorf("policy: %s is given twice", r)
+		return fmt.Errorf("policy: the rule for %s is given twice; remove one of the two", r)
 	}
 	return nil
 }
@@ -199,7 +200,7 @@ func (r rule) String() string {
 	return text
 }
 
-// heldBy reports whether the rule matches the conflict's other owner.
+// heldBy reports whether the rule is for conflicts with the given other owner.
 func (r rule) heldBy(other fieldowners.Manager) bool {
 	return (r.Manager == "" || r.Manager == other.Name) && (r.Operation == "" || r.Operation == other.Operation)
 }
@@ -214,8 +215,8 @@ func (r rule) compare(other rule) int {
 	)
 }
 
-// decide returns the decision of Func or of the rules. A decision of Func may be invalid. decide
-// does not call the function of ForceUnless.
+// decide returns the decision of Func or of the rules, without calling the function of ForceUnless.
+// The decision is not checked: Func may return an unknown decision.
 func (p Policy) decide(conflict Conflict) Decision {
 	decision, decided := Reject, false
 	if p.ask != nil {
@@ -231,7 +232,7 @@ func (p Policy) decide(conflict Conflict) Decision {
 	return settleable(decision, conflict)
 }
 
-// byRules returns the decision of the most specific rule that matches.
+// byRules returns the decision of the most specific rule that matches a conflict.
 func (p Policy) byRules(conflict Conflict) Decision {
 	decision, closest := p.otherwise, rule{}
 	for _, r := range p.rules {
@@ -251,8 +252,8 @@ func settleable(decision Decision, conflict Conflict) Decision {
 	return decision
 }
 
-// decideByServerPath decides a conflict of which only the API server's ambiguous path is known. It
-// returns Reject unless all rules that may match have the same decision.
+// decideByServerPath decides a conflict whose field is not known, only the API server's ambiguous
+// name of the field. It returns Reject unless all rules that may match have the same decision.
 func (p Policy) decideByServerPath(conflict Conflict) Decision {
 	decision := p.byRules(conflict) // of the rules without a path, as the conflict's path is the root
 	for _, r := range p.rules {

@@ -80,9 +80,9 @@ func (c *call) release(ctx context.Context, object ObjectRef, of []string) (*ans
 	return nothingSent(released), nil
 }
 
-// releaseEach reads the object and gives up this manager's managed fields entries one by one. The
-// entry of the object itself is the last one: if an earlier step fails, its fields are still owned.
-// The caller tries again after a stale write.
+// releaseEach reads the object and gives up this field manager's managed fields entries, one after
+// the other. The entry of the object itself is the last one: if an earlier step fails, its fields
+// are still owned. After a stale write the caller calls releaseEach again.
 func (c *call) releaseEach(ctx context.Context, of []string) (gaveUp bool, err error) {
 	live, err := c.readLive(ctx)
 	if err == nil {
@@ -127,8 +127,8 @@ func (c *call) releaseEntry(ctx context.Context, live *unstructured.Unstructured
 	return "", err
 }
 
-// whyNotReleased adds to the error that a release was refused, because a response such as
-// "spec.template: Required value" does not show it.
+// whyNotReleased adds to the error of a release that the fields could not be released: a response
+// such as "spec.template: Required value" does not contain this.
 func (c *call) whyNotReleased(refused error) error {
 	if apierrors.IsInvalid(refused) {
 		return fmt.Errorf("the object is invalid without the fields that a release of %s removes; move these fields to another field manager, by its Migrate or Rename: %w",
@@ -140,8 +140,9 @@ func (c *call) whyNotReleased(refused error) error {
 // scale is the subresource scale, whose kind has a required replica count.
 const scale = "scale"
 
-// ourSubresources returns the subresources through which this manager applied: scale first, whose
-// entry must be removed at the resourceVersion that was read, and "", the object itself, last.
+// ourSubresources returns the subresources through which this field manager has applied, in the
+// order in which they are released: scale first, because its entry must be removed at the
+// resourceVersion that was read, and "", the object itself, last.
 func (c *call) ourSubresources(ownership fieldowners.Ownership) []string {
 	var found []string
 	for _, entry := range ownership.Entries() {

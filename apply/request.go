@@ -20,7 +20,7 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// request is one apply: the rest of an intent, pinned to a uid and a resourceVersion or to neither.
+// request is one apply to send: an intent, or the rest of one, and to what the apply is pinned.
 type request struct {
 	form  *encodedIntent
 	pin   pin
@@ -119,8 +119,8 @@ func (c *call) emptyObject() client.Object {
 	return c.newLive()
 }
 
-// readCached reads the object with the client. If the client's cache does not have the kind,
-// readCached reads from the API server, which needs only the right to get.
+// readCached reads the object with the client, usually from a cache. If the cache does not return
+// objects of the kind, readCached reads from the API server, which needs only the right to get.
 func (c *call) readCached(ctx context.Context) (client.Object, error) {
 	object, err := c.emptyObject(), errNotCached
 	if steady := c.config.Steady; steady == nil || !steady.reads.stuck(c.ref.GroupVersionKind) {
@@ -141,7 +141,7 @@ func (c *call) readWhole(ctx context.Context) (client.Object, error) {
 	return read(object, err)
 }
 
-// read returns the result of a read of an object. If there is no object, it returns errAbsent.
+// read returns the result of a read, with errAbsent in place of a NotFound.
 func read(object client.Object, err error) (client.Object, error) {
 	switch {
 	case apierrors.IsNotFound(err):
@@ -152,7 +152,8 @@ func read(object client.Object, err error) (client.Object, error) {
 	return object, nil
 }
 
-// readLive reads the object from the API server. For a Body it reads the subresource.
+// readLive reads the object from the API server. For an intent with a Body it reads the
+// subresource.
 func (c *call) readLive(ctx context.Context) (*unstructured.Unstructured, error) {
 	live := c.newLive()
 	read := func() error { return c.config.LiveReader.Get(ctx, c.ref.NamespacedName, live) }
@@ -183,11 +184,11 @@ type answer struct {
 	sent     *encodedIntent             // the sent intent; nil if nothing was sent
 	decoded  runtime.ApplyConfiguration // the response as the client decoded it
 	recorded wire.Answer                // the response as RecordExchange recorded it
-	known    *unstructured.Unstructured // remembered result of object()
-	read     *wire.Head                 // remembered result of head()
+	known    *unstructured.Unstructured // the result of object(), computed once
+	read     *wire.Head                 // the result of head(), computed once
 }
 
-// nothingSent returns the answer of a call that sent nothing.
+// nothingSent returns the answer for a call that ended without a request.
 func nothingSent(action Action) *answer { return ends[action] }
 
 var ends = map[Action]*answer{
@@ -232,9 +233,9 @@ func (c *call) judge(landed *answer) {
 	}
 }
 
-// head returns the uid, resourceVersion and managed fields of the response, as recorded, or as the
-// client decoded them if no JSON was recorded. Parts that cannot be read are left out without an
-// error, because the apply has succeeded.
+// head returns the uid, resourceVersion and managed fields in the response, as recorded, or as the
+// client decoded them if no JSON was recorded. Parts that cannot be read are empty, and no error is
+// returned, because the apply has succeeded.
 func (a *answer) head() wire.Head {
 	if a.sent == nil { // values without a request are shared between calls
 		return wire.Head{}
@@ -270,8 +271,7 @@ type seenKey struct {
 	name types.NamespacedName
 }
 
-// seenBefore remembers the object's resourceVersion. It reports whether the resourceVersion is the
-// same as the one remembered before.
+// seenBefore remembers the object's resourceVersion, and reports whether it is the remembered one.
 func (a *Applier) seenBefore(ref ObjectRef) bool {
 	key := seenKey{metav1.GroupVersionKind(ref.GroupVersionKind), ref.NamespacedName}
 	now := wire.Identity{UID: ref.UID, ResourceVersion: ref.ResourceVersion}
@@ -289,13 +289,12 @@ func (a *Applier) seenBefore(ref ObjectRef) bool {
 // Without RecordExchange an Outcome counts calls of the client instead of requests, and its Action
 // is Configured where it might be Created or Unchanged. Also, the writes of a process to one object
 // are then sent one at a time, even on a slow network: RecordExchange measures the round trip, by a
-// GET of /livez now and then while applies wait for each other. Only requests of an
-// Applier are recorded.
+// GET of /livez now and then while applies wait for each other. Only requests of an Applier are
+// recorded.
 func RecordExchange(next http.RoundTripper) http.RoundTripper { return wire.RecordExchange(next) }
 
-// readable returns the owners of all fields. It skips entries of other managers that cannot be
-// read, because anybody can forge such entries. An unreadable entry of this field manager is an
-// error.
+// readable returns the owners of all fields. It skips unreadable entries of other managers, because
+// anybody can forge such entries. An unreadable entry of this field manager is an error.
 func (a *Applier) readable(entries []metav1.ManagedFieldsEntry) (fieldowners.Ownership, error) {
 	ownership, unread := fieldowners.ParseReadable(entries)
 	for _, entry := range unread {

@@ -13,8 +13,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// settlement holds the decisions on the conflicts of an intent so far. Each step takes a settlement
-// and returns the next one.
+// settlement is the intermediate result of step 6: the decisions on the conflicts of an intent so
+// far.
 type settlement struct {
 	concessions // fields that the intent relinquishes or shares
 
@@ -67,10 +67,10 @@ func (c *call) readForSettling(ctx context.Context) (*unstructured.Unstructured,
 	return live, nil
 }
 
-// startFrom returns the concessions that the object read requires. If the policy rejects a conflict
-// in the refused response, the rejection is final. A conflict in that response which foresee does
-// not concede is conceded too, which saves an apply. The exception is a conflict that the object
-// shows to have ended.
+// startFrom returns the concessions for the first apply of settle: those that foresee computes from
+// the live object, and those for conflicts in refused that foresee does not concede, which saves an
+// apply. A conflict that has ended, as the live object shows, is left out. If the policy rejects a
+// conflict in refused, startFrom returns a ConflictError.
 func (c *call) startFrom(ctx context.Context, live *unstructured.Unstructured, refused error, before settlement) (settled settlement, err error) {
 	var found []Conflict
 	if IsOwnershipConflict(refused) {
@@ -87,8 +87,8 @@ func (c *call) startFrom(ctx context.Context, live *unstructured.Unstructured, r
 	return settled, nil
 }
 
-// letGo reports whether the object shows that a conflict has ended: the other owner no longer owns
-// the field, or both values are equal now.
+// letGo reports whether the live object shows that a conflict has ended: the other owner no longer
+// owns the field, or both values are equal now.
 func (s settlement) letGo(conflict Conflict, live *unstructured.Unstructured) bool {
 	ownership, _ := fieldowners.ParseReadable(live.GetManagedFields())
 	isUnread := func(entry *fieldowners.EntryError) bool { return entry.Manager == conflict.Manager.Name }
@@ -96,8 +96,8 @@ func (s settlement) letGo(conflict Conflict, live *unstructured.Unstructured) bo
 	return shows && !slices.Contains(ownership.OwnersOf(conflict.Path), conflict.Manager) || reflect.DeepEqual(conflict.Ours, conflict.Theirs)
 }
 
-// settleBy settles the conflicts with the object as read; live is nil if it does not exist. After a
-// stale write the caller reads the object again.
+// settleBy settles the conflicts, by live, the object as read. live is nil if there is no object.
+// After a stale write the caller reads the object again.
 func (c *call) settleBy(ctx context.Context, live *unstructured.Unstructured, settled settlement) (*answer, settlement, error) {
 	for {
 		landed, refused := c.sendConceding(ctx, live, settled.concessions, false)
@@ -122,8 +122,8 @@ func (c *call) settleBy(ctx context.Context, live *unstructured.Unstructured, se
 
 // sendConceding applies, unforced, the rest of the intent after the concessions, pinned to the
 // object's uid. The apply is also pinned to the resourceVersion read if the read is from a cache,
-// or if this manager gives up fields that others own too: if the others give the fields up first,
-// the API server would remove the fields.
+// or if this field manager gives up fields that other managers own too: if the others give them up
+// first, the API server would remove the fields.
 func (c *call) sendConceding(ctx context.Context, read *unstructured.Unstructured, made concessions, cached bool) (*answer, error) {
 	p := c.target.pin()
 	left, givesUp := made.form(c.intent)
@@ -144,8 +144,9 @@ func (c *call) sendConceding(ctx context.Context, read *unstructured.Unstructure
 	return nil, c.explain(ctx, err)
 }
 
-// judgeConflicts returns the conflicts in a response, with the policy's decisions, and adds them to
-// the settlement. If the policy rejects one of them, the error is a ConflictError.
+// judgeConflicts returns the conflicts in refused, the API server's response, with the decisions of
+// the policy, and adds them to the settlement. If the policy rejects one, the error is a
+// ConflictError.
 func (c *call) judgeConflicts(refused error, live *unstructured.Unstructured, settled settlement) (found []Conflict, _ settlement, err error) {
 	ownership, unread := c.readableOwners(live)
 	settled.unread = unread
@@ -161,8 +162,8 @@ func (c *call) judgeConflicts(refused error, live *unstructured.Unstructured, se
 	return found, settled, nil
 }
 
-// decide decides the conflicts in a response. conceded reports whether the intent relinquishes or
-// shares more fields than before.
+// decide decides the conflicts in refused, the API server's response. conceded reports whether the
+// intent now relinquishes or shares more fields than before.
 func (c *call) decide(refused error, live *unstructured.Unstructured, settled settlement) (_ settlement, conceded bool, err error) {
 	found, settled, err := c.judgeConflicts(refused, live, settled)
 	if err != nil {
@@ -181,8 +182,8 @@ func (c *call) decide(refused error, live *unstructured.Unstructured, settled se
 	return settled, conceded, nil
 }
 
-// force takes the fields with the decision Force from their owners. The apply is pinned to the read
-// that came before the decision.
+// force sends a forced apply for the conflicts that the policy decided to force. The apply is
+// pinned to live, which was read before the decision.
 func (c *call) force(ctx context.Context, live *unstructured.Unstructured, settled settlement) (*answer, error) {
 	left, _ := settled.form(c.intent)
 	landed, err := c.send(ctx, request{left, pin{uid: live.GetUID(), resourceVersion: live.GetResourceVersion()}, true})
@@ -195,8 +196,8 @@ func (c *call) force(ctx context.Context, live *unstructured.Unstructured, settl
 	return landed, err
 }
 
-// merge returns the conflicts in a response together with those settled before, sorted by the API
-// server's paths. A conflict in both lists is returned once.
+// merge returns the conflicts that were settled before and those found in a response, sorted by the
+// API server's paths. A conflict in both lists is returned once, as found.
 func merge(settled, found []Conflict) []Conflict {
 	again := map[conflictField][]Conflict{}
 	for _, conflict := range found {
