@@ -20,14 +20,14 @@ import (
 )
 
 // SteadyState proves, without a request, that applying an intent would change nothing. All appliers
-// of a process share one SteadyState.
+// of a process share one SteadyState. An intent without a proof is sent.
 //
-// The proof uses the object as read and the API server's own schema. This manager's only managed
-// fields entry has exactly the fields that the API server would compute from the intent, and
-// merging the intent into the object changes no value. For a kind whose Go type is the API server's
-// own, two differences are allowed: another notation, such as 1000m instead of 1, if nobody shares
-// the field, and defaults that the API server adds to a value that is owned as a whole. An intent
-// without a proof is sent.
+// The proof compares the intent with the object as read, by the API server's own schema. This field
+// manager must have exactly one managed fields entry, with exactly the fields that the API server
+// would compute from the intent. Merging the intent into the object must change no value. For a
+// kind whose Go type is the API server's own, two differences are allowed: another notation, such
+// as 1000m instead of 1, if nobody shares the field, and defaults that the API server adds to a
+// value that is owned as a whole.
 //
 // A typed read of a custom resource may not show the stored form of a value. For the stored time
 // 2026-01-02T03:04:05.6Z, the Go type shows 03:04:05Z, as in conditions. For the stored quantity
@@ -52,8 +52,8 @@ import (
 //   - an intent that sets a status but is not sent to the status subresource.
 //
 // A proof is remembered as a few hashes. If the object has not changed since, a look-up is enough.
-// If others wrote to the object, only this manager's fields are hashed again. After a restart, the
-// proofs are computed again, without a request.
+// If other writers changed the object, only this field manager's fields are hashed again. After a
+// restart, the proofs are computed again, without a request.
 //
 // Mutating admission is not part of the proof. A webhook that was added after the proof changes the
 // object only at the next write. An intent whose values admission has changed is sent each time.
@@ -66,10 +66,10 @@ type SteadyState struct {
 	written *ledger
 }
 
-// rememberedIntents is the minimum number of intents whose proofs are remembered.
+// rememberedIntents is the minimum number of intents whose proofs a SteadyState remembers.
 const rememberedIntents = 1 << 16
 
-// proven is a remembered proof for an intent, with the schema that was used.
+// proven is a remembered proof for an intent, with the API server's schema that the proof used.
 type proven struct {
 	*steady.Print
 
@@ -90,13 +90,14 @@ type proven struct {
 // schema, at most a second, so that nothing is sent after a restart. After that second, and after a
 // failure, intents whose schema is not known are sent. A known schema is trusted until the API
 // server is seen to have another one. Each request for a schema runs in a goroutine that ends with
-// it, within ten seconds if the openapi.Client honours contexts, as that of a discovery client does.
+// it, within ten seconds if the openapi.Client honours contexts, as that of a discovery client
+// does.
 func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, error) {
 	if reader == nil {
-		return nil, errors.New("apply: a reader is needed, such as mgr.GetCache()")
+		return nil, errors.New("apply: NewSteadyState: a reader is needed, such as mgr.GetCache()")
 	}
 	if server == nil {
-		return nil, errors.New("apply: the API server's schemas are needed, for example from discoveryClient.OpenAPIV3()")
+		return nil, errors.New("apply: NewSteadyState: the API server's schemas are needed, for example from discoveryClient.OpenAPIV3()")
 	}
 	return &SteadyState{
 		reads:   newCacheReads(reader),
@@ -118,7 +119,7 @@ func (s *SteadyState) Schemas(ctx context.Context, version schema.GroupVersion) 
 	return known.Converter, nil
 }
 
-// proof is the result of a proof that applying the intent would change nothing.
+// proof is the result of a successful proof that applying an intent would change nothing.
 type proof struct {
 	object    ObjectRef
 	conflicts []Conflict // the conflicts that the policy relinquishes or shares
@@ -133,8 +134,8 @@ func (c *call) maySkip(intent Intent) bool {
 		(intent.Subresource == "" || intent.Subresource == statusSubresource)
 }
 
-// steadyKey returns the key under which proofs for the intent are remembered. It is zero if no
-// proof is remembered.
+// steadyKey returns the key under which the intent's proof is remembered. The key is zero for an
+// intent whose proof is not remembered.
 func (c *call) steadyKey(intent Intent) (key steady.Key) {
 	if c.maySkip(intent) {
 		key, _ = steady.KeyOf(intent.Config, c.config.FieldManager, intent.Subresource)
@@ -142,8 +143,8 @@ func (c *call) steadyKey(intent Intent) (key steady.Key) {
 	return key
 }
 
-// stillSteady looks for a remembered proof of the intent that is still valid: the object has not
-// changed, or this manager's managed fields entry and the values of its fields have not.
+// stillSteady looks up the remembered proof of the intent, and returns it if it is still valid:
+// either the object has not changed since, or this field manager's entry and values have not.
 func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (found proof, ok bool) {
 	s := c.config.Steady
 	if key == (steady.Key{}) {
@@ -166,8 +167,8 @@ func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (
 	return proof{object: refOf(c.ref, object)}, true
 }
 
-// holdsStill reports whether a remembered proof is valid for another version of the object. If so,
-// it remembers the proof for that version.
+// holdsStill reports whether a remembered proof is also valid for object, which is a later version.
+// If so, it remembers the proof for that version.
 func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) bool {
 	read, err := c.asRead(object)
 	if err != nil {
@@ -181,7 +182,8 @@ func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) 
 	return true
 }
 
-// becomesSteady proves that applying the intent would change nothing, and remembers the proof.
+// becomesSteady tries to prove that applying the intent would change nothing, and remembers the
+// proof.
 func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, ok bool) {
 	if !c.maySkip(c.intent.Intent) {
 		return proof{}, false
@@ -207,8 +209,8 @@ func refOf(ref ObjectRef, object client.Object) ObjectRef {
 	return ref
 }
 
-// look returns the object that the caller gave, or else the cached object, or nil. The object may
-// be the cache's own, so it must not be written to.
+// look returns Intent.Read or, if the caller gave none, the cached object. It returns nil if there
+// is no such object. The object may be the cache's own, so it must not be written to.
 func (c *call) look(ctx context.Context, given client.Object) client.Object {
 	if c.target.read == nil && isRead(given, c.ref) {
 		c.target.read = given
@@ -232,9 +234,9 @@ func isRead(given client.Object, ref ObjectRef) bool {
 	return at.Kind() == reflect.Pointer && !at.IsNil() && client.ObjectKeyFromObject(given) == ref.NamespacedName
 }
 
-// ReadBy returns a SteadyState that shares the remembered proofs and has another reader, such as a
-// reader that hides objects to which an applier must not write. For an object that the reader does
-// not return there is no proof. For a nil SteadyState, ReadBy returns nil.
+// ReadBy returns a SteadyState that reads objects with another reader and shares the remembered
+// proofs. An intent is sent if the reader returns no object, so a reader may hide objects to which
+// an applier must not write. For a nil SteadyState, ReadBy returns nil.
 func (s *SteadyState) ReadBy(reader client.Reader) *SteadyState {
 	if s == nil {
 		return nil
@@ -244,8 +246,8 @@ func (s *SteadyState) ReadBy(reader client.Reader) *SteadyState {
 	return &other
 }
 
-// asApplied returns the steady.Request for a subresource; config is nil if the content is not
-// needed.
+// asApplied returns the steady.Request for an apply of config through a subresource. config is nil
+// if only the field manager's entry is compared.
 func (c *call) asApplied(config map[string]any, subresource string) steady.Request {
 	return steady.Request{
 		Manager:     c.config.FieldManager,
@@ -261,8 +263,8 @@ func (c *call) asRead(object client.Object) (steady.Read, error) {
 	return steady.Read{Object: object, Kind: kind}, err
 }
 
-// prove proves, by the API server's schemas, that applying form would not change the object. If
-// there is no proof, the error gives the reason.
+// prove proves, by the API server's schema, that applying form would not change the object. If
+// there is no proof, the error is the reason.
 func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Object) (*proven, error) {
 	read, err := c.asRead(object)
 	if err != nil {
@@ -287,11 +289,11 @@ func (c *call) proveBy(ctx context.Context, form *encodedIntent, read steady.Rea
 	return &proven{Print: found, schema: by}, nil
 }
 
-// steadyByAnswer uses the API server's response to a write as a proof that applying the intent
-// again would change nothing. It does so only where a read may not prove this: for a Go type that
-// does not show the stored form of a time or a quantity, and for an intent that owns nothing, and
-// so has no managed fields entry. The response shows everything that the API server stores. The
-// proof holds only for the resourceVersion of the response.
+// steadyByAnswer remembers a proof that applying the intent again would change nothing, made from
+// the API server's response to a write. It does so only where a read may not prove this: for a Go
+// type that does not show the stored form of a time or a quantity, and for an intent that owns
+// nothing, and so has no managed fields entry. The proof is valid only for the resourceVersion of
+// the response.
 func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answer) {
 	if key == (steady.Key{}) || landed.sent != c.intent || !c.readsMayHide() && !c.ownsNothing(landed) {
 		return
@@ -316,8 +318,7 @@ func (c *call) readsMayHide() bool {
 	return goType != nil && !gotypes.IsServersOwn(c.ref.GroupVersionKind, goType)
 }
 
-// ownsNothing reports whether the API server's response has no managed fields entry of this field
-// manager.
+// ownsNothing reports whether this field manager owns no field, by the API server's response.
 func (c *call) ownsNothing(landed *answer) bool {
 	return !slices.ContainsFunc(landed.head().ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == c.config.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == c.intent.Subresource

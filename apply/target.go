@@ -22,18 +22,18 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// neverWritten is a resourceVersion that no object has: etcd's revisions of objects begin at 2. If
-// the object is absent, an apply with neverWritten creates it. If the object exists, the API server
+// neverWritten is a resourceVersion that no object has: etcd's revisions of objects begin at 2. An
+// apply with neverWritten creates the object if it is absent. If the object exists, the API server
 // refuses the apply, forced or not. ("0" means no resourceVersion.)
 const neverWritten = "1"
 
-// target holds the facts about the object of a call that decide to what its writes are pinned.
+// target is what a call knows about its object, and decides to what the call's writes are pinned.
 type target struct {
 	uid      types.UID     // the uid to which writes are pinned; "" if they are not pinned
-	found    bool          // the uid was found for Intent.Belongs, and not given by the caller
+	found    bool          // uid is of an object that Intent.Belongs accepted, and not given by the caller
 	absent   bool          // the object seems not to exist: create it exclusively
-	doubtful bool          // the cache shows no object to which the intent may be applied: read live first
-	version  string        // the resourceVersion of the read for MustExist
+	doubtful bool          // the cache has no object to which the intent may be applied: read from the API server first
+	version  string        // the resourceVersion of the object that was read for MustExist
 	read     client.Object // the object of the caller or the cache, until a request is sent; never written to
 }
 
@@ -56,7 +56,7 @@ func (c *call) pinnedRef() ObjectRef {
 	return ref
 }
 
-// aim looks at the cached object for an intent with MustExist or Belongs, and sets the target.
+// aim sets the target of an intent with MustExist or Belongs, from the cached object.
 func (c *call) aim(ctx context.Context) error {
 	if !c.intent.MustExist && !c.intent.fromBirth() {
 		return nil
@@ -81,7 +81,7 @@ func (c *call) aim(ctx context.Context) error {
 	return err
 }
 
-// cached returns the object that the no-op check has read, or else reads it with the client.
+// cached returns the object that the no-op check has read. Without one it reads the object.
 func (c *call) cached(ctx context.Context) (client.Object, error) {
 	if c.target.read != nil {
 		return c.target.read, nil
@@ -105,12 +105,13 @@ func (c *call) pinTo(object client.Object) error {
 	return nil
 }
 
-// fromBirth reports whether Belongs decides if the intent may be applied, and the intent creates an
-// absent object exclusively.
+// fromBirth reports whether the intent has Belongs and may create its object. If the object is
+// absent, the intent creates it exclusively.
 func (i Intent) fromBirth() bool { return i.Belongs != nil && !i.MustExist }
 
-// expect sets the target from the cached object, which is nil if the cache has none. If the cache
-// does not have the object, this Applier may have created the object a moment ago.
+// expect sets the target from the cached object, which is nil if the cache has none. In that case
+// this Applier may have created the object a moment ago, and the target then has the uid of that
+// object.
 func (c *call) expect(cached client.Object) {
 	switch t := &c.target; {
 	case t.uid != "": // the caller gave a uid, so nothing is created
@@ -125,15 +126,15 @@ func (c *call) expect(cached client.Object) {
 	}
 }
 
-// unexpected reports whether the error of an apply shows that the object is not the expected one.
-// An ownership conflict does not show this.
+// unexpected reports whether the error of an apply shows that the object is not the one in the
+// target: that it was created, deleted or recreated meanwhile.
 func (c *call) unexpected(refused error) bool {
 	return c.intent.fromBirth() && (c.target.absent || c.target.found) &&
 		(IsStaleWrite(refused) || wire.IsImmutableUID(refused))
 }
 
-// judgeBirth sets the target from the live object, which is nil if there is none. It returns a
-// NotOursError if Intent.Belongs rejects the object.
+// judgeBirth sets the target of an intent with Belongs from the live object, which is nil if there
+// is none. If Belongs rejects the object, judgeBirth returns a NotOursError.
 func (c *call) judgeBirth(live *unstructured.Unstructured) error {
 	t := &c.target
 	given := t.uidGiven()
@@ -150,8 +151,8 @@ func (c *call) judgeBirth(live *unstructured.Unstructured) error {
 	return nil
 }
 
-// takes reports whether the intent may be applied to an existing object. It calls Intent.Belongs
-// with the object in the client's Go type of the kind. It returns false if only metadata was read.
+// takes reports whether Intent.Belongs accepts an existing object. Belongs gets the object in the
+// Go type of the client's scheme. If only metadata was read, takes returns false.
 func (c *call) takes(intent Intent, object client.Object) bool {
 	return intent.Belongs == nil || belongs(intent.Belongs, object, c.emptyObject)
 }
@@ -168,8 +169,8 @@ func belongs(ask func(client.Object) bool, object client.Object, empty func() cl
 	return ask(object)
 }
 
-// made remembers the uids of objects that were applied with Belongs, for a short time during which
-// the cache may not have the objects yet.
+// made remembers the uids of objects that were applied with Belongs. The cache may not have them
+// yet.
 type made = recent.Cache[lanes.Key, madeObject]
 
 type madeObject struct {
@@ -177,8 +178,8 @@ type madeObject struct {
 	at  time.Time
 }
 
-// madeFor is the longest expected delay of a cache. If the cache still lacks an object after that
-// time, the object was deleted.
+// madeFor is the longest expected delay of a cache. If the cache lacks an object for longer than
+// that, the object was deleted.
 const madeFor = 10 * time.Second
 
 // madeLately returns the uid of an object that was applied with Belongs less than madeFor ago.
@@ -211,9 +212,10 @@ func managersOf(object metav1.Object) (managers []fieldowners.Manager) {
 	return managers
 }
 
-// cacheReads reads from a cache with a time limit. If the list or watch of an informer is refused,
-// the informer never has its objects, and a read lasts as long as its context. With cacheReads such
-// a read ends after a second, and the cache is not asked for objects of the kind for a minute.
+// cacheReads is a reader of a cache with a time limit. If the list or watch of an informer is
+// refused, the informer never has its objects, and a read lasts as long as its context. With
+// cacheReads such a read ends after a second, and the cache is not asked for objects of the kind
+// for a minute.
 type cacheReads struct {
 	reader client.Reader
 	failed *sync.Map // maps the schema.GroupVersionKind of a failed read to the time.Time of the next read
@@ -221,7 +223,7 @@ type cacheReads struct {
 
 func newCacheReads(reader client.Reader) *cacheReads { return &cacheReads{reader, &sync.Map{}} }
 
-// by returns cacheReads that share the failed reads and use another reader.
+// by returns a cacheReads for another reader, which shares the record of failed reads.
 func (r *cacheReads) by(reader client.Reader) *cacheReads { return &cacheReads{reader, r.failed} }
 
 const (
@@ -232,14 +234,14 @@ const (
 // errNotCached means that the cache does not return objects of a kind.
 var errNotCached = errors.New("the cache does not return objects of this kind")
 
-// stuck reports whether the last read of the kind failed, so that the cache is asked once a minute.
+// stuck reports whether the last read of the kind failed. The cache is then read once a minute.
 func (r *cacheReads) stuck(kind schema.GroupVersionKind) bool {
 	_, stuck := r.failed.Load(kind)
 	return stuck
 }
 
 // readFrom reads the object of the call from a cache. It returns errNotCached if the cache does not
-// return objects of the kind.
+// return objects of the kind in time, or does not have the kind.
 func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Object, options ...client.GetOption) error {
 	kind := c.ref.GroupVersionKind
 	next, stuck := reads.failed.Load(kind)

@@ -11,8 +11,8 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// ledger records the writes of this process, for a bounded number of objects. A cached object from
-// before a recorded write proves nothing about the object after the write.
+// ledger records the last write of this process to each object, for a bounded number of objects. A
+// cached object from before that write proves nothing about the object after it.
 type ledger struct {
 	mu      sync.Mutex
 	clock   uint64 // counts the writes
@@ -20,10 +20,10 @@ type ledger struct {
 	records *recent.Cache[writtenKey, written]
 }
 
-// writtenKey names an object and a class of writes. The applies of one field manager to an object,
-// or to its status, have a record of their own, because an unforced apply changes no field of
-// another manager. The record without a manager is for forced applies and for all other writes. The
-// record without a name is for DeleteAllOf.
+// writtenKey identifies a record of a ledger: an object and a class of writes. The applies of one
+// field manager to an object, or to its status, have their own record, because an unforced apply
+// changes no field of another manager. The record without a manager is for forced applies and for
+// all other writes. The record without a name is for DeleteAllOf.
 type writtenKey struct {
 	kind        schema.GroupKind
 	name        types.NamespacedName
@@ -31,23 +31,23 @@ type writtenKey struct {
 	subresource string
 }
 
-// anyManager returns the key of the writes that may change fields of any field manager.
+// anyManager returns the key of the object's record for forced applies and for all other writes.
 func (k writtenKey) anyManager() writtenKey { return writtenKey{kind: k.kind, name: k.name} }
 
 type written struct {
 	resourceVersion uint64 // the resourceVersion in the last response; 0 before the first response
 	unsure          bool   // the outcome of a write, or the resourceVersion after it, is unknown
-	number          uint64 // ledger.clock at the write; for an apply, when it was sent
+	number          uint64 // ledger.clock at the write; for an apply, at the time of sending
 }
 
-// shows reports whether an object at this resourceVersion includes the write. Resource versions can
-// be compared since KEP-5504.
+// shows reports whether an object with this resourceVersion includes the recorded write. KEP-5504
+// allows the comparison of resourceVersions.
 func (w written) shows(resourceVersion string) bool {
 	read, err := strconv.ParseUint(resourceVersion, 10, 64)
 	return err == nil && !w.unsure && read >= w.resourceVersion
 }
 
-// trusts reports whether an object at this resourceVersion includes all recorded writes.
+// trusts reports whether an object with this resourceVersion includes all recorded writes to it.
 func (l *ledger) trusts(key writtenKey, resourceVersion string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,8 +91,8 @@ func (l *ledger) wroteAll(kind schema.GroupKind, namespace string) {
 	l.add(writtenKey{kind: kind, name: types.NamespacedName{Namespace: namespace}}, "")
 }
 
-// sending records an apply before it is sent, and returns the record before and the number of the
-// apply. Until landed or refused is called, no read is trusted to show the fields of the apply.
+// sending records that an apply is about to be sent, and returns the record before and the number
+// of the apply. Until landed or refused is called, trusts returns false for this field manager.
 func (l *ledger) sending(key writtenKey) (before written, number uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,10 +130,10 @@ func (c *call) writtenKey(subresource string) writtenKey {
 	return writtenKey{c.ref.GroupKind(), c.ref.NamespacedName, c.config.FieldManager, subresource}
 }
 
-// Wrote records a write of this process that no Applier made, such as an update or a delete. A
-// proof then needs a read that is at least as new as the object's resourceVersion. If the
-// resourceVersion is empty, because the object was deleted or the outcome of the write is unknown,
-// the next apply to the object is sent. For a nil SteadyState, Wrote does nothing.
+// Wrote records a write of this process that no Applier made, such as an update or a delete. From
+// then on, a cached object proves a no-op only if it is at least as new as object.ResourceVersion.
+// If the resourceVersion is empty, because the object was deleted or the outcome of the write is
+// unknown, the next apply to the object is sent. For a nil SteadyState, Wrote does nothing.
 func (s *SteadyState) Wrote(object ObjectRef) {
 	if s == nil {
 		return
@@ -147,14 +147,14 @@ func (s *SteadyState) WroteAll(kind schema.GroupKind, namespace string) {
 	s.written.wroteAll(kind, namespace)
 }
 
-// believes reports whether the object as read includes the writes of this process. If it does not,
-// the read proves nothing about the object as it is now.
+// believes reports whether the object as read includes all recorded writes of this process. If it
+// does not, the read proves nothing about the current object.
 func (c *call) believes(object client.Object, subresource string) bool {
 	return c.config.Steady.written.trusts(c.writtenKey(subresource), object.GetResourceVersion())
 }
 
-// sending records an apply before it is sent: cached reads of the object are not trusted until the
-// result is known. The caller then passes the error of the apply, or nil, to the returned function.
+// sending records that an apply is about to be sent: cached reads of the object are not trusted
+// until the result is known. The caller then calls known with the error of the apply, or with nil.
 func (c *call) sending(form *encodedIntent, forced bool) (known func(err error)) {
 	s := c.config.Steady
 	if s == nil || c.dryRun {
