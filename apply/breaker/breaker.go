@@ -36,10 +36,11 @@ type Config struct {
 	// PerMinute is how often a field may be forced within a minute, 3 by default. For comparison: a
 	// HorizontalPodAutoscaler sets the replicas at most four times a minute.
 	PerMinute int
-	// CoolDown is how long the Breaker stays open the first time, a minute by default. A random
-	// time of up to a fifth of the CoolDown is added.
+	// CoolDown is how long the Breaker stays open for a field the first time, a minute by default. A
+	// random time of up to a fifth of the CoolDown is added.
 	CoolDown time.Duration
-	// MaxCoolDown is the maximum of the cool-down, which doubles each time, 10 minutes by default.
+	// MaxCoolDown is the maximum of the cool-down, 10 minutes by default. The cool-down of a field doubles
+	// each time that the field is taken back after it.
 	MaxCoolDown time.Duration
 	// Now returns the current time. The default is time.Now.
 	Now func() time.Time
@@ -50,7 +51,8 @@ const (
 	maxFields = 4096        // the maximum number of fields that a Breaker remembers
 )
 
-// stops counts, in controller-runtime's registry, how often any Breaker of the process opens.
+// stops is a metric in controller-runtime's registry. It counts how often any Breaker of the process
+// opens for a field.
 var stops = promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
 	Namespace: "coapply", Name: "breaker_opened_total",
 	Help: "How often a field manager stopped forcing a field because another field manager took the field back again and again.",
@@ -66,23 +68,23 @@ type Breaker struct {
 	fields *recent.Cache[field, *forces]
 }
 
-// field identifies a contested field, and the field manager that forces it.
+// field identifies a contested field of an object together with the field manager that forces it.
 type field struct {
 	object  types.UID
 	manager string
 	path    string // in the notation of the API server
 }
 
-// forces records the forced applies of one field, and when the Breaker opened for the field.
+// forces records when one field was forced, and when the Breaker opened for it.
 type forces struct {
-	times    []time.Time   // of the forces within the last minute
-	coolDown time.Duration // how long the Breaker opened the last time; 0 if it has not opened
+	times    []time.Time   // when the field was forced, within the last minute
+	coolDown time.Duration // how long the Breaker was open the last time; 0 if it never opened
 	until    time.Time     // when the last cool-down ends
-	counted  int           // OpenError.Times when the Breaker opened the last time
-	tried    time.Time     // when the field was forced after the cool-down; zero before that force
+	counted  int           // the OpenError.Times of the last opening
+	tried    time.Time     // when the field was forced again after the cool-down; zero before
 }
 
-// New returns a Breaker. It returns an error if a setting is negative.
+// New returns a Breaker, or an error if a setting in config is negative.
 func New(config Config) (*Breaker, error) {
 	if config.PerMinute < 0 || config.CoolDown < 0 || config.MaxCoolDown < 0 {
 		return nil, fmt.Errorf("breaker: PerMinute %d, CoolDown %v and MaxCoolDown %v must not be negative",
@@ -103,19 +105,19 @@ func New(config Config) (*Breaker, error) {
 	return &Breaker{config: config, report: func(*OpenError) {}, fields: recent.New[field, *forces](maxFields)}, nil
 }
 
-// OnOpen sets a function that is called each time the Breaker opens. The function must not call
-// methods of the Breaker.
+// OnOpen sets a function that is called each time the Breaker opens for a field. The function must not
+// call methods of the Breaker.
 func (b *Breaker) OnOpen(report func(*OpenError)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.report = report
 }
 
-// OpenError means that the Breaker is open: a field is not forced, because another field manager
-// took the field back again and again. It is the value of apply.Conflict.Refused.
+// OpenError is the error of an open Breaker: a field is not forced, because another field manager took
+// the field back again and again. It is the value of apply.Conflict.Refused.
 type OpenError struct {
 	FieldManager string         // the field manager that must not force the field
-	Conflict     apply.Conflict // with the field and the other owner
+	Conflict     apply.Conflict // the conflict over the field, with the other owner
 	Times        int            // how often the field was taken back within a minute; 0 after a cool-down
 	Until        time.Time      // when the field may be forced again
 }
@@ -133,7 +135,7 @@ func (e *OpenError) often() string {
 
 func (e *OpenError) until() string { return e.Until.UTC().Format(time.TimeOnly + " MST") }
 
-// Message describes, for an event or a condition, which field managers fight about which field,
+// Message returns a text for an event or a condition: which field managers fight about which field,
 // until when the field is not forced, and what to do.
 func (e *OpenError) Message() string {
 	return fmt.Sprintf("%s and %s set %s of %v to different values. The field was taken back %s, so %s does not force it before %s. "+
@@ -147,8 +149,8 @@ func (b *Breaker) Policy(fieldManager string, policy apply.Policy) apply.Policy 
 	return policy.ForceUnless(func(conflict apply.Conflict) error { return b.refuses(fieldManager, conflict) })
 }
 
-// Metrics returns an apply.Metrics that counts forced applies for the Breaker, and passes all
-// observations on to next, which may be nil.
+// Metrics returns an apply.Metrics for the Config of an Applier. It counts forced applies for the
+// Breaker, and passes all observations on to next, which may be nil.
 func (b *Breaker) Metrics(next apply.Metrics) apply.Metrics { return counting{next, b} }
 
 type counting struct {
@@ -171,7 +173,7 @@ func keyOf(fieldManager string, conflict apply.Conflict) field {
 	return field{conflict.Object.UID, fieldManager, conflict.ServerPath}
 }
 
-// forced records that the API server accepted a forced apply.
+// forced counts a forced apply that the API server accepted.
 func (b *Breaker) forced(fieldManager string, conflict apply.Conflict) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -188,8 +190,9 @@ func (b *Breaker) forced(fieldManager string, conflict apply.Conflict) {
 	f.times = append(f.times, now)
 }
 
-// forget drops forces older than a minute. It resets the cool-down if the field stayed for a minute
-// after the last force, or if nobody tried to force the field for a long time after the cool-down.
+// forget drops forces that are older than a minute. It resets the cool-down in two cases: nobody took
+// the field back for a minute after the last force, or nobody tried to force it long after the
+// cool-down.
 func (f *forces) forget(now time.Time) {
 	for len(f.times) > 0 && now.Sub(f.times[0]) >= window {
 		f.times = f.times[1:]
@@ -201,8 +204,8 @@ func (f *forces) forget(now time.Time) {
 	}
 }
 
-// refuses returns an OpenError if a field manager must not force a field now. It is called for each
-// conflict that the policy forces, possibly several times in one apply, and does not count as a force.
+// refuses returns an OpenError if the field manager must not force the field of a conflict now. A call
+// is not counted as a force: one apply may call refuses several times.
 func (b *Breaker) refuses(fieldManager string, conflict apply.Conflict) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -230,8 +233,8 @@ func (b *Breaker) refuses(fieldManager string, conflict apply.Conflict) error {
 	return open
 }
 
-// ReasonFight is the reason of the condition Contended and of the event about an open Breaker. It
-// means that two field managers take a field from each other again and again.
+// ReasonFight is the reason of the condition Contended and of the event when a Breaker opens. It means
+// that two field managers take a field from each other again and again.
 const ReasonFight = "OwnershipFight"
 
 // ConditionContended is the type of the condition that Condition returns.

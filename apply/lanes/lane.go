@@ -12,16 +12,17 @@ type lane struct {
 
 	inside, waiting []*visit
 
-	probe  *Probe // nobody is let in until this measurement has ended; nil if there is none
+	probe  *Probe // the measurement of the round-trip time in progress, or nil; until it ends, no visit is let in
 	pace   pace
 	expiry *time.Timer // removes the lane when its pace is too old; nil while there are visits
 }
 
-// admit lets in the waiting visits that may be inside now, first come, first served: either one
-// visit that is alone, or joint writes up to the width. No visit passes a visit that waits to be
-// alone. A joint write is passed while its field manager has another write inside. Nobody is let in
-// during a measurement of the round-trip time. handed is the value for the first visit that is let
-// in alone, from the previous visit.
+// admit lets waiting visits into the lane, first come, first served. Inside is either one visit that is
+// alone, or joint writes up to the width. The exceptions to the order: a joint write waits while its
+// field manager has another write inside, and later visits pass it. No visit is let in during a
+// measurement of the round-trip time, and none passes a visit that waits to be alone. handed is the
+// value that the previous visit passed to HandOn, for the first visit that is let in, if that visit is
+// alone.
 func (l *lane) admit(handed any) {
 	if l.probe != nil {
 		l.probe.unlessBusy()
@@ -57,9 +58,9 @@ func without(visits []*visit, v *visit) []*visit {
 	return slices.DeleteFunc(visits, func(other *visit) bool { return other == v })
 }
 
-// yield makes a joint visit wait until it is alone. The visit is queued before all other waiting
-// visits, except earlier visits that yielded. yield returns false if no other visit is inside, so
-// that there is no need to wait.
+// yield makes a joint visit leave the inside of the lane and wait until it can be inside alone. The
+// visit is queued before all waiting visits, except earlier visits that yielded. yield returns false if
+// the visit is the only one inside, so that it need not wait.
 func (l *lane) yield(v *visit) bool {
 	l.set.mu.Lock()
 	defer l.set.mu.Unlock()
@@ -77,7 +78,7 @@ func (l *lane) yield(v *visit) bool {
 	return true
 }
 
-// leave removes a visit and lets in the next visits.
+// leave removes a visit from the lane, and lets in the next visits.
 func (l *lane) leave(v *visit) {
 	var handed any
 	if v.inside {
@@ -90,8 +91,8 @@ func (l *lane) leave(v *visit) {
 	}
 }
 
-// ended updates the pace when a visit that was inside ends. It returns the value that the visit
-// passes to the next visit.
+// ended updates the pace when a visit that was inside leaves. It returns the value that the visit
+// passed to HandOn, for the next visit.
 func (l *lane) ended(v *visit) (handed any) {
 	contended := len(l.waiting) > 0 || len(l.inside) > 1
 	switch {
@@ -105,7 +106,7 @@ func (l *lane) ended(v *visit) (handed any) {
 	return handed
 }
 
-// width returns the maximum number of joint writes inside the lane.
+// width returns the maximum number of joint writes that may be inside the lane at the same time.
 func (l *lane) width() int {
 	if l.set.fixed > 0 {
 		return l.set.fixed
@@ -117,17 +118,17 @@ func (l *lane) width() int {
 	return l.pace.width(now, l.set.trip.least(now))
 }
 
-// overtaken makes the lane narrower, unless the width is already 1. At width 1 the gap must not
-// grow further: if it doubles with every overtaken write, it soon exceeds the longest response time
-// of the API server, and takes long to shrink.
+// overtaken makes the lane narrower, unless the width is 1. At width 1 the pace's gap must not grow
+// further: if it doubles with every overtaken write, it soon exceeds the longest response time of the
+// API server, and takes long to shrink.
 func (l *lane) overtaken() {
 	if l.width() > 1 {
 		l.pace.slower()
 	}
 }
 
-// rest removes a lane without visits: at once without a usable pace, otherwise when the pace is too
-// old.
+// rest is called for a lane without visits. It removes the lane from the Set at once or, if the lane's
+// pace can still be used, after lingers.
 func (l *lane) rest() {
 	l.pace.pause()
 	if left := l.pace.expires(time.Now); left > 0 {
@@ -138,7 +139,7 @@ func (l *lane) rest() {
 	delete(l.set.lanes, l.object)
 }
 
-// wake stops the timer that removes the lane, because a visit arrives.
+// wake stops the timer that rest has started, because a visit arrives in the lane.
 func (l *lane) wake() {
 	if l.expiry != nil {
 		l.expiry.Stop()
@@ -147,6 +148,7 @@ func (l *lane) wake() {
 	}
 }
 
+// expire is called by the timer that rest has started, and removes the lane from the Set.
 func (l *lane) expire() {
 	l.set.mu.Lock()
 	defer l.set.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package lanes lets the writers of one process take turns at writing to an object, first come, first
+// Package lanes makes the writers of one process take turns at writing to an object, first come, first
 // served.
 //
 // If another write changes the object during a Server-Side Apply, the API server repeats the apply
@@ -67,7 +67,7 @@ type Set struct {
 	trip  roundTrip // the round-trip time to the API server
 }
 
-// New returns a set of lanes without writers.
+// New returns a Set whose lanes measure their width.
 func New() *Set { return &Set{} }
 
 // OfWidth returns a Set whose lanes have a fixed width, for tests and benchmarks.
@@ -88,11 +88,11 @@ func (k Key) String() string {
 	return strings.TrimSpace(k.Kind + " " + name)
 }
 
-// ErrReentry means that a caller began a write to an object inside its own unfinished write to the
-// same object. The inner write would wait for ever, and nothing was sent.
+// ErrReentry means that a caller inside the lane of an object has called Enter or Join for the same
+// object. The caller would wait for itself without end, and nothing was sent.
 var ErrReentry = errors.New("write within a write")
 
-// ReentryError is an error that wraps ErrReentry and names the object.
+// ReentryError wraps ErrReentry, and names the object.
 type ReentryError struct {
 	Object Key
 }
@@ -104,38 +104,37 @@ func (e *ReentryError) Error() string {
 
 func (e *ReentryError) Unwrap() error { return ErrReentry }
 
-// Enter waits until nobody else is inside the lane of the object. It keeps all others out until
-// leave is called. The context inside is ctx marked as inside the lane: use it for the read and the
-// write of the object. Call leave with defer, so that a panic frees the lane as well. leave may be
+// Enter waits until nobody else is inside the lane of the object. It keeps all others out until leave
+// is called. The returned context inside marks the caller as inside the lane: use it for the read and
+// the write of the object. Call leave with defer, so that a panic frees the lane as well. leave may be
 // called more than once, and also after an error. Call leave before a back-off.
 //
-// The lane stays occupied while the client waits within a request: for client-go's rate limiter,
-// and for the Retry-After of a busy API server, up to ten times. Other writers of the object wait
-// as well. So give contexts a deadline.
+// The lane stays occupied while the client waits within a request: for client-go's rate limiter, and
+// for the Retry-After of a busy API server, up to ten times. Other writers of the object wait as well.
+// So give contexts a deadline.
 //
-// If the context ends during the wait, Enter returns an error that wraps the context's error. If
-// ctx is already inside the same lane, also in another goroutine, Enter returns a *ReentryError:
-// give that goroutine a context from outside the lane. A caller inside one lane may enter the lane
-// of another object only if all callers enter lanes in the same order of objects. Otherwise two
-// callers can wait for each other until their contexts end.
+// If the context ends during the wait, Enter returns an error that wraps the context's error. If ctx is
+// already inside the same lane, also in another goroutine, Enter returns a *ReentryError: give that
+// goroutine a context from outside the lane. A caller inside one lane may enter the lane of another
+// object only if all callers enter lanes in the same order of objects. Otherwise two callers can wait
+// for each other until their contexts end.
 func (s *Set) Enter(ctx context.Context, object Key) (inside context.Context, leave func(), err error) {
 	v, err := s.enter(ctx, object, true, "")
 	return v, v.leave, err
 }
 
-// Join is like Enter, but for a write that needs no read, such as an unforced apply. Other joint
-// writes may be in the lane at the same time, up to the width, but only one for each writer. The
-// writer is the name of a field manager, whose writes keep their order.
+// Join is like Enter, but for a write that needs no read, such as an unforced apply. Other joint writes
+// may be in the lane at the same time, up to the width, but only one for each writer. writer is the
+// name of a field manager, whose writes keep their order.
 func (s *Set) Join(ctx context.Context, object Key, writer string) (inside context.Context, leave func(), err error) {
 	v, err := s.enter(ctx, object, false, writer)
 	return v, v.leave, err
 }
 
-// Alone is for a joint write that turns out to need a read. It waits until all others inside the
-// lane have left, and lets nobody else in. Alone returns at once if the caller is alone already. An
-// error wraps the context's error, and means that the caller has left the lane.
-//
-// inside is the context that Join returned.
+// Alone is for the caller of Join whose write turns out to need a read. It waits until all others
+// inside the lane have left, and lets nobody else in. Alone returns at once if the caller is alone
+// already. An error wraps the context's error, and means that the caller has left the lane. inside is
+// the context that Join returned.
 func Alone(inside context.Context) error {
 	v := visitOf(inside)
 	if v == nil || v.left.Load() || !v.lane.yield(v) {
@@ -144,8 +143,8 @@ func Alone(inside context.Context) error {
 	return v.wait()
 }
 
-// HandOn passes a value, such as the object as it was just written, to the next caller in the lane.
-// The value is dropped unless the next caller waits already and will be alone.
+// HandOn passes a value, such as the object as just written, to the next caller of Enter in the lane.
+// The value is dropped unless that caller is waiting already and is the next one inside.
 func HandOn(inside context.Context, value any) {
 	if v := visitOf(inside); v != nil {
 		v.handed = value
@@ -153,7 +152,8 @@ func HandOn(inside context.Context, value any) {
 }
 
 // Handed returns the value that the previous caller in the lane passed to HandOn, or nil. Only the
-// first call returns the value. No other writer of this process was inside the lane in between.
+// first call returns the value. No other writer of this process was inside the lane between the two
+// callers.
 func Handed(inside context.Context) any {
 	v := visitOf(inside)
 	if v == nil {
@@ -164,8 +164,8 @@ func Handed(inside context.Context) any {
 	return value
 }
 
-// Overtaken reports to the lane that the API server rejected a joint write because another write
-// changed the object first. The lane becomes narrower for a moment.
+// Overtaken reports that the API server rejected the caller's joint write because another write changed
+// the object first. The lane then becomes narrower for a moment.
 func Overtaken(inside context.Context) {
 	if v := visitOf(inside); v != nil && v.lane != nil {
 		v.lane.set.mu.Lock()
@@ -174,14 +174,15 @@ func Overtaken(inside context.Context) {
 	}
 }
 
-// Busy returns the number of objects that are being written to.
+// Busy returns the number of lanes in which writers are inside or waiting.
 func (s *Set) Busy() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.lanes) - s.quiet
 }
 
-// enter implements Enter and Join. With an error, enter returns a visit that has left the lane.
+// enter implements Enter and Join. by is the writer of Join. With an error, the visit has left the
+// lane.
 func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*visit, error) {
 	for outer := visitOf(ctx); outer != nil; outer = visitOf(outer.Context) {
 		if !outer.left.Load() && outer.lane.set == s && outer.lane.object == object {
@@ -220,6 +221,6 @@ func (s *Set) arrive(ctx context.Context, object Key, alone bool, by string) *vi
 	return v
 }
 
-// lingers is how long the pace of a lane is kept after the last joint write, so that a short time
+// lingers is how long the pace of a lane is used after the last joint write, so that a short time
 // without writers does not discard the measurements.
 const lingers = time.Second

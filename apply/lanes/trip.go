@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// roundTrip holds the last few measurements of the round-trip time to the API server. Only the
+// roundTrip holds the last four measurements of the round-trip time to the API server. Only the
 // shortest one is used, as the API server may have been busy during the others.
 type roundTrip struct {
 	measured [4]measurement
@@ -21,10 +21,10 @@ type measurement struct {
 }
 
 const (
-	between    = 150 * time.Millisecond // the minimum time between measurements while writers wait
-	rare       = 60                     // and the minimum multiple of a measurement's duration
+	between    = 150 * time.Millisecond // the minimum pause before the next measurement
+	rare       = 60                     // the minimum pause, as a multiple of the measured round-trip time
 	recently   = 6 * time.Second        // the minimum time for which a measurement is used
-	lasting    = 2                      // and the minimum multiple of the pause before the next measurement
+	lasting    = 2                      // the same time, as a minimum multiple of the pause
 	failedFor  = 10 * time.Second       // the pause after a measurement that failed
 	refusedFor = 10 * time.Minute       // the pause after a measurement that the API server rejected
 )
@@ -43,21 +43,21 @@ func (r *roundTrip) least(now time.Time) (took time.Duration) {
 	return took
 }
 
-// Probe is one measurement of the round-trip time to the API server. Call Quiet to wait, send a
-// request, and then call Answered, Failed or Refused to end the measurement.
+// Probe is one measurement of the round-trip time to the API server. Its holder calls Quiet to wait,
+// sends a request, and then calls Answered, Failed or Refused to end the measurement.
 //
-// The lane lets nobody in until the measurement has ended. Writes at the same time would keep a
-// small API server busy, so that the request would take longer than the round-trip time. The lane
-// would become too wide, and its writes would conflict with each other.
+// The lane lets no visit in until the measurement has ended. Writes at the same time would keep a small
+// API server busy, so that the request would take longer than the round-trip time. The lane would
+// become too wide, and its writes would conflict with each other.
 type Probe struct {
 	lane  *lane
 	quiet chan struct{} // closed when nobody is inside the lane any more
 	began time.Time     // when the request was sent
 }
 
-// Measure returns a Probe if the round-trip time should be measured now, with a request that is
-// very cheap for the API server. This is the case if other visits are in the lane or wait for it,
-// and the last measurement is old enough. Otherwise Measure returns nil.
+// Measure returns a Probe if the caller should now measure the round-trip time, with a request that is
+// very cheap for the API server. This is the case if other callers of Enter or Join are in the lane or
+// wait for it, and the last measurement is old enough. Otherwise Measure returns nil.
 func Measure(inside context.Context) *Probe {
 	v := visitOf(inside)
 	if v == nil || v.lane == nil || v.lane.set.fixed > 0 {
@@ -75,7 +75,8 @@ func Measure(inside context.Context) *Probe {
 	return l.probe
 }
 
-// Quiet waits until nobody is inside the lane. After an error the measurement has ended as Failed.
+// Quiet waits until nobody is inside the lane. If ctx ends first, Quiet calls Failed and returns the
+// error.
 func (p *Probe) Quiet(ctx context.Context) error {
 	select {
 	case <-p.quiet:
@@ -87,7 +88,8 @@ func (p *Probe) Quiet(ctx context.Context) error {
 	}
 }
 
-// Answered ends the measurement successfully, after the response of the API server.
+// Answered ends the measurement when the API server has responded to the request, and stores its
+// result.
 func (p *Probe) Answered() {
 	now := time.Now()
 	took := max(now.Sub(p.began), 1)
@@ -98,7 +100,7 @@ func (p *Probe) Answered() {
 	})
 }
 
-// Failed ends the measurement without a result. The next one is at least 10 seconds later.
+// Failed ends the measurement without a result. The next measurement is at least 10 seconds later.
 func (p *Probe) Failed() {
 	p.end(time.Now().Add(failedFor), func(*roundTrip) {})
 }
@@ -127,7 +129,7 @@ func (p *Probe) end(again time.Time, note func(*roundTrip)) {
 	}
 }
 
-// unlessBusy lets Quiet return if nobody is inside the lane.
+// unlessBusy ends the wait of Quiet if nobody is inside the lane.
 func (p *Probe) unlessBusy() {
 	if len(p.lane.inside) == 0 {
 		select {
@@ -170,20 +172,21 @@ func (p *pace) completed(now time.Time) {
 	p.last, p.running = now, true
 }
 
-// pause excludes the time until the end of the next write from the measured gaps.
+// pause excludes the time from now until the end of the next write from the measured gaps.
 func (p *pace) pause() { p.running = false }
 
-// resume ends a time in which nobody could write, which does not count as a part of a gap.
+// resume restarts the measurement of gaps after a time in which nobody could write. That time is not
+// part of a gap.
 func (p *pace) resume(now time.Time) {
 	if !p.last.IsZero() {
 		p.last, p.running = now, false
 	}
 }
 
-// slower doubles the gap, which makes the lane narrower for an overloaded API server.
+// slower doubles the measured gap, which makes the lane narrower, because the API server is overloaded.
 func (p *pace) slower() { p.gap *= 2 }
 
-// expires returns the time until the pace is too old to be used. It is not positive if it is too old.
+// expires returns the time until the pace is too old to be used, or 0 or less if it is too old now.
 func (p *pace) expires(now func() time.Time) time.Duration {
 	if p.last.IsZero() {
 		return 0

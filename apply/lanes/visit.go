@@ -6,15 +6,16 @@ import (
 	"sync/atomic"
 )
 
-// visit is one call of Enter or Join. It is also the context that the call returns.
+// visit is one call of Enter or Join, from the call until leave. It is also the context that the call
+// returns.
 type visit struct {
 	context.Context
 
 	lane *lane  // nil if the visit ended before it reached a lane
 	by   string // the field manager of a joint write; empty after Enter
 
-	received any // the value that the previous visit passed to HandOn
-	handed   any // the value for the next visit, from HandOn
+	received any // the value that the previous visit in the lane passed to HandOn
+	handed   any // the value that this visit passed to HandOn, for the next visit
 
 	// Set.mu guards these fields.
 	inside  bool          // false: the visit is waiting, or has left
@@ -27,7 +28,7 @@ type visit struct {
 
 type visitKey struct{}
 
-// Value implements context.Context. visitOf finds the visit by visitKey.
+// Value implements context.Context. For visitKey it returns the visit, so that visitOf can find it.
 func (v *visit) Value(key any) any {
 	if _, ok := key.(visitKey); ok {
 		return v
@@ -35,21 +36,21 @@ func (v *visit) Value(key any) any {
 	return v.Context.Value(key)
 }
 
-// visitOf returns the innermost visit in the parents of a context, or nil.
+// visitOf returns the innermost visit among a context and its parents, or nil.
 func visitOf(ctx context.Context) *visit {
 	v, _ := ctx.Value(visitKey{}).(*visit)
 	return v
 }
 
-// gone returns a visit that has left the lane.
+// gone returns a visit that has left the lane already, for a call of Enter or Join that fails at once.
 func gone(ctx context.Context) *visit {
 	v := &visit{Context: ctx}
 	v.left.Store(true)
 	return v
 }
 
-// wait returns nil when the visit is let in. If the context ends first, wait returns an error, and
-// the visit has left the lane.
+// wait waits until the visit is let into the lane. If the context ends first, the visit leaves the
+// lane, and wait returns an error.
 func (v *visit) wait() error {
 	select {
 	case <-v.turn:
@@ -61,7 +62,7 @@ func (v *visit) wait() error {
 }
 
 func waiting(object Key, err error) error {
-	return fmt.Errorf("waiting to write %v: %w", object, err)
+	return fmt.Errorf("waiting to write %v, while other writers of the process write to the object: %w", object, err)
 }
 
 // leave ends a visit that is inside the lane or still waiting.

@@ -1,4 +1,4 @@
-// Package metrics exports what coapply does as Prometheus metrics. It implements apply.Metrics. Give
+// Package metrics exports Prometheus metrics about applies and updates. It implements apply.Metrics. Give
 // the same value to every applier and updater of the process:
 //
 //	counted, err := metrics.New(ctrlmetrics.Registry)
@@ -90,12 +90,12 @@ func New(registerer prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// attemptBuckets are the buckets for the numbers of attempts. 0 means that there was nothing to
-// write. The predefined retry policies of apply/update stop after 4 and 5 attempts.
+// attemptBuckets are the histogram buckets for numbers of attempts. 0 attempts means that there was
+// nothing to write. The predefined retry policies of apply/update stop after 4 and 5 attempts.
 var attemptBuckets = []float64{0, 1, 2, 3, 4, 5, 8, 16, 32}
 
-// durationBuckets range from the steady state (microseconds) over one request (milliseconds) to the
-// API server's own time limit for contended writes (34 s).
+// durationBuckets are the histogram buckets in seconds: from an apply without a request (microseconds)
+// over one request (milliseconds) to the API server's own time limit for contended writes (34 s).
 var durationBuckets = []float64{0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 
 func newMetrics() *Metrics {
@@ -136,7 +136,7 @@ func newMetrics() *Metrics {
 	}
 }
 
-// common are the first labels of every metric.
+// common are the labels that all metrics have, before their other labels.
 var common = []string{"field_manager", "kind"}
 
 // ObserveApply implements apply.Metrics.
