@@ -116,7 +116,7 @@ var ReadsStatus builder.OwnsOption = readsStatus{}
 
 type readsStatus struct{}
 
-// ApplyToOwns implements builder.OwnsOption. It does nothing: ownedKind.options checks for
+// ApplyToOwns implements builder.OwnsOption. It does nothing: ownedKind.options looks for
 // ReadsStatus.
 func (readsStatus) ApplyToOwns(*builder.OwnsInput) {}
 

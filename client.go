@@ -143,9 +143,8 @@ func (c *applyingClient) dryRun(ctx context.Context, applier *apply.Applier, int
 	return exchangeOf(ctx).writeTo(intent.Config)
 }
 
-// writerKey identifies an Applier of the Client. For each field manager the Client uses two
-// Appliers: the one with the Client's policy and, for client.ForceOwnership, one that forces all
-// conflicts.
+// writerKey identifies an Applier of the Client. Each field manager has two Appliers: one with the
+// Client's policy and, for client.ForceOwnership, one that forces all conflicts.
 type writerKey struct {
 	fieldManager string
 	force        bool

@@ -114,8 +114,7 @@ func (c *writesClient) wrote(object, answer client.Object, err error) error {
 	return err
 }
 
-// applied records an apply that was sent without an Applier. It returns err, the error of the
-// apply.
+// applied records an apply that was sent without an Applier. It returns err, the apply's error.
 func (c *writesClient) applied(config runtime.ApplyConfiguration, err error) error {
 	ref := objectOf(config)
 	if err != nil {
@@ -125,8 +124,7 @@ func (c *writesClient) applied(config runtime.ApplyConfiguration, err error) err
 	return err
 }
 
-// Patch implements client.Client. A patch of type apply is handled as Apply handles a
-// configuration.
+// Patch implements client.Client. A patch of type apply is sent as Apply sends a configuration.
 func (c *applyingClient) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if patch.Type() != types.ApplyPatchType {
 		return c.Client.Patch(ctx, object, patch, opts...)

@@ -62,8 +62,8 @@ func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) 
 //
 // An intent for an object of the kind must set an owner reference to the parent. Otherwise the
 // reconcile returns an error, unless the intent has MustExist, Belongs or a Subresource, or the
-// kind is also given to Watches. Complete returns an error if a kind is given to Owns twice, or is
-// the kind of the parent.
+// kind is also given to Watches. Complete returns an error if Owns has a kind twice, or the kind of
+// the parent.
 func (b *Builder[P]) Owns(object client.Object, opts ...builder.OwnsOption) *Builder[P] {
 	b.owned = append(b.owned, ownedKind{object, opts})
 	if onlyMetadata(opts) {
@@ -130,9 +130,8 @@ func (b *Builder[P]) Gone(gone func(ctx context.Context, parent types.Namespaced
 	return b
 }
 
-// DependsOn adds functions that return values of the parent's status or metadata which emit or the
-// Status function reads. The parent is reconciled if an update changes such a value, and for the
-// changes that Relevant lists.
+// DependsOn adds functions that return the values of the parent's status or metadata which emit and
+// Status read. An update that changes one of the values leads to a reconcile. See also Relevant.
 func (b *Builder[P]) DependsOn(fields ...func(parent P) any) *Builder[P] {
 	b.dependsOn = append(b.dependsOn, fields...)
 	return b
@@ -153,8 +152,7 @@ func (b *Builder[P]) WithOptions(options controller.Options) *Builder[P] {
 
 // Complete adds the controller to the manager. If another controller of the Runtime has the same
 // field manager or the same name, Complete returns an error and adds nothing. A Client, an Applier
-// or an Updater may use the controller's field manager, for example to write the status or to clean
-// up.
+// or an Updater may use the controller's field manager, for example to write the status.
 func (b *Builder[P]) Complete() error {
 	r, err := b.reconciler()
 	if err != nil {
@@ -195,9 +193,8 @@ func (b *Builder[P]) complete(parent client.Object, r *reconciler.Reconciler[P],
 }
 
 // relevant returns the predicate for updates of the parent. Without Status and Finalizer, the
-// controller never updates the parent. So no update can remove a field of the controller from a
-// parent without managed fields, as in a cache with fieldowners.KeepOwn. Such an update does not
-// pass.
+// controller never updates the parent. So an update of a parent without managed fields, as in a
+// cache with fieldowners.KeepOwn, cannot have removed a field of the controller, and does not pass.
 func (b *Builder[P]) relevant() predicate.Predicate {
 	if b.config.Status == nil && b.config.Finalizer == "" {
 		return predicate.Or(resynced, relevantOr(lostRecorded(b.fieldManager), b.dependsOn...))
@@ -213,8 +210,7 @@ func newParent[P client.Object]() client.Object {
 	return reflect.New(reflect.TypeFor[P]().Elem()).Interface().(client.Object)
 }
 
-// Reconciler returns the reconciler that Complete adds to the manager, for tests that call
-// Reconcile.
+// Reconciler returns the reconciler that Complete adds to the manager, for tests.
 func (b *Builder[P]) Reconciler() (reconcile.Reconciler, error) {
 	r, err := b.reconciler()
 	if err != nil {

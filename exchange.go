@@ -110,8 +110,7 @@ type sender struct {
 	rt *Runtime
 }
 
-// Get implements client.Client. An Applier reads objects of intents with MustExist or Belongs by
-// Get.
+// Get implements client.Client. An Applier calls Get for intents with MustExist or Belongs.
 func (s sender) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	return s.rt.get(ctx, key, object, opts...)
 }
@@ -124,8 +123,8 @@ func (s sender) Apply(ctx context.Context, config runtime.ApplyConfiguration, op
 	return e.sent(config, s.Client.Apply(ctx, config, append(opts, e.options())...))
 }
 
-// Patch implements client.Client. Package ownership and Applier.Release patch managed fields by
-// Patch.
+// Patch implements client.Client. Package ownership and Applier.Release patch managed fields with
+// it.
 func (s sender) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if err := s.rt.mayWriteIn(ctx, object.GetNamespace()); err != nil {
 		return err

@@ -27,8 +27,8 @@ import (
 // Suppose that somebody changes an object, and that the event of a metadata-only watch leads to a
 // reconcile. The reconcile applies while the typed informer still has the old object. If the old
 // object proved that the apply is a no-op, the change would never be corrected, because no further
-// event comes. So the no-op check trusts a cached object only if no other informer of the kind has
-// a newer version.
+// event comes. So the no-op check trusts a cached object only if no informer of the kind has a
+// newer version.
 type watched struct {
 	mu        sync.RWMutex
 	requested map[schema.GroupResource][]form // informers of the manager's cache, detected by their requests
@@ -83,8 +83,7 @@ func newWatched() *watched {
 // *metav1.PartialObjectMetadata, *unstructured.Unstructured or a type of the manager's scheme.
 //
 // Each apply to the kind then also reads the object from the additional cache. If the manager's
-// cache is behind, or the additional cache lacks the object, the object is read from the API
-// server.
+// cache is behind, or the additional cache lacks the object, the API server is read.
 func AlsoWatched(cache client.Reader, object client.Object) Option {
 	return func(rt *Runtime) error {
 		kind, err := rt.mgr.GetClient().GroupVersionKindFor(object)
@@ -218,7 +217,7 @@ func (rt *Runtime) get(ctx context.Context, key client.ObjectKey, object client.
 }
 
 // isBehind reports whether any informer may have a newer version of an object than the informer
-// from which the object was read. version is the resourceVersion read, and "" if the object was not
+// from which the object was read. version is the resourceVersion read, or "" if no object was
 // found.
 func (rt *Runtime) isBehind(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, as representation, version string) bool {
 	resource, err := rt.resourceOf(kind)
@@ -240,9 +239,8 @@ func (rt *Runtime) getLive(ctx context.Context, kind schema.GroupVersionKind, ke
 	return rt.mgr.GetAPIReader().Get(ctx, key, object)
 }
 
-// hasNothingNewer reports whether an informer has no version of an object that is newer than
-// version. version is "" if the object was not found. If the informer cannot be read, the result is
-// false.
+// hasNothingNewer reports whether an informer has no newer version of an object than version, which
+// is "" if no object was found. If the informer cannot be read, hasNothingNewer returns false.
 func (rt *Runtime) hasNothingNewer(
 	ctx context.Context, other informer, kind schema.GroupKind, key client.ObjectKey, version string,
 ) bool {

@@ -15,14 +15,12 @@ import (
 )
 
 // ownerCheck checks the owner references of intents before any request is sent. The API server
-// accepts every owner reference, also a wrong one. If an owner reference of an object names no
-// object in the object's namespace, the garbage collector later deletes the object, or never
-// deletes it.
+// accepts every owner reference, also a wrong one. If the owner is not in the object's namespace,
+// the garbage collector later deletes the object, or never deletes it.
 type ownerCheck struct {
 	parent schema.GroupVersionKind
-	// owned holds the kinds given to Owns and not to Watches. An event of such an object reaches the
-	// parent only through the owner reference. everyOwner holds the kinds that were given to Owns with
-	// the option MatchEveryOwner.
+	// owned holds the kinds given to Owns and not to Watches. An event of an object of these kinds
+	// reaches the parent only by the owner reference. everyOwner holds those with MatchEveryOwner.
 	owned, everyOwner map[schema.GroupKind]bool
 }
 
@@ -92,8 +90,7 @@ func (c ownerCheck) of(parent client.Object, intent apply.Intent) error {
 }
 
 // missing returns an error for an intent without an owner reference to the parent, if the kind of
-// the object needs the reference. An intent with MustExist, a Subresource or Belongs does not need
-// it.
+// the object needs one. An intent with MustExist, a Subresource or Belongs does not need one.
 func (c ownerCheck) missing(parent client.Object, intent apply.Intent, object apply.ObjectRef) error {
 	if intent.MustExist || intent.Subresource != "" || intent.Belongs != nil || !c.owned[object.GroupKind()] {
 		return nil
@@ -104,8 +101,8 @@ func (c ownerCheck) missing(parent client.Object, intent apply.Intent, object ap
 		c.name(parent), object.Kind)
 }
 
-// wrong returns an error if an intent's owner reference to the parent cannot be used by the garbage
-// collector or by Owns.
+// wrong returns an error if the garbage collector or Owns cannot use an owner reference to the
+// parent.
 func (c ownerCheck) wrong(parent client.Object, owner metav1ac.OwnerReferenceApplyConfiguration, object apply.ObjectRef) error {
 	group, err := schema.ParseGroupVersion(ptr.Deref(owner.APIVersion, ""))
 	kind, name := ptr.Deref(owner.Kind, ""), ptr.Deref(owner.Name, "")

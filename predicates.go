@@ -49,8 +49,8 @@ var writtenWithoutGeneration = predicate.Funcs{UpdateFunc: func(e event.UpdateEv
 		e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion()
 }}
 
-// Changed returns a predicate for updates. An update passes if of(old object) and of(new object)
-// differ.
+// Changed returns a predicate for updates. An update passes if it changes the value that of
+// returns.
 func Changed(of func(client.Object) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return !equality.Semantic.DeepEqual(of(e.ObjectOld), of(e.ObjectNew))
@@ -60,8 +60,8 @@ func Changed(of func(client.Object) any) predicate.Predicate {
 // lostFields returns a predicate for updates. An update passes if the field manager owns fewer
 // fields of the object than before: somebody removed a field, set it to another value, or took its
 // ownership, or the field manager itself gave a field up. For an object without managed fields, for
-// example one that was created without a spec, the API server does not record who updates a field,
-// so every update passes.
+// example one that was created without a spec, the API server does not record updates, and every
+// update passes.
 func lostFields(manager string) predicate.Predicate {
 	return predicate.Or(lostRecorded(manager), unrecorded)
 }
@@ -107,8 +107,8 @@ func lost(before, after []metav1.ManagedFieldsEntry) bool {
 // BesidesStatus returns a predicate for updates. An update passes if it does not change the value
 // that status returns, also if it changes only managed fields. (In a cache without managed fields,
 // only the resourceVersion shows such an update.) After a broken watch, two writes may arrive as
-// one update. If one of the writes changed the status, the update does not pass, and the other
-// write is missed.
+// one update. If one of them changed the status, the update does not pass, and the other write is
+// missed.
 func BesidesStatus[T client.Object](status func(T) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(T)

@@ -120,8 +120,7 @@ func WithBreaker(b *breaker.Breaker) Option {
 
 // New returns the Runtime of a manager that is not started yet. It registers metrics in
 // controller-runtime's registry. Runtimes of several managers share these metrics. A second call
-// for the same manager returns an error, because the writes of two Runtimes would not be
-// serialised.
+// for one manager returns an error, because the writes of two Runtimes would not be serialised.
 func New(mgr ctrl.Manager, options ...Option) (_ *Runtime, err error) {
 	if mgr == nil {
 		return nil, errors.New("coapply.New: a manager is needed, but the manager given is nil")
@@ -183,8 +182,8 @@ func claimManager(mgr ctrl.Manager) error {
 // recordExchanges wraps the transport of the manager's HTTP client, to see requests and responses.
 // All clients of the manager share this HTTP client, and read its transport at each request. A
 // Runtime does not write with a client of its own: the manager's client may wait for its writes,
-// send dry runs, or be a client of the user. New must be called before the manager starts, so that
-// no request is in progress.
+// send dry runs, or be a client of the user. Call New before the manager starts, while no request
+// is in progress.
 //
 // A manager for plain HTTP has http.DefaultClient, which belongs to the whole process. That client
 // is not changed, and apply.Outcome.Requests then counts calls of the client, not HTTP requests.
@@ -329,8 +328,7 @@ func (rt *Runtime) mayWriteIn(ctx context.Context, name string) error {
 	return nil
 }
 
-// errGoing returns an error like that of the API server for a write in a Namespace that is being
-// deleted.
+// errGoing returns the API server's error for a write in a Namespace that is being deleted.
 func errGoing(name string) error {
 	err := apierrors.NewForbidden(corev1.Resource("namespaces"), name, errors.New("it is being terminated"))
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}

@@ -64,8 +64,7 @@ type call struct {
 	outcome  Outcome        // the outcome so far
 }
 
-// begin starts a call, and returns the context for its requests. The caller must call end
-// afterwards.
+// begin starts a call and returns the context for its requests. The caller must call end later.
 func (a *Applier) begin(ctx context.Context) (context.Context, *call) {
 	ctx, exchange := wire.WithExchange(ctx)
 	return ctx, &call{Applier: a, exchange: exchange, log: logr.FromContextOrDiscard(ctx), start: time.Now()}
@@ -124,8 +123,8 @@ func (c *call) about(intent *encodedIntent) {
 	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
 }
 
-// unchanged returns the result of a call that sends no request, by a proof that nothing would
-// change.
+// unchanged returns the result of a call that a proof has ended: nothing would change, nothing is
+// sent.
 func (c *call) unchanged(by proof) *answer {
 	c.ref = by.object
 	c.outcome.Conflicts, c.outcome.Unread = by.conflicts, by.unread
@@ -239,8 +238,7 @@ func (c *call) join(ctx context.Context) (context.Context, func(), error) {
 	return c.config.Lanes.Join(ctx, c.ref.Key(), c.config.FieldManager)
 }
 
-// alone waits, inside the lane, until no other write is in the lane, and then keeps other writes
-// out.
+// alone waits until no other write is inside the call's lane, and then keeps other writes out.
 func (c *call) alone(ctx context.Context) error {
 	if c.dryRun {
 		return nil
@@ -271,9 +269,8 @@ func (c *call) try(ctx context.Context, settling bool) (landed *answer, settled 
 	return landed, settled, c.explain(ctx, err)
 }
 
-// sendFirst sends the intent unforced. If the cached object shows conflicts that the policy
-// relinquishes or shares, sendFirst leaves the relinquished fields out, and sends the live values
-// of the shared fields.
+// sendFirst sends the intent unforced. Fields that the policy relinquishes or shares, by the cached
+// object, are left out or sent with the live value.
 func (c *call) sendFirst(ctx context.Context) (landed *answer, settled settlement, err error) {
 	if read, made := c.foreseeRead(ctx); len(made.made) > 0 {
 		landed, err = c.sendConceding(ctx, read, made, true)
@@ -283,9 +280,8 @@ func (c *call) sendFirst(ctx context.Context) (landed *answer, settled settlemen
 	return landed, settlement{}, err
 }
 
-// classify is step 5: it wraps the error of a request into the typed error of its class. After a
-// 404 for a subresource it returns errAbsent if the object does not exist, and otherwise a
-// RefusedError.
+// classify is step 5: it wraps the error of a request into the typed error of its class. A 404 for
+// a subresource becomes errAbsent if the object does not exist, and otherwise a RefusedError.
 func (c *call) classify(ctx context.Context, err error) error {
 	through := c.intent.Subresource
 	switch {

@@ -28,22 +28,19 @@ type concession struct {
 	leaveOut bool             // leave the field out of the request
 }
 
-// concessions holds the relinquished and shared fields of an intent, as found in one read of its
-// object.
+// concessions holds the relinquished and shared fields of an intent, by one read of its object.
 type concessions struct {
 	made []concession
 	// owned reports whether this field manager owns a field, or a parent of fields such as a list
 	// item. keep reports whether a parent is sent although all its fields are left out. If no other
-	// manager owns the parent, leaving it out would remove it, with the fields of other managers in
-	// it.
+	// manager owns the parent, leaving it out would remove it, with other managers' fields in it.
 	owned, keep func(fieldowners.Path) bool
 }
 
 // foresee computes concessions from an object that was read: the fields of the intent that another
 // manager owns with another value, and that the policy relinquishes or shares. If the policy
 // rejects one of the conflicts, foresee returns no concessions, so that the whole intent is sent
-// and the API server confirms the conflict. foresee also returns the unreadable managed fields
-// entries.
+// and the API server confirms the conflict. foresee also returns unreadable managed fields entries.
 //
 // Only the API server decides what a conflict is. foresee skips each field that may not be a
 // conflict: a field of an owner in another apiVersion or with unreadable managed fields, and a list
@@ -96,8 +93,7 @@ func hasParts(value any) bool {
 }
 
 // oneField returns a function that reports whether the list or map at a path is owned as a whole,
-// like an atomic list, by the API server's schema. If the schema is not known, the function returns
-// false.
+// as an atomic list is, by the API server's schema. Without a schema, the function returns false.
 func (c *call) oneField(ctx context.Context) func(fieldowners.Path) bool {
 	leaves := sync.OnceValue(func() []fieldowners.Path {
 		if c.config.Steady == nil {
@@ -165,9 +161,8 @@ func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, con
 }
 
 // mayWantTheSame reports whether the intent's value of a conceded field may equal the live value,
-// although the two look different. A custom resource stores a quantity as it was sent, such as 0.5,
-// and a typed read shows 500m. Or the Go type of a built-in kind lacks a field of a newer API
-// server.
+// although the two look different. A custom resource stores a quantity as sent, such as 0.5, and a
+// typed read shows 500m. Or the Go type of a built-in kind lacks a field of a newer API server.
 func (c *call) mayWantTheSame(held concessions, object client.Object) bool {
 	if _, asSent := object.(runtime.Unstructured); len(held.made) == 0 || asSent {
 		return false
@@ -202,9 +197,8 @@ func (c *call) stillGivesWay(ctx context.Context, object client.Object) (found p
 	return proof{object: refOf(c.ref, object), conflicts: made.conflicts(), unread: unread}, true
 }
 
-// isEmptyList reports whether a value is an empty list. An intent with an empty list is not proven
-// by stillGivesWay: if a parent of the list is conceded, the list changes the meaning of the
-// intent.
+// isEmptyList reports whether a value is an empty list. stillGivesWay proves no intent with such a
+// list: if a parent of the list is conceded, the empty list changes the meaning of the intent.
 func isEmptyList(content any) bool {
 	list, ok := content.([]any)
 	return ok && len(list) == 0
@@ -221,8 +215,7 @@ func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
 	}
 }
 
-// isOurs reports whether an owner of fields is this call's field manager, by Apply through the
-// call's subresource.
+// isOurs reports whether m is this call's field manager, by Apply through the call's subresource.
 func (c *call) isOurs(m fieldowners.Manager) bool {
 	return m.Name == c.config.FieldManager && m.Operation == metav1.ManagedFieldsOperationApply &&
 		m.Subresource == c.intent.Subresource
@@ -235,9 +228,8 @@ func (all concessions) concede(conflict Conflict, intent *encodedIntent, live *u
 	return all
 }
 
-// newConcession returns the concession for a conflict. at is the part of the intent that is
-// conceded. A shared field gets the live value, or is left out if the live object does not have the
-// field.
+// newConcession returns the concession for a conflict. at is the conceded part of the intent. A
+// shared field gets the live value, or is left out if the live object does not have the field.
 func newConcession(conflict Conflict, at fieldowners.Path, live *unstructured.Unstructured) concession {
 	adopted, has := at.Value(live.Object)
 	return concession{
@@ -280,8 +272,7 @@ func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp
 	return intent.with(object), givesUp
 }
 
-// emptied reports whether a parent of a conceded field is an empty map in left, the rest of the
-// intent.
+// emptied reports whether a parent of a conceded field is an empty map in the rest of the intent.
 func (all concessions) emptied(left *encodedIntent) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool {
 		for parent := made.at.Parent(); !parent.IsRoot(); parent = parent.Parent() {

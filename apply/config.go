@@ -18,9 +18,8 @@ import (
 
 // Config configures an Applier.
 type Config struct {
-	// FieldManager is the name under which fields are applied and owned: 1 to 128 printable
-	// characters. Each reconciler needs its own. Reconcilers with one field manager remove each
-	// other's fields.
+	// FieldManager is the name that owns the applied fields: 1 to 128 printable characters. Each
+	// reconciler needs its own: reconcilers with one field manager remove each other's fields.
 	FieldManager string
 	// Policy decides ownership conflicts. The zero value rejects every conflict.
 	Policy Policy

@@ -110,10 +110,9 @@ func (c *call) readableOwners(live *unstructured.Unstructured) (fieldowners.Owne
 	return ownership, unread
 }
 
-// decideOn sets the decision of a conflict by the policy. A field is never relinquished to this
-// field manager itself, that is, to another of its managed fields entries, nor shared with it. If
-// such an entry is an apply through a subresource, and this call applies the object itself, the
-// field is forced.
+// decideOn sets the decision of a conflict by the policy. A field is never relinquished to, or
+// shared with, another managed fields entry of this field manager. If that entry is an apply
+// through a subresource, and this call applies the object itself, the field is forced.
 func (c *call) decideOn(conflict *Conflict) {
 	conflict.Own = conflict.Manager.Name == c.config.FieldManager
 	if conflict.Own && conflict.Manager.Operation == metav1.ManagedFieldsOperationApply && c.intent.Subresource == "" {

@@ -33,8 +33,7 @@ type pin struct {
 
 // fresh returns the intent as a new apply configuration of the caller's Go type, pinned to p. The
 // client writes the API server's response into the value that it sends, so that value must not be
-// the caller's. The type stays the same because a typed read waits for writes of its own type only
-// (read-your-writes).
+// the caller's. The type stays the same because a typed read waits only for writes of its own type.
 func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 	object := unstructured.Unstructured{Object: runtime.DeepCopyJSON(e.object)}
 	if p.uid != "" {
@@ -104,9 +103,9 @@ func (i Intent) OwnerReferences() ([]metav1ac.OwnerReferenceApplyConfiguration, 
 	return owners, nil
 }
 
-// generatedFields returns the kind fields and the metadata of an apply configuration that a
-// generator made. metadata is nil if the configuration sets none. For any other configuration ok is
-// false.
+// generatedFields returns the kind fields and the metadata of a generated apply configuration.
+// metadata is nil if the configuration sets none. ok is false if the configuration is not a
+// generated one.
 func generatedFields(configuration runtime.ApplyConfiguration) (kind *metav1ac.TypeMetaApplyConfiguration,
 	metadata *metav1ac.ObjectMetaApplyConfiguration, ok bool) {
 	config := reflect.ValueOf(configuration)
@@ -128,8 +127,8 @@ var (
 )
 
 // WithLabel returns a copy of the intent with one more label. The Go type of its configuration
-// stays the same. The error is an *IntentError if the intent already sets the label or cannot be
-// read.
+// stays the same. If the intent sets the label already, or is invalid, the error is an
+// *IntentError.
 func (i Intent) WithLabel(name, value string) (Intent, error) {
 	labelled, err := withLabel(i.Config, name, value)
 	switch {

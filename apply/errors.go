@@ -23,8 +23,7 @@ var (
 	// the policy rejects the conflict. The apply changed nothing.
 	ErrConflict = errors.New("ownership conflict")
 	// ErrContended means that the object changed during each attempt to settle its conflicts or to
-	// move its fields, up to a maximum number of attempts. Nothing was forced or moved. Try again
-	// later.
+	// move its fields, up to a limit of attempts. Nothing was forced or moved. Try again later.
 	ErrContended = errors.New("contended")
 	// ErrStaleWrite means that the object is no longer at the resourceVersion to which the write was
 	// pinned. Read the object again.
@@ -198,8 +197,8 @@ func IsOwnershipConflict(err error) bool {
 // IsStaleWrite reports whether a write failed because the object is no longer at the
 // resourceVersion in the write. A write with a uid, to an object that does not exist, fails with
 // the same response: only a live read distinguishes the two cases. IsStaleWrite is false for a
-// typed error of another class that wraps a stale write, as a UIDMismatchError may, because another
-// write would fail too.
+// typed error of another class that wraps a stale write, such as a UIDMismatchError: another write
+// would fail too.
 func IsStaleWrite(err error) bool {
 	if hasClass(err) {
 		return ResultOf(err) == "StaleWrite"
@@ -218,9 +217,9 @@ func hasClass(err error) bool {
 
 // Classify wraps the error of a write into the typed error of its class: StaleWriteError,
 // UIDMismatchError, RetryableError or RefusedError. Ownership conflicts, typed errors of this
-// package and the end of the context are returned unchanged. ctx is the context of the write. If
-// err is a context error although ctx has not ended, the client timed out, and the error is
-// retryable.
+// package and the end of the context are returned unchanged. ctx is the context of the write. A
+// context error although ctx has not ended is a timeout of the client, and becomes a
+// RetryableError.
 //
 // If the object is a Secret, the API server's message is left out where it may quote values.
 func Classify(ctx context.Context, object ObjectRef, err error) error {

@@ -229,8 +229,7 @@ func (e *encodedIntent) identify() (err error) {
 	return refuseServerFields(metadata)
 }
 
-// refTo returns a reference to an object. With an error, the reference has the parts that are
-// known.
+// refTo returns a reference to an object. With an error, the reference has the known parts.
 func refTo(apiVersion, kind, namespace, name string, uid types.UID) (ObjectRef, error) {
 	version, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {

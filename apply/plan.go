@@ -155,8 +155,7 @@ func (c *call) newPlan(before *unstructured.Unstructured) Plan {
 	return plan
 }
 
-// planWithout returns the Plan for an Apply that writes nothing: the object is absent, or err
-// refuses.
+// planWithout returns the Plan for an Apply that would write nothing, because of action or err.
 func (c *call) planWithout(before *unstructured.Unstructured, action Action, err error) (Plan, error) {
 	if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotOurs) {
 		return Plan{}, err

@@ -49,9 +49,9 @@ func (d Decision) String() string {
 // Match selects the conflicts that a rule of a Policy decides. An empty field matches everything.
 // At least one field must be set.
 type Match struct {
-	// Path is a field, with everything below it, in the notation of fieldowners.ParsePath. A list
-	// item is identified by all of its keys, such as [containerPort=80,protocol="TCP"]: a path with
-	// fewer keys matches nothing.
+	// Path is a field, with everything below it, in the notation of fieldowners.ParsePath. A list item
+	// is identified by all of its keys, such as [containerPort=80,protocol="TCP"]. Otherwise the path
+	// matches nothing.
 	Path string
 	// Manager is the name of the other owner.
 	Manager string
@@ -60,8 +60,7 @@ type Match struct {
 }
 
 // Policy decides conflicts field by field. The zero value rejects every conflict. A Policy is
-// immutable: its methods return a new Policy. For conflicts with the applier's own field manager see
-// Conflict.Own.
+// immutable: its methods return a new Policy. See also Conflict.Own.
 //
 // If a field has several other owners, the Policy decides on each of them. If one decision is
 // Reject, the intent is rejected. Otherwise, if one decision is Relinquish, the field is

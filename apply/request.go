@@ -152,7 +152,7 @@ func read(object client.Object, err error) (client.Object, error) {
 	return object, nil
 }
 
-// readLive reads the object from the API server. For an intent with a Body it reads the
+// readLive reads the object from the API server. For an intent with a Body, it reads the
 // subresource.
 func (c *call) readLive(ctx context.Context) (*unstructured.Unstructured, error) {
 	live := c.newLive()
@@ -288,9 +288,8 @@ func (a *Applier) seenBefore(ref ObjectRef) bool {
 //
 // Without RecordExchange an Outcome counts calls of the client instead of requests, and its Action
 // is Configured where it might be Created or Unchanged. Also, the writes of a process to one object
-// are then sent one at a time, even on a slow network: RecordExchange measures the round trip, by a
-// GET of /livez now and then while applies wait for each other. Only requests of an Applier are
-// recorded.
+// are then sent one at a time, even on a slow network: RecordExchange measures the round-trip time,
+// by a GET of /livez while applies wait for each other. Only requests of an Applier are recorded.
 func RecordExchange(next http.RoundTripper) http.RoundTripper { return wire.RecordExchange(next) }
 
 // readable returns the owners of all fields. It skips unreadable entries of other managers, because

@@ -13,8 +13,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// settlement is the intermediate result of step 6: the decisions on the conflicts of an intent so
-// far.
+// settlement is the intermediate result of step 6: the decisions on the intent's conflicts so far.
 type settlement struct {
 	concessions // fields that the intent relinquishes or shares
 
@@ -145,8 +144,7 @@ func (c *call) sendConceding(ctx context.Context, read *unstructured.Unstructure
 }
 
 // judgeConflicts returns the conflicts in refused, the API server's response, with the decisions of
-// the policy, and adds them to the settlement. If the policy rejects one, the error is a
-// ConflictError.
+// the policy, and adds them to the settlement. After a rejection, the error is a ConflictError.
 func (c *call) judgeConflicts(refused error, live *unstructured.Unstructured, settled settlement) (found []Conflict, _ settlement, err error) {
 	ownership, unread := c.readableOwners(live)
 	settled.unread = unread

@@ -109,7 +109,7 @@ func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, 
 
 // Schemas returns the API server's schemas of a group and version, for update.Config. The first
 // calls for a group and version wait for the API server's response, for about one second at most.
-// Later calls, and calls after a failure, do not wait. They return an error until the schemas have
+// Later calls, and calls after a failure, do not wait, and return an error until the schemas have
 // arrived.
 func (s *SteadyState) Schemas(ctx context.Context, version schema.GroupVersion) (managedfields.TypeConverter, error) {
 	known, err := s.schemas.Of(ctx, version)
@@ -127,8 +127,8 @@ type proof struct {
 }
 
 // maySkip reports whether a proof may replace a request. It returns false for a dry run, which
-// needs the API server's response, and for subresources other than status, because the object does
-// not have their fields.
+// needs the API server's response, and for subresources other than status, whose fields the object
+// lacks.
 func (c *call) maySkip(intent Intent) bool {
 	return c.config.Steady != nil && !c.dryRun && intent.Body == nil &&
 		(intent.Subresource == "" || intent.Subresource == statusSubresource)
@@ -182,7 +182,7 @@ func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) 
 	return true
 }
 
-// becomesSteady tries to prove that applying the intent would change nothing, and remembers the
+// becomesSteady tries to prove that applying the intent would change nothing. It remembers the
 // proof.
 func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, ok bool) {
 	if !c.maySkip(c.intent.Intent) {
@@ -292,8 +292,8 @@ func (c *call) proveBy(ctx context.Context, form *encodedIntent, read steady.Rea
 // steadyByAnswer remembers a proof that applying the intent again would change nothing, made from
 // the API server's response to a write. It does so only where a read may not prove this: for a Go
 // type that does not show the stored form of a time or a quantity, and for an intent that owns
-// nothing, and so has no managed fields entry. The proof is valid only for the resourceVersion of
-// the response.
+// nothing, and so has no managed fields entry. The proof is valid for the resourceVersion of the
+// response only.
 func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answer) {
 	if key == (steady.Key{}) || landed.sent != c.intent || !c.readsMayHide() && !c.ownsNothing(landed) {
 		return

@@ -109,9 +109,9 @@ func (c *call) pinTo(object client.Object) error {
 // absent, the intent creates it exclusively.
 func (i Intent) fromBirth() bool { return i.Belongs != nil && !i.MustExist }
 
-// expect sets the target from the cached object, which is nil if the cache has none. In that case
-// this Applier may have created the object a moment ago, and the target then has the uid of that
-// object.
+// expect sets the target from the cached object, which is nil if the cache has none. If this
+// Applier created the object a moment ago, the cache may lack it, and the target gets the uid from
+// made.
 func (c *call) expect(cached client.Object) {
 	switch t := &c.target; {
 	case t.uid != "": // the caller gave a uid, so nothing is created
@@ -169,8 +169,7 @@ func belongs(ask func(client.Object) bool, object client.Object, empty func() cl
 	return ask(object)
 }
 
-// made remembers the uids of objects that were applied with Belongs. The cache may not have them
-// yet.
+// made remembers the uids of objects applied with Belongs, which the cache may not have yet.
 type made = recent.Cache[lanes.Key, madeObject]
 
 type madeObject struct {
@@ -178,8 +177,8 @@ type madeObject struct {
 	at  time.Time
 }
 
-// madeFor is the longest expected delay of a cache. If the cache lacks an object for longer than
-// that, the object was deleted.
+// madeFor is the longest expected delay of a cache. An object that the cache lacks longer was
+// deleted.
 const madeFor = 10 * time.Second
 
 // madeLately returns the uid of an object that was applied with Belongs less than madeFor ago.
@@ -214,7 +213,7 @@ func managersOf(object metav1.Object) (managers []fieldowners.Manager) {
 
 // cacheReads is a reader of a cache with a time limit. If the list or watch of an informer is
 // refused, the informer never has its objects, and a read lasts as long as its context. With
-// cacheReads such a read ends after a second, and the cache is not asked for objects of the kind
+// cacheReads such a read ends after a second, and objects of the kind are not read from the cache
 // for a minute.
 type cacheReads struct {
 	reader client.Reader

@@ -51,8 +51,7 @@ const (
 	maxFields = 4096        // the maximum number of fields that a Breaker remembers
 )
 
-// stops is a metric in controller-runtime's registry. It counts how often any Breaker of the process
-// opens for a field.
+// stops is a metric in controller-runtime's registry. It counts how often Breakers open for a field.
 var stops = promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
 	Namespace: "coapply", Name: "breaker_opened_total",
 	Help: "How often a field manager stopped forcing a field because another field manager took the field back again and again.",
@@ -105,8 +104,8 @@ func New(config Config) (*Breaker, error) {
 	return &Breaker{config: config, report: func(*OpenError) {}, fields: recent.New[field, *forces](maxFields)}, nil
 }
 
-// OnOpen sets a function that is called each time the Breaker opens for a field. The function must not
-// call methods of the Breaker.
+// OnOpen sets a function that is called each time the Breaker opens. The function must not call methods
+// of the Breaker.
 func (b *Breaker) OnOpen(report func(*OpenError)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -190,8 +189,8 @@ func (b *Breaker) forced(fieldManager string, conflict apply.Conflict) {
 	f.times = append(f.times, now)
 }
 
-// forget drops forces that are older than a minute. It resets the cool-down in two cases: nobody took
-// the field back for a minute after the last force, or nobody tried to force it long after the
+// forget drops forces that are older than a minute. It resets the cool-down if nobody took the field
+// back for a minute after the last force, or if nobody tried to force the field long after the
 // cool-down.
 func (f *forces) forget(now time.Time) {
 	for len(f.times) > 0 && now.Sub(f.times[0]) >= window {

@@ -18,11 +18,10 @@ type lane struct {
 }
 
 // admit lets waiting visits into the lane, first come, first served. Inside is either one visit that is
-// alone, or joint writes up to the width. The exceptions to the order: a joint write waits while its
-// field manager has another write inside, and later visits pass it. No visit is let in during a
-// measurement of the round-trip time, and none passes a visit that waits to be alone. handed is the
-// value that the previous visit passed to HandOn, for the first visit that is let in, if that visit is
-// alone.
+// alone, or joint writes up to the width. No visit passes a visit that waits to be alone. A joint write
+// waits while its field manager has another write inside, and later visits may pass it. No visit is let
+// in during a measurement of the round-trip time. handed is the value that the previous visit passed to
+// HandOn. The next visit gets it if that visit is alone.
 func (l *lane) admit(handed any) {
 	if l.probe != nil {
 		l.probe.unlessBusy()

@@ -152,8 +152,7 @@ func HandOn(inside context.Context, value any) {
 }
 
 // Handed returns the value that the previous caller in the lane passed to HandOn, or nil. Only the
-// first call returns the value. No other writer of this process was inside the lane between the two
-// callers.
+// first call returns the value. No other writer of this process was inside the lane in between.
 func Handed(inside context.Context) any {
 	v := visitOf(inside)
 	if v == nil {
@@ -181,7 +180,7 @@ func (s *Set) Busy() int {
 	return len(s.lanes) - s.quiet
 }
 
-// enter implements Enter and Join. by is the writer of Join. With an error, the visit has left the
+// enter implements Enter and Join; by is the writer of Join. With an error, the visit has left the
 // lane.
 func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*visit, error) {
 	for outer := visitOf(ctx); outer != nil; outer = visitOf(outer.Context) {

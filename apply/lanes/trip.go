@@ -75,7 +75,7 @@ func Measure(inside context.Context) *Probe {
 	return l.probe
 }
 
-// Quiet waits until nobody is inside the lane. If ctx ends first, Quiet calls Failed and returns the
+// Quiet waits until nobody is inside the lane. If ctx ends first, Quiet calls Failed and returns an
 // error.
 func (p *Probe) Quiet(ctx context.Context) error {
 	select {
@@ -88,8 +88,7 @@ func (p *Probe) Quiet(ctx context.Context) error {
 	}
 }
 
-// Answered ends the measurement when the API server has responded to the request, and stores its
-// result.
+// Answered ends the measurement after the API server's response, and stores its result.
 func (p *Probe) Answered() {
 	now := time.Now()
 	took := max(now.Sub(p.began), 1)
@@ -175,8 +174,7 @@ func (p *pace) completed(now time.Time) {
 // pause excludes the time from now until the end of the next write from the measured gaps.
 func (p *pace) pause() { p.running = false }
 
-// resume restarts the measurement of gaps after a time in which nobody could write. That time is not
-// part of a gap.
+// resume starts to measure a new gap, after a time in which nobody could write.
 func (p *pace) resume(now time.Time) {
 	if !p.last.IsZero() {
 		p.last, p.running = now, false

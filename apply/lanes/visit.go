@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// visit is one call of Enter or Join, from the call until leave. It is also the context that the call
+// visit is one call of Enter or Join, until leave is called. It is also the context that the call
 // returns.
 type visit struct {
 	context.Context
