@@ -50,7 +50,7 @@ func (c *controllers) remove(one addedController) {
 	c.added = slices.DeleteFunc(c.added, func(other addedController) bool { return other == one })
 }
 
-// check returns the joined errors of checkOwned, about the kinds given to Owns, and of checkPolicy.
+// check returns all errors in the kinds given to Owns and in the paths of the policy, joined.
 func (b *Builder[P]) check(parent client.Object) error {
 	return errors.Join(b.checkOwned(parent), b.checkPolicy())
 }
@@ -170,8 +170,8 @@ var resynced = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 }}
 
-// nameInformers registers with the Runtime each informer whose events reconcile this controller's
-// parents. An object that the no-op check has read is then compared with these informers.
+// nameInformers registers with the Runtime the informers whose events trigger reconciles of this
+// controller. The no-op check then trusts no cached object that is older than in these informers.
 func (b *Builder[P]) nameInformers() error {
 	for _, o := range b.owned {
 		if err := b.rt.watches(o.object, representationOf(o.object)); err != nil {

@@ -72,8 +72,8 @@ func (b *Builder[P]) Owns(object client.Object, opts ...builder.OwnsOption) *Bui
 	return b
 }
 
-// Watches watches the kind of object. For each event of such an object, the handler to names the
-// parents to reconcile.
+// Watches watches the kind of object. For each event of an object of that kind, the event handler
+// enqueues the parents to reconcile.
 func (b *Builder[P]) Watches(object client.Object, to handler.EventHandler, opts ...builder.WatchesOption) *Builder[P] {
 	b.watched = append(b.watched, object)
 	if onlyMetadata(opts) {

@@ -104,11 +104,11 @@ func lost(before, after []metav1.ManagedFieldsEntry) bool {
 	return err != nil || len(fieldowners.Diff(was, is).Lost) > 0
 }
 
-// BesidesStatus returns a predicate for updates. An update passes if it does not change the value
-// that status returns, also if it changes only managed fields. (In a cache without managed fields,
-// only the resourceVersion shows such an update.) After a broken watch, two writes may arrive as
-// one update. If one of them changed the status, the update does not pass, and the other write is
-// missed.
+// BesidesStatus returns a predicate for updates. An update passes if it changes the object and not
+// the value that status returns, even if it changes only managed fields. (In a cache without
+// managed fields, only the resourceVersion shows such an update.) After a broken watch, two writes
+// may arrive as one update. If one of them changed the status, the update does not pass: the other
+// write is missed.
 func BesidesStatus[T client.Object](status func(T) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(T)

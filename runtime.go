@@ -72,8 +72,9 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// Runtime holds the parts that the controllers of a process share: the lanes, in which writes to
-// one object are serialised, the no-op check, and the metrics. It is safe for concurrent use.
+// Runtime holds what the controllers of a process share: the lanes, in which writes to one object
+// are serialised, the no-op check, which skips applies that would change nothing, and the metrics.
+// It is safe for concurrent use.
 type Runtime struct {
 	mgr     ctrl.Manager
 	lanes   *lanes.Set
@@ -81,9 +82,9 @@ type Runtime struct {
 	watched *watched
 	loops   *apply.Loops
 	metrics apply.Metrics
-	breaker *breaker.Breaker // nil: without WithBreaker; every forced apply is sent
+	breaker *breaker.Breaker // nil if New was called without WithBreaker; every forced apply is then sent
 
-	within func(namespace *corev1.Namespace) bool // nil: Within was not called; all namespaces are allowed
+	within func(namespace *corev1.Namespace) bool // nil if Within was not called; all namespaces are then allowed
 
 	controllers *controllers // the controllers that For has added
 
@@ -201,8 +202,9 @@ func recordExchanges(c *http.Client, informers *watched) {
 	c.Transport = watchRecorder{next, informers}
 }
 
-// Applier returns an Applier for a field manager. policy decides its ownership conflicts. The
-// Applier shares the lanes and the no-op check of the Runtime.
+// Applier returns an Applier for a field manager. policy decides its ownership conflicts. Its
+// writes are serialised with other writes of the Runtime, and applies that would change nothing are
+// not sent.
 func (rt *Runtime) Applier(fieldManager string, policy apply.Policy) (*apply.Applier, error) {
 	return rt.applier(rt.ApplierConfig(fieldManager, policy))
 }
@@ -229,8 +231,8 @@ func (rt *Runtime) ApplierConfig(fieldManager string, policy apply.Policy) apply
 	return config
 }
 
-// Updater returns an Updater, which writes statuses and finalizers by get-modify-update. It shares
-// the lanes of the Runtime.
+// Updater returns an Updater, which writes statuses and finalizers by get-modify-update. Its writes
+// are serialised with the other writes of the Runtime.
 func (rt *Runtime) Updater(fieldManager string) (*update.Updater, error) {
 	return update.New(rt.UpdaterConfig(fieldManager))
 }

@@ -100,7 +100,8 @@ func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 	return landed, nil
 }
 
-// encode is step 1: it encodes the intent as JSON, and returns an error if the intent is invalid.
+// encode is step 1 of Apply: it encodes the intent as JSON, or returns an error for an invalid
+// intent.
 func (c *call) encode(intent Intent) error {
 	encoded, err := encode(intent)
 	if err != nil {
@@ -140,8 +141,8 @@ func (c *call) before(ctx context.Context) (context.Context, error) {
 	return wire.Before(ctx)
 }
 
-// write is steps 3 to 7: it pins the write to the cached object if the intent has MustExist or
-// Belongs, sends the intent, and retries transient errors.
+// write is steps 3 to 7 of Apply: it pins the write to the cached object if the intent has
+// MustExist or Belongs, sends the intent, and retries transient errors.
 func (c *call) write(ctx context.Context) (landed *answer, err error) {
 	if err := c.aim(ctx); err != nil {
 		return nil, c.classify(ctx, err)
@@ -158,8 +159,8 @@ func momentaryBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 3, Duration: 100 * time.Millisecond, Factor: 4, Jitter: 0.5}
 }
 
-// retryFor is the time after the start of a call after which the call no longer retries. A caller
-// that waits longer does so in its work queue, where the wait does not block other objects.
+// retryFor is the time after the start of a call after which the call does not retry any more. A
+// caller that waits longer does so in its work queue, where the wait does not block other objects.
 const retryFor = 10 * time.Second
 
 // worthRetrying reports whether a call should retry after an error. It returns true for transient
@@ -170,8 +171,8 @@ func (c *call) worthRetrying(err error) bool {
 	return ok && retryable.After == 0 && !apierrors.IsTooManyRequests(err) && time.Since(c.start) < retryFor
 }
 
-// applyInTurn is steps 3 to 6: it enters the object's lane, sends the intent and settles its
-// conflicts. After a stale write it repeats these steps, a bounded number of times.
+// applyInTurn is steps 3 to 6 of Apply: it enters the object's lane, sends the intent and settles
+// its conflicts. After a stale write it repeats these steps, a bounded number of times.
 func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	var settled settlement
 	settling := false
@@ -204,13 +205,14 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	return landed, nil
 }
 
-// inLane enters the object's lane, alone, and calls do: no other write of the process is then sent.
+// inLane calls do inside the object's lane, while no other write of the process to the object is
+// sent.
 func (c *call) inLane(ctx context.Context, do func(context.Context) error) error {
 	return c.inside(ctx, c.enter, do)
 }
 
-// inside is step 3: it enters the object's lane by calling enter, calls do, and leaves the lane. A
-// dry run calls do without entering the lane.
+// inside is step 3 of Apply: it enters the object's lane by calling enter, calls do, and leaves the
+// lane. A dry run calls do without entering the lane.
 func (c *call) inside(ctx context.Context, enter enter, do func(context.Context) error) error {
 	if c.dryRun {
 		return do(ctx)
@@ -238,7 +240,8 @@ func (c *call) join(ctx context.Context) (context.Context, func(), error) {
 	return c.config.Lanes.Join(ctx, c.ref.Key(), c.config.FieldManager)
 }
 
-// alone waits until no other write is inside the call's lane, and then keeps other writes out.
+// alone is called inside the object's lane. It waits until the other writes of the process to the
+// object have ended, and keeps new ones out.
 func (c *call) alone(ctx context.Context) error {
 	if c.dryRun {
 		return nil
@@ -280,8 +283,9 @@ func (c *call) sendFirst(ctx context.Context) (landed *answer, settled settlemen
 	return landed, settlement{}, err
 }
 
-// classify is step 5: it wraps the error of a request into the typed error of its class. A 404 for
-// a subresource becomes errAbsent if the object does not exist, and otherwise a RefusedError.
+// classify is step 5 of Apply: it wraps the error of a request into the typed error of its class. A
+// 404 for a subresource becomes errAbsent if the object does not exist, and otherwise a
+// RefusedError.
 func (c *call) classify(ctx context.Context, err error) error {
 	through := c.intent.Subresource
 	switch {
@@ -339,7 +343,7 @@ func (c *call) absentOr(err error) (*answer, error) {
 	return nil, &UIDMismatchError{Object: c.pinnedRef(), Err: err}
 }
 
-// end is step 8: it returns the Outcome of the call, and passes an observation to the Metrics.
+// end is step 8 of Apply: it returns the Outcome and passes an observation to the Metrics.
 func (c *call) end(landed *answer, err error) (Outcome, error) {
 	outcome := c.outcome
 	outcome.Object, outcome.Requests = c.ref, c.exchange.Requests()

@@ -160,9 +160,9 @@ func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, con
 	return read, found
 }
 
-// mayWantTheSame reports whether the intent's value of a conceded field may equal the live value,
-// although the two look different. A custom resource stores a quantity as sent, such as 0.5, and a
-// typed read shows 500m. Or the Go type of a built-in kind lacks a field of a newer API server.
+// mayWantTheSame reports whether the intent's value of a relinquished or shared field may equal the
+// live value, although the two look different. A custom resource stores a quantity as sent, such as
+// 0.5, and a typed read shows 500m. Or the Go type lacks a field of a newer API server.
 func (c *call) mayWantTheSame(held concessions, object client.Object) bool {
 	if _, asSent := object.(runtime.Unstructured); len(held.made) == 0 || asSent {
 		return false
@@ -178,8 +178,9 @@ func (c *call) mayWantTheSame(held concessions, object client.Object) bool {
 	})
 }
 
-// stillGivesWay proves that an intent with concessions needs no request: the cached object still
-// requires the concessions, and applying the rest of the intent would change nothing.
+// stillGivesWay proves that an intent with relinquished or shared fields needs no request: by the
+// cached object, the fields are still not applied, and applying the rest of the intent would change
+// nothing.
 func (c *call) stillGivesWay(ctx context.Context, object client.Object) (found proof, ok bool) {
 	read, made := c.foreseeRead(ctx)
 	if len(made.made) == 0 || content.Within(c.intent.object, isEmptyList) {
@@ -198,13 +199,13 @@ func (c *call) stillGivesWay(ctx context.Context, object client.Object) (found p
 }
 
 // isEmptyList reports whether a value is an empty list. stillGivesWay proves no intent with such a
-// list: if a parent of the list is conceded, the empty list changes the meaning of the intent.
+// list: if a parent of the list is relinquished, the list changes the meaning of the intent.
 func isEmptyList(content any) bool {
 	list, ok := content.([]any)
 	return ok && len(list) == 0
 }
 
-// noneBy returns concessions without fields, for an object whose fields have the given owners.
+// noneBy returns the concessions for an object of which no field is relinquished or shared.
 func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
 	return concessions{
 		owned: func(path fieldowners.Path) bool { return slices.ContainsFunc(ownership.OwnersOf(path), c.isOurs) },
@@ -221,15 +222,15 @@ func (c *call) isOurs(m fieldowners.Manager) bool {
 		m.Subresource == c.intent.Subresource
 }
 
-// concede returns a copy of the concessions to which the field of a conflict is added.
+// concede returns a copy of the concessions with one more relinquished or shared field.
 func (all concessions) concede(conflict Conflict, intent *encodedIntent, live *unstructured.Unstructured) concessions {
 	at, _ := conflict.Path.Nearest(intent.object)
 	all.made = append(slices.Clip(all.made), newConcession(conflict, at, live))
 	return all
 }
 
-// newConcession returns the concession for a conflict. at is the conceded part of the intent. A
-// shared field gets the live value, or is left out if the live object does not have the field.
+// newConcession returns the concession for a conflict. at is the part of the intent to leave out or
+// to replace by the live value. If the live object has no value, at is left out.
 func newConcession(conflict Conflict, at fieldowners.Path, live *unstructured.Unstructured) concession {
 	adopted, has := at.Value(live.Object)
 	return concession{
@@ -240,7 +241,7 @@ func newConcession(conflict Conflict, at fieldowners.Path, live *unstructured.Un
 	}
 }
 
-// has reports whether the field of a conflict has already been conceded.
+// has reports whether the field of a conflict is already relinquished or shared.
 func (all concessions) has(conflict Conflict) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool { return made.conflict.sameField(conflict) })
 }
@@ -272,7 +273,8 @@ func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp
 	return intent.with(object), givesUp
 }
 
-// emptied reports whether a parent of a conceded field is an empty map in the rest of the intent.
+// emptied reports whether a map is empty in the rest of the intent, because its fields are
+// relinquished.
 func (all concessions) emptied(left *encodedIntent) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool {
 		for parent := made.at.Parent(); !parent.IsRoot(); parent = parent.Parent() {
@@ -294,7 +296,7 @@ func (all concessions) conflicts() []Conflict {
 	return conflicts
 }
 
-// reported remembers, for each object, the conflicts that the last Apply conceded, as hashes.
+// reported remembers, for each object, which conflicts the last Apply relinquished or shared.
 type reported = recent.Cache[reportedKey, []uint64]
 
 type reportedKey struct {

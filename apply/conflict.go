@@ -37,7 +37,7 @@ type Conflict struct {
 	Refused error
 
 	// Remembered reports whether the last Apply of an intent for the object relinquished or shared the
-	// same field. Such a conflict is known already, and is not counted or logged again.
+	// same field. Such a conflict need not be reported again.
 	Remembered bool
 }
 

@@ -91,7 +91,7 @@ func (e *ConflictError) Error() string {
 
 func (e *ConflictError) Unwrap() []error { return []error{ErrConflict, e.Err} }
 
-// ContendedError wraps ErrContended, and has the number of attempts and the last conflicts.
+// ContendedError means that the object changed during each attempt. It wraps ErrContended.
 type ContendedError struct {
 	Object    ObjectRef
 	Attempts  int        // writes and dry runs sent
@@ -106,7 +106,7 @@ func (e *ContendedError) Error() string {
 
 func (e *ContendedError) Unwrap() []error { return []error{ErrContended, e.Err} }
 
-// StaleWriteError wraps ErrStaleWrite and Err, the API server's response.
+// StaleWriteError means that the object changed since it was read. It wraps ErrStaleWrite.
 type StaleWriteError struct {
 	Object ObjectRef
 	Err    error
@@ -118,7 +118,7 @@ func (e *StaleWriteError) Error() string {
 
 func (e *StaleWriteError) Unwrap() []error { return []error{ErrStaleWrite, e.Err} }
 
-// UIDMismatchError wraps ErrUIDMismatch and Err, the API server's response or the result of a read.
+// UIDMismatchError means that the object was deleted or recreated. It wraps ErrUIDMismatch.
 type UIDMismatchError struct {
 	Object ObjectRef // its UID is the uid to which the write was pinned
 	Err    error
@@ -134,7 +134,7 @@ func (e *UIDMismatchError) Error() string {
 
 func (e *UIDMismatchError) Unwrap() []error { return []error{ErrUIDMismatch, e.Err} }
 
-// RetryableError wraps ErrRetryable and Err, the transient error.
+// RetryableError means that a write failed with a transient error, Err. It wraps ErrRetryable.
 type RetryableError struct {
 	Object ObjectRef
 	After  time.Duration // the time to wait that the API server named; 0 if it named none
@@ -147,7 +147,7 @@ func (e *RetryableError) Error() string {
 
 func (e *RetryableError) Unwrap() []error { return []error{ErrRetryable, e.Err} }
 
-// RefusedError wraps ErrRefused and Err, the API server's response or the error of the client.
+// RefusedError means that the API server or the client refused a write. It wraps ErrRefused.
 type RefusedError struct {
 	Object ObjectRef
 	Err    error

@@ -53,7 +53,7 @@ type loopKey struct {
 
 // changes records when one field manager of this process changed one object.
 type changes struct {
-	times    []time.Time // of the changes within loopWindow, at most loopLimit times
+	times    []time.Time // when the object was changed, within loopWindow; at most loopLimit times
 	stamp    time.Time   // time of this field manager's managed fields entry in the last response
 	stamped  time.Time   // when stamp was first seen
 	reported time.Time   // when the loop was last reported; zero if never

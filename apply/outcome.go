@@ -62,8 +62,8 @@ func (r ObjectRef) as(read *unstructured.Unstructured) ObjectRef {
 type Outcome struct {
 	Action    Action     // "" after an error
 	Object    ObjectRef  // the object of the intent
-	Requests  int        // HTTP requests sent, client-go's own retries included; see RecordExchange
-	Attempts  int        // applies sent
+	Requests  int        // number of HTTP requests, client-go's own retries included; see RecordExchange
+	Attempts  int        // number of applies sent
 	Conflicts []Conflict // the settled and the rejected conflicts, with their decisions
 	// Differ lists the fields whose value in the API server's response is not the value of the intent,
 	// for example because admission changes the value. The intent is then sent each time. Differ needs

@@ -50,8 +50,8 @@ func (d Decision) String() string {
 // At least one field must be set.
 type Match struct {
 	// Path is a field, with everything below it, in the notation of fieldowners.ParsePath. A list item
-	// is identified by all of its keys, such as [containerPort=80,protocol="TCP"]. Otherwise the path
-	// matches nothing.
+	// is identified by all of its keys, such as [containerPort=80,protocol="TCP"]. A path with fewer
+	// keys matches nothing.
 	Path string
 	// Manager is the name of the other owner.
 	Manager string
@@ -199,7 +199,7 @@ func (r rule) String() string {
 	return text
 }
 
-// heldBy reports whether the rule is for conflicts with the given other owner.
+// heldBy reports whether the rule is for conflicts with this other owner.
 func (r rule) heldBy(other fieldowners.Manager) bool {
 	return (r.Manager == "" || r.Manager == other.Name) && (r.Operation == "" || r.Operation == other.Operation)
 }

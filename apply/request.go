@@ -20,7 +20,8 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// request is one apply to send: an intent, or the rest of one, and to what the apply is pinned.
+// request is one apply to send: the content, the pinned uid and resourceVersion, and whether to
+// force.
 type request struct {
 	form  *encodedIntent
 	pin   pin

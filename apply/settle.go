@@ -13,7 +13,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// settlement is the intermediate result of step 6: the decisions on the intent's conflicts so far.
+// settlement holds the decisions on the conflicts of an intent so far, while settle works.
 type settlement struct {
 	concessions // fields that the intent relinquishes or shares
 
@@ -66,10 +66,10 @@ func (c *call) readForSettling(ctx context.Context) (*unstructured.Unstructured,
 	return live, nil
 }
 
-// startFrom returns the concessions for the first apply of settle: those that foresee computes from
-// the live object, and those for conflicts in refused that foresee does not concede, which saves an
-// apply. A conflict that has ended, as the live object shows, is left out. If the policy rejects a
-// conflict in refused, startFrom returns a ConflictError.
+// startFrom returns the fields that settle first relinquishes or shares: those that foresee finds
+// in the live object, and those with a conflict in refused, the response to the unforced apply. A
+// conflict that has ended, as the live object shows, is left out. If the policy rejects a conflict
+// in refused, startFrom returns a ConflictError.
 func (c *call) startFrom(ctx context.Context, live *unstructured.Unstructured, refused error, before settlement) (settled settlement, err error) {
 	var found []Conflict
 	if IsOwnershipConflict(refused) {
@@ -95,8 +95,9 @@ func (s settlement) letGo(conflict Conflict, live *unstructured.Unstructured) bo
 	return shows && !slices.Contains(ownership.OwnersOf(conflict.Path), conflict.Manager) || reflect.DeepEqual(conflict.Ours, conflict.Theirs)
 }
 
-// settleBy settles the conflicts, by live, the object as read. live is nil if there is no object.
-// After a stale write the caller reads the object again.
+// settleBy applies the intent, and relinquishes, shares or forces fields as the policy decides,
+// until no conflict is left. live is the object as read, and nil if it does not exist. After a
+// stale write the caller reads the object again.
 func (c *call) settleBy(ctx context.Context, live *unstructured.Unstructured, settled settlement) (*answer, settlement, error) {
 	for {
 		landed, refused := c.sendConceding(ctx, live, settled.concessions, false)
@@ -119,10 +120,11 @@ func (c *call) settleBy(ctx context.Context, live *unstructured.Unstructured, se
 	}
 }
 
-// sendConceding applies, unforced, the rest of the intent after the concessions, pinned to the
-// object's uid. The apply is also pinned to the resourceVersion read if the read is from a cache,
-// or if this field manager gives up fields that other managers own too: if the others give them up
-// first, the API server would remove the fields.
+// sendConceding applies, unforced, the intent without its relinquished fields and with the live
+// values of shared fields, pinned to the object's uid. The apply is also pinned to the
+// resourceVersion read if the read is from a cache, or if this field manager gives up fields that
+// other managers own too: if the other managers give them up first, the API server would remove the
+// fields.
 func (c *call) sendConceding(ctx context.Context, read *unstructured.Unstructured, made concessions, cached bool) (*answer, error) {
 	p := c.target.pin()
 	left, givesUp := made.form(c.intent)

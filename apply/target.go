@@ -37,7 +37,7 @@ type target struct {
 	read     client.Object // the object of the caller or the cache, until a request is sent; never written to
 }
 
-// pin returns the pin for an apply that is sent without a live read.
+// pin returns the uid and resourceVersion to send with an apply before the object was read live.
 func (t target) pin() pin {
 	p := pin{uid: t.uid}
 	if t.absent {
@@ -56,7 +56,8 @@ func (c *call) pinnedRef() ObjectRef {
 	return ref
 }
 
-// aim sets the target of an intent with MustExist or Belongs, from the cached object.
+// aim decides, from the cached object, to what the writes of an intent with MustExist or Belongs
+// are pinned, and sets the target.
 func (c *call) aim(ctx context.Context) error {
 	if !c.intent.MustExist && !c.intent.fromBirth() {
 		return nil
@@ -93,7 +94,7 @@ func (c *call) cached(ctx context.Context) (client.Object, error) {
 	return object, err
 }
 
-// pinTo pins the writes of the call to the object that was read.
+// pinTo pins the writes of the call to the uid of an object that was read.
 func (c *call) pinTo(object client.Object) error {
 	if c.target.uid != "" && c.target.uid != object.GetUID() {
 		return &UIDMismatchError{Object: c.pinnedRef(), Err: fmt.Errorf("the object read has uid %s", object.GetUID())}
@@ -177,8 +178,7 @@ type madeObject struct {
 	at  time.Time
 }
 
-// madeFor is the longest expected delay of a cache. An object that the cache lacks longer was
-// deleted.
+// madeFor is the longest expected delay of a cache. After that time, an absent object was deleted.
 const madeFor = 10 * time.Second
 
 // madeLately returns the uid of an object that was applied with Belongs less than madeFor ago.

@@ -71,7 +71,7 @@ type Breaker struct {
 type field struct {
 	object  types.UID
 	manager string
-	path    string // in the notation of the API server
+	path    string // the path of the field, in the notation of the API server
 }
 
 // forces records when one field was forced, and when the Breaker opened for it.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// lane is the queue of one object. Set.mu guards all fields.
+// lane is the lane of one object: the writers inside and the queue. Set.mu guards all fields.
 type lane struct {
 	set    *Set
 	object Key
@@ -17,11 +17,11 @@ type lane struct {
 	expiry *time.Timer // removes the lane when its pace is too old; nil while there are visits
 }
 
-// admit lets waiting visits into the lane, first come, first served. Inside is either one visit that is
-// alone, or joint writes up to the width. No visit passes a visit that waits to be alone. A joint write
-// waits while its field manager has another write inside, and later visits may pass it. No visit is let
-// in during a measurement of the round-trip time. handed is the value that the previous visit passed to
-// HandOn. The next visit gets it if that visit is alone.
+// admit lets waiting visits (calls of Enter and Join) into the lane, first come, first served. Inside
+// is either one visit that is alone, or joint writes up to the width. No visit passes a visit that
+// waits to be alone. A joint write waits while its field manager has another write inside, and later
+// visits may pass it. No visit is let in during a measurement of the round-trip time. handed is the
+// value that the previous visit passed to HandOn, for the next visit if that visit is alone.
 func (l *lane) admit(handed any) {
 	if l.probe != nil {
 		l.probe.unlessBusy()
@@ -45,7 +45,7 @@ func (l *lane) admit(handed any) {
 	}
 }
 
-// letIn moves a visit from waiting to inside.
+// letIn lets a waiting visit, that is, a call of Enter or Join, into the lane.
 func (l *lane) letIn(v *visit) {
 	l.waiting, l.inside, v.inside = without(l.waiting, v), append(l.inside, v), true
 	if v.turn != nil {
@@ -77,7 +77,7 @@ func (l *lane) yield(v *visit) bool {
 	return true
 }
 
-// leave removes a visit from the lane, and lets in the next visits.
+// leave removes a visit (a call of Enter or Join) from the lane, and lets in the next visits.
 func (l *lane) leave(v *visit) {
 	var handed any
 	if v.inside {
@@ -126,8 +126,8 @@ func (l *lane) overtaken() {
 	}
 }
 
-// rest is called for a lane without visits. It removes the lane from the Set at once or, if the lane's
-// pace can still be used, after lingers.
+// rest is called when the last writer has left the lane. It removes the lane from the Set: at once or,
+// if the measurements of the lane can still be used, after a second.
 func (l *lane) rest() {
 	l.pace.pause()
 	if left := l.pace.expires(time.Now); left > 0 {
@@ -138,7 +138,7 @@ func (l *lane) rest() {
 	delete(l.set.lanes, l.object)
 }
 
-// wake stops the timer that rest has started, because a visit arrives in the lane.
+// wake stops the timer that rest has started, because a writer arrives at the lane.
 func (l *lane) wake() {
 	if l.expiry != nil {
 		l.expiry.Stop()

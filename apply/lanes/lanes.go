@@ -199,7 +199,7 @@ func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*vi
 	return v, err
 }
 
-// arrive adds a visit to the end of the queue, and lets the visit in if it need not wait.
+// arrive adds a visit to the end of the object's queue, and lets the visit in if it need not wait.
 func (s *Set) arrive(ctx context.Context, object Key, alone bool, by string) *visit {
 	s.mu.Lock()
 	defer s.mu.Unlock()

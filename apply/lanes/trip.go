@@ -24,7 +24,7 @@ const (
 	between    = 150 * time.Millisecond // the minimum pause before the next measurement
 	rare       = 60                     // the minimum pause, as a multiple of the measured round-trip time
 	recently   = 6 * time.Second        // the minimum time for which a measurement is used
-	lasting    = 2                      // the same time, as a minimum multiple of the pause
+	lasting    = 2                      // the same minimum, as a multiple of the pause
 	failedFor  = 10 * time.Second       // the pause after a measurement that failed
 	refusedFor = 10 * time.Minute       // the pause after a measurement that the API server rejected
 )
@@ -114,7 +114,7 @@ func (p *Probe) Refused() (first bool) {
 	return first
 }
 
-// end stores the result of the measurement and lets in the visits that waited for its end.
+// end stores the result of the measurement, and lets in the writers that waited for the end.
 func (p *Probe) end(again time.Time, note func(*roundTrip)) {
 	l := p.lane
 	l.set.mu.Lock()
@@ -153,10 +153,10 @@ type pace struct {
 }
 
 const (
-	smooth = 12 // the number of gaps in the average
+	smooth = 12 // the number of gaps between writes in the average
 	few    = 4  // the minimum number of gaps for a width above 1
 
-	// widest is the maximum width, more than most objects have field managers. It limits wrong results.
+	// widest is the maximum width. It limits the effect of wrong measurements.
 	widest = 16
 )
 
@@ -171,20 +171,20 @@ func (p *pace) completed(now time.Time) {
 	p.last, p.running = now, true
 }
 
-// pause excludes the time from now until the end of the next write from the measured gaps.
+// pause excludes the time until the end of the next write from the measured gaps between writes.
 func (p *pace) pause() { p.running = false }
 
-// resume starts to measure a new gap, after a time in which nobody could write.
+// resume starts to measure a new gap between writes, after a time in which nobody could write.
 func (p *pace) resume(now time.Time) {
 	if !p.last.IsZero() {
 		p.last, p.running = now, false
 	}
 }
 
-// slower doubles the measured gap, which makes the lane narrower, because the API server is overloaded.
+// slower doubles the measured gap between writes, which makes the lane narrower.
 func (p *pace) slower() { p.gap *= 2 }
 
-// expires returns the time until the pace is too old to be used, or 0 or less if it is too old now.
+// expires returns for how long the pace can still be used: 0 or less means that it is too old.
 func (p *pace) expires(now func() time.Time) time.Duration {
 	if p.last.IsZero() {
 		return 0

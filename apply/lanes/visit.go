@@ -11,14 +11,14 @@ import (
 type visit struct {
 	context.Context
 
-	lane *lane  // nil if the visit ended before it reached a lane
+	lane *lane  // the lane of the object; nil if the call failed before it reached the lane
 	by   string // the field manager of a joint write; empty after Enter
 
 	received any // the value that the previous visit in the lane passed to HandOn
 	handed   any // the value that this visit passed to HandOn, for the next visit
 
 	// Set.mu guards these fields.
-	inside  bool          // false: the visit is waiting, or has left
+	inside  bool          // true while the visit is inside the lane; false while it waits, and after it has left
 	turn    chan struct{} // closed when the visit is let in; nil if the visit need not wait
 	alone   bool          // the visit shares the lane with no other visit
 	yielded bool          // the visit was inside, and now waits to be alone
