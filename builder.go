@@ -116,8 +116,7 @@ var ReadsStatus builder.OwnsOption = readsStatus{}
 
 type readsStatus struct{}
 
-// ApplyToOwns implements builder.OwnsOption. It does nothing: ownedKind.options looks for
-// ReadsStatus.
+// ApplyToOwns implements builder.OwnsOption. It does nothing: ownedKind.options looks for ReadsStatus.
 func (readsStatus) ApplyToOwns(*builder.OwnsInput) {}
 
 // ownedKind is a kind of child objects that was given to Owns, with the options given to Owns.

@@ -123,8 +123,7 @@ func (s sender) Apply(ctx context.Context, config runtime.ApplyConfiguration, op
 	return e.sent(config, s.Client.Apply(ctx, config, append(opts, e.options())...))
 }
 
-// Patch implements client.Client. Package ownership and Applier.Release patch managed fields with
-// it.
+// Patch implements client.Client. Package ownership and Applier.Release patch managed fields with it.
 func (s sender) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if err := s.rt.mayWriteIn(ctx, object.GetNamespace()); err != nil {
 		return err

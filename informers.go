@@ -216,9 +216,8 @@ func (rt *Runtime) get(ctx context.Context, key client.ObjectKey, object client.
 	return err
 }
 
-// isBehind reports whether any informer may have a newer version of an object than the informer
-// from which the object was read. version is the resourceVersion read, or "" if no object was
-// found.
+// isBehind reports whether any informer may have a newer version of an object than the informer from
+// which the object was read. version is the resourceVersion read, or "" if no object was found.
 func (rt *Runtime) isBehind(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, as representation, version string) bool {
 	resource, err := rt.resourceOf(kind)
 	if err != nil {

@@ -101,8 +101,7 @@ func (c ownerCheck) missing(parent client.Object, intent apply.Intent, object ap
 		c.name(parent), object.Kind)
 }
 
-// wrong returns an error if the garbage collector or Owns cannot use an owner reference to the
-// parent.
+// wrong returns an error if the garbage collector or Owns cannot use an owner reference to the parent.
 func (c ownerCheck) wrong(parent client.Object, owner metav1ac.OwnerReferenceApplyConfiguration, object apply.ObjectRef) error {
 	group, err := schema.ParseGroupVersion(ptr.Deref(owner.APIVersion, ""))
 	kind, name := ptr.Deref(owner.Kind, ""), ptr.Deref(owner.Name, "")

@@ -49,19 +49,17 @@ var writtenWithoutGeneration = predicate.Funcs{UpdateFunc: func(e event.UpdateEv
 		e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion()
 }}
 
-// Changed returns a predicate for updates. An update passes if it changes the value that of
-// returns.
+// Changed returns a predicate for updates. An update passes if it changes the value that of returns.
 func Changed(of func(client.Object) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return !equality.Semantic.DeepEqual(of(e.ObjectOld), of(e.ObjectNew))
 	}}
 }
 
-// lostFields returns a predicate for updates. An update passes if the field manager owns fewer
-// fields of the object than before: somebody removed a field, set it to another value, or took its
-// ownership, or the field manager itself gave a field up. For an object without managed fields, for
-// example one that was created without a spec, the API server does not record updates, and every
-// update passes.
+// lostFields returns a predicate for updates. An update passes if the field manager owns fewer fields
+// of the object than before: somebody removed a field, set it to another value, or took its ownership,
+// or the field manager itself gave a field up. For an object without managed fields, for example one
+// that was created without a spec, the API server does not record updates, and every update passes.
 func lostFields(manager string) predicate.Predicate {
 	return predicate.Or(lostRecorded(manager), unrecorded)
 }

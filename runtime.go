@@ -202,9 +202,8 @@ func recordExchanges(c *http.Client, informers *watched) {
 	c.Transport = watchRecorder{next, informers}
 }
 
-// Applier returns an Applier for a field manager. policy decides its ownership conflicts. Its
-// writes are serialised with other writes of the Runtime, and applies that would change nothing are
-// not sent.
+// Applier returns an Applier for a field manager. policy decides its ownership conflicts. Its writes
+// are serialised with other writes of the Runtime, and applies that would change nothing are not sent.
 func (rt *Runtime) Applier(fieldManager string, policy apply.Policy) (*apply.Applier, error) {
 	return rt.applier(rt.ApplierConfig(fieldManager, policy))
 }

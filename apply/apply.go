@@ -100,8 +100,7 @@ func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 	return landed, nil
 }
 
-// encode is step 1 of Apply: it encodes the intent as JSON, or returns an error for an invalid
-// intent.
+// encode is step 1 of Apply: it encodes the intent as JSON, or returns an error for an invalid intent.
 func (c *call) encode(intent Intent) error {
 	encoded, err := encode(intent)
 	if err != nil {
@@ -205,8 +204,7 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	return landed, nil
 }
 
-// inLane calls do inside the object's lane, while no other write of the process to the object is
-// sent.
+// inLane calls do inside the object's lane, while no other write of the process to the object is sent.
 func (c *call) inLane(ctx context.Context, do func(context.Context) error) error {
 	return c.inside(ctx, c.enter, do)
 }
@@ -284,8 +282,7 @@ func (c *call) sendFirst(ctx context.Context) (landed *answer, settled settlemen
 }
 
 // classify is step 5 of Apply: it wraps the error of a request into the typed error of its class. A
-// 404 for a subresource becomes errAbsent if the object does not exist, and otherwise a
-// RefusedError.
+// 404 for a subresource becomes errAbsent if the object does not exist, and otherwise a RefusedError.
 func (c *call) classify(ctx context.Context, err error) error {
 	through := c.intent.Subresource
 	switch {

@@ -69,9 +69,8 @@
 //		MustExist: true,
 //	})
 //
-// Invalid: retry.RetryOnConflict around Apply. RetryOnConflict mistakes an ownership conflict,
-// which lasts until one manager stops wanting the field, for a stale write, and uses up its
-// attempts.
+// Invalid: retry.RetryOnConflict around Apply. RetryOnConflict mistakes an ownership conflict, which
+// lasts until one manager stops wanting the field, for a stale write, and uses up its attempts.
 //
 // Invalid: two appliers under one field manager. Each removes the fields of the other one.
 //

@@ -126,9 +126,8 @@ var (
 	metadataFields = reflect.TypeFor[*metav1ac.ObjectMetaApplyConfiguration]()
 )
 
-// WithLabel returns a copy of the intent with one more label. The Go type of its configuration
-// stays the same. If the intent sets the label already, or is invalid, the error is an
-// *IntentError.
+// WithLabel returns a copy of the intent with one more label. The Go type of its configuration stays
+// the same. If the intent sets the label already, or is invalid, the error is an *IntentError.
 func (i Intent) WithLabel(name, value string) (Intent, error) {
 	labelled, err := withLabel(i.Config, name, value)
 	switch {

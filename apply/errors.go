@@ -194,11 +194,10 @@ func IsOwnershipConflict(err error) bool {
 	return errors.Is(err, ErrConflict) || !hasClass(err) && len(wire.ConflictCauses(err)) > 0
 }
 
-// IsStaleWrite reports whether a write failed because the object is no longer at the
-// resourceVersion in the write. A write with a uid, to an object that does not exist, fails with
-// the same response: only a live read distinguishes the two cases. IsStaleWrite is false for a
-// typed error of another class that wraps a stale write, such as a UIDMismatchError: another write
-// would fail too.
+// IsStaleWrite reports whether a write failed because the object is no longer at the resourceVersion
+// in the write. A write with a uid, to an object that does not exist, fails with the same response:
+// only a live read distinguishes the two cases. IsStaleWrite is false for a typed error of another
+// class that wraps a stale write, such as a UIDMismatchError: another write would fail too.
 func IsStaleWrite(err error) bool {
 	if hasClass(err) {
 		return ResultOf(err) == "StaleWrite"
@@ -216,10 +215,9 @@ func hasClass(err error) bool {
 }
 
 // Classify wraps the error of a write into the typed error of its class: StaleWriteError,
-// UIDMismatchError, RetryableError or RefusedError. Ownership conflicts, typed errors of this
-// package and the end of the context are returned unchanged. ctx is the context of the write. A
-// context error although ctx has not ended is a timeout of the client, and becomes a
-// RetryableError.
+// UIDMismatchError, RetryableError or RefusedError. Ownership conflicts, typed errors of this package
+// and the end of the context are returned unchanged. ctx is the context of the write. A context error
+// although ctx has not ended is a timeout of the client, and becomes a RetryableError.
 //
 // If the object is a Secret, the API server's message is left out where it may quote values.
 func Classify(ctx context.Context, object ObjectRef, err error) error {

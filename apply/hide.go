@@ -22,8 +22,7 @@ func isDelicate(name string) bool { return slices.Contains([]string{"env", "args
 
 // hides reports whether values of a field are left out of errors, events, conditions and logs. In a
 // Secret every value is hidden. In other kinds a field is hidden if it, a parent, or a field in its
-// value has the name env, args or data, which often contain credentials. A ConfigMap shows its
-// data.
+// value has the name env, args or data, which often contain credentials. A ConfigMap shows its data.
 func hides(object ObjectRef, path fieldowners.Path, values ...any) bool {
 	switch {
 	case isSecret(object):

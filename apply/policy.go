@@ -62,11 +62,10 @@ type Match struct {
 // Policy decides conflicts field by field. The zero value rejects every conflict. A Policy is
 // immutable: its methods return a new Policy. See also Conflict.Own.
 //
-// If a field has several other owners, the Policy decides on each of them. If one decision is
-// Reject, the intent is rejected. Otherwise, if one decision is Relinquish, the field is
-// relinquished; if one is Share, it is shared; and if all are Force, it is forced. For a
-// relinquished or shared field, the Outcome lists only the conflicts with the owners for which the
-// policy decided so.
+// If a field has several other owners, the Policy decides on each of them. If one decision is Reject,
+// the intent is rejected. Otherwise, if one decision is Relinquish, the field is relinquished; if one
+// is Share, it is shared; and if all are Force, it is forced. For a relinquished or shared field, the
+// Outcome lists only the conflicts with the owners for which the policy decided so.
 type Policy struct {
 	otherwise Decision
 	rules     []rule

@@ -20,8 +20,7 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// request is one apply to send: the content, the pinned uid and resourceVersion, and whether to
-// force.
+// request is one apply to send: the content, the pinned uid and resourceVersion, and whether to force.
 type request struct {
 	form  *encodedIntent
 	pin   pin
@@ -153,8 +152,7 @@ func read(object client.Object, err error) (client.Object, error) {
 	return object, nil
 }
 
-// readLive reads the object from the API server. For an intent with a Body, it reads the
-// subresource.
+// readLive reads the object from the API server. For an intent with a Body, it reads the subresource.
 func (c *call) readLive(ctx context.Context) (*unstructured.Unstructured, error) {
 	live := c.newLive()
 	read := func() error { return c.config.LiveReader.Get(ctx, c.ref.NamespacedName, live) }

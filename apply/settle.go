@@ -120,11 +120,10 @@ func (c *call) settleBy(ctx context.Context, live *unstructured.Unstructured, se
 	}
 }
 
-// sendConceding applies, unforced, the intent without its relinquished fields and with the live
-// values of shared fields, pinned to the object's uid. The apply is also pinned to the
-// resourceVersion read if the read is from a cache, or if this field manager gives up fields that
-// other managers own too: if the other managers give them up first, the API server would remove the
-// fields.
+// sendConceding applies, unforced, the intent without its relinquished fields and with the live values
+// of shared fields, pinned to the object's uid. The apply is also pinned to the resourceVersion read
+// if the read is from a cache, or if this field manager gives up fields that other managers own too:
+// if the other managers give them up first, the API server would remove the fields.
 func (c *call) sendConceding(ctx context.Context, read *unstructured.Unstructured, made concessions, cached bool) (*answer, error) {
 	p := c.target.pin()
 	left, givesUp := made.form(c.intent)

@@ -33,10 +33,9 @@ import (
 // 2026-01-02T03:04:05.6Z, the Go type shows 03:04:05Z, as in conditions. For the stored quantity
 // 1000m, the Go type shows 1. Such a read cannot prove that a field is unchanged. The API server's
 // response to a write of this process proves this instead, for the resourceVersion of the response.
-// The response also proves an intent that owns nothing, which has no managed fields entry that a
-// read could show. An intent that only a response proves is sent once more after a restart, and
-// after each write of another writer. The proof by response needs RecordExchange, or unstructured
-// intents.
+// The response also proves an intent that owns nothing, which has no managed fields entry that a read
+// could show. An intent that only a response proves is sent once more after a restart, and after each
+// write of another writer. The proof by response needs RecordExchange, or unstructured intents.
 //
 // The stringData of a Secret is compared with the data into which the API server converts it. The
 // empty strategy of a Deployment or DaemonSet is compared with the API server's default.
@@ -88,10 +87,9 @@ type proven struct {
 // server is discoveryClient.OpenAPIV3(). The schema of a group and version is fetched once, in the
 // background, and checked every ten minutes. The first applies of a group and version wait for its
 // schema, at most a second, so that nothing is sent after a restart. After that second, and after a
-// failure, intents whose schema is not known are sent. A known schema is trusted until the API
-// server is seen to have another one. Each request for a schema runs in a goroutine that ends with
-// it, within ten seconds if the openapi.Client honours contexts, as that of a discovery client
-// does.
+// failure, intents whose schema is not known are sent. A known schema is trusted until the API server
+// is seen to have another one. Each request for a schema runs in a goroutine that ends with it, within
+// ten seconds if the openapi.Client honours contexts, as that of a discovery client does.
 func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, error) {
 	if reader == nil {
 		return nil, errors.New("apply: NewSteadyState: a reader is needed, such as mgr.GetCache()")
@@ -107,10 +105,9 @@ func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, 
 	}, nil
 }
 
-// Schemas returns the API server's schemas of a group and version, for update.Config. The first
-// calls for a group and version wait for the API server's response, for about one second at most.
-// Later calls, and calls after a failure, do not wait, and return an error until the schemas have
-// arrived.
+// Schemas returns the API server's schemas of a group and version, for update.Config. The first calls
+// for a group and version wait for the API server's response, for about one second at most. Later
+// calls, and calls after a failure, do not wait, and return an error until the schemas have arrived.
 func (s *SteadyState) Schemas(ctx context.Context, version schema.GroupVersion) (managedfields.TypeConverter, error) {
 	known, err := s.schemas.Of(ctx, version)
 	if err != nil {
@@ -126,9 +123,8 @@ type proof struct {
 	unread    []*fieldowners.EntryError
 }
 
-// maySkip reports whether a proof may replace a request. It returns false for a dry run, which
-// needs the API server's response, and for subresources other than status, whose fields the object
-// lacks.
+// maySkip reports whether a proof may replace a request. It returns false for a dry run, which needs
+// the API server's response, and for subresources other than status, whose fields the object lacks.
 func (c *call) maySkip(intent Intent) bool {
 	return c.config.Steady != nil && !c.dryRun && intent.Body == nil &&
 		(intent.Subresource == "" || intent.Subresource == statusSubresource)
@@ -182,8 +178,7 @@ func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) 
 	return true
 }
 
-// becomesSteady tries to prove that applying the intent would change nothing. It remembers the
-// proof.
+// becomesSteady tries to prove that applying the intent would change nothing. It remembers the proof.
 func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, ok bool) {
 	if !c.maySkip(c.intent.Intent) {
 		return proof{}, false
@@ -289,11 +284,10 @@ func (c *call) proveBy(ctx context.Context, form *encodedIntent, read steady.Rea
 	return &proven{Print: found, schema: by}, nil
 }
 
-// steadyByAnswer remembers a proof that applying the intent again would change nothing, made from
-// the API server's response to a write. It does so only where a read may not prove this: for a Go
-// type that does not show the stored form of a time or a quantity, and for an intent that owns
-// nothing, and so has no managed fields entry. The proof is valid for the resourceVersion of the
-// response only.
+// steadyByAnswer remembers a proof that applying the intent again would change nothing, made from the
+// API server's response to a write. It does so only where a read may not prove this: for a Go type
+// that does not show the stored form of a time or a quantity, and for an intent that owns nothing, and
+// so has no managed fields entry. The proof is valid for the resourceVersion of the response only.
 func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answer) {
 	if key == (steady.Key{}) || landed.sent != c.intent || !c.readsMayHide() && !c.ownsNothing(landed) {
 		return

@@ -110,9 +110,8 @@ func (c *call) pinTo(object client.Object) error {
 // absent, the intent creates it exclusively.
 func (i Intent) fromBirth() bool { return i.Belongs != nil && !i.MustExist }
 
-// expect sets the target from the cached object, which is nil if the cache has none. If this
-// Applier created the object a moment ago, the cache may lack it, and the target gets the uid from
-// made.
+// expect sets the target from the cached object, which is nil if the cache has none. If this Applier
+// created the object a moment ago, the cache may lack it, and the target gets the uid from made.
 func (c *call) expect(cached client.Object) {
 	switch t := &c.target; {
 	case t.uid != "": // the caller gave a uid, so nothing is created
@@ -211,10 +210,9 @@ func managersOf(object metav1.Object) (managers []fieldowners.Manager) {
 	return managers
 }
 
-// cacheReads is a reader of a cache with a time limit. If the list or watch of an informer is
-// refused, the informer never has its objects, and a read lasts as long as its context. With
-// cacheReads such a read ends after a second, and objects of the kind are not read from the cache
-// for a minute.
+// cacheReads is a reader of a cache with a time limit. If the list or watch of an informer is refused,
+// the informer never has its objects, and a read lasts as long as its context. With cacheReads such a
+// read ends after a second, and objects of the kind are not read from the cache for a minute.
 type cacheReads struct {
 	reader client.Reader
 	failed *sync.Map // maps the schema.GroupVersionKind of a failed read to the time.Time of the next read
