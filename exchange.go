@@ -62,7 +62,7 @@ func (e *exchange) writeTo(config runtime.ApplyConfiguration) error {
 	}
 	raw, err := json.Marshal(object)
 	if err != nil {
-		return fmt.Errorf("coapply: encoding the object for the caller's configuration: %w", err)
+		return fmt.Errorf("coapply: encoding the applied object for the caller's configuration: %w", err)
 	}
 	into, ok := config.(unstructuredConfig)
 	if !ok {
@@ -71,7 +71,7 @@ func (e *exchange) writeTo(config runtime.ApplyConfiguration) error {
 	before := into.UnstructuredContent()
 	content := map[string]any{"apiVersion": before["apiVersion"], "kind": before["kind"]} // a typed cached object has neither field
 	if err := utiljson.Unmarshal(raw, &content); err != nil {
-		return fmt.Errorf("coapply: decoding the object into the caller's configuration: %w", err)
+		return fmt.Errorf("coapply: decoding the applied object into the caller's configuration: %w", err)
 	}
 	into.SetUnstructuredContent(content)
 	return nil

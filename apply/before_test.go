@@ -138,7 +138,7 @@ func TestFieldOfAnotherName(t *testing.T) {
 	other := cause(".spec.size", `"hpa" with subresource "scale" using apps/v1`)
 	live := web("uid-1", "7")
 	live.ManagedFields[0] = entry("hpa", "Update", "scale", `{"f:spec":{"f:size":{}}}`)
-	const text = ".spec.size, which is not in the intent by that name: owned by hpa/Update[scale] at apps/v1 with null"
+	const text = ".spec.size, which has another name in the intent: owned by hpa/Update[scale] at apps/v1 with null"
 	run(t, map[string]testCase{
 		"relinquished": {
 			reason: "there is nothing to leave out", policy: relinquish, steps: []step{{"PATCH", conflict(other)}, {"GET", ok(live)}},

@@ -144,7 +144,7 @@ func TestErrorTexts(t *testing.T) {
 		"invalid intent for Deployment shop/web: no":                                                                                &apply.IntentError{Object: webRef(), Err: errors.New("no")},
 		"stale write: Deployment shop/web changed since it was read: modified":                                                      &apply.StaleWriteError{Object: webRef(), Err: errors.New("modified")},
 		"Deployment shop/web is refused: errors: .spec.a: not declared .spec.b: not declared":                                       &apply.RefusedError{Object: webRef(), Err: lines},
-		"writing Deployment shop/web failed for the moment: errors: .spec.a: not declared .spec.b: not declared":                    &apply.RetryableError{Object: webRef(), Err: lines},
+		"writing Deployment shop/web failed with a transient error: errors: .spec.a: not declared .spec.b: not declared":            &apply.RetryableError{Object: webRef(), Err: lines},
 		"uid mismatch: Deployment shop/web (uid uid-1) was deleted or recreated; an object that has the name now was not changed":   &apply.UIDMismatchError{Object: webRef(), Err: lines},
 		"uid mismatch: Deployment shop/web was deleted or recreated; an object that has the name now was not changed":               &apply.UIDMismatchError{Object: apply.ObjectRef{GroupVersionKind: webRef().GroupVersionKind, NamespacedName: webRef().NamespacedName}, Err: lines},
 		"contended: Deployment shop/web changed during every attempt (3 writes sent); nothing was forced or moved, try again later": &apply.ContendedError{Object: webRef(), Attempts: 3, Err: lines},

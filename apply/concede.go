@@ -191,7 +191,7 @@ func (c *call) stillGivesWay(ctx context.Context, object client.Object) (found p
 		return proof{}, false
 	}
 	if _, err := c.prove(ctx, left, object); err != nil {
-		c.log.V(1).Info("not steady, with concessions", "because", c.intent.whyNot(err))
+		c.log.V(1).Info("not steady, with the relinquished and shared fields", "because", c.intent.whyNot(err))
 		return proof{}, false
 	}
 	_, unread := fieldowners.ParseReadable(read.GetManagedFields())

@@ -48,7 +48,7 @@ func (c Config) validate() error {
 		errs = append(errs, errors.New("FieldManager: a name is needed"))
 	}
 	if c.LiveReader == nil {
-		errs = append(errs, errors.New("LiveReader: a reader past the cache is needed, such as mgr.GetAPIReader()"))
+		errs = append(errs, errors.New("LiveReader: a reader that does not read from a cache is needed, such as mgr.GetAPIReader()"))
 	}
 	return errors.Join(append(errs, c.Policy.err)...)
 }

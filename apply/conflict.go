@@ -56,7 +56,7 @@ func (c Conflict) text() string {
 		return fmt.Sprintf("%s: owned by %s", c.ServerPath, c.owner())
 	}
 	if c.Ours == nil { // the name, in the owner's API version, of a field that the intent sets
-		return fmt.Sprintf("%s, which is not in the intent by that name: owned by %s at %s with %s",
+		return fmt.Sprintf("%s, which has another name in the intent: owned by %s at %s with %s",
 			field, c.owner(), c.Manager.APIVersion, showUnless(c.Hidden, c.Theirs))
 	}
 	return fmt.Sprintf("%s to %s: owned by %s with %s", field, showUnless(c.Hidden, c.Ours), c.owner(), showUnless(c.Hidden, c.Theirs))
@@ -90,7 +90,7 @@ func (c *call) describeConflicts(err error, live *unstructured.Unstructured, own
 			conflict.setPath(path, ours, theirs)
 		}
 		if c.decideOn(&conflict); !conflict.Decision.valid() {
-			return nil, fmt.Errorf("the policy's function returned %v for the field %s: there is no such decision", conflict.Decision, cause.Field)
+			return nil, fmt.Errorf("the function given to Policy.Func returned %v for the field %s: return Reject, Force, Relinquish or Share instead", conflict.Decision, cause.Field)
 		}
 		if _, set := owned.intent.Nearest(conflict.Path); !set && conflict.Decision != Force {
 			conflict.Decision = Reject // there is nothing to leave out

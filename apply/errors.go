@@ -142,7 +142,7 @@ type RetryableError struct {
 }
 
 func (e *RetryableError) Error() string {
-	return fmt.Sprintf("writing %v failed for the moment: %s", e.Object, wire.OneLine(e.Err))
+	return fmt.Sprintf("writing %v failed with a transient error: %s", e.Object, wire.OneLine(e.Err))
 }
 
 func (e *RetryableError) Unwrap() []error { return []error{ErrRetryable, e.Err} }

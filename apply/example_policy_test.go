@@ -31,7 +31,7 @@ func ExamplePolicy() {
 	fmt.Println(policy.At(".spec.replica", apply.Force).CheckPaths(deployment))
 	// Output:
 	// <nil>
-	// policy: .spec.replica cannot exist: v1.DeploymentSpec has no field "replica"
+	// policy: the field .spec.replica does not exist: v1.DeploymentSpec has no field "replica"
 }
 
 // Replicas are left to whoever else owns them. From the second time on that costs no

@@ -189,7 +189,7 @@ func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 	case !isMap && e.object["metadata"] != nil:
 		return errors.New("the body: metadata is not a JSON object")
 	case e.bodyKind.Kind == "" || e.bodyKind.Version == "":
-		return errors.New("the body: apiVersion and kind are needed; use the configuration's constructor")
+		return errors.New("the body: apiVersion and kind are needed; make the body with its constructor, such as autoscalingv1ac.Scale")
 	case object.GetName() != "" && object.GetName() != e.ref.Name:
 		return fmt.Errorf("the body names another object, %s", object.GetName())
 	case object.GetNamespace() != "" && object.GetNamespace() != e.ref.Namespace:
@@ -242,9 +242,9 @@ func refTo(apiVersion, kind, namespace, name string, uid types.UID) (ObjectRef, 
 	}
 	switch {
 	case ref.Kind == "" || ref.Version == "":
-		return ref, errors.New("apiVersion and kind are needed; use the configuration's constructor")
+		return ref, errors.New("apiVersion and kind are needed; make the configuration with its constructor, such as appsv1ac.Deployment")
 	case ref.Name == "":
-		return ref, errors.New("a name is needed; apply cannot generate one")
+		return ref, errors.New("metadata.name: a name is needed, because Server-Side Apply cannot generate names")
 	case len(content.IsPathSegmentName(ref.Name)) > 0 || len(content.IsPathSegmentName(ref.Namespace)) > 0:
 		return ref, fmt.Errorf("name %q in namespace %q cannot be part of a URL", ref.Name, ref.Namespace)
 	}

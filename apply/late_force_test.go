@@ -36,7 +36,7 @@ func TestForceThatComesLate(t *testing.T) {
 				{"PATCH", conflict(kubectlPause)},
 			},
 			attempts: 4, err: apply.ErrConflict,
-			conflicts: []string{"Reject .spec.paused, which is not in the intent by that name: owned by kubectl/Apply at apps/v1 with true"},
+			conflicts: []string{"Reject .spec.paused, which has another name in the intent: owned by kubectl/Apply at apps/v1 with true"},
 		},
 		"contended": {
 			reason:   "bounded, and never unpinned",

@@ -284,7 +284,7 @@ func (p Policy) CheckPaths(kinds ...reflect.Type) error {
 	for _, r := range p.rules {
 		switch err := gotypes.HasPath(r.path, kinds); {
 		case err != nil && len(kinds) == 1:
-			errs = append(errs, fmt.Errorf("policy: %s cannot exist: %w", r.path, err))
+			errs = append(errs, fmt.Errorf("policy: the field %s does not exist: %w", r.path, err))
 		case err != nil:
 			errs = append(errs, fmt.Errorf("policy: none of %d kinds has the field %s", len(kinds), r.path))
 		}

@@ -124,7 +124,7 @@ func TestNewRefuses(t *testing.T) {
 		config Config
 		says   []string
 	}{
-		"nothing":          {Config{}, []string{"FieldManager: a name is needed", "LiveReader: a reader past the cache"}},
+		"nothing":          {Config{}, []string{"FieldManager: a name is needed", "LiveReader: a reader that does not read from a cache"}},
 		"long name":        {with(func(c *Config) { c.FieldManager = strings.Repeat("m", 129) }), []string{"FieldManager"}},
 		"unprintable name": {with(func(c *Config) { c.FieldManager = "a\nb" }), []string{"FieldManager"}},
 		"no live reader":   {with(func(c *Config) { c.LiveReader = nil }), []string{"LiveReader"}},

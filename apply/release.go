@@ -131,7 +131,7 @@ func (c *call) releaseEntry(ctx context.Context, live *unstructured.Unstructured
 // such as "spec.template: Required value" does not contain this.
 func (c *call) whyNotReleased(refused error) error {
 	if apierrors.IsInvalid(refused) {
-		return fmt.Errorf("the object is invalid without the fields that a release of %s removes; move these fields to another field manager, by its Migrate or Rename: %w",
+		return fmt.Errorf("the object is invalid without the fields that a release of %s removes; move these fields to another field manager first, with Migrate or Rename of package ownership: %w",
 			c.config.FieldManager, refused)
 	}
 	return fmt.Errorf("releasing the fields of %s: %w", c.config.FieldManager, refused)

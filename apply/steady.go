@@ -192,7 +192,7 @@ func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, 
 		if found, ok := c.stillGivesWay(ctx, object); ok {
 			return found, true
 		}
-		c.log.V(1).Info("not steady", "because", c.intent.whyNot(err))
+		c.log.V(1).Info("not steady: an apply may change the object", "because", c.intent.whyNot(err))
 		return proof{}, false
 	}
 	c.config.Steady.proven.Put(key, now)
@@ -299,7 +299,7 @@ func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answe
 	read := steady.Read{Object: object, Kind: object.GroupVersionKind(), Answer: true}
 	now, err := c.proveBy(ctx, c.intent, read)
 	if err != nil {
-		c.log.V(1).Info("not steady by the answer", "because", c.intent.whyNot(err))
+		c.log.V(1).Info("not steady by the API server's response", "because", c.intent.whyNot(err))
 		return
 	}
 	c.config.Steady.proven.Put(key, now)

@@ -97,7 +97,7 @@ func (c *call) cached(ctx context.Context) (client.Object, error) {
 // pinTo pins the writes of the call to the uid of an object that was read.
 func (c *call) pinTo(object client.Object) error {
 	if c.target.uid != "" && c.target.uid != object.GetUID() {
-		return &UIDMismatchError{Object: c.pinnedRef(), Err: fmt.Errorf("the object read has uid %s", object.GetUID())}
+		return &UIDMismatchError{Object: c.pinnedRef(), Err: fmt.Errorf("the object that was read has uid %s", object.GetUID())}
 	}
 	if c.target.uid = object.GetUID(); c.target.uid == "" {
 		return errors.New("pinning the write to the object: the object was read without a uid")

@@ -64,7 +64,7 @@ func TestCondition(t *testing.T) {
 				"to let us set .spec.replicas, .spec.paused, remove them from the configuration that ci applies"},
 		"an Update of our own": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us", Conflicts: []apply.Conflict{
 			{Path: replicas, Manager: fieldowners.Manager{Name: "us", Operation: metav1.ManagedFieldsOperationUpdate}, Own: true}}}}},
-			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas, which is not in the intent by that name: " +
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas, which has another name in the intent: " +
 				"owned by us itself (by Update) at  with null; `kubectl fieldowners migrate deployment/web --from us --to us` merges the two owners into one"},
 		"a conflict of the status": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us", Subresource: "status",
 			Conflicts: []apply.Conflict{{Path: replicas, Manager: ci, Ours: 1, Theirs: 2}}}}},
