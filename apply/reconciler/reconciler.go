@@ -305,7 +305,7 @@ func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen 
 	}
 	if _, twice := seen[this]; twice {
 		return apply.Outcome{Object: object}, &apply.IntentError{Object: object,
-			Err: errors.New("two intents for one object: put all its fields into one intent, as each apply removes the fields that it does not list")}
+			Err: errors.New("two intents for one object: put all its fields into one intent, as each apply removes the fields that its intent does not list")}
 	}
 	outcome, err := r.Applier.Apply(ctx, intent)
 	seen[this] = err
