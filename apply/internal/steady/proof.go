@@ -67,7 +67,7 @@ type Request struct {
 	GoType      reflect.Type   // the kind's Go type in the client's scheme; nil if there is none
 }
 
-// Read is an object as it was read. The object may belong to a cache, and is not changed.
+// Read is an object as it was read from a cache or the API server. The object is never changed.
 type Read struct {
 	client.Object
 
@@ -121,8 +121,8 @@ func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (*Print, 
 	return r.printOfVersion(read), nil
 }
 
-// prove is Prove without the Print. exactly reports whether the object has the values of the intent
-// in exactly the same form.
+// prove does the work of Prove, except for the Print. exactly reports whether the object has the values
+// of the intent in exactly the same form.
 func (r Request) prove(read Read, schemas managedfields.TypeConverter) (exactly bool, err error) {
 	entry, held, err := r.compare(read)
 	if err != nil {
@@ -196,16 +196,16 @@ func (r Read) asStored(held value.Value, wanted *typed.TypedValue) (*typed.Typed
 	return typed.AsTyped(value.NewValueInterface(known), wanted.Schema(), wanted.TypeRef(), typed.AllowDuplicates)
 }
 
-// Compare makes the part of the proof that needs no schema. It returns an error if that part fails.
+// Compare makes only the part of the proof that needs no schema. It returns an error if this part fails.
 func (r Request) Compare(read Read) error {
 	_, _, err := r.compare(read)
 	return err
 }
 
-// compare returns the manager's entry and the content of the object, or why no proof is possible.
+// compare returns the manager's entry and the content of the object, or an error if no proof is possible.
 func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held value.Value, err error) {
 	if r.Manager == "kubectl" {
-		return nil, nil, errors.New("the API server also writes kubectl's own annotation")
+		return nil, nil, errors.New("for the field manager kubectl, the API server also writes the last-applied annotation")
 	}
 	if entry = r.ownEntry(read); entry == nil {
 		return nil, nil, errors.New("the object does not have exactly one Apply entry of the field manager, in the intent's apiVersion")
@@ -222,8 +222,8 @@ func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held valu
 	return entry, held, nil
 }
 
-// proveValues returns an error if merging the wanted content into the object changes a value, apart
-// from its form. exactly reports that no form changes either.
+// proveValues returns an error if merging the wanted content into the object would change a value in
+// more than its form. exactly is true if the merge would change neither a value nor a form.
 func (r Request) proveValues(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, read Read) (exactly bool, err error) {
 	merged, err := live.Merge(wanted)
 	if err != nil {
