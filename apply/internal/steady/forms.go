@@ -18,9 +18,9 @@ import (
 
 // proveForms returns an error if the intent's values and the object's values differ in more than their
 // form. The API server changes the form of a value in these ways: it adds defaults to a value that is
-// owned as a whole, writes each quantity in one way, and leaves out zero values. If another manager
-// also owns a field whose form differs, the error is the conflict that the apply would have, because
-// the API server compares the values as they were sent.
+// owned as a whole, writes each quantity in one way, and leaves out zero values. It is also an error if
+// another manager owns a field whose form differs: the apply would conflict, because the API server
+// compares the values as they were sent.
 func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, changes *typed.Comparison, read Read) error {
 	if changes.IsSame() || !changes.Removed.Empty() { // only the order differs, or a field would be removed
 		return fmt.Errorf("the apply would change: %s", changes)
