@@ -18,7 +18,7 @@ type Owned struct {
 // String returns the field's path and its owner, such as ".spec.replicas of hpa/Update[scale]".
 func (o Owned) String() string { return o.Path.String() + " of " + o.Manager.String() }
 
-// Moved is one field that one manager lost and another manager gained.
+// Moved is one field that the manager From lost and the manager To gained.
 type Moved struct {
 	Path     Path
 	From, To Manager
@@ -140,7 +140,7 @@ func byWriter(o Ownership) map[Manager]Entry {
 	return merged
 }
 
-// gainersOf returns the managers that gained a path. gained must be sorted by path.
+// gainersOf returns the managers in the list gained with this path. gained must be sorted by path.
 func gainersOf(gained []Owned, path Path) []Manager {
 	first, _ := slices.BinarySearchFunc(gained, path, func(o Owned, p Path) int { return o.Path.Compare(p) })
 	var managers []Manager

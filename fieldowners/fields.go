@@ -38,7 +38,7 @@ func (o Ownership) Join(object map[string]any) Field {
 	return j.join(place{value: object, owned: ownedTree(o)})
 }
 
-// All returns the field and all fields below it, parents before their children.
+// All returns the field itself and all fields below the field, parents before their children.
 func (f Field) All() iter.Seq[Field] {
 	return func(yield func(Field) bool) { f.each(yield) }
 }
@@ -63,7 +63,7 @@ func (f Field) IsUnowned() bool {
 	return f.Exists && f.IsLeaf() && !f.Server && len(f.Owners) == 0 && len(f.Whole) == 0
 }
 
-// ownedField is a node in the tree of the fields that the managers own.
+// ownedField is one field in the tree of all fields that the managed fields of an object name.
 type ownedField struct {
 	name     fieldpath.PathElement
 	owners   []Manager
@@ -192,7 +192,7 @@ func (j *joining) join(at place) Field {
 	return field
 }
 
-// below returns the fields of a map or the items of a list, down to MaxDepth.
+// below returns the fields of the map or the items of the list at a place, or nothing below MaxDepth.
 func (j *joining) below(at place) []place {
 	if len(at.path) >= MaxDepth {
 		return nil

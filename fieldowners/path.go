@@ -81,7 +81,7 @@ type Element struct {
 	Text string
 	// Field is the name of a field or the key of a map. It is nil for a list item.
 	Field *string
-	// Keys are the names of the key fields that identify an item of an associative list.
+	// Keys are the names of the key fields if the element is an item of an associative list.
 	Keys []string
 	// Index reports whether the element identifies a list item by its index.
 	Index bool

@@ -81,7 +81,7 @@ func (m Handover) compare(other Handover) int {
 	return cmp.Or(m.From.Compare(other.From), m.To.Compare(other.To), m.Path.Compare(other.Path))
 }
 
-// Unmoved is one field that a transfer was asked to move, but cannot move.
+// Unmoved is one field that a Transfer selects, but that cannot move.
 type Unmoved struct {
 	Path    Path
 	Manager Manager // the current owner of the field

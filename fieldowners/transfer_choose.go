@@ -146,8 +146,8 @@ func (p *TransferPlan) settle(m Handover, owners slots, objects Objects) {
 	p.Moved = append(p.Moved, m)
 }
 
-// differs returns why the field cannot be proven to mean the same in the apiVersions of both
-// managers, or "" if it can. For example, scaleTargetRef is owned as a whole in autoscaling/v1, but
+// differs returns why it cannot be proven that the field means the same in the apiVersions of both
+// managers, or "" if it is proven. For example, scaleTargetRef is owned as a whole in autoscaling/v1, but
 // by its parts in autoscaling/v2. After a move to autoscaling/v2, its parts would have no owner.
 func (p *TransferPlan) differs(m Handover, leaf bool, objects Objects) string {
 	versions := []string{m.From.APIVersion, m.To.APIVersion}

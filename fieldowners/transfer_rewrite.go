@@ -90,7 +90,7 @@ type slot struct {
 	merged     bool           // whether the entry was merged from several entries of one manager
 }
 
-// slots are the entries of managed fields, one for each manager.
+// slots are the managed fields entries of an object during a rewrite, with one slot for each manager.
 type slots []*slot
 
 func newSlot(entry Entry, raw metav1.ManagedFieldsEntry) *slot {

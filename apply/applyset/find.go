@@ -163,9 +163,9 @@ func (p *pruning) keep(object apply.ObjectRef, reason string) {
 	p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: reason})
 }
 
-// lookout decides when kept objects are listed again. A listing costs one request for each recorded
-// kind and namespace, and anybody can put a set's label on an object. So the kept objects are not
-// listed in each round, but after increasing waits.
+// lookout determines when kept objects are listed again. A listing costs one request for each recorded
+// kind and namespace, and anybody can cause listings by putting a set's label on an object. So the kept
+// objects are not listed in each round, but after increasing waits.
 type lookout struct {
 	kept     []Kept        // the kept objects of the last listing
 	partials partials      // the partial intents whose fields could not be released
@@ -178,7 +178,7 @@ const (
 	mostLookout  = 10 * time.Minute
 )
 
-// next returns the lookout after a listing that found kept. The wait doubles, up to mostLookout, as
+// next returns the lookout after a listing with the result kept. The wait doubles, up to mostLookout, as
 // long as the same objects are kept for the same reasons.
 func (l lookout) next(kept []Kept) lookout {
 	after := lookout{kept: slices.Clone(kept), wait: leastLookout}

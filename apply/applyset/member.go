@@ -19,7 +19,7 @@ type intentKey struct {
 	subresource string
 }
 
-// preparedIntent is an intent that is ready to be applied.
+// preparedIntent is an intent of a round, as checked and completed by prepare.
 type preparedIntent struct {
 	apply.Intent
 
@@ -78,7 +78,7 @@ func twoIntents(object apply.ObjectRef, subresource string) error {
 
 func isMember(intent apply.Intent) bool { return !intent.MustExist && intent.Subresource == "" }
 
-// apply applies one intent of a round.
+// apply applies one intent of a round, and records in the round which object the intent is for.
 func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome apply.Outcome, err error) {
 	switch {
 	case one.err != nil:

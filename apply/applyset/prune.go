@@ -22,7 +22,7 @@ type Pruned struct {
 	Left     []apply.ObjectRef // only from Sets.Delete: members that are being deleted and still exist
 }
 
-// Kept is an object that is no longer emitted, but was not deleted or released.
+// Kept is an object that the parent no longer emits, but that Prune neither deleted nor released.
 type Kept struct {
 	Object apply.ObjectRef
 	Reason string // why the object was kept; the same text for the same cause

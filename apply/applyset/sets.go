@@ -6,8 +6,8 @@
 //  1. No object is orphaned, even if the process dies at any step: the kind and namespace of a
 //     member are recorded in the parent's annotations before the member is applied.
 //  2. A label alone deletes nothing. A member is deleted if the Applier's field manager owns the
-//     set's label on it, and the member has no owner or the parent is one of its owners. The delete
-//     has preconditions: the uid and resourceVersion that were checked. Members that are not
+//     member's set label, and the member has no owner or the parent is one of its owners. The delete
+//     request has preconditions: the uid and resourceVersion that were checked. Members that are not
 //     deleted are returned with the reason.
 //  3. Nothing is deleted unless all emitted intents were applied, and a live read shows that the
 //     parent has not changed since the intents were emitted.
@@ -37,8 +37,8 @@
 // Invalid: an emit that leaves out an object because a lookup failed. The object would be deleted.
 // If emit returns the error instead, nothing is deleted.
 //
-// Invalid: two Sets under one field manager for the parents of one kind, in two processes
-// that run at the same time. Each Sets can take a member that the other one is about to apply.
+// Invalid: two Sets under one field manager for the parents of one kind, in two processes that run at
+// the same time. Both may apply the same object, and each then overwrites the label of the other's set.
 package applyset
 
 import (

@@ -68,8 +68,8 @@ type Transfer struct {
 	unmatched []string
 }
 
-// Moves returns the fields that Do moves. For an undo, these are the fields that the original
-// transfer moved; Do skips those that the new owner has given up since.
+// Moves returns the fields that Do moves. For an undo, these are the fields that the original transfer
+// moved; Do skips fields that the new owner has given up since.
 func (t *Transfer) Moves() []fieldowners.Handover { return slices.Clone(t.shown.Plan.Moved) }
 
 // Unmoved returns the requested fields that Do does not move, each with the reason.
@@ -242,7 +242,7 @@ func (t *Transfer) reverse(state *found, after []metav1.ManagedFieldsEntry) (*Tr
 	return back, err
 }
 
-// found is an object at one resourceVersion, with the plan of a transfer.
+// found is an object as read at one resourceVersion, with the plan of the transfer for this state.
 type found struct {
 	wire.Rewrite
 

@@ -33,7 +33,7 @@ type Emission struct {
 	Intents []apply.Intent
 }
 
-// Applied is the result of applying an Emission.
+// Applied is the result of applying the Emission of one parent in one reconcile.
 type Applied struct {
 	Outcomes []apply.Outcome // one for each intent, in the same order
 	Errs     []error         // the errors of emitting, of each intent, and of pruning; none is nil
@@ -69,9 +69,9 @@ type Config[P client.Object] struct {
 	// Emit is called twice. If an object or a field differs between the two results, the
 	// reconcile returns an error that matches ErrNotPure.
 	Emit func(parent P) (Emission, error)
-	// Belongs reports whether an object that already exists is a child of this parent. If it
+	// Belongs reports whether an object that already exists is a child of this parent. If Belongs
 	// returns false, the object is not changed, even if it was created at the same time, and is
-	// reported as someone else's (apply.NotOursError, the reason NameTaken).
+	// reported as an object of someone else (apply.NotOursError, the reason NameTaken).
 	//
 	// If Belongs is nil, an object with owners is a child if one of its owner references has the
 	// parent's uid. An object without owners is a child in these cases. With Prune: if the object
@@ -80,17 +80,17 @@ type Config[P client.Object] struct {
 	// without owners and without any set's label. The condition is that, by the live object, only
 	// the applier's field manager wrote the object.
 	//
-	// If Belongs is set, it is also called with the objects of intents with MustExist: if it
-	// returns false, the Outcome is Absent.
+	// If Belongs is set, it is also called for intents with MustExist: if it returns false, the
+	// Outcome is Absent.
 	Belongs func(parent P, child client.Object) bool
-	// Prune deletes objects that a parent emitted before and no longer emits. The parent and its
-	// objects become an ApplySet; see applyset.Sets for the cost and the required permissions.
-	// Only one reconciler can prune for a parent. If an intent fails, nothing is deleted. Prune
-	// needs a Finalizer: the parent's objects, in all namespaces, are deleted before the parent
-	// and not by the garbage collector.
+	// Prune makes the reconciler delete objects that a parent emitted before and no longer emits. The
+	// parent and its objects become an ApplySet; see applyset.Sets for the cost and the required
+	// permissions. Only one reconciler can prune for a parent. If an intent fails, nothing is deleted.
+	// Prune needs a Finalizer: when the parent is deleted, the reconciler deletes the parent's objects in
+	// all namespaces before the parent, and does not leave them to the garbage collector.
 	Prune bool
 
-	// Finalizer is added to each parent, unless it is "". It needs Cleanup, Prune or both.
+	// Finalizer is the finalizer that is added to each parent, or "". A Finalizer needs Cleanup or Prune.
 	Finalizer string
 	// Cleanup is called in each reconcile of a parent that is being deleted. When it returns done,
 	// the finalizer is removed. If Cleanup does not return done, a watch must cause the next reconcile.

@@ -132,8 +132,8 @@ func notReconciled(errs []error) string {
 	return fmt.Sprintf("%d objects could not be reconciled", n)
 }
 
-// terminating reports whether the API server refused to create an object because the Namespace is
-// being deleted. A retry cannot succeed until the Namespace is gone.
+// terminating reports whether the API server refused to create an object because the Namespace is being
+// deleted. A retry cannot succeed until the Namespace is gone.
 func terminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
@@ -263,7 +263,7 @@ type reported struct {
 	since time.Time // the time of the first error since the last success
 }
 
-// trouble identifies one kind of errors of one parent.
+// trouble identifies the errors of one kind (part and what) that a parent may have.
 type trouble struct {
 	parent types.UID
 	part   string // "" for the emitted intents, or statusPart for the parent's status

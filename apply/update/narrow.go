@@ -50,7 +50,7 @@ func encode(object client.Object) (map[string]any, error) {
 	return content, err
 }
 
-// narrowing transfers the changes that mutate made to a Go value to the live object, so that a
+// narrowing transfers to the live object the changes that mutate made to the decoded object, so that a
 // write contains no other changes.
 type narrowing struct {
 	object apply.ObjectRef
@@ -58,9 +58,9 @@ type narrowing struct {
 	schema func() (*typed.TypedValue, error) // returns the API server's schema of the kind
 }
 
-// narrow returns the live object with the differences between before and after. All other values
-// stay as the API server has them. Examples are fields that the Go type lacks, a quantity such as
-// 1024Mi that the Go type writes as 1Gi, and zero values that the Go type omits or adds.
+// narrow returns the live object with the changes from before to after, the decoded object before and
+// after mutate. All other values stay as in the live object. Examples are fields that the Go type lacks, a
+// quantity such as 1024Mi that the Go type writes as 1Gi, and zero values that the Go type omits or adds.
 func (n narrowing) narrow(live *unstructured.Unstructured, before, after client.Object) (*unstructured.Unstructured, error) {
 	was, err := encode(before)
 	is, err2 := encode(after)

@@ -163,17 +163,16 @@ func New(config Config) (*Updater, error) {
 	return &Updater{config: config, written: lastWritten{versions: recent.New[types.UID, string](writtenKept)}}, nil
 }
 
-// Result is the result of one call of a verb. It is also returned with an error.
+// Result is the result of Do, Status, EnsureFinalizer or RemoveFinalizer. It is returned with an error, too.
 type Result[T client.Object] struct {
 	// Object is the object in the API server's response to the write. If nothing was written, it
-	// is the object that was read live or passed in. It is nil after an error, and if the object
+	// is the object that was read live or passed in. Object is nil after an error, and if the object
 	// does not exist.
 	Object T
 	// Changed reports whether the write changed the object: it has a new resourceVersion, or
 	// fewer finalizers. Changed is false if nothing was written or the API server ignored the write.
 	Changed bool
-	// Attempts is the number of attempts to read, change and write the object. It is 0 if mutate changed
-	// nothing in the object passed in.
+	// Attempts is the number of attempts to read, change and write the object, or 0 if no attempt was needed.
 	Attempts int
 	// StaleWrites is the number of writes that the API server rejected because they were stale.
 	StaleWrites int

@@ -56,8 +56,8 @@ func (w *lastWritten) sending(object client.Object) {
 	w.versions.Put(object.GetUID(), unknownVersion)
 }
 
-// knows records the resourceVersion of an object in the API server's response to a write, or to a
-// read after which nothing was written. A read of an object that is not in lastWritten is ignored.
+// knows records the resourceVersion of an object from the API server's response to a write (wrote), or to
+// a read after which nothing was written. A read of an object that is not in lastWritten is ignored.
 func (w *lastWritten) knows(object client.Object, wrote bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -74,9 +74,9 @@ type grant struct {
 	selector  labels.Selector // matches the objects of the manager; nil if the claim has no selector
 }
 
-// expects reports whether the manager should own its path on an object. It is true if the manager
-// owns any field of the object. Otherwise the selector decides by the labels of the object. Without
-// a selector, expects is true if another manager of the contract owns any field of the object.
+// expects reports whether the manager should own its path on an object. This is the case if the manager
+// owns any field of the object, or if the selector matches the labels of the object. Without a selector,
+// it is also the case if another manager of the contract owns any field of the object.
 func (g grant) expects(present map[string]bool, of labels.Set) bool {
 	switch {
 	case present[g.manager]:
@@ -161,7 +161,7 @@ type comparing struct {
 	kind    schema.GroupKind
 	grants  []grant         // all grants for the object's kind
 	here    []grant         // the grants whose managers should own their paths on this object
-	present map[string]bool // the managers of the contract that own anything of the object
+	present map[string]bool // the managers of the contract that own a field of the object
 }
 
 // named returns the findings about a manager of the contract: the fields that it owns but may not own.
@@ -220,7 +220,7 @@ func (c comparing) isShared(path fieldowners.Path) bool {
 	return slices.ContainsFunc(c.grants, func(g grant) bool { return !g.exclusive && path.HasPrefix(g.path) })
 }
 
-// isContent reports whether a path is neither metadata nor status.
+// isContent reports whether a path is outside of apiVersion, kind, metadata and status.
 func isContent(path fieldowners.Path) bool {
 	first := path.Elements()[0].Text
 	return !slices.Contains([]string{".apiVersion", ".kind", ".metadata", ".status"}, first)

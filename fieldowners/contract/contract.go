@@ -55,11 +55,11 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Contract describes what field managers may own, with one claim for each manager and kind.
+// Contract describes which fields the field managers may own. It has one Claim per manager and kind.
 type Contract []Claim
 
-// Claim describes what one field manager may own of the objects of one kind. Each path is in the
-// notation of fieldowners.ParsePath, and includes all fields below it.
+// Claim describes which fields one field manager may own in the objects of one kind. Each path is in the
+// notation of fieldowners.ParsePath, and includes all fields below the path.
 type Claim struct {
 	Manager string
 	Kind    schema.GroupKind
@@ -91,7 +91,6 @@ func (c Contract) Managers() []string {
 	return slices.Compact(names)
 }
 
-// paths returns the claimed paths for one operation.
 func (c Claim) paths(operation metav1.ManagedFieldsOperationType) []string {
 	if operation == metav1.ManagedFieldsOperationApply {
 		return c.Applies

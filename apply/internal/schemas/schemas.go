@@ -147,9 +147,8 @@ func New(server openapi.Client) *Set {
 	return s
 }
 
-// Good reports whether proofs made with a known schema are still valid. They are valid until the API
-// server's index shows that the schema has changed. If the index is old, Good starts to fetch it in the
-// background.
+// Good reports whether proofs made with a known schema are still valid: they are, until the API server's
+// index shows that the schema has changed. If the index is old, Good starts to fetch it in the background.
 func (s *Set) Good(ctx context.Context, known *Known, now time.Time) bool {
 	if now.UnixNano() >= s.due.Load() {
 		s.mu.Lock()
@@ -232,7 +231,7 @@ func (s *Set) keepIndex(paths map[string]openapi.GroupVersionWithContext) {
 	}
 }
 
-// fetch fetches the schema document of a group and version.
+// fetch starts to fetch the schema document of a group and version.
 func (s *Set) fetch(ctx context.Context, version schema.GroupVersion, d *document, path openapi.GroupVersionWithContext) {
 	log, url := logr.FromContextOrDiscard(ctx), path.ServerRelativeURL()
 	d.ask(func(ctx context.Context) (func(), error) {

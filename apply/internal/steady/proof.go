@@ -17,15 +17,14 @@
 //     that the API server adds to a value that is owned as a whole: defaults in the schema of a custom
 //     resource, and a few defaults of built-in kinds.
 //  4. A response of the API server (Read.Answer) shows more than a read: the stored form of each value,
-//     and whether the manager owns nothing. A proof from a response holds only for the resourceVersion
-//     of the response.
+//     and whether the manager owns no field. A proof from a response is valid only for the
+//     resourceVersion of the response.
 //  5. The stringData of a Secret is compared with the data into which the API server converts it. The
 //     empty strategy of a Deployment or DaemonSet is compared with the default that the API server
 //     restores.
-//  6. KeyOf returns different keys for intents whose JSON differs. A Print contains hashes of
-//     everything that the proof depends on: the manager's entry, and the values of the fields that it
-//     owns. An exact proof for one version of an object also holds for other versions with the same
-//     Print.
+//  6. KeyOf returns different keys for intents whose JSON differs. A Print contains hashes of all data
+//     on which the proof depends: the manager's entry, and the values of the fields that the manager
+//     owns. An exact proof for one version of an object is also valid for versions with the same Print.
 //  7. What the API server does beyond Server-Side Apply, such as mutating admission, is not considered.
 //
 // Valid:
@@ -106,10 +105,10 @@ func (r Request) contentOf(read Read) (value.Value, error) {
 // Prove returns a Print of the object if the apply would change nothing. Otherwise the error says
 // what the apply would change, or why this is not known.
 //
-// Prove does what the API server does (structured-merge-diff's Updater.Apply), with the same
-// library and the API server's own schemas: the field set of the request replaces the field set of
-// the manager's entry, and the configuration is merged into the object. If both sets are equal and
-// the merge changes nothing, the apply has no conflicts, and the manager loses no field.
+// Like the API server (structured-merge-diff's Updater.Apply), with the same library and the API server's
+// own schemas, Prove computes the fields that the manager would own, and merges the configuration into
+// the object. If the manager already owns exactly these fields and the merge changes no value, the apply
+// has no conflicts, and the manager loses no field.
 func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (*Print, error) {
 	exactly, err := r.prove(read, schemas)
 	switch {
@@ -243,7 +242,7 @@ func (r Request) proveValues(wanted *typed.TypedValue, set *fieldpath.Set, live 
 // intent sets to an empty value or null.
 func emptiedBy(set *fieldpath.Set, wanted, live value.Value) (emptied []fieldpath.Path) {
 	set.Leaves().Iterate(func(path fieldpath.Path) {
-		// The intent has no value at this path if the path has a key field that is left to its default.
+		// The intent has no value at this path if an item on the path omits a key field that has a default.
 		there := valueAt(live, path)
 		if there != nil && (there.IsMap() || there.IsList()) && holds(there) > 0 && holds(valueAt(wanted, path)) == 0 {
 			emptied = append(emptied, path.Copy())

@@ -139,9 +139,9 @@ func Tries(ctx context.Context, stale func(error) bool, try func() error) (exhau
 	return Repeat(ctx, settleBackoff(), stale, try)
 }
 
-// Repeat calls try until worth returns false for the error of try, which may be nil. It waits
-// between attempts as backoff says. If backoff allows no further attempt, exhausted is true and err
-// is the last error. If the context ends during a wait, err is the context's error.
+// Repeat calls try until worth returns false for the error of try, which may be nil. backoff determines
+// the number of attempts and the waits between them. If backoff allows no further attempt, exhausted is
+// true and err is the last error. If the context ends during a wait, err is the context's error.
 func Repeat(ctx context.Context, backoff wait.Backoff, worth func(error) bool, try func() error) (exhausted bool, err error) {
 	for {
 		if err := try(); !worth(err) {

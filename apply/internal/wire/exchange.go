@@ -183,9 +183,8 @@ func ReadHead(object []byte) (found Head, err error) {
 	return Head{}, err
 }
 
-// probePath is the path of the request that measures the round-trip time. The API server responds at
-// once, as the path is exempt from priority and fairness. All authenticated users may read the path
-// (system:public-info-viewer).
+// probePath is the path of the request that measures the round-trip time. The path is exempt from
+// priority and fairness, and all authenticated users may read it (system:public-info-viewer).
 const probePath = "/livez"
 
 // measure sends a request that is very cheap for the API server, with the transport of the other

@@ -23,8 +23,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Rewrite transfers fields of one live object between field managers. The resulting managed fields
-// are stored in one write, pinned to the uid and the resourceVersion that were read.
+// Rewrite is a planned transfer of fields of one live object between field managers. The resulting managed
+// fields are stored in one write, pinned to the uid and the resourceVersion that were read.
 type Rewrite struct {
 	Live    *unstructured.Unstructured // the object as it was read
 	Objects fieldowners.Objects        // the object in each apiVersion that the plan needs
