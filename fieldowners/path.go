@@ -75,7 +75,7 @@ func (p Path) IsKeyField() bool {
 // Len returns the number of elements of the path.
 func (p Path) Len() int { return len(p.elements) }
 
-// Element is one element of a path.
+// Element is one element of a path: the name of a field, the key of a map, or a list item.
 type Element struct {
 	// Text is the element in the notation of Path.String: .spec, ["a.b/c"], [name="web"].
 	Text string

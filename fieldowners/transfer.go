@@ -53,8 +53,8 @@ type Source struct {
 	Paths   []Path
 }
 
-// Handover is one field that a transfer moves from one manager to another. It can be stored as
-// JSON, to undo the transfer in another process.
+// Handover is one field that a transfer moves from one manager to another manager. A Handover can be
+// stored as JSON, to undo the transfer in another process.
 type Handover struct {
 	Path Path    `json:"path"`
 	From Manager `json:"from"`

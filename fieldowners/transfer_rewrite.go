@@ -137,7 +137,7 @@ func (s slots) of(m Manager) *slot {
 func (s *slots) move(m Handover) error {
 	from, to := s.of(m.From), s.of(m.To)
 	if from == nil || !from.Owns(m.Path) {
-		return fmt.Errorf("%s does not own %s: the managed fields are not those for which the plan was made; plan again", m.From, m.Path)
+		return fmt.Errorf("%s does not own %s: the managed fields differ from those for which the plan was made; make a new plan", m.From, m.Path)
 	}
 	if to == nil {
 		to = newSlot(Entry{Manager: m.To, fields: fieldpath.NewSet()}, metav1.ManagedFieldsEntry{

@@ -65,8 +65,8 @@ func (r *Round) prepare(intent apply.Intent) preparedIntent {
 	return prepared
 }
 
-// twoIntents is the error for a second intent for one object. Applying the second intent would
-// remove the fields that only the first intent lists.
+// twoIntents returns the error for a second intent for one object or subresource. Applying the second
+// intent would remove the fields that only the first intent lists.
 func twoIntents(object apply.ObjectRef, subresource string) error {
 	what := "object"
 	if subresource != "" {

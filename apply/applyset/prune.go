@@ -38,8 +38,8 @@ func (k Kept) String() string {
 	return fmt.Sprintf("%v is no longer emitted, but was kept: %s", k.Object, k.Reason)
 }
 
-// PruneError lists the errors that occurred while a set was pruned. Pruned lists the objects that were
-// deleted or released nevertheless.
+// PruneError lists the errors that occurred while a set was pruned. The Pruned that is returned with a
+// PruneError lists the objects that were deleted or released nevertheless.
 type PruneError struct {
 	Parent apply.ObjectRef
 	Errs   []error

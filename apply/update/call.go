@@ -64,7 +64,7 @@ func (c *call[T]) run(ctx context.Context) error {
 	c.log = c.named(logr.FromContextOrDiscard(ctx))
 	c.result.Attempts, err = repeat(ctx, c.config.Backoff, c.ref, c.enter, c.try)
 	if c.absentOK && apierrors.IsNotFound(err) {
-		c.log.V(1).Info("absent, nothing to do", "attempt", c.result.Attempts)
+		c.log.V(1).Info("the object does not exist, nothing to do", "attempt", c.result.Attempts)
 		return nil
 	}
 	return err

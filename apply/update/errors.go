@@ -43,8 +43,8 @@ func (e *ExhaustedError) Error() string {
 
 func (e *ExhaustedError) Unwrap() []error { return []error{ErrExhausted, e.Err} }
 
-// InterruptedError means that the context ended before the first attempt, between two attempts, or
-// while an attempt waited for the object's lane. The waiting attempt is not counted in Attempts.
+// InterruptedError means that the context ended before the first attempt, between two attempts, or while
+// an attempt waited for the object's lane (Config.Lanes). The waiting attempt is not counted in Attempts.
 type InterruptedError struct {
 	Object   apply.ObjectRef
 	Attempts int

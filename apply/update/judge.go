@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// look calls mutate on a copy of the object passed in. settled is true if the call needs no request: the
-// object is at least as new as the updater's own last write and mutate changed nothing, or mutate changed
-// the object's identity. All other results, such as an error of mutate, may be caused by an outdated
-// cache. Then the attempts call mutate again on the live object.
+// look calls mutate, the caller's function, on a copy of the object passed in. settled is true if the
+// call needs no request: the object is at least as new as the updater's own last write and mutate changed
+// nothing, or mutate changed the object's identity. All other results, such as an error of mutate, may be
+// caused by an outdated cache. Then the attempts call mutate again on the live object.
 func (c *call[T]) look() (settled bool, err error) {
 	if c.given.GetUID() == "" || c.given.GetResourceVersion() == "" {
 		return false, nil // a name only
@@ -30,8 +30,8 @@ func (c *call[T]) look() (settled bool, err error) {
 	return true, nil
 }
 
-// judge calls mutate on an object, and reports whether mutate changed the object. before is a copy of the
-// object from before the call.
+// judge calls mutate, the caller's function, on an object, and reports whether mutate changed the object.
+// before is a copy of the object from before the call.
 func (c *call[T]) judge(object T) (before T, changed bool, err error) {
 	managed := object.GetManagedFields()
 	object.SetManagedFields(nil)

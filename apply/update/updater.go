@@ -102,8 +102,8 @@ type Config struct {
 	// LiveReader reads from the API server, as mgr.GetAPIReader() does: writes based on an outdated
 	// cache would be stale. An attempt that can use the response to another call's write reads nothing.
 	LiveReader client.Reader
-	// FieldManager is the field manager of the writes: 1 to 128 printable characters. Each
-	// reconciler has its own name.
+	// FieldManager is the field manager of the writes: 1 to 128 printable characters. Use a different
+	// name for each reconciler.
 	FieldManager string
 	// Backoff limits the number of attempts after stale writes, and sets the waits between them.
 	// The zero value means Default.

@@ -72,8 +72,8 @@ func (w *lastWritten) knows(object client.Object, wrote bool) {
 	w.versions.Put(uid, version)
 }
 
-// handOn passes an object from an API server's response to the next call that waits for the object's
-// lane, so that the next call need not read the object. It does nothing if the object was deleted.
+// handOn passes an object from an API server's response to the next call that waits for the object's lane
+// (Config.Lanes), so that this call need not read the object. It does nothing if the object was deleted.
 func handOn(ctx context.Context, shown *unstructured.Unstructured) {
 	gone := shown.GetDeletionTimestamp() != nil && len(shown.GetFinalizers()) == 0
 	if !gone {

@@ -33,7 +33,7 @@ type checking struct {
 	before []parsedClaim
 }
 
-// parsedClaim is a claim with those of its paths that are well-formed, parsed.
+// parsedClaim is a claim with its parsed paths. Malformed paths are left out.
 type parsedClaim struct {
 	Claim
 

@@ -164,7 +164,7 @@ type comparing struct {
 	present map[string]bool // the managers of the contract that own a field of the object
 }
 
-// named returns the findings about a manager of the contract: the fields that it owns but may not own.
+// named returns the findings about a manager of the contract: the fields it owns outside of its claims.
 func (c comparing) named(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {

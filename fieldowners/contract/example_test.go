@@ -44,7 +44,7 @@ func ExampleCheck() {
 		{Manager: "shop-power", Kind: deployment, Applies: []string{".spec.replicas"}},
 	}))
 	// Output:
-	// contract: "shop-power", Deployment.apps, .spec.replicas: shop-web claims .spec as well; if both may own it, give the reason in Shared
+	// contract: "shop-power", Deployment.apps, .spec.replicas: shop-web claims .spec as well; if both may own the field, give the reason in Shared
 }
 
 func ExampleComparer_Compare() {

@@ -31,7 +31,7 @@ type Print struct {
 	values uint64       // hash of the values of the fields that the entry owns
 }
 
-// Kind returns the kind of the object.
+// Kind returns the kind of the object for which the proof was made.
 func (p *Print) Kind() schema.GroupVersionKind { return p.kind.Value() }
 
 // IsOf reports whether read is the object of the proof, in any version. If the intent is pinned to a

@@ -189,7 +189,7 @@ func (r Request) setsStringData() bool {
 func (r Request) withoutStringData(read Read) (Request, error) {
 	moved, ok := r.Config[stringData].(map[string]any)
 	if !ok {
-		return r, errors.New("the intent's stringData is no map")
+		return r, errors.New("the intent's stringData is not a map")
 	}
 	all := map[string]any{}
 	if at, has := r.Config[data]; has {
@@ -201,13 +201,13 @@ func (r Request) withoutStringData(read Read) (Request, error) {
 	for name, text := range moved {
 		text, ok := text.(string)
 		if _, twice := all[name]; !ok || twice {
-			return r, errors.New("the intent's stringData has a key that its data has too, or a value that is no string")
+			return r, errors.New("the intent's stringData has a key that is also in the intent's data, or a value that is not a string")
 		}
 		all[name] = base64.StdEncoding.EncodeToString([]byte(text))
 	}
 	for _, entry := range read.GetManagedFields() {
 		if theirs, err := parseFields(&entry); err != nil || !r.isOwn(entry) && sets(theirs, stringData) {
-			return r, errors.New("another field manager owns stringData, too")
+			return r, errors.New("another field manager also owns fields of stringData")
 		}
 	}
 	r.Config = maps.Clone(r.Config)

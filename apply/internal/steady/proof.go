@@ -83,7 +83,7 @@ const status = "status"
 // object is not changed.
 func (r Request) contentOf(read Read) (value.Value, error) {
 	if read.Kind != r.Kind {
-		return nil, fmt.Errorf("the object was read as %v", read.Kind)
+		return nil, fmt.Errorf("the object was read as %v, which is not the kind of the intent", read.Kind)
 	}
 	object := read.Object
 	if read, ok := object.(runtime.Unstructured); ok { // includes types that embed an unstructured.Unstructured

@@ -30,8 +30,8 @@ type Naming struct {
 	Disputed bool     // whether managed fields entries name different key fields: then items have no names
 }
 
-// NamingOf returns how the path element of a list item names items. ok is false if the element is not
-// the key or the value of a list item.
+// NamingOf returns how the items of a list are named, from the path element of one of its items. ok is
+// false if the element is not the key or the value of a list item.
 func NamingOf(element fieldpath.PathElement) (how Naming, ok bool) {
 	if element.Key != nil {
 		for _, field := range *element.Key {
