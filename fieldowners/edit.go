@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// Nearest returns the path of the value that determines field p in an unstructured object: p itself if
-// the object has the field, or otherwise a parent of p with a value that is neither a map nor a list, so
-// that p cannot exist below the parent. ok is false if the object has neither.
+// Nearest returns the path of the value that determines field p in an unstructured object. This is p
+// itself if the object has the field. Otherwise it is a parent of p whose value is neither a map nor a
+// list, so that the parent cannot have the field p. ok is false if the object has neither.
 func (p Path) Nearest(object any) (nearest Path, ok bool) { return p.nearest(object, child) }
 
 func (p Path) nearest(object any, child childOf) (nearest Path, ok bool) {

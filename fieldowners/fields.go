@@ -223,8 +223,8 @@ func (j *joining) below(at place) []place {
 	return found
 }
 
-// itemNames returns the path element of each item of a list: the item's keys or value if these are
-// known and distinct, or otherwise the element in the managed fields, or otherwise the index.
+// itemNames returns the path element of each item of a list: the item's keys or value if all of them are
+// known and distinct. Otherwise it is the element in the managed fields, or else the index.
 func (j *joining) itemNames(at place, list []any) []fieldpath.PathElement {
 	names := make([]fieldpath.PathElement, len(list))
 	named := make([]bool, len(list))

@@ -21,9 +21,9 @@ import (
 //
 // Fields that were written through a subresource such as /scale move to the main entry of To. In a
 // separate entry for the subresource they would have another owner, with which the next apply of To
-// would conflict. Two kinds of fields are exceptions, and move to an entry for their subresource: fields
-// of the status, and fields that To applies through the subresource and not with the object. If Operation
-// is Apply, the second exception also includes fields that the former manager applies in this way.
+// would conflict. Exceptions are fields of the status, and fields that To applies through the subresource
+// and not with the object. They move to an entry for their subresource. If Operation is Apply, this is
+// also the case for fields that the former manager applies through the subresource only.
 //
 // # What stays
 //

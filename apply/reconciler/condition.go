@@ -144,9 +144,9 @@ func truncated(message string) string {
 	return message
 }
 
-// remedies returns, for each other owner in a conflict, a text that tells a person how to make the
-// applier the owner of the fields. It returns no text if the owner is the applier's own field manager,
-// as the error contains that text, or for a subresource: no command can decide who should own a status.
+// remedies returns, for each other owner in a conflict, a text that tells a person how to make the applier
+// the owner of the fields. It returns no text for the applier's own field manager, because the error has
+// such a text. It returns none for a subresource: no command can decide who should own a status.
 func remedies(conflict *apply.ConflictError) (steps []string) {
 	if conflict.Subresource != "" {
 		return nil

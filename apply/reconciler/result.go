@@ -40,8 +40,8 @@ func refusalWait(since time.Duration) time.Duration {
 
 // Requeue returns the result of a reconcile that had these errors, see the package comment. If each of
 // the errors determines a wait, the result is the longest wait that the API server asked for, or
-// otherwise the wait after a conflict, extended at random by up to 20 %. If all errors are invalid
-// intents, Requeue returns them as a reconcile.TerminalError. In all other cases it returns the joined
+// otherwise the wait after a conflict. This wait is extended at random by up to 20 %. If all errors are
+// invalid intents, Requeue returns a reconcile.TerminalError. In all other cases it returns the joined
 // errors, and the controller's rate limiter determines the wait. nil errors are ignored. If ctx is
 // cancelled and one of the errors is context.Canceled, the manager stops, and all errors are ignored.
 func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
@@ -112,8 +112,8 @@ func (w *waits) add(err error, since time.Duration) bool {
 	return true
 }
 
-// longest returns the wait that the API server asked for, or otherwise the wait after a refusal, or
-// otherwise the wait after a conflict, or 0 if no error needs a wait.
+// longest returns the wait that the API server asked for. Without such a wait, it returns the wait after
+// a refusal, or else the wait after a conflict, or else 0.
 func (w *waits) longest() time.Duration {
 	return cmp.Or(w.asked, w.refusal, w.conflict)
 }

@@ -1,6 +1,6 @@
 // Package contract describes which fields each field manager may own. For each manager and kind, a
-// contract lists the paths that the manager may own by Apply, the paths that it may own by Update, and
-// which of these paths other managers may own as well, with the reason.
+// contract lists the paths that the manager may own by Apply and the paths that it may own by Update. It
+// also lists which of these paths other managers may own as well, with the reason.
 //
 // The package is pure data: no client, no clock, no logging.
 //

@@ -56,8 +56,8 @@ func FieldType(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// HasOwnForm reports whether a Go type has its own UnmarshalJSON or UnmarshalText, so that a decoded
-// value may have another form than in the JSON: resource.Quantity changes 1024Mi to 1Gi.
+// HasOwnForm reports whether a Go type has its own UnmarshalJSON or UnmarshalText. A decoded value may
+// then have another form than in the JSON: resource.Quantity changes 1024Mi to 1Gi.
 func HasOwnForm(t reflect.Type) bool {
 	pointer := reflect.PointerTo(t)
 	return pointer.Implements(reflect.TypeFor[json.Unmarshaler]()) || pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())

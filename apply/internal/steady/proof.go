@@ -105,9 +105,9 @@ func (r Request) contentOf(read Read) (value.Value, error) {
 // Prove returns a Print of the object if the apply would change nothing. Otherwise the error says
 // what the apply would change, or why this is not known.
 //
-// Like the API server (structured-merge-diff's Updater.Apply), with the same library and the API server's
-// own schemas, Prove computes the fields that the manager would own, and merges the configuration into
-// the object. If the manager already owns exactly these fields and the merge changes no value, the apply
+// Like the API server (structured-merge-diff's Updater.Apply), Prove computes the fields that the manager
+// would own, and merges the configuration into the object. It uses the same library and the API server's
+// own schemas. If the manager already owns exactly these fields and the merge changes no value, the apply
 // has no conflicts, and the manager loses no field.
 func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (*Print, error) {
 	exactly, err := r.prove(read, schemas)
