@@ -12,16 +12,17 @@ import (
 	"coapply.dev/fieldowners/internal/notation"
 )
 
-// Change is one value that differs between two objects. The values are not copied from the objects,
-// and values of a Secret are not hidden: hide them before you show them. Existed and Exists say
-// whether the field existed before and exists after, because the value null does not show this.
+// Change is one field whose value differs between two objects: Before is the value in the first
+// object, After the value in the second. The values are not copied, and values of a Secret are not
+// hidden: see Hide. Existed and Exists report whether the field exists in the first and in the second
+// object, because a nil value may also mean that the field exists and is null.
 type Change struct {
 	Path            Path
 	Before, After   any
 	Existed, Exists bool
 }
 
-// String returns the field and both values on one line, such as ".spec.replicas: 3 -> 5".
+// String returns the field's path and both values on one line, such as ".spec.replicas: 3 -> 5".
 func (c Change) String() string {
 	switch {
 	case !c.Existed:
@@ -32,13 +33,13 @@ func (c Change) String() string {
 	return c.Path.String() + ": " + FormatValue(c.Before) + " -> " + FormatValue(c.After)
 }
 
-// Changes returns the differences between two unstructured objects, sorted by path. nil stands for an
-// object that does not exist. The result is empty exactly if the objects are equal.
+// Changes returns the differences between two unstructured objects, sorted by path. before or after is
+// nil if that object does not exist. The result is empty exactly if the objects are equal.
 //
-// Maps are compared field by field. ownerships are the parsed managed fields of the objects. If they
-// name items of a list by key or by value, the list is compared item by item. These values are compared
-// as a whole: other lists, lists with an item that lacks a key field or has the same key as another
-// item, lists in which only the order of the items changed, and values at a depth of 1000 levels.
+// Maps are compared field by field. ownerships are the parsed managed fields of the objects. If managed
+// fields name the items of a list by key or by value, the list is compared item by item. These values
+// are compared as a whole: other lists, lists with an item that lacks a key field or has the same key as
+// another item, lists in which only the order of the items changed, and values nested 1000 levels deep.
 func Changes(before, after any, ownerships ...Ownership) []Change {
 	c := comparison{naming: namingOf(ownerships)}
 	c.compare(nil, "", presence{before, before != nil}, presence{after, after != nil})
@@ -46,7 +47,7 @@ func Changes(before, after any, ownerships ...Ownership) []Change {
 	return c.changes
 }
 
-// presence is a value that may be absent.
+// presence is the value of a field in one of the two compared objects. The field may be absent.
 type presence struct {
 	value  any
 	exists bool
@@ -57,7 +58,8 @@ type comparison struct {
 	changes []Change
 }
 
-// compare compares the values at one path. place is the path without the names of list items.
+// compare records the differences between two values at the path at. place is this path as text,
+// without the names of list items.
 func (c *comparison) compare(at fieldpath.Path, place string, before, after presence) {
 	if !before.exists && !after.exists || before.exists && after.exists && equalValues(before.value, after.value) {
 		return
@@ -73,8 +75,8 @@ func (c *comparison) compare(at fieldpath.Path, place string, before, after pres
 	})
 }
 
-// compareMaps compares field by field if one side is a map with content, and the other side is a
-// map or absent. Otherwise it returns false.
+// compareMaps compares two maps field by field, and returns true. An absent map counts as empty. It
+// returns false if one of the values is not a map, or if both maps are empty.
 func (c *comparison) compareMaps(at fieldpath.Path, place string, before, after presence) bool {
 	x, okX := before.value.(map[string]any)
 	y, okY := after.value.(map[string]any)
@@ -97,7 +99,8 @@ func (c *comparison) compareMaps(at fieldpath.Path, place string, before, after 
 	return true
 }
 
-// compareLists compares item by item if the items of both lists have names. Otherwise it returns false.
+// compareLists compares two lists item by item, and returns true. It returns false if one of the
+// values is not a list, if both lists are empty, or if matchItems cannot pair the items.
 func (c *comparison) compareLists(at fieldpath.Path, place string, before, after presence) bool {
 	how, known := c.naming[place]
 	x, okX := before.value.([]any)
@@ -115,9 +118,9 @@ func (c *comparison) compareLists(at fieldpath.Path, place string, before, after
 	return true
 }
 
-// namingOf returns how each list names its items, as learned from the paths of the ownerships. The
-// key of the result is the list's path without the names of list items, as the items of such lists
-// have the same type.
+// namingOf returns how managed fields name the items of each list: by which key fields, or by value.
+// It learns this from the paths in the ownerships. The key of the result is the list's path without
+// the names of list items, because all lists with the same key have items of the same type.
 func namingOf(ownerships []Ownership) map[string]items.Naming {
 	known := map[string]items.Naming{}
 	learn := func(path fieldpath.Path) {
@@ -149,14 +152,14 @@ func placeBelow(place string, element fieldpath.PathElement) string {
 	return place + notation.Text(element)
 }
 
-// namedItem is an item of one or both lists.
+// namedItem is the name of a list item, with the item's value in each of the two compared lists.
 type namedItem struct {
 	name          fieldpath.PathElement
 	before, after presence
 }
 
 // matchItems pairs the items of two lists by name. ok is false if an item has no name, if two items
-// have the same name, or if the order of the common items changed.
+// of one list have the same name, or if the items that are in both lists have another order.
 func matchItems(how items.Naming, before, after []any) (pairs []namedItem, ok bool) {
 	oldNames, ok := how.NameAll(before)
 	if !ok {

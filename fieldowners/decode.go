@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// MaxDepth is the number of nested levels that this package distinguishes in managed fields and in
-// objects. Real objects have about ten levels.
+// MaxDepth is the maximum number of nested levels. Managed fields with more levels are an error. A value
+// of an object at this depth is not divided into fields. Real objects have about ten levels.
 const MaxDepth = 1000
 
 // decodeFields parses FieldsV1, the API server's encoding of a set of fields: nested objects whose
@@ -22,13 +22,13 @@ const MaxDepth = 1000
 //
 // It returns the same set as fieldpath.Set.FromJSON (a fuzz test compares both). It returns an
 // error for input that FromJSON ignores: text after the value, keys of an unknown form (which a
-// newer API server may use), duplicate keys, and content where no content is allowed.
+// newer API server may use), duplicate keys, and fields below the key ".".
 func decodeFields(text string) (*fieldpath.Set, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("fieldsV1 is not UTF-8")
 	}
 	r, set := json.NewDecoder(strings.NewReader(text)), fieldpath.NewSet()
-	_, err := decodeObject(r, set, 0) // the root cannot be owned: "." means nothing here
+	_, err := decodeObject(r, set, 0) // nobody can own the root, so "." is ignored there
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
@@ -43,8 +43,8 @@ func decodeFields(text string) (*fieldpath.Set, error) {
 	return set, nil
 }
 
-// decodeObject reads one object into a set. self reports whether the entry owns the object's field
-// itself, which is also the case if the object is empty.
+// decodeObject reads one nested object of FieldsV1, which is the value of a field's key, into a set. self
+// reports whether the entry owns that field itself: the object has the key ".", or is empty.
 func decodeObject(r *json.Decoder, into *fieldpath.Set, depth int) (self bool, err error) {
 	if depth > MaxDepth {
 		return false, fmt.Errorf("nested deeper than %d levels", MaxDepth)
@@ -75,7 +75,7 @@ func decodeObject(r *json.Decoder, into *fieldpath.Set, depth int) (self bool, e
 	return self, err
 }
 
-// decodeField reads the value of one key into a set. isSelf is true if the key is ".".
+// decodeField reads the value of one key of FieldsV1 into a set. isSelf is true if the key is ".".
 func decodeField(r *json.Decoder, into *fieldpath.Set, depth int, key string) (isSelf bool, err error) {
 	below := &fieldpath.Set{}
 	if key == "." {
@@ -142,7 +142,7 @@ func checkElement(element fieldpath.PathElement) error {
 	}
 	for i, field := range *element.Key {
 		if isComposite(field.Value) {
-			return fmt.Errorf("the key field %.80q is no string, number, boolean or null", field.Name)
+			return fmt.Errorf("the value of the key field %.80q is not a string, number, boolean or null", field.Name)
 		}
 		if i > 0 && (*element.Key)[i-1].Name == field.Name {
 			return fmt.Errorf("the key field %.80q occurs twice", field.Name)

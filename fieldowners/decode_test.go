@@ -75,7 +75,7 @@ var brokenFields = []struct{ reason, fields, want string }{
 	{"a list key without fields", `{"k:{}":{}}`, `fields are expected after "k:"`},
 	{"a list key that is null, which smd takes for one without fields", `{"k:null":{}}`, `fields are expected after "k:"`},
 	{"a list key with a field twice", `{"k:{\"n\":1,\"n\":2}":{}}`, `the key field "n" occurs twice`},
-	{"a list key of a list", `{"k:{\"n\":[1]}":{}}`, `the key field "n" is no string, number, boolean or null`},
+	{"a list key of a list", `{"k:{\"n\":[1]}":{}}`, `the value of the key field "n" is not a string, number, boolean or null`},
 	{"no value, which smd takes for null", `{"v:":{}}`, `JSON is expected after "v:"`},
 	{"text behind a value", `{"v:1 2":{}}`, `JSON is expected after "v:"`},
 	{"a value that is an object", `{"v:{\"a\":1}":{}}`, `a string, number, boolean or null is expected after "v:"`},

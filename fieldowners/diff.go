@@ -9,37 +9,39 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// Owned is one field and one of its owners.
+// Owned is one field with one of its owners. A field with several owners has one Owned for each owner.
 type Owned struct {
 	Path    Path
 	Manager Manager
 }
 
-// String returns the field and its owner, such as ".spec.replicas of hpa/Update[scale]".
+// String returns the field's path and its owner, such as ".spec.replicas of hpa/Update[scale]".
 func (o Owned) String() string { return o.Path.String() + " of " + o.Manager.String() }
 
-// Moved is one field that one manager lost and another manager gained.
+// Moved is one field that the manager From lost and the manager To gained.
 type Moved struct {
 	Path     Path
 	From, To Manager
 }
 
-// String returns the field and both managers, such as ".spec.replicas: a/Update -> b/Apply".
+// String returns the field's path, the manager that lost the field and the manager that gained the
+// field, such as ".spec.replicas: a/Update -> b/Apply".
 func (m Moved) String() string {
 	return m.Path.String() + ": " + m.From.String() + " -> " + m.To.String()
 }
 
-// Difference is the result of Diff. Each list is sorted by path, then by manager.
+// Difference is the result of Diff: the fields whose owners differ between two ownerships of an object,
+// before and after. Each list is sorted by path, then by manager.
 type Difference struct {
-	Gained []Owned // fields that a manager owns only after, and that no manager lost
-	Lost   []Owned // fields that a manager owned only before, and that no manager gained
+	Gained []Owned // fields that a manager owns only in after, and that no manager lost
+	Lost   []Owned // fields that a manager owned only in before, and that no manager gained
 	Moved  []Moved // fields that one manager lost and another manager gained
 }
 
 // IsEmpty reports whether no manager gained or lost a field.
 func (d Difference) IsEmpty() bool { return len(d.Gained)+len(d.Lost)+len(d.Moved) == 0 }
 
-// All returns each field of the difference with a text that says what happened to it, sorted by path.
+// All returns the path of each field with a text such as "lost by a/Update", sorted by path.
 func (d Difference) All() iter.Seq2[Path, string] {
 	type finding struct {
 		path Path
@@ -65,7 +67,7 @@ func (d Difference) All() iter.Seq2[Path, string] {
 	}
 }
 
-// String returns one line for each field, sorted by path, or "" if the difference is empty.
+// String returns one line for each item of All, or "" if the difference is empty.
 func (d Difference) String() string {
 	var lines []string
 	for path, text := range d.All() {
@@ -78,12 +80,12 @@ func (d Difference) String() string {
 // manager keeps one field of a list item and gives up another field, Diff lists only the field that
 // was given up, and not the list item.
 //
-// Managers are identified by name, operation and subresource. An entry of which only the apiVersion
-// or the time changed gains and loses nothing.
+// Managers are identified by name, operation and subresource. A manager whose entry changed only its
+// apiVersion or time has gained and lost nothing.
 //
-// If some managers lost a field and others gained it, Moved lists the field for each pair of a
-// loser and a gainer: several writes in one step do not show more. If a manager gained a field that
-// another manager keeps, the field is in Gained.
+// If some managers lost a field and other managers gained the field, Moved has one item for each pair
+// of such managers, as the ownerships do not show who took the field from whom. If a manager gained a
+// field that another manager still owns, the field is in Gained.
 func Diff(before, after Ownership) Difference {
 	lost, gained := without(before, after), without(after, before)
 	moved := map[string]bool{}
@@ -100,8 +102,8 @@ func Diff(before, after Ownership) Difference {
 	return d
 }
 
-// without returns the leaf fields that managers own in o and do not own at all in other, sorted by
-// path, then by manager.
+// without returns the leaf fields that a manager owns in o and does not own in other, sorted by path,
+// then by manager.
 func without(o, other Ownership) []Owned {
 	held := byWriter(other)
 	var found []Owned
@@ -119,8 +121,8 @@ func without(o, other Ownership) []Owned {
 	return found
 }
 
-// byWriter returns the entries by name, operation and subresource. It merges entries that differ
-// only in their apiVersion. A merged entry has the apiVersion and the time of the later one.
+// byWriter returns a map from name, operation and subresource to the entry. Entries that differ only
+// in their apiVersion are merged. A merged entry has the apiVersion and the time of its latest entry.
 func byWriter(o Ownership) map[Manager]Entry {
 	merged := map[Manager]Entry{}
 	for _, entry := range o.entries {
@@ -138,7 +140,7 @@ func byWriter(o Ownership) map[Manager]Entry {
 	return merged
 }
 
-// gainersOf returns the managers that gained a path. gained must be sorted by path.
+// gainersOf returns the managers in the list gained with this path. gained must be sorted by path.
 func gainersOf(gained []Owned, path Path) []Manager {
 	first, _ := slices.BinarySearchFunc(gained, path, func(o Owned, p Path) int { return o.Path.Compare(p) })
 	var managers []Manager

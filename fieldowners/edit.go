@@ -9,8 +9,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// Nearest returns the path of the value that an unstructured object sets at p. This is p itself, or a
-// parent of p whose value is neither a map nor a list. ok is false if the object sets no value there.
+// Nearest returns the path of the value that determines field p in an unstructured object. This is p
+// itself if the object has the field. Otherwise it is a parent of p whose value is neither a map nor a
+// list, so that the parent cannot have the field p. ok is false if the object has neither.
 func (p Path) Nearest(object any) (nearest Path, ok bool) { return p.nearest(object, child) }
 
 func (p Path) nearest(object any, child childOf) (nearest Path, ok bool) {
@@ -60,8 +61,8 @@ func (p Path) Cut(object map[string]any, keep func(parent Path) bool) bool {
 	return true
 }
 
-// cut removes the field below the parent at a depth of the path. It returns the rest of the parent,
-// and reports whether the rest is empty.
+// cut removes the field from a parent of the field. depth is the number of path elements above the
+// parent's child. It returns the parent without the field, and reports whether the parent is now empty.
 func cut(parent any, path fieldpath.Path, depth int, keep func(Path) bool) (rest any, empty bool) {
 	element := path[depth]
 	if depth < len(path)-1 {
@@ -85,7 +86,7 @@ func cut(parent any, path fieldpath.Path, depth int, keep func(Path) bool) (rest
 	return parent, false
 }
 
-// put replaces an existing child of the parent.
+// put replaces the value of an existing field of a map, or of an existing item of a list.
 func put(parent any, element fieldpath.PathElement, v any) {
 	switch parent := parent.(type) {
 	case map[string]any:
@@ -95,13 +96,13 @@ func put(parent any, element fieldpath.PathElement, v any) {
 	}
 }
 
-// indexOf returns the index of the item that child finds. The list must have the item.
+// indexOf returns the index of the list item that a path element identifies. The list must have the item.
 func indexOf(items []any, element fieldpath.PathElement) int {
 	if element.Index != nil {
 		return *element.Index
 	}
 	found, _ := child(items, element)
-	return slices.IndexFunc(items, func(item any) bool { return reflect.DeepEqual(item, found) }) // the first of equal items, as child
+	return slices.IndexFunc(items, func(item any) bool { return reflect.DeepEqual(item, found) }) // the first if several are equal
 }
 
 func holdsKeysOnly(item any, element fieldpath.PathElement) bool {

@@ -15,31 +15,30 @@ import (
 type Field struct {
 	Path   Path
 	Value  any       // not copied from the object, and not hidden for a Secret; nil if the field does not exist
-	Exists bool      // false if the object lacks the field, although an entry names it
-	Owners []Manager // the managers whose entries name exactly this field
-	// Whole are the owners of a parent field that is owned as a whole, such as an atomic list. For
+	Exists bool      // false if the object lacks the field, although a managed fields entry names the field
+	Owners []Manager // the managers whose managed fields entries name exactly this field
+	// Whole are the managers that own a parent of this field as a whole, such as an atomic list. For
 	// a key field that no entry names, Whole also has the owners of the list item.
 	Whole []Manager
 	// Server reports whether the API server maintains the field itself and records no owner.
 	// Examples are apiVersion, kind, metadata.name and metadata.uid.
 	Server bool
-	Fields []Field // map fields sorted by name, or list items in their order, followed by absent fields
+	Fields []Field // map fields sorted by name, or list items in their order; then fields that do not exist
 }
 
 // Join returns the fields of an unstructured object with their owners, as a tree, without
-// metadata.managedFields. The values of a Secret are included: hide them before you show them. A
-// field at a depth of 1000 levels is a leaf, and its value has everything below it.
+// metadata.managedFields. The values of a Secret are included: hide them before you show them (see
+// Hide). A field nested 1000 levels deep is a leaf, and its value contains the fields below.
 //
-// List items are named as in the managed fields, or by index if no entry names them. A field that
-// no entry names belongs to the owners of its parents that are owned as a whole. A manager
-// owns a field as a whole if its entry names the field, and no entry of the same apiVersion names a
-// part of it.
+// List items are named as in the managed fields, or by index if no entry names them. A manager owns a
+// field as a whole if its entry names the field, and no entry of the same apiVersion names a field
+// below. Such a manager also owns the fields below, as Field.Whole shows.
 func (o Ownership) Join(object map[string]any) Field {
 	j := joining{naming: namingOf([]Ownership{o})}
 	return j.join(place{value: object, owned: ownedTree(o)})
 }
 
-// All returns the field and all fields below it, parents before their children.
+// All returns the field itself and all fields below the field, parents before their children.
 func (f Field) All() iter.Seq[Field] {
 	return func(yield func(Field) bool) { f.each(yield) }
 }
@@ -51,8 +50,8 @@ func (f Field) each(yield func(Field) bool) bool {
 // IsLeaf reports whether the field has no fields below it.
 func (f Field) IsLeaf() bool { return len(f.Fields) == 0 }
 
-// IsShared reports whether several managers own the field. Entries of one manager in several
-// apiVersions count as one.
+// IsShared reports whether several managers own the field. A manager that has entries in several
+// apiVersions counts as one manager.
 func (f Field) IsShared() bool {
 	all := slices.Concat(f.Owners, f.Whole)
 	return slices.ContainsFunc(all, func(m Manager) bool { return !m.SameWriter(all[0]) })
@@ -64,13 +63,13 @@ func (f Field) IsUnowned() bool {
 	return f.Exists && f.IsLeaf() && !f.Server && len(f.Owners) == 0 && len(f.Whole) == 0
 }
 
-// ownedField is a node in the tree of the fields that the managers own.
+// ownedField is one field in the tree of all fields that the managed fields of an object name.
 type ownedField struct {
 	name     fieldpath.PathElement
 	owners   []Manager
 	below    []*ownedField
 	byName   map[string]*ownedField
-	versions []string // the apiVersions of the entries that name a field below
+	versions []string // the apiVersions of the entries that name a field below this field
 }
 
 func ownedTree(o Ownership) *ownedField {
@@ -110,7 +109,7 @@ func (n *ownedField) find(name fieldpath.PathElement) *ownedField {
 	return n.byName[notation.Text(name)]
 }
 
-// whole returns the managers that own the field as a whole.
+// whole returns the managers that own the field as a whole, as Join defines it.
 func (n *ownedField) whole() []Manager {
 	if n == nil {
 		return nil
@@ -132,11 +131,11 @@ func (n *ownedField) named() []Manager {
 	return n.owners
 }
 
-// itemFinder finds items of a list by the path elements that managed fields have for them.
+// itemFinder finds the item of a list that a path element of managed fields identifies.
 type itemFinder struct {
-	byName map[string]int // the index of the first item of each name
-	odd    []any          // items without a name, such as items that lack a key field
-	places []int          // the indexes of the odd items in the list
+	byName map[string]int // the index of the first item with each name
+	odd    []any          // the items without a name, such as items that lack a key field
+	places []int          // the index in the list of each item in odd
 }
 
 func newItemFinder(how items.Naming, list []any) itemFinder {
@@ -151,8 +150,8 @@ func newItemFinder(how items.Naming, list []any) itemFinder {
 	return f
 }
 
-// find returns the index of the item that child would find, or -1 if there is none. It also returns
-// -1 for an element that is an index.
+// find returns the index of the list item that a path element identifies, or -1 if the list has no
+// such item. It also returns -1 for an element that is an index.
 func (f itemFinder) find(name fieldpath.PathElement) int {
 	if i, has := f.byName[notation.Text(name)]; has {
 		return i
@@ -163,18 +162,18 @@ func (f itemFinder) find(name fieldpath.PathElement) int {
 	return f.places[indexOf(f.odd, name)]
 }
 
-// joining is the state of Join.
+// joining is the state of one call of Join.
 type joining struct {
 	naming map[string]items.Naming
 }
 
-// place is a value of the object, with the owned fields at its path.
+// place is a value of the object, with the part of the tree of owned fields at the value's path.
 type place struct {
 	path  fieldpath.Path
 	list  string // the path without the names of list items: the key of joining.naming
 	value any
-	owned *ownedField // nil if nothing is owned
-	whole []Manager   // owners of parents as a whole
+	owned *ownedField // nil if no manager owns this field or a field below
+	whole []Manager   // the managers that own a parent of this field as a whole
 }
 
 func (j *joining) join(at place) Field {
@@ -193,7 +192,7 @@ func (j *joining) join(at place) Field {
 	return field
 }
 
-// below returns the fields of a map or the items of a list, down to MaxDepth.
+// below returns the fields of the map or the items of the list at a place, or nothing below MaxDepth.
 func (j *joining) below(at place) []place {
 	if len(at.path) >= MaxDepth {
 		return nil
@@ -224,8 +223,8 @@ func (j *joining) below(at place) []place {
 	return found
 }
 
-// itemNames returns the path element of each item of a list: the element in the managed fields, or
-// otherwise the keys of the list, or otherwise the index.
+// itemNames returns the path element of each item of a list: the item's keys or value if all of them are
+// known and distinct. Otherwise it is the element in the managed fields, or else the index.
 func (j *joining) itemNames(at place, list []any) []fieldpath.PathElement {
 	names := make([]fieldpath.PathElement, len(list))
 	named := make([]bool, len(list))
@@ -253,7 +252,8 @@ func (j *joining) itemNames(at place, list []any) []fieldpath.PathElement {
 	return names
 }
 
-// missing returns the fields that are owned below a place, but absent in the object.
+// missing returns the fields below a place that a manager owns, but that the object does not have.
+// matched are the owned fields directly below the place that the object has.
 func missing(at place, matched map[*ownedField]bool) []Field {
 	if at.owned == nil {
 		return nil

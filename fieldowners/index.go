@@ -11,7 +11,7 @@ import (
 
 // Index finds fields of an unstructured object faster than Path.Value, Path.Nearest and Locate,
 // with the same results. Those functions compare the wanted list item with every item of the list.
-// Index compares it only with items that lack a key field, and finds all other items by name. The
+// Index finds the item by its key or value, and compares it only with items that lack a key field. The
 // object must not change while the Index is used. An Index is not safe for concurrent use.
 type Index struct {
 	object any
@@ -24,18 +24,18 @@ type listOf struct {
 	fields string
 }
 
-// NewIndex returns an Index of an unstructured object.
+// NewIndex returns an Index for the fields of an unstructured object.
 func NewIndex(object any) *Index {
 	return &Index{object: object, lists: map[listOf]itemFinder{}}
 }
 
-// Value returns the same result as Path.Value for the object.
+// Value returns the value of the field at a path, with the same result as Path.Value.
 func (x *Index) Value(path Path) (any, bool) { return path.value(x.object, x.child) }
 
-// Nearest returns the same result as Path.Nearest for the object.
+// Nearest returns the path of the value that determines a field, with the same result as Path.Nearest.
 func (x *Index) Nearest(path Path) (Path, bool) { return path.nearest(x.object, x.child) }
 
-// Locate returns the same result as the function Locate for the object.
+// Locate returns the paths that a path string of the API server may mean, as the function Locate does.
 func (x *Index) Locate(serverPath string) []Path {
 	var found []Path
 	locate(x.object, serverPath, nil, x.child, &found)
@@ -62,9 +62,7 @@ func (x *Index) child(parent any, element fieldpath.PathElement) (any, bool) {
 
 // Locate returns the paths of the fields of an unstructured object that a path string of the API
 // server may mean (see Path.ServerString), sorted by Path.Compare. There are several paths if map
-// keys with dots make the string ambiguous. There is none if the object does not have the field.
-//
-// List items are found by the keys in the string.
+// keys with dots make the string ambiguous. There is no path if the object does not have the field.
 func Locate(object any, serverPath string) []Path {
 	var found []Path
 	locate(object, serverPath, nil, child, &found)

@@ -15,16 +15,16 @@ import (
 // manager owns as well. It drops all other entries, which are often half of the memory of a cache.
 // If no managers are given, it drops all entries.
 //
-// Two entries share a field if both name the field. They also share a field if one entry owns a
-// field as a whole (an empty map, an atomic list) of which the other entry owns a part. If this is
-// not known, the entry of the other manager is kept: if an entry is malformed, or if the entries
-// have different apiVersions.
+// Two managers own the same field if both entries name the field, or if one entry owns a field as a
+// whole (an empty map, an atomic list) of which the other entry owns a part. The entry of the other
+// manager is also kept if this cannot be determined, because one of the two entries is malformed or
+// because their apiVersions differ.
 //
 // The transform function changes the object in place. The object may be typed, unstructured or
 // metadata only. A value without metadata, such as a tombstone, is not changed. The function is
 // idempotent and never fails.
 //
-// Readers of such a cache see the owners only of fields that the given managers own. To see other
+// Readers of such a cache see owners only of those fields that the given managers own. To see all
 // owners, watch metadata with a second informer. If a manager's entry is dropped, the Extract
 // functions of client-go's apply configurations return an empty configuration and no error. An
 // apply of this configuration would give up all fields. So name every manager that you extract for
@@ -46,8 +46,8 @@ func KeepOwn(managers ...string) func(object any) (any, error) {
 	}
 }
 
-// keepOwn returns, in a new slice, the entries of these managers and the entries of others that may
-// share a field with them.
+// keepOwn returns, in a new slice, the entries of the given managers, and the entries of other managers
+// that may own a field which a given manager owns as well.
 func keepOwn(entries []metav1.ManagedFieldsEntry, managers []string) (kept []metav1.ManagedFieldsEntry) {
 	var ours []Entry
 	malformed := false
@@ -65,7 +65,7 @@ func keepOwn(entries []metav1.ManagedFieldsEntry, managers []string) (kept []met
 	return kept
 }
 
-// mayShare reports whether an entry shares a field with one of our entries, or this is not known.
+// mayShare reports whether an entry and one of our entries own the same field, or this is not known.
 func mayShare(ours []Entry, raw metav1.ManagedFieldsEntry) bool {
 	theirs, err := parseEntry(raw)
 	return err != nil || slices.ContainsFunc(ours, func(our Entry) bool {
@@ -80,7 +80,8 @@ func overlap(a, b *fieldpath.Set) bool {
 	return covers(a, b) || covers(b, a) || deeper(a, b)
 }
 
-// covers is overlap for the top level of the sets.
+// covers reports whether a has a field at its top level that b also has, or of which b has a part
+// while a has the field as a whole.
 func covers(a, b *fieldpath.Set) (found bool) {
 	a.Members.Iterate(func(name fieldpath.PathElement) {
 		if found || b.Members.Has(name) {
@@ -94,7 +95,7 @@ func covers(a, b *fieldpath.Set) (found bool) {
 	return found
 }
 
-// deeper is overlap for the levels below the top level.
+// deeper reports whether the two sets overlap below any field of their top level.
 func deeper(a, b *fieldpath.Set) (found bool) {
 	a.Children.Iterate(func(name fieldpath.PathElement) {
 		if found {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Manager identifies one managed fields entry.
+// Manager identifies one managed fields entry: a field manager, with how and when it wrote the fields.
 type Manager struct {
 	Name        string                            `json:"name"`
 	Operation   metav1.ManagedFieldsOperationType `json:"operation"`             // Apply or Update
@@ -29,7 +29,7 @@ func (m Manager) String() string {
 	return s
 }
 
-// sameEntry reports whether both identify the same managed fields entry. The time may differ.
+// sameEntry reports whether m and other identify the same managed fields entry, at any time.
 func (m Manager) sameEntry(other Manager) bool {
 	return m.Name == other.Name && m.Operation == other.Operation &&
 		m.Subresource == other.Subresource && m.APIVersion == other.APIVersion
@@ -40,7 +40,7 @@ func (m Manager) writer() Manager {
 	return Manager{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
 }
 
-// SameWriter reports whether both have the same name, operation and subresource.
+// SameWriter reports whether m and other have the same name, operation and subresource.
 func (m Manager) SameWriter(other Manager) bool { return m.writer() == other.writer() }
 
 // Compare orders managers by name, operation, subresource and apiVersion, as strings.Compare does.
@@ -64,15 +64,15 @@ func (m Manager) WritesAround(path Path) bool {
 	return m.Subresource != "" && m.Subresource != "status" && !path.HasPrefix(StatusPath)
 }
 
-// ParseCause reads the message of a status cause of type FieldManagerConflict. Nothing else in the
-// API server's response names the other manager:
+// ParseCause returns the other manager in a conflict, from the message of a status cause of type
+// FieldManagerConflict. No other part of the API server's response names the manager:
 //
 //	conflict with "NAME"[ with subresource "SUB"][ using APIVERSION][ at TIME]
 //
-// Only Update managers have "using" and "at"
+// Only for managers that own the field by Update does the message have "using" and "at"
 // (k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go). An API server of version 1.37
-// leaves out the time: take the time from the manager's entry. Text that a later API server may
-// append is ignored.
+// leaves out the time: read the time from the manager's managed fields entry. Text that a later API
+// server may append is ignored.
 func ParseCause(message string) (Manager, error) {
 	rest, ok := strings.CutPrefix(message, "conflict with ")
 	if !ok {
@@ -92,7 +92,7 @@ func ParseCause(message string) (Manager, error) {
 		manager.Operation = metav1.ManagedFieldsOperationUpdate
 		manager.APIVersion, rest, _ = strings.Cut(after, " ")
 		if at, ok := strings.CutPrefix(rest, "at "); ok {
-			// A time that does not parse is left out: the entry has it as well.
+			// A malformed time is left out: the manager's entry has the time as well.
 			manager.Time, _ = time.Parse(time.RFC3339, at)
 		}
 	}
@@ -110,9 +110,9 @@ func cutQuoted(s string) (unquoted, rest string, err error) {
 
 // Well-known field managers. A policy may name them.
 const (
-	// BeforeFirstApply is the field manager that the API server invents at an apply to an object
-	// without managed fields. The managed fields were removed, or the object is older than
-	// Server-Side Apply. This field manager then owns, by Update, everything in the object.
+	// BeforeFirstApply is the field manager that the API server invents at the first apply to an object
+	// without managed fields. The managed fields were removed, or the object is older than Server-Side
+	// Apply. BeforeFirstApply then owns, by Update, all fields of the object.
 	BeforeFirstApply = "before-first-apply"
 	// AncientChanges is the field manager to which the API server assigns the oldest Update entries
 	// if there are more than ten.
@@ -132,10 +132,10 @@ var (
 	StatusPath = MustParsePath(".status")
 )
 
-// serverKept are the paths of the fields without an owner. The API server strips some fields of
-// metadata from every managed fields entry
-// (k8s.io/apimachinery/pkg/util/managedfields/internal/stripmeta.go). Two more fields mark a
-// deletion, and are not set by a write of a manager. managedFields itself is not in the list.
+// serverKept are the paths of the fields that never have an owner, except managedFields. The API server
+// strips most of them from every managed fields entry
+// (k8s.io/apimachinery/pkg/util/managedfields/internal/stripmeta.go). The last two fields mark a
+// deletion, and no write of a manager sets them.
 var serverKept = map[string]bool{
 	".apiVersion": true, ".kind": true,
 	".metadata.name": true, ".metadata.namespace": true, ".metadata.uid": true, ".metadata.resourceVersion": true,
@@ -146,7 +146,7 @@ var serverKept = map[string]bool{
 // isServerKept reports whether the API server maintains the field itself and records no owner.
 func (p Path) isServerKept() bool { return len(p.elements) <= 2 && serverKept[p.String()] }
 
-// Hidden replaces a value that must not be shown.
+// Hidden is the value that replaces a secret value wherever values are shown.
 const Hidden = hiddenValue("(hidden)")
 
 // hiddenValue is the type of Hidden. No value of an object has this type.
@@ -167,7 +167,7 @@ func IsSecret(group, kind string) bool { return group == "" && kind == "Secret" 
 var secrets = []Path{MustParsePath(".data"), MustParsePath(".stringData"), LastAppliedPath}
 
 // HoldsSecret reports whether the value at this path of a Secret must not be shown, because it is a
-// secret value, a part of one, or contains one.
+// secret value, is a part of a secret value, or contains a secret value.
 func (p Path) HoldsSecret() bool {
 	return slices.ContainsFunc(secrets, func(s Path) bool { return p.HasPrefix(s) || s.HasPrefix(p) })
 }

@@ -4,8 +4,8 @@
 // The package is pure data: no client, no clock, no logging. It reads what the API server recorded
 // (KEP-555, Server-Side Apply).
 //
-// Package contract describes which manager may own which field. Package command writes the commands
-// that a person runs. Both import this package.
+// Package contract describes which manager may own which field. Package internal/command returns
+// commands that a person runs to change owners. Both import this package.
 //
 // # Contract
 //
@@ -15,8 +15,8 @@
 //     quoted: .metadata.annotations["a.b/c"]. List items are named by key, [name="web"], members of
 //     a set by value, [="v"], and items of an atomic list by index, [3].
 //  3. The order of all results is stable.
-//  4. An object without managed fields has unknown owners, and not no owners: a cache or a client
-//     may have removed the managed fields.
+//  4. If an object has no managed fields, its owners are unknown: a cache or a client may have
+//     removed the managed fields.
 //  5. Join returns the fields of an object with their owners.
 //  6. Diff compares two ownerships, and Changes compares two objects. Neither needs a schema: list
 //     items are identified as in the managed fields. Changes and Join return the values of the
@@ -32,9 +32,9 @@
 //	ownership, err := fieldowners.Parse(deployment.GetManagedFields())
 //	owners := ownership.OwnersOf(fieldowners.MustParsePath(".spec.replicas"))
 //
-// Invalid: to parse the API server's own path strings. They leave map keys unquoted, so that
-// ParsePath reads .metadata.labels.a.b as four names. Compare such a string with Path.ServerString
-// of known paths, or use Locate to find the field in an object.
+// Invalid: to parse path strings of the API server with ParsePath. The API server does not quote map
+// keys, so ParsePath reads .metadata.labels.a.b as four names. Instead, compare the string with
+// Path.ServerString of known paths, or find the field in an object with Locate.
 package fieldowners
 
 import (
@@ -55,7 +55,7 @@ type Entry struct {
 	fields *fieldpath.Set
 }
 
-// Owns reports whether the entry names exactly this field.
+// Owns reports whether the entry names exactly this field, and not only a field above or below.
 func (e Entry) Owns(path Path) bool { return e.fields != nil && e.fields.Has(path.elements) }
 
 // Fields returns every field that the entry names, including parents, sorted by Path.Compare.
@@ -111,8 +111,9 @@ func (e *EntryError) Error() string {
 
 func (e *EntryError) Unwrap() error { return e.Err }
 
-// Parse reads metadata.managedFields. Several entries of the same manager, which writes through /scale
-// can create, are merged, and the merged entry has the later time. The error is an *EntryError.
+// Parse returns the ownership that metadata.managedFields records. Writes through /scale can create
+// several entries of the same manager. Parse merges these entries, and the merged entry has the latest
+// time. The error is an *EntryError.
 func Parse(entries []metav1.ManagedFieldsEntry) (Ownership, error) {
 	ownership, unread := ParseReadable(entries)
 	if len(unread) > 0 {
@@ -174,9 +175,8 @@ func parseEntry(raw metav1.ManagedFieldsEntry) (Entry, error) {
 	return entry, err
 }
 
-// EntriesOf returns the readable managed fields entries of an unstructured object, and an error for
-// each other entry. In contrast, Unstructured.GetManagedFields returns nothing if one entry is
-// malformed.
+// EntriesOf returns the well-formed managed fields entries of an unstructured object, and an error for
+// each malformed entry. In contrast, Unstructured.GetManagedFields returns nothing if one entry is malformed.
 func EntriesOf(object map[string]any) (entries []metav1.ManagedFieldsEntry, unread []error) {
 	metadata, _ := object["metadata"].(map[string]any)
 	list, isList := metadata["managedFields"].([]any)
@@ -211,9 +211,9 @@ func readEntry(raw any) (entry metav1.ManagedFieldsEntry, err error) {
 	return entry, err
 }
 
-// Writers returns the managers that wrote between two states of an object: their entries have a new
-// time or new fields. Managed fields do not show a manager that only deleted a field. They also do
-// not show a second write within the same second that changed no owner.
+// Writers returns the managers that wrote to an object between two reads of its ownership: the managers
+// whose entries have a new time or new fields. Managed fields do not show a manager that only deleted a
+// field. They also do not show a second write within the same second that changed no owner.
 func Writers(before, after Ownership) []Manager {
 	was := byWriter(before)
 	var writers []Manager

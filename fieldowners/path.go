@@ -37,8 +37,8 @@ func (p *Path) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ServerString returns the path in the notation of the API server, as in the causes of a conflict.
-// It leaves map keys unquoted, and so is ambiguous: use it to compare paths, and never parse it.
+// ServerString returns the path in the notation of the API server, as in the causes of a conflict. This
+// notation does not quote map keys and is ambiguous: compare such texts, but never parse them.
 func (p Path) ServerString() string { return p.elements.String() }
 
 // IsRoot reports whether the path is the root, which means the whole object.
@@ -75,13 +75,13 @@ func (p Path) IsKeyField() bool {
 // Len returns the number of elements of the path.
 func (p Path) Len() int { return len(p.elements) }
 
-// Element is one element of a path.
+// Element is one element of a path: the name of a field, the key of a map, or a list item.
 type Element struct {
 	// Text is the element in the notation of Path.String: .spec, ["a.b/c"], [name="web"].
 	Text string
 	// Field is the name of a field or the key of a map. It is nil for a list item.
 	Field *string
-	// Keys are the names of the key fields that identify an item of an associative list.
+	// Keys are the names of the key fields if the element is an item of an associative list.
 	Keys []string
 	// Index reports whether the element identifies a list item by its index.
 	Index bool
@@ -105,8 +105,8 @@ func (p Path) Elements() []Element {
 	return all
 }
 
-// Value returns the field's value in an unstructured object (maps, slices and scalars as encoding/json
-// decodes them). The value is not copied. ok is false if the object does not have the field.
+// Value returns the field's value in an unstructured object (with maps, slices and scalars as from
+// encoding/json). The value is not copied. ok is false if the object does not have the field.
 //
 // An item of an associative list is found by its key fields. In an intent, an item may lack a key field
 // that the API server defaults. Such an item is found if its other key fields match, and no other item
@@ -208,7 +208,7 @@ func ParsePaths(texts []string) ([]Path, error) {
 		case err != nil:
 			return nil, err
 		case path.IsRoot():
-			return nil, errors.New("an empty path names no field")
+			return nil, errors.New("a path is empty: the empty path is the whole object, not a field")
 		case slices.ContainsFunc(paths, path.Equal):
 			return nil, fmt.Errorf("path %s is named twice", path)
 		}

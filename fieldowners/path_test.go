@@ -199,9 +199,9 @@ func TestParsePaths(t *testing.T) {
 		t.Errorf("%v %v", paths, err)
 	}
 	for want, texts := range map[string][]string{
-		"an empty path names no field": {".spec", ""},
-		"path .spec is named twice":    {".spec", ".spec"},
-		`path "spec": at offset 0`:     {"spec"},
+		"a path is empty":           {".spec", ""},
+		"path .spec is named twice": {".spec", ".spec"},
+		`path "spec": at offset 0`:  {"spec"},
 	} {
 		if _, err := fieldowners.ParsePaths(texts); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", texts, err, want)

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Transfer describes a move of fields from the entries of some managers to the Apply entries of another
-// manager, To. The values of the fields do not change, and no field loses its last owner.
+// Transfer describes which fields to move from the managed fields entries of some managers to the Apply
+// entries of the manager To. The values of the fields do not change, and no field loses its last owner.
 //
 // Uses:
 //
@@ -21,29 +21,29 @@ import (
 //
 // Fields that were written through a subresource such as /scale move to the main entry of To. In a
 // separate entry for the subresource they would have another owner, with which the next apply of To
-// would conflict. There are two exceptions, which stay in an entry for their subresource. One is the
-// status. The other are fields that To (with Apply also the former manager) applies through the
-// subresource, and not with the object.
+// would conflict. Exceptions are fields of the status, and fields that To applies through the subresource
+// and not with the object. They move to an entry for their subresource. If Operation is Apply, this is
+// also the case for fields that the former manager applies through the subresource only.
 //
 // # What stays
 //
-//   - Fields in another apiVersion than To's entry, if they cannot be proven to mean the same there. A
-//     manager has one Apply entry for each subresource, in one apiVersion.
+//   - Fields of an entry in another apiVersion than To's entry, unless they are proven to mean the same in
+//     both. A manager has one Apply entry for each subresource, in one apiVersion.
 //   - The annotation kubectl.kubernetes.io/last-applied-configuration of client-side kubectl apply, if
 //     an Update entry owns it. No intent lists the annotation, so the next apply of To would delete it,
 //     and client-side tools use it to prune. To move the annotation, name its path.
 //   - Finalizers that an Update entry owns, for the same reason: without its finalizer, the object
 //     would be deleted without cleanup. To move finalizers, name .metadata.finalizers or the path of
 //     one finalizer.
-//   - In a split, the list items around the fields that move, and their key fields. Both From and To
-//     own them afterwards, because the next apply of each of them sets them.
+//   - In a split, the list items that contain the moved fields, and the key fields of these items. They
+//     have both owners afterwards, because the next apply of either manager sets them.
 type Transfer struct {
 	From       []Source
 	Operation  metav1.ManagedFieldsOperationType // the operation by which the managers of From own the fields
 	To         string                            // the manager whose Apply entries get the fields
 	APIVersion string                            // the apiVersion of To's entries, if To has no entry yet
 
-	undoes []Handover // set by TransferPlan.Undo: the fields to move back, instead of all settings above
+	undoes []Handover // set only by TransferPlan.Undo, which sets no other field: the fields to move back
 }
 
 // Source is a manager whose fields should move. Paths selects the fields, with everything below
@@ -53,8 +53,8 @@ type Source struct {
 	Paths   []Path
 }
 
-// Handover is one field that a transfer moves from one manager to another. It can be stored as
-// JSON, to undo the transfer in another process.
+// Handover is one field that a transfer moves from one manager to another manager. A Handover can be
+// stored as JSON, to undo the transfer in another process.
 type Handover struct {
 	Path Path    `json:"path"`
 	From Manager `json:"from"`
@@ -65,7 +65,7 @@ type Handover struct {
 	ToOwned bool `json:"toOwned,omitempty"`
 }
 
-// String returns the field, its former owner and its new owner.
+// String returns the field's path, its former owner and its new owner.
 func (m Handover) String() string {
 	s := fmt.Sprintf("%s: %s -> %s", m.Path, m.From, m.To)
 	switch {
@@ -81,14 +81,14 @@ func (m Handover) compare(other Handover) int {
 	return cmp.Or(m.From.Compare(other.From), m.To.Compare(other.To), m.Path.Compare(other.Path))
 }
 
-// Unmoved is one field that a transfer was asked to move, but cannot move.
+// Unmoved is one field that a Transfer selects, but that cannot move.
 type Unmoved struct {
 	Path    Path
 	Manager Manager // the current owner of the field
 	Reason  string  // why the field cannot move
 }
 
-// String returns the field, its owner and the reason why the field cannot move.
+// String returns the field's path, its owner and the reason why the field cannot move.
 func (u Unmoved) String() string { return fmt.Sprintf("%s of %s: %s", u.Path, u.Manager, u.Reason) }
 
 func (u Unmoved) compare(other Unmoved) int {
@@ -99,8 +99,8 @@ func (u Unmoved) compare(other Unmoved) int {
 type TransferPlan struct {
 	Moved   []Handover
 	Unmoved []Unmoved
-	// Unread are the apiVersions in which the object must be read to complete the plan. Until then,
-	// the fields of these apiVersions are in Unmoved.
+	// Unread are the apiVersions in which the caller must read the object and then plan again. Until
+	// then, fields that would move from or to these apiVersions are in Unmoved.
 	Unread []string
 }
 
@@ -108,8 +108,9 @@ type TransferPlan struct {
 // keys are the apiVersions. nil means that the API server does not serve an apiVersion.
 type Objects map[string]any
 
-// Plan returns what the transfer would move, in a stable order. It returns an error if the managed
-// fields are malformed, as Parse does.
+// Plan returns the changes that the transfer would make to the managed fields of an object, in a stable
+// order. entries are the object's managed fields; it is an error if they are malformed. objects is needed
+// only for fields that would move to another apiVersion, see TransferPlan.Unread.
 func (t Transfer) Plan(entries []metav1.ManagedFieldsEntry, objects Objects) (TransferPlan, error) {
 	owners, err := parseSlots(entries)
 	if err != nil {
@@ -128,9 +129,9 @@ func (t Transfer) Plan(entries []metav1.ManagedFieldsEntry, objects Objects) (Tr
 	return plan, nil
 }
 
-// Undo returns the transfer that restores the former owners. Fields that To did not own before move
-// back. Fields that both managers owned before are owned by both again. Fields that To gave up
-// after the transfer do not move.
+// Undo returns the transfer that restores the owners from before the transfer. A field moves back to its
+// former owner, and To still owns the field if To owned it before as well. Fields that To gave up after
+// the transfer do not move.
 func (p TransferPlan) Undo() Transfer {
 	undoes := make([]Handover, 0, len(p.Moved))
 	for _, m := range p.Moved {

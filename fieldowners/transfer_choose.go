@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// choose returns the fields that a source asks for, without checking whether they can move.
+// choose returns the fields that a source selects. Fields that must stay are added to plan.Unmoved.
 func (t Transfer) choose(plan *TransferPlan, owners slots, source Source) []Handover {
 	var wanted []Handover
 	for _, owner := range owners {
@@ -45,8 +45,8 @@ func (t Transfer) receiver(subresource string) Manager {
 	}
 }
 
-// through returns the subresource of the entry of To that should get a field. "" is the main entry.
-// Transfer describes the rules.
+// through returns the subresource of the entry of To that should get a field, by the rules that the
+// comment of Transfer describes. "" is the entry for the object itself.
 func (t Transfer) through(owners slots, owner *slot, path Path) string {
 	applied := func(name, subresource string) bool {
 		entry := owners.of(Manager{Name: name, Operation: metav1.ManagedFieldsOperationApply, Subresource: subresource})
@@ -64,9 +64,9 @@ func (t Transfer) through(owners slots, owner *slot, path Path) string {
 	return ""
 }
 
-// inNoIntent returns why a field that was written by Update stays with its owner, or "" if the
-// field may move. Such a field is in no intent, so the next apply of the new owner would delete it.
-// It moves if a path of the source names it.
+// inNoIntent returns why a field that was written by Update must stay with its owner, or "" if the field
+// may move. A field stays if no intent lists it, because the next apply of the new owner would then
+// delete the field. It moves nevertheless if a path of the source names the field.
 func (s Source) inNoIntent(path Path) (reason string) {
 	named := func(what Path) bool {
 		return slices.ContainsFunc(s.Paths, func(p Path) bool { return p.HasPrefix(what) })
@@ -92,8 +92,8 @@ func (s Source) surrounds(path Path) bool {
 	})
 }
 
-// indivisible returns the fields that are owned as a whole, such as atomic lists, of which the
-// source asks only for a part.
+// indivisible returns the fields that are owned as a whole, such as atomic lists, and of which the
+// source selects only a part.
 func (s Source) indivisible(owner Entry) []Unmoved {
 	var kept []Unmoved
 	for _, leaf := range owner.Leaves() {
@@ -106,8 +106,8 @@ func (s Source) indivisible(owner Entry) []Unmoved {
 	return kept
 }
 
-// withoutLoneSurroundings drops each handover of a parent below which no field moves. Handovers
-// without FromKeeps stay.
+// withoutLoneSurroundings removes each handover of a parent field or key field (FromKeeps) if no field
+// below that parent moves.
 func withoutLoneSurroundings(wanted []Handover) []Handover {
 	return slices.DeleteFunc(slices.Clone(wanted), func(around Handover) bool {
 		item := around.Path
@@ -120,7 +120,7 @@ func withoutLoneSurroundings(wanted []Handover) []Handover {
 	})
 }
 
-// settle adds one field to Moved or to Unmoved.
+// settle adds one field to Moved if the field can move, and otherwise to Unmoved.
 func (p *TransferPlan) settle(m Handover, owners slots, objects Objects) {
 	from, to := owners.of(m.From), owners.of(m.To)
 	if from == nil || !from.Owns(m.Path) {
@@ -146,8 +146,8 @@ func (p *TransferPlan) settle(m Handover, owners slots, objects Objects) {
 	p.Moved = append(p.Moved, m)
 }
 
-// differs returns why the field cannot be proven to mean the same in the apiVersions of both
-// managers, or "" if it can. For example, scaleTargetRef is owned as a whole in autoscaling/v1, but
+// differs returns why it cannot be proven that the field means the same in the apiVersions of both
+// managers, or "" if it is proven. For example, scaleTargetRef is owned as a whole in autoscaling/v1, but
 // by its parts in autoscaling/v2. After a move to autoscaling/v2, its parts would have no owner.
 func (p *TransferPlan) differs(m Handover, leaf bool, objects Objects) string {
 	versions := []string{m.From.APIVersion, m.To.APIVersion}

@@ -78,7 +78,7 @@ func TestUndoneLater(t *testing.T) {
 // TestOtherEntries: a plan is carried out on what it was made for, and Done on what it made.
 func TestOtherEntries(t *testing.T) {
 	plan := planned(t, migrate("us", "old"), list{owned("old Update v1", `{"f:spec":{"f:a":{}}}`)})
-	if _, err := plan.Rewrite(nil); err == nil || !strings.Contains(err.Error(), "are not those for which the plan was made") {
+	if _, err := plan.Rewrite(nil); err == nil || !strings.Contains(err.Error(), "differ from those for which the plan was made") {
 		t.Errorf("%v", err)
 	}
 	if err := plan.Done(list{owned("us Apply v1", `{"f:spec":{"f:b":{}}}`)}); err == nil || err.Error() != "us/Apply does not own .spec.a" {

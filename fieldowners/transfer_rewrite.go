@@ -9,12 +9,12 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// Rewrite returns the managed fields that result if the plan is carried out. All other entries stay
-// unchanged, in their order. An entry that lost its last field is left out. A new entry is inserted
-// before the entry from which it takes fields.
+// Rewrite returns the managed fields of the object after the planned moves. Other entries stay
+// unchanged, in their order. An entry that loses its last field is left out. A new entry is inserted
+// before the entry from which it gains fields.
 //
-// Duplicate entries of a manager are merged, because the API server would keep only the last of
-// them. Writes through /scale can create duplicate entries.
+// Duplicate entries of a manager, which writes through /scale can create, are merged, because the API
+// server would keep only the last of them.
 //
 // Rewrite returns an error if entries are malformed or are not the managed fields for which the
 // plan was made.
@@ -41,8 +41,8 @@ func (p TransferPlan) Rewrite(entries []metav1.ManagedFieldsEntry) ([]metav1.Man
 	return rewritten, nil
 }
 
-// Done returns nil if the managed fields are as the plan leaves them. Otherwise the error names the
-// first field with a wrong owner.
+// Done returns nil if the managed fields show that all fields of the plan have moved. Otherwise the
+// error names the first field that has not moved.
 func (p TransferPlan) Done(entries []metav1.ManagedFieldsEntry) error {
 	owners, err := parseSlots(entries)
 	if err != nil {
@@ -59,8 +59,8 @@ func (p TransferPlan) Done(entries []metav1.ManagedFieldsEntry) error {
 	return nil
 }
 
-// Stored returns nil if the managed fields in stored contain every field and owner in sent.
-// Otherwise the error names the first missing owner and field.
+// Stored returns nil if every owner in the managed fields sent owns the same fields in the managed fields
+// stored. Otherwise the error names the first owner and field that are missing in stored.
 func Stored(sent, stored []metav1.ManagedFieldsEntry) error {
 	wanted, err := parseSlots(sent)
 	if err != nil {
@@ -81,16 +81,16 @@ func Stored(sent, stored []metav1.ManagedFieldsEntry) error {
 	return nil
 }
 
-// slot is one entry of managed fields that are being rewritten.
+// slot is one managed fields entry during a rewrite.
 type slot struct {
 	Entry
 
 	raw        metav1.ManagedFieldsEntry
 	gain, lose *fieldpath.Set // the fields that the entry will gain and lose
-	merged     bool           // merged from several entries
+	merged     bool           // whether the entry was merged from several entries of one manager
 }
 
-// slots are the entries of managed fields, one for each manager.
+// slots are the managed fields entries of an object during a rewrite, with one slot for each manager.
 type slots []*slot
 
 func newSlot(entry Entry, raw metav1.ManagedFieldsEntry) *slot {
@@ -118,8 +118,8 @@ func parseSlots(entries []metav1.ManagedFieldsEntry) (slots, error) {
 	return all, nil
 }
 
-// of returns the entry that the API server uses for a manager, or nil if there is none. The Apply
-// entry of a manager may have any apiVersion.
+// of returns the entry that the API server uses for a manager, or nil if the manager has no entry. An
+// Apply entry is found whatever its apiVersion is, because a manager has only one.
 func (s slots) of(m Manager) *slot {
 	at := slices.IndexFunc(s, func(known *slot) bool {
 		wanted := m
@@ -137,7 +137,7 @@ func (s slots) of(m Manager) *slot {
 func (s *slots) move(m Handover) error {
 	from, to := s.of(m.From), s.of(m.To)
 	if from == nil || !from.Owns(m.Path) {
-		return fmt.Errorf("%s does not own %s: the managed fields are not those for which the plan was made; plan again", m.From, m.Path)
+		return fmt.Errorf("%s does not own %s: the managed fields differ from those for which the plan was made; make a new plan", m.From, m.Path)
 	}
 	if to == nil {
 		to = newSlot(Entry{Manager: m.To, fields: fieldpath.NewSet()}, metav1.ManagedFieldsEntry{

@@ -172,7 +172,7 @@ func TestTransferRefuses(t *testing.T) {
 		}
 	}
 	other := list{owned("old Update v1", `{"f:spec":{"f:x":{}}}`)}
-	if _, err := plan.Rewrite(other); err == nil || !strings.Contains(err.Error(), "not those for which the plan was made") {
+	if _, err := plan.Rewrite(other); err == nil || !strings.Contains(err.Error(), "differ from those for which the plan was made") {
 		t.Errorf("other managed fields: %v", err)
 	}
 	both := append(list{owned("us Apply v1", `{"f:spec":{"f:replicas":{}}}`)}, good...)

@@ -17,7 +17,7 @@ import (
 )
 
 // Delete deletes, in all namespaces, all members of the set of a parent that is being deleted. done
-// reports whether all members are gone. The parent needs a finalizer, which the caller removes only
+// reports whether no member exists any more. The parent needs a finalizer, which the caller removes only
 // if done is true. If the process dies during Delete, call Delete again.
 //
 //	_, done, err := sets.Delete(ctx, parent)
@@ -31,9 +31,9 @@ import (
 // finalizers are in Pruned.Left until they are gone: call Delete again. Kinds that the API server
 // no longer serves are skipped.
 //
-// Delete returns ErrNotPruned if the parent is not being deleted, a UIDMismatchError if the parent
-// is gone, and a *PruneError if other steps fail. Other errors are those of Sets.Apply for the
-// parent. After Delete, earlier rounds of the parent cannot be pruned.
+// Delete returns ErrNotPruned if the parent is not being deleted, a UIDMismatchError if the parent does
+// not exist, and a *PruneError if members could not be deleted. Other errors are as returned by Sets.Apply
+// for the parent. After Delete, earlier rounds of the parent cannot be pruned.
 func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned, done bool, err error) {
 	r := s.newRound()
 	if err := r.identify(parent); err != nil {
@@ -63,11 +63,11 @@ func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned,
 	return p.pruned, len(p.errs) == 0 && len(p.pruned.Left) == 0, p.err()
 }
 
-// deleteAll deletes all members, and then lists the members that still exist: a response to a delete
-// does not say whether the object is gone.
+// deleteAll deletes all members, and then lists the members that still exist, because the response to
+// a delete request does not show whether the object still exists.
 func (p *pruning) deleteAll(ctx context.Context) {
 	p.find(ctx)
-	if len(p.dropped) > 0 { // a parent recreated under this name would have the same label on its members
+	if len(p.dropped) > 0 { // a recreated parent has the same label on its members, which must not be deleted
 		if _, err := p.readParent(ctx); err != nil {
 			p.errs = append(p.errs, err)
 			return
@@ -92,7 +92,7 @@ func (p *pruning) parentStands(ctx context.Context) error {
 		return &apply.RetryableError{Object: p.parent, Err: errors.New("the parent is being deleted; nothing was pruned")}
 	case live.Generation != p.generation:
 		return &apply.RetryableError{Object: p.parent, Err: fmt.Errorf(
-			"its intents are from the parent's generation %d, but the parent is at generation %d; nothing was pruned", p.generation, live.Generation)}
+			"the intents were emitted from the parent's generation %d, but the parent is at generation %d; nothing was pruned", p.generation, live.Generation)}
 	case live.Generation == 0 && live.ResourceVersion != p.version:
 		return &apply.RetryableError{Object: p.parent, Err: errors.New(
 			"the parent's resourceVersion has changed since the parent was read, and its kind has no generation; nothing was pruned")}
@@ -110,8 +110,8 @@ func (p *pruning) deleteDropped(ctx context.Context) {
 	}
 }
 
-// deleteTries is the maximum number of delete requests for a member. Another one is needed if the
-// member changes between the check whether to delete it and the delete.
+// deleteTries is the maximum number of delete requests for a member. A further request is needed if
+// the member changes between the check whether to delete the member and the delete request.
 const deleteTries = 5
 
 // delete deletes a member at the resourceVersion that was checked, so that an object that has just
@@ -142,7 +142,7 @@ func (p *pruning) delete(ctx context.Context, ref apply.ObjectRef) {
 		}
 	}
 	p.errs = append(p.errs, &apply.RetryableError{Object: ref, Err: fmt.Errorf(
-		"the member was not deleted: it changed before each of %d deletes", deleteTries)})
+		"the member was not deleted: another writer changed the member before each of %d delete requests", deleteTries)})
 }
 
 // deleteAt deletes an object, with the reference's uid and resourceVersion as preconditions.
@@ -159,8 +159,8 @@ func (p *pruning) deleteAt(ctx context.Context, ref apply.ObjectRef) error {
 	return apply.CheckNotFound(ctx, p.sets.members.Config().LiveReader, ref, "", err)
 }
 
-// judgeAgain checks a member that has changed since the last check. It reports whether the member
-// must still be deleted, and sets the resourceVersion in ref.
+// judgeAgain reads a member that has changed since the last check. It reports whether the member must
+// still be deleted, and sets the new resourceVersion in ref.
 func (p *pruning) judgeAgain(ctx context.Context, ref *apply.ObjectRef) bool {
 	live, err := p.sets.readMetadata(ctx, *ref)
 	switch {
@@ -170,7 +170,7 @@ func (p *pruning) judgeAgain(ctx context.Context, ref *apply.ObjectRef) bool {
 		p.fail(ctx, *ref, fmt.Errorf("reading the member: %w", err))
 		return false
 	case live.UID != ref.UID:
-		p.keep(*ref, "it was recreated, and the new object was not changed")
+		p.keep(*ref, "the object was recreated, and the new object was not changed")
 		p.again = true
 		return false
 	case live.Labels[PartOfLabel] != p.own.id:
@@ -181,7 +181,7 @@ func (p *pruning) judgeAgain(ctx context.Context, ref *apply.ObjectRef) bool {
 }
 
 // releases reports whether the parent's annotation names partial intents that are not in the round.
-// It ignores partial intents whose fields are known not to be releasable.
+// It ignores partial intents whose fields an earlier Prune could not release.
 func (r *Round) releases(known knownSet) bool {
 	return len(known.partials.Difference(r.partial).Difference(known.lookout.partials)) > 0
 }
@@ -199,8 +199,8 @@ func (p *pruning) release(ctx context.Context, released []intentKey) {
 	}
 }
 
-// releaseOne releases the fields of one partial intent: those of the object, or of one subresource.
-// It does so even if the object was recreated.
+// releaseOne releases the fields of one partial intent: the fields of the object, or of one subresource.
+// It also releases the fields if the object was recreated.
 func (p *pruning) releaseOne(ctx context.Context, key intentKey) error {
 	object := apply.ObjectRef{GroupVersionKind: key.WithVersion(""), NamespacedName: key.NamespacedName}
 	mapping, err := p.sets.members.Client().RESTMapper().RESTMapping(key.GroupKind)

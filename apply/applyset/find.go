@@ -20,7 +20,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// find lists the objects with the set's label, and decides for each whether it is deleted.
+// find lists the objects with the set's label, and decides for each object whether to delete it.
 func (p *pruning) find(ctx context.Context) {
 	recorded := p.recorded.scope()
 	for _, kind := range recorded.sortedKinds() {
@@ -28,8 +28,8 @@ func (p *pruning) find(ctx context.Context) {
 	}
 }
 
-// findKind is find for one kind. The parent's annotation has kinds without versions, so findKind
-// tries the known versions until the API server serves one.
+// findKind does the work of find for one kind. The parent's annotation has kinds without versions, so
+// findKind tries the versions that this process knows until the API server serves one of them.
 func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespaces []string) {
 	mappings, err := p.sets.members.Client().RESTMapper().RESTMappings(kind)
 	if noKind := (*meta.NoKindMatchError)(nil); errors.As(err, &noKind) && !p.emitted.kinds.Has(kind) {
@@ -50,11 +50,12 @@ func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespace
 	p.left.namespaces.Insert(namespaces...)
 	if p.all {
 		p.errs = append(p.errs, &apply.RetryableError{Object: apply.ObjectRef{GroupVersionKind: kind.WithVersion("")}, Err: fmt.Errorf(
-			"the API server serves no known version of %v, and the set of %v may have members of this kind; restart this process", kind, p.parent)})
+			"the API server serves %v in none of the versions that this process knows, so members of the set of %v that have this kind may still exist; restart this process, so that it learns the served versions", kind, p.parent)})
 	}
 }
 
-// findVersion is find for one version of a kind. It reports whether the API server serves it.
+// findVersion does the work of find for one version of a kind. served is false if the API server does
+// not serve this version.
 func (p *pruning) findVersion(ctx context.Context, mapping *meta.RESTMapping, namespaces []string) (served bool) {
 	switch {
 	case mapping.Scope.Name() == meta.RESTScopeNameRoot:
@@ -97,7 +98,7 @@ func (p *pruning) list(ctx context.Context, kind schema.GroupVersionKind, namesp
 	}
 }
 
-// judge decides whether an object with the set's label is deleted. Emitted objects are not.
+// judge decides whether to delete an object with the set's label. It ignores objects that are emitted.
 func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupVersionKind) {
 	ref := apply.ObjectRef{
 		GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object),
@@ -111,7 +112,7 @@ func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupV
 	}
 }
 
-// goes reports whether a member must be deleted. Otherwise it adds the member to p.pruned.
+// goes reports whether a member must be deleted. If not, it adds the member to Kept or Left of p.pruned.
 func (p *pruning) goes(ref apply.ObjectRef, object *metav1.PartialObjectMetadata) bool {
 	switch reason := p.reasonToKeep(object); {
 	case reason != "":
@@ -121,7 +122,7 @@ func (p *pruning) goes(ref apply.ObjectRef, object *metav1.PartialObjectMetadata
 	case p.all:
 		p.pruned.Left = append(p.pruned.Left, ref)
 	default:
-		p.keep(ref, "it is being deleted already")
+		p.keep(ref, "the object is being deleted already")
 	}
 	return false
 }
@@ -131,42 +132,42 @@ func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
 	isParent := func(owner metav1.OwnerReference) bool { return owner.UID == p.parent.UID }
 	switch owners := object.OwnerReferences; {
 	case object.UID == p.parent.UID:
-		return "it is the parent itself"
+		return "the object is the parent itself"
 	case touched:
 		return "a partial intent (MustExist or a Subresource) for the object is still emitted"
 	case len(owners) > 0 && !slices.ContainsFunc(owners, isParent):
-		return fmt.Sprintf("its owner is not the parent but the %s %s", owners[0].Kind, owners[0].Name)
+		return fmt.Sprintf("the owner of the object is the %s %s, and not the parent", owners[0].Kind, owners[0].Name)
 	}
 	ownership, unread := fieldowners.ParseReadable(object.ManagedFields)
 	for _, entry := range unread {
 		if entry.Manager == p.sets.members.FieldManager() {
-			return "it is unknown which field manager owns the label " + PartOfLabel + ": " + wire.OneLine(entry)
+			return "it is unknown which field manager owns the object's label " + PartOfLabel + ": " + wire.OneLine(entry)
 		}
 	}
 	if owns(p.sets.members, partOfPath, ownership) {
 		return ""
 	}
-	return fmt.Sprintf("%s does not own its label %s", p.sets.members.FieldManager(), PartOfLabel)
+	return fmt.Sprintf("the field manager %s does not own the object's label %s", p.sets.members.FieldManager(), PartOfLabel)
 }
 
-// owns reports whether the applier's field manager applied a field, not through a subresource.
+// owns reports whether the applier's field manager owns a field by Apply, and not through a subresource.
 func owns(applier *apply.Applier, path fieldowners.Path, ownership fieldowners.Ownership) bool {
 	return slices.ContainsFunc(ownership.OwnersOf(path), func(owner fieldowners.Manager) bool {
 		return owner.Name == applier.FieldManager() && owner.Operation == metav1.ManagedFieldsOperationApply && owner.Subresource == ""
 	})
 }
 
-// keep records that an object is not deleted. Its kind and namespace stay in the parent's annotations.
+// keep adds an object to the result as kept. Its kind and namespace stay in the parent's annotations.
 func (p *pruning) keep(object apply.ObjectRef, reason string) {
 	p.left.add(object, p.parent)
 	p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: reason})
 }
 
-// lookout decides when kept objects are listed again. A listing costs one request for each recorded
-// kind and namespace, and anybody can put a set's label on an object. So the kept objects are not
-// listed in each round, but after increasing waits.
+// lookout determines when kept objects are listed again. A listing costs one request for each recorded
+// kind and namespace, and anybody can cause listings by putting a set's label on an object. So the kept
+// objects are not listed in each round, but after increasing waits.
 type lookout struct {
-	kept     []Kept
+	kept     []Kept        // the kept objects of the last listing
 	partials partials      // the partial intents whose fields could not be released
 	wait     time.Duration // the time between the last listing and the next one
 	until    time.Time     // the time of the next listing
@@ -177,7 +178,7 @@ const (
 	mostLookout  = 10 * time.Minute
 )
 
-// next returns the lookout after a listing that found kept. The wait doubles, up to mostLookout, as
+// next returns the lookout after a listing with the result kept. The wait doubles, up to mostLookout, as
 // long as the same objects are kept for the same reasons.
 func (l lookout) next(kept []Kept) lookout {
 	after := lookout{kept: slices.Clone(kept), wait: leastLookout}

@@ -57,7 +57,7 @@ func TestWhereMembersAreLookedFor(t *testing.T) {
 			}
 			s.expect(append([]step{{reads, ok(going)}}, test.steps...)...)
 			_, done, err := s.sets(apply.Policy{}).Delete(t.Context(), going)
-			if done == test.stays || errors.Is(err, apply.ErrRetryable) != test.stays || test.stays && !strings.Contains(err.Error(), "serves no known version of ConfigMap") {
+			if done == test.stays || errors.Is(err, apply.ErrRetryable) != test.stays || test.stays && !strings.Contains(err.Error(), "serves ConfigMap in none of the versions") {
 				t.Errorf("deleted with the parent: %t, %v", done, err)
 			}
 		})

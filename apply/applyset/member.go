@@ -19,16 +19,17 @@ type intentKey struct {
 	subresource string
 }
 
-// preparedIntent is an intent that is ready to be applied.
+// preparedIntent is an intent of a round, as checked and completed by prepare.
 type preparedIntent struct {
 	apply.Intent
 
 	object apply.ObjectRef
-	member bool  // false for a partial intent
-	err    error // why the intent cannot be applied, or nil
+	member bool  // whether the object is a member of the set; false for a partial intent
+	err    error // the reason why the intent cannot be applied, or nil
 }
 
-// prepare adds the set's label to an intent for a member, and records the intent in the round.
+// prepare checks an intent and records it in the round. If the intent's object is a member, prepare adds
+// the set's label to the intent.
 func (r *Round) prepare(intent apply.Intent) preparedIntent {
 	object, err := intent.Object()
 	if err != nil {
@@ -64,20 +65,20 @@ func (r *Round) prepare(intent apply.Intent) preparedIntent {
 	return prepared
 }
 
-// twoIntents is the error for a second intent for one object. Applying the second intent would
-// remove the fields that only the first intent lists.
+// twoIntents returns the error for a second intent for one object or subresource. Applying the second
+// intent would remove the fields that only the first intent lists.
 func twoIntents(object apply.ObjectRef, subresource string) error {
 	what := "object"
 	if subresource != "" {
 		what = fmt.Sprintf("subresource %q of an object", subresource)
 	}
 	return &apply.IntentError{Object: object, Err: fmt.Errorf(
-		"two intents for one %s: put all its fields into one intent, as each apply removes the fields that it does not list", what)}
+		"two intents for one %s: put all its fields into one intent, as each apply removes the fields that its intent does not list", what)}
 }
 
 func isMember(intent apply.Intent) bool { return !intent.MustExist && intent.Subresource == "" }
 
-// apply applies one intent of a round.
+// apply applies one intent of a round, and records in the round which object the intent is for.
 func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome apply.Outcome, err error) {
 	switch {
 	case one.err != nil:
@@ -98,11 +99,11 @@ func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome apply.Ou
 	return outcome, err
 }
 
-// applyMember applies a member unless the object belongs to another set. The API server does not
-// reject such an apply: all sets of a process have one field manager, so the apply overwrites the
-// other set's label without a conflict. So the label is read before the apply, and this process
-// writes nothing to the object in between. If the apply needs no request, nothing is read: a
-// member that already has the wanted fields also has the label.
+// applyMember applies the intent for a member, unless the object is a member of another set. The API
+// server would not reject the apply: all sets of a process have one field manager, so the apply would
+// overwrite the other set's label without a conflict. So the label is read before the apply, and this
+// process writes nothing to the object in between. If the apply needs no request, nothing is read: an
+// object that already has the wanted fields also has the label.
 func (r *Round) applyMember(ctx context.Context, one preparedIntent) (apply.Outcome, error) {
 	var leave func()
 	defer func() {
@@ -124,9 +125,9 @@ func (r *Round) applyMember(ctx context.Context, one preparedIntent) (apply.Outc
 	return outcome, err
 }
 
-// hold makes the round's set the holder of an object: the set that the object belongs to. If the
-// holder is not known, the object's label is read live. A cache may not have the recent apply of
-// another parent's round, and would start a watch of the kind.
+// hold records that an object is a member of the round's set. It returns an error if the object is a
+// member of another set. If this process does not know the object's set, the label is read live: a cache
+// may not have the recent apply of another parent's round, and would start a watch of the kind.
 func (r *Round) hold(ctx context.Context, object apply.ObjectRef) error {
 	key := object.Key()
 	if holder, _ := r.sets.holders.Get(key); holder == r.own.id {

@@ -13,9 +13,9 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// announce records in the parent, before the first apply, the kinds and namespaces of all members
-// and the objects of all partial intents. It reads the parent live unless this process knows the
-// parent's record and the parent passed in, which may be outdated, has the same record.
+// announce writes to the parent, before the first intent is applied, the kinds and namespaces of all
+// members and the objects of all partial intents. It reads the live parent, unless the parent as passed
+// in, which may be outdated, has the record that this process remembers for the parent.
 func (r *Round) announce(ctx context.Context) error {
 	known, ok := r.sets.known.Get(r.parent.UID)
 	if !ok || known.record != r.read {
@@ -63,10 +63,10 @@ func (r *Round) write(ctx context.Context, to record) error {
 	return nil
 }
 
-// send applies config to the parent. If the parent's kind has no generation, only the
-// resourceVersion shows whether another writer has changed the parent. So send first applies at the
-// resourceVersion that was read, and then expects the resourceVersion of the response. If the
-// parent has changed, send applies without a resourceVersion, and this round deletes nothing.
+// send applies config to the parent. If the parent's kind has no generation, only the resourceVersion
+// shows whether another writer has changed the parent. So send first applies config at the
+// resourceVersion that was read, and remembers the resourceVersion of the response. If the parent has
+// changed, send applies config without a resourceVersion, and this round deletes nothing.
 func (r *Round) send(ctx context.Context, config *unstructured.Unstructured) error {
 	if r.generation == 0 && r.version != "" {
 		err := r.sendPinned(ctx, config.DeepCopy())
@@ -95,8 +95,8 @@ func (r *Round) sendPinned(ctx context.Context, config *unstructured.Unstructure
 	return nil
 }
 
-// readParent reads the parent's metadata live. If the parent is gone or was recreated, the error is
-// a UIDMismatchError.
+// readParent returns the metadata of the live parent. If the parent was deleted or recreated, the error
+// is a UIDMismatchError.
 func (r *Round) readParent(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 	live, err := r.sets.readMetadata(ctx, r.parent)
 	switch {

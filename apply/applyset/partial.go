@@ -28,7 +28,7 @@ const partialsLimit = 128 << 10
 
 var partialsPath = fieldowners.MustParsePath(fmt.Sprintf(".metadata.annotations[%q]", partialsAnnotation))
 
-// partials are the objects and subresources of partial intents.
+// partials is a set of partial intents, each identified by its object and subresource.
 type partials = sets.Set[intentKey]
 
 func (k intentKey) String() string {
@@ -57,8 +57,8 @@ func sortedPartials(p partials) []intentKey {
 	return slices.SortedFunc(maps.Keys(p), func(a, b intentKey) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// saysOf returns the value of partialsAnnotation. If p is empty and the parent has the annotation,
-// the value is an empty list, which overwrites the values of other writers.
+// saysOf returns the new value of partialsAnnotation; before is the old value. If p is empty and the
+// parent has the annotation, the value is an empty list, which overwrites values of other writers.
 func saysOf(p partials, before string) (string, error) {
 	if len(p) == 0 && before == "" {
 		return "", nil
@@ -69,15 +69,15 @@ func saysOf(p partials, before string) (string, error) {
 	}
 	raw, err := json.Marshal(names)
 	if len(raw) > partialsLimit {
-		err = fmt.Errorf("too many partial intents (MustExist or a Subresource): the names of %d do not fit into the %[3]d bytes of the parent's annotation %[2]s",
+		err = fmt.Errorf("too many partial intents (with MustExist or a Subresource): the names of %d objects do not fit into the %[3]d bytes of the parent's annotation %[2]s; emit fewer of them",
 			len(p), partialsAnnotation, partialsLimit)
 	}
 	return string(raw), err
 }
 
 // recordedPartials returns the partial intents in the annotation of a live parent. The annotation
-// is ignored unless our field manager owns it. Otherwise every writer of a parent could make this
-// process release its fields in any object.
+// is ignored unless our field manager owns the annotation. Otherwise every writer of a parent could make
+// this process release its fields in any object.
 func (s *Sets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
 	ownership, _ := fieldowners.ParseReadable(parent.ManagedFields)
 	if !owns(s.parents, partialsPath, ownership) {
@@ -96,7 +96,7 @@ func (s *Sets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
 	return recorded
 }
 
-// withPartials returns the record to, with the partial intents p.
+// withPartials returns a copy of the record to that also names the partial intents p.
 func (r *Round) withPartials(to record, p partials) (record, error) {
 	var err error
 	if to.partials, err = saysOf(p, r.recorded.partials); err != nil {

@@ -253,7 +253,7 @@ func TestTooManyPartialIntents(t *testing.T) {
 	}
 	round := s.sets(apply.Policy{}).Apply(t.Context(), setParent(), emits(many...))
 	err := errors.Join(round.Errs...)
-	if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), "the names of 4000 do not fit") || !strings.Contains(err.Error(), partialsName) {
+	if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), "the names of 4000 objects do not fit") || !strings.Contains(err.Error(), partialsName) {
 		t.Errorf("%v; want ErrInvalidIntent that names the annotation", err)
 	}
 }

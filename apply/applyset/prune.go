@@ -9,27 +9,27 @@ import (
 	"coapply.dev/apply"
 )
 
-// ErrNotPruned means that a round cannot be pruned, because a later round of the parent has begun or
-// an error occurred in the round. The error then also wraps the first error of Round.Errs. Nothing
-// was deleted.
+// ErrNotPruned means that Round.Prune deleted nothing, because not all intents of the round were applied
+// or because a later round of the parent has begun. In the first case, the error also wraps the first
+// error of Round.Errs. Sets.Delete returns ErrNotPruned if the parent is not being deleted.
 var ErrNotPruned = errors.New("not pruned")
 
-// Pruned is the result of pruning: the objects that a parent no longer emits.
+// Pruned is the result of Round.Prune and Sets.Delete: the objects that the parent no longer emits.
 type Pruned struct {
-	Deleted  []apply.ObjectRef // deleted members; one with finalizers exists until these are removed
+	Deleted  []apply.ObjectRef // deleted members; a member exists until its finalizers are removed
 	Released []apply.ObjectRef // objects in which the fields of partial intents were released
-	Kept     []Kept            // objects that were not deleted or released; returned in each round
+	Kept     []Kept            // objects that were neither deleted nor released; returned by each Prune
 	Left     []apply.ObjectRef // only from Sets.Delete: members that are being deleted and still exist
 }
 
-// Kept is an object that is no longer emitted, but was not deleted or released.
+// Kept is an object that the parent no longer emits, but that Prune neither deleted nor released.
 type Kept struct {
 	Object apply.ObjectRef
-	Reason string // the text stays the same as long as the cause does
+	Reason string // why the object was kept; the same text for the same cause
 
 	// Remembered reports whether an earlier round of this process has already kept the object
-	// for the same reason. Kept objects are not listed again in each round, but after waits that
-	// grow from seconds to ten minutes.
+	// for the same reason. Not every round reads the kept objects again: the time between two
+	// reads grows from five seconds to ten minutes.
 	Remembered bool
 }
 
@@ -38,7 +38,8 @@ func (k Kept) String() string {
 	return fmt.Sprintf("%v is no longer emitted, but was kept: %s", k.Object, k.Reason)
 }
 
-// PruneError lists the errors of pruning a set. The other objects were deleted or released.
+// PruneError lists the errors that occurred while a set was pruned. The Pruned that is returned with a
+// PruneError lists the objects that were deleted or released nevertheless.
 type PruneError struct {
 	Parent apply.ObjectRef
 	Errs   []error
@@ -67,7 +68,7 @@ func (e *PruneError) Unwrap() []error { return e.Errs }
 // deleted, and is at the generation of the parent passed to Sets.Apply. If the parent's kind has no
 // generation (ConfigMap, Secret, Namespace, Node), the resourceVersion must be the same. The round's
 // own write of the set's annotations may change it. If an intent of the round changes such a parent,
-// only the next round can prune. This also holds for a Deployment as parent after any write of the
+// only the next round can prune. The same is true of a Deployment as parent after any write of the
 // round, as the generation of a Deployment also counts changes of its annotations.
 //
 // If a partial intent (MustExist or a Subresource) is no longer emitted, Prune releases its fields,
@@ -105,16 +106,16 @@ func (r *Round) notStanding() error {
 	return fmt.Errorf("%w: not all intents of %s were applied: %w", ErrNotPruned, parent, r.Errs[0])
 }
 
-// pruning is one running call of Prune or Delete.
+// pruning is the state of one call of Prune or Delete.
 type pruning struct {
 	*Round
 
-	all    bool    // the parent is being deleted: delete all members
-	before lookout // the lookout of the previous rounds
-	again  bool    // the next round must list the members again
+	all    bool    // true for Delete: the parent is being deleted, and all its members are deleted
+	before lookout // the kept objects of the previous rounds
+	again  bool    // whether the next round must list the members again
 
 	unreleased partials          // partial intents whose fields could not be released
-	left       scope             // where members may be after the pruning
+	left       scope             // the kinds and namespaces where members may remain after the pruning
 	dropped    []apply.ObjectRef // members that must be deleted
 	pruned     Pruned
 	errs       []error

@@ -36,9 +36,9 @@ func ID(parent apply.ObjectRef) string {
 	return "applyset-" + base64.RawURLEncoding.EncodeToString(hash[:]) + "-v1"
 }
 
-// Has reports whether an object is a member of the parent's set: the object has the set's label, and
-// the applier's field manager owns that label. A label alone proves nothing, as anybody can copy a
-// label. Has returns false if the applier's client does not know the parent's kind.
+// Has reports whether an object is a member of the parent's set: the object has the set's label, and the
+// applier's field manager owns the label. The label alone is no proof, as anybody can copy a label. Has
+// returns false if the applier's client does not know the parent's kind.
 func (s *Sets) Has(parent, object client.Object) bool {
 	kind, err := s.parents.Client().GroupVersionKindFor(parent)
 	id := ID(apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(parent)})
@@ -49,7 +49,8 @@ func (s *Sets) Has(parent, object client.Object) bool {
 	return owns(s.members, partOfPath, ownership)
 }
 
-// record holds the values of the set's label and annotations on a parent; zero if there is no set.
+// record holds the values of the label and annotations that describe a set on its parent. It is zero if
+// the parent has no set.
 type record struct{ id, tooling, kinds, namespaces, partials string }
 
 func recordOf(parent metav1.Object) record {
@@ -63,22 +64,23 @@ func recordOf(parent metav1.Object) record {
 	}
 }
 
-// mayBecome returns an error if the record belongs to another tool, field manager or parent than own.
+// mayBecome returns an error if the parent's record r must not be replaced by own, because r was written
+// by another tool or field manager, or for another parent.
 func (r record) mayBecome(own record) error {
 	const remedy = "nothing was written; if the other set is no longer used, remove its label and annotations (applyset.kubernetes.io/…) from the parent"
 	switch {
 	case r.id != "" && r.id != own.id:
-		return fmt.Errorf("the parent's label %s is %q, which is the id of another object's set, not %q: %s", idLabel, r.id, own.id, remedy)
+		return fmt.Errorf("the parent's label %s has the value %q, which is the id of another object's set; the id of this parent's set is %q: %s", idLabel, r.id, own.id, remedy)
 	case r.tooling != "" && r.tooling != own.tooling:
-		return fmt.Errorf("the parent's ApplySet belongs to the tooling %q, not to %q: %s", r.tooling, own.tooling, remedy)
+		return fmt.Errorf("the parent's ApplySet belongs to the tooling %q, and not to this process, whose tooling is %q: %s", r.tooling, own.tooling, remedy)
 	}
 	return nil
 }
 
 func (r record) labels() map[string]string { return map[string]string{idLabel: r.id} }
 
-// annotations returns the annotations of a parent with this record. An empty list of kinds means an
-// empty set. The annotation for namespaces is omitted if empty, as KEP-3659 reserves the empty list.
+// annotations returns the annotations of a parent with this record. An empty list of kinds means that
+// the set has no members. An empty list of namespaces is omitted, because KEP-3659 reserves the empty list.
 func (r record) annotations() map[string]string {
 	annotations := map[string]string{toolingAnnotation: r.tooling, kindsAnnotation: r.kinds}
 	if r.namespaces != "" {
@@ -118,8 +120,8 @@ func (r record) with(s scope) record {
 	return r
 }
 
-// scope says where members may be: members have one of these kinds, and are in one of these
-// namespaces, in the parent's namespace, or cluster-scoped.
+// scope describes where a set's members may be: each member has one of these kinds, and is in one of
+// these namespaces, in the parent's namespace, or cluster-scoped.
 type scope struct {
 	kinds      sets.Set[schema.GroupKind]
 	namespaces sets.Set[string]
@@ -129,7 +131,7 @@ func newScope() scope {
 	return scope{sets.New[schema.GroupKind](), sets.New[string]()}
 }
 
-// add adds the object's kind, and its namespace if that differs from the parent's.
+// add adds the object's kind, and the object's namespace if it differs from the parent's namespace.
 func (s scope) add(object, parent apply.ObjectRef) {
 	s.kinds.Insert(object.GroupKind())
 	if object.Namespace != "" && object.Namespace != parent.Namespace {

@@ -6,8 +6,8 @@
 //  1. No object is orphaned, even if the process dies at any step: the kind and namespace of a
 //     member are recorded in the parent's annotations before the member is applied.
 //  2. A label alone deletes nothing. A member is deleted if the Applier's field manager owns the
-//     set's label on it, and the member has no owner or the parent is one of its owners. The delete
-//     has preconditions: the uid and resourceVersion that were checked. Members that are not
+//     member's set label, and the member has no owner or the parent is one of its owners. The delete
+//     request has preconditions: the uid and resourceVersion that were checked. Members that are not
 //     deleted are returned with the reason.
 //  3. Nothing is deleted unless all emitted intents were applied, and a live read shows that the
 //     parent has not changed since the intents were emitted.
@@ -37,8 +37,8 @@
 // Invalid: an emit that leaves out an object because a lookup failed. The object would be deleted.
 // If emit returns the error instead, nothing is deleted.
 //
-// Invalid: two Sets under one field manager for the parents of one kind, in two processes
-// that run at the same time. Each Sets can take a member that the other one is about to apply.
+// Invalid: two Sets under one field manager for the parents of one kind, in two processes that run at
+// the same time. Both may apply the same object, and each then overwrites the label of the other's set.
 package applyset
 
 import (
@@ -59,14 +59,14 @@ import (
 )
 
 // Sets manages the ApplySets of parents: it applies the objects that a parent emits, and deletes
-// the objects that the parent emitted before and no longer emits. A label of each member is the id
-// of the parent's set. The parent has the id, and the kinds and namespaces where members may be.
+// the objects that the parent emitted before and no longer emits. A label of each member is the id of
+// the parent's set. The parent's label and annotations are the id, and the members' kinds and namespaces.
 //
 // Each intent makes its object a member, whoever created the object, unless the intent is partial
 // (MustExist or a Subresource). A partial intent adds fields to an object that someone else
 // creates: the object gets no label and is never deleted. An annotation of the parent names the
-// object. Prune releases the fields once they are no longer emitted, as apply.Applier.Release does.
-// A round has at most one intent for an object or subresource.
+// object. When the intent is no longer emitted, Prune releases its fields, as apply.Applier.Release
+// does. A round has at most one intent for an object or subresource.
 //
 // Before the first write to a member in this process, the member is read live. If the member has the
 // label of another set, the error is a RefusedError until the other set has pruned the member or the
@@ -75,9 +75,9 @@ import (
 //
 // Cost in addition to the applies:
 //   - For each member, a read of its metadata before the first write in a process and after an error.
-//   - For each parent and process, one read of the parent, and one list for each recorded kind and
-//     namespace. The lists are repeated if an object is no longer emitted and, while objects are
-//     kept, up to every ten minutes.
+//   - For each parent and process, one read of the parent, and one list request for each recorded kind
+//     and namespace. The list requests are repeated if an object is no longer emitted. While objects are
+//     kept, they are also repeated, in the end every ten minutes.
 //   - A write to the parent before the first and after the last member of a kind and namespace, and
 //     before the first and after the last partial intent for an object.
 //
@@ -85,19 +85,19 @@ import (
 type Sets struct {
 	members *apply.Applier                     // applies the intents
 	parents *apply.Applier                     // writes the set's label and annotations, under its own field manager
-	known   *recent.Cache[types.UID, knownSet] // by the parent's uid
+	known   *recent.Cache[types.UID, knownSet] // by the parent's uid: the last known state of the parent's set
 	latest  *recent.Cache[types.UID, *Round]   // by the parent's uid: the round that began last
 	holders *recent.Cache[lanes.Key, string]   // by object: the id of the set that applied the object last
-	holding *lanes.Set                         // a lane is held from the read of a member's label to the end of the apply
+	holding *lanes.Set                         // locks a member from the read of its label to the end of the apply
 }
 
-// Minimum numbers of parents and members in the caches of Sets. Others are read again.
+// Minimum numbers of parents and members in the caches of Sets. Evicted ones are read again when needed.
 const (
 	knownSets    = 4096
 	knownMembers = 1 << 16
 )
 
-// New returns Sets that apply members with the applier. Conflicts over the set's label are always
+// New returns a Sets that applies members with the applier. A conflict over the set's label is always
 // rejected, whatever the applier's policy is.
 func New(applier *apply.Applier) (*Sets, error) {
 	if applier == nil {
@@ -125,8 +125,8 @@ func New(applier *apply.Applier) (*Sets, error) {
 
 var partOfPath = fieldowners.MustParsePath(fmt.Sprintf(".metadata.labels[%q]", PartOfLabel))
 
-// parentManager returns the field manager for the set's label and annotations on parents. It is not
-// the applier's field manager, which may own other fields of a parent.
+// parentManager returns the field manager for the set's label and annotations on parents. It differs
+// from the applier's field manager, which may own other fields of a parent.
 func parentManager(fieldManager string) string {
 	const suffix = "-applyset"
 	length := min(len(fieldManager), fieldManagerLimit-len(suffix))
@@ -135,37 +135,36 @@ func parentManager(fieldManager string) string {
 
 const fieldManagerLimit = 128
 
-// knownSet is the state of a parent's set that this process stores, to save requests.
+// knownSet is the state of a parent's set that this process remembers, to save requests.
 type knownSet struct {
-	record record // the set's label and annotations on the parent
-	// applied are the members that were applied. If complete, the set has no other members, except
-	// kept objects.
-	applied  sets.Set[lanes.Key]
+	record  record              // the set's label and annotations on the parent
+	applied sets.Set[lanes.Key] // the members that this process has applied
+	// complete means that the set has no members except those in applied and the kept objects.
 	complete bool
 	lookout  lookout  // the kept objects
 	partials partials // the partial intents in the annotation that this process wrote to the parent
 }
 
-// Round is one emission of a parent, with the result of applying its intents. Call Prune afterwards.
+// Round is the result of Sets.Apply: the outcome of each intent that a parent emitted. Call Prune next.
 type Round struct {
 	Outcomes []apply.Outcome // one for each intent, in the same order; empty if no intent was applied
 	Errs     []error         // the errors of emit, of writing the parent, and of each intent; none is nil
 
 	sets       *Sets
 	parent     apply.ObjectRef
-	read       record // of the parent as passed in
-	generation int64  // of the parent as passed in
+	read       record // the record on the parent as passed to Sets.Apply
+	generation int64  // the generation of the parent as passed to Sets.Apply
 	version    string // the parent's resourceVersion as passed in, or after our own write; "" if not known
-	own        record // the parent's record for this set, without kinds and namespaces
+	own        record // the record that this set needs on the parent, without kinds and namespaces
 	recorded   record // the parent's live record, set by announce
 	emitted    scope  // the kinds and namespaces of the members
 	members    sets.Set[lanes.Key]
 	intents    sets.Set[intentKey]
 	partial    partials            // the partial intents of this round
 	named      partials            // the partial intents in the parent's annotation, set by announce
-	emittedAs  map[types.UID]bool  // the applied objects: true for a member
-	taken      map[lanes.Key]error // the objects of someone else, with the error of the apply
-	complete   bool                // all emitted intents were applied
+	emittedAs  map[types.UID]bool  // the applied objects: true for a member, false for a partial intent
+	taken      map[lanes.Key]error // the objects of someone else (apply.ErrNotOurs), with the error
+	complete   bool                // whether all emitted intents were applied
 }
 
 // Apply emits and applies the intents of a parent. It first records in the parent the kinds and
@@ -173,9 +172,9 @@ type Round struct {
 // and adds the set's label to the members. If emit fails, nothing is written. If the parent cannot
 // be written, no intent is applied. The parent may come from a cache; Apply does not change it.
 //
-// The errors are those of apply.Applier.Apply. In addition, a *RefusedError means that the parent has
-// the set of another tool or field manager, or that an object is a member of another set. An
-// *IntentError is also returned for a second intent for the same object.
+// Round.Errs has errors as returned by apply.Applier.Apply. In addition, a *RefusedError means that the
+// parent has the set of another tool or field manager, or that an object is a member of another set. An
+// *IntentError also means that there is a second intent for the same object.
 func (s *Sets) Apply(ctx context.Context, parent client.Object, emit func() ([]apply.Intent, error)) *Round {
 	r := s.newRound()
 	if err := r.identify(parent); err != nil {

@@ -14,7 +14,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// From names a field manager, and its fields that a Transfer moves to the applier.
+// From names a field manager whose fields Migrate or Rename should move to the applier's field manager.
 type From struct {
 	Manager string
 	// Paths are the fields to move, each with all fields below it. If Paths is empty, all fields
@@ -24,21 +24,19 @@ type From struct {
 
 // Migrate returns a Transfer that moves fields written by Update to the applier's field manager, as
 // fields written by Apply. Update means a PUT, a POST or a patch that is not an apply. Examples are
-// client-side kubectl apply, a controller with get-modify-update, and "before-first-apply". Fields
-// that were written through /scale move into the applier's entry for the object itself, as its next
-// Apply would otherwise conflict with its own entry. Fields of the status stay in an entry for the
-// status. Nothing is written before Transfer.Do.
+// client-side kubectl apply, a controller with get-modify-update, and "before-first-apply". Fields that
+// were written through /scale move into the applier's entry for the object itself. Otherwise the
+// applier's next Apply would conflict with its own entry for /scale. Fields of the status stay in an
+// entry for the status. Nothing is written before Transfer.Do.
 //
 // Without Migrate, the first Apply makes the applier a co-owner of the fields. Fields that later
-// intents omit would then stay in the object, because the Update entry still owns them.
+// intents omit would then stay in the object, because the Update entry still owns them. A controller
+// that changes from get-modify-update to intents can put the applier's own field manager into from.
 //
-// A controller that changes from get-modify-update to intents can put the applier's own field
-// manager into from.
-//
-// The paths are those of object's apiVersion, unless the applier already has Apply entries. Some
-// fields stay with their owner, see fieldowners.Transfer. If object has a UID, the error for an
-// object with another uid is a UIDMismatchError. If names or paths in from match no field, there is
-// no error: see Transfer.Unmatched.
+// The fields get the apiVersion of object, unless the applier already has an Apply entry. Some fields
+// stay with their owner, see fieldowners.Transfer. If object has a UID, the error for an object with
+// another uid is a UIDMismatchError. If names or paths in from match no field, there is no error: see
+// Transfer.Unmatched.
 //
 // Errors are *apply.IntentError (before any request), *apply.UIDMismatchError,
 // *apply.ContendedError (on each try, the object changed between its reads in several apiVersions),
@@ -50,14 +48,13 @@ func Migrate(ctx context.Context, applier *apply.Applier, object apply.ObjectRef
 	return newTransfer(ctx, applier, "Migrate", metav1.ManagedFieldsOperationUpdate, object, from)
 }
 
-// Rename is Migrate for fields that other managers wrote by Apply. It can rename one manager, merge
-// several managers into the applier's, or split a manager by paths. The former manager must have
-// stopped applying, or its next apply makes it a co-owner again.
+// Rename returns a Transfer that moves fields written by Apply to the applier's field manager, by the
+// rules of Migrate. It can rename one manager, merge several managers into the applier's, or split a
+// manager by paths. The former manager must have stopped applying, or its next apply makes it a co-owner
+// again. If from has the applier's own field manager, the fields that it applied through a subresource
+// such as /scale move into its entry for the object itself.
 //
-// If from has the applier's own field manager, the fields that it applied through a subresource such
-// as /scale move into its entry for the object itself.
-//
-// The next Apply of an intent with the moved fields is Unchanged.
+// After Transfer.Do, the Outcome of an Apply of an intent with the moved fields is Unchanged.
 func Rename(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, from ...From) (*Transfer, error) {
 	return newTransfer(ctx, applier, "Rename", metav1.ManagedFieldsOperationApply, object, from)
 }
@@ -106,16 +103,14 @@ func sourcesOf(from []From) ([]fieldowners.Source, error) {
 	return sources, nil
 }
 
-// Undo returns a Transfer that moves fields back to their former owners. It does the same as the
-// undo that Transfer.Do returns, but works in another process. moved is the result of Moves of the
-// Transfer that was done, stored for example as JSON. Nothing is written before Transfer.Do, which
-// skips fields that the applier has given up since. No other owners change.
+// Undo returns a Transfer that moves fields back to their former owners, like the undo that Transfer.Do
+// returns, but possibly in another process. moved is the result of Moves of the Transfer that was
+// carried out, stored for example as JSON. Nothing is written before Transfer.Do, which skips fields
+// that the applier has given up since. No other owners change.
 //
-// object must have the uid of the object whose fields were moved. Transfer.Unmoved lists the fields
-// that the applier no longer owns. If these are all fields, the transfer was already undone, or never
-// done.
-//
-// Errors are those of Migrate.
+// object must have the uid of the object whose fields were moved. Transfer.Unmoved lists the fields that
+// the applier no longer owns. If Unmoved lists all fields, the transfer was already undone, or was never
+// carried out. The errors are the same as those of Migrate.
 func Undo(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, moved []fieldowners.Handover) (*Transfer, error) {
 	if err := wire.CheckReference(applier.Client(), object.GroupVersionKind, object.NamespacedName); err != nil {
 		return nil, &apply.IntentError{Object: object, Err: err}
@@ -155,9 +150,9 @@ func checkMoved(fieldManager string, object apply.ObjectRef, moved []fieldowners
 	return nil
 }
 
-// Unmatched returns a text for each manager and each path, passed to Migrate or Rename, that matched
-// no field. The text names the managers that do own fields. An unmatched manager or path is no error,
-// as often only some of many objects have fields to move. Unmatched is empty for an undo.
+// Unmatched returns one text for each manager and each path, passed to Migrate or Rename, that matched
+// no field. The text for a manager names the owners of fields of the object. An unmatched manager or path
+// is no error, as often only some of many objects have fields to move. Unmatched is empty for an undo.
 func (t *Transfer) Unmatched() []string { return slices.Clone(t.unmatched) }
 
 // findUnmatched returns the result of Unmatched. All managed fields entries of the object can be
@@ -167,20 +162,20 @@ func (t *Transfer) findUnmatched() (none []string) {
 	for _, source := range t.fields.From {
 		who := fieldowners.Manager{Name: source.Manager, Operation: t.fields.Operation}
 		if !owns(owned, who, fieldowners.Path{}) {
-			none = append(none, fmt.Sprintf("%v owns nothing here; %s", who, t.whoElse(owned, who)))
+			none = append(none, fmt.Sprintf("%v owns no field of the object; %s", who, t.whoElse(owned, who)))
 			continue
 		}
 		for _, path := range source.Paths {
 			if !owns(owned, who, path) {
-				none = append(none, fmt.Sprintf("%v owns nothing at or below %v%s", who, path, t.otherVerb("; ", owned, who, path)))
+				none = append(none, fmt.Sprintf("%v owns no field at or below %v%s", who, path, t.otherVerb("; ", owned, who, path)))
 			}
 		}
 	}
 	return none
 }
 
-// owns reports whether the manager, through any subresource, owns a field at or below the path, or
-// owns as a whole a field that contains the path.
+// owns reports whether the manager, by its operation and through any subresource, owns a field at or
+// below the path, or owns as a whole a field that contains the path.
 func owns(owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners.Path) bool {
 	return slices.ContainsFunc(owned.Entries(), func(e fieldowners.Entry) bool {
 		return e.Name == who.Name && e.Operation == who.Operation &&
@@ -189,7 +184,7 @@ func owns(owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners
 	})
 }
 
-// whoElse returns a text that names the owners of the object, for a manager that owns no fields.
+// whoElse returns a text for a manager that owns no field of the object: it names the object's owners.
 func (t *Transfer) whoElse(owned fieldowners.Ownership, who fieldowners.Manager) string {
 	if other := t.otherVerb("", owned, who, fieldowners.Path{}); other != "" {
 		return other
@@ -206,8 +201,8 @@ func (t *Transfer) whoElse(owned fieldowners.Ownership, who fieldowners.Manager)
 	return "the owners are " + strings.Join(owners, ", ")
 }
 
-// otherVerb returns a text if the manager owns the fields by the other operation (Apply instead of
-// Update, or Update instead of Apply), and "" if not. The text begins with before.
+// otherVerb returns a text, which begins with before, if the manager owns the fields by the other
+// operation (Apply instead of Update, or Update instead of Apply). Otherwise it returns "".
 func (t *Transfer) otherVerb(before string, owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners.Path) string {
 	verb := "Migrate"
 	switch who.Operation {
@@ -220,7 +215,7 @@ func (t *Transfer) otherVerb(before string, owned fieldowners.Ownership, who fie
 	case !owns(owned, who, path):
 		return ""
 	case verb == "Rename" && who.Name == t.fields.To:
-		return before + "it already owns fields by Apply"
+		return before + "the manager already owns fields by Apply"
 	}
-	return fmt.Sprintf("%sit owns fields by %s: use %s", before, who.Operation, verb)
+	return fmt.Sprintf("%sthe manager owns fields by %s: use %s", before, who.Operation, verb)
 }

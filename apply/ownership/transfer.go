@@ -13,7 +13,7 @@
 //     If Do would now move other fields, it moves nothing and returns a StaleWriteError.
 //  4. No other manager loses a field: if the API server would not store all managed fields as
 //     sent, nothing is written.
-//  5. Do returns a Transfer that undoes it. The function Undo returns the same in another process.
+//  5. Do returns a Transfer that moves the fields back. Undo returns such a Transfer in another process.
 //
 // Errors are those of package apply, one typed error for each class.
 //
@@ -24,7 +24,7 @@
 //  2. Before Do, shows the Transfer to a person, or checks its Unmoved and Unmatched.
 //  3. Applies an intent with all moved fields: the API server deletes those that the intent omits.
 //
-// Valid, everything below .spec that a former version wrote by Update:
+// Valid: move everything below .spec that a former version of the program wrote by Update:
 //
 //	transfer, err := ownership.Migrate(ctx, applier, object,
 //		ownership.From{Manager: "manager", Paths: []string{".spec"}})
@@ -54,22 +54,22 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Transfer is a planned change of the owners of an object's fields: it shows the fields, and Do moves
-// them. Migrate, Rename and Undo return a Transfer. Do returns another Transfer, which undoes the
-// first. A Transfer is safe for concurrent use.
+// Transfer is a planned change of the owners of an object's fields, returned by Migrate, Rename or Undo:
+// Moves returns the fields that would change their owner. Do carries out the change, and returns a
+// Transfer that reverts it. A Transfer is safe for concurrent use.
 type Transfer struct {
 	applier *apply.Applier
 	verb    string
 	object  apply.ObjectRef // with the uid of the object that was read
 	fields  fieldowners.Transfer
 	shown   *found
-	undoes  bool // this is an undo: Do skips the fields in shown that the applier has given up
+	undoes  bool // whether this Transfer is an undo: Do skips fields in shown that the applier has given up
 
 	unmatched []string
 }
 
-// Moves returns the fields that Do moves. For an undo, these are the fields that the original
-// transfer moved; Do skips those that the new owner has given up since.
+// Moves returns the fields that Do moves. For an undo, these are the fields that the original transfer
+// moved; Do skips fields that the new owner has given up since.
 func (t *Transfer) Moves() []fieldowners.Handover { return slices.Clone(t.shown.Plan.Moved) }
 
 // Unmoved returns the requested fields that Do does not move, each with the reason.
@@ -110,8 +110,8 @@ func (t *Transfer) String() string {
 //
 // A repeated Do is safe: its write is stale, and the next read shows that the fields have moved.
 //
-// undo moves the fields back to their former owners, except fields that the applier has given up. It
-// has the same guarantees.
+// undo moves the fields back to their former owners, except fields that the applier has given up, with
+// the same guarantees.
 //
 // Errors are *apply.StaleWriteError, *apply.ContendedError, *apply.UIDMismatchError (deleted or
 // recreated), *apply.RefusedError, *apply.RetryableError or the error of ctx. If undo is nil, nothing
@@ -143,8 +143,8 @@ func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 	return undo, err
 }
 
-// try makes one attempt to write. If the last write was stale, it reads the object again first. used
-// is the state of the object for the write, or nil if other fields than shown would move.
+// try makes one attempt to write. If the last write was stale, it reads the object again first. used is
+// the state of the object that was written, or nil if other fields would move than Moves shows.
 func (t *Transfer) try(ctx context.Context, state *found) (undo *Transfer, used *found, err error) {
 	if state.stale {
 		now, err := t.readAgain(ctx, state.Sent)
@@ -160,8 +160,8 @@ func (t *Transfer) try(ctx context.Context, state *found) (undo *Transfer, used 
 	return undo, state, err
 }
 
-// readAgain reads the object and plans the transfer again. If the fields have already moved, the
-// result is marked as done. If other fields than shown would move, it returns nil and no error.
+// readAgain reads the object and plans the transfer again. If the fields have already moved, the result
+// is marked as done. If other fields would move than Moves shows, readAgain returns nil and no error.
 func (t *Transfer) readAgain(ctx context.Context, sent int) (*found, error) {
 	now, err := t.readOnce(ctx)
 	if err != nil {
@@ -229,7 +229,7 @@ func (t *Transfer) classify(ctx context.Context, err error) error {
 	return apply.Classify(ctx, t.object, err)
 }
 
-// reverse returns the undo of a state's plan. after are the managed fields after the plan.
+// reverse returns the Transfer that undoes the plan of state. after are the managed fields after the plan.
 func (t *Transfer) reverse(state *found, after []metav1.ManagedFieldsEntry) (*Transfer, error) {
 	back := &Transfer{applier: t.applier, object: t.object, fields: state.Plan.Undo(), undoes: true}
 	if verb, isUndo := strings.CutPrefix(t.verb, "Undo of "); isUndo {
@@ -242,12 +242,12 @@ func (t *Transfer) reverse(state *found, after []metav1.ManagedFieldsEntry) (*Tr
 	return back, err
 }
 
-// found is an object at one resourceVersion, with the plan of a transfer.
+// found is an object as read at one resourceVersion, with the plan of the transfer for this state.
 type found struct {
 	wire.Rewrite
 
-	done  bool // the fields have already moved as planned
-	stale bool // a write was stale: the object has another resourceVersion now
+	done  bool // whether the fields have already moved as planned
+	stale bool // whether a write was stale, so that the object has another resourceVersion now
 }
 
 var errAbsent = errors.New("the object does not exist")

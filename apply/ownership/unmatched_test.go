@@ -37,42 +37,42 @@ func TestTransferUnmatched(t *testing.T) {
 		{
 			"a misspelled name", migrate, []metav1.ManagedFieldsEntry{kubectl, status},
 			[]ownership.From{from("old"), from("kubectl")},
-			[]string{"old/Update owns nothing here; the owners are kubectl/Update, us/Apply[status]"},
+			[]string{"old/Update owns no field of the object; the owners are kubectl/Update, us/Apply[status]"},
 		},
 		{
 			"an owner with two entries", migrate, []metav1.ManagedFieldsEntry{former, {
 				Manager: former.Manager, Operation: former.Operation, APIVersion: "apps/v1", FieldsType: "FieldsV1", FieldsV1: former.FieldsV1,
 			}}, []ownership.From{from("old")},
-			[]string{"old/Update owns nothing here; the owners are former/Update"},
+			[]string{"old/Update owns no field of the object; the owners are former/Update"},
 		},
 		{
 			"wiped", rename, nil, []ownership.From{from("old", ".spec")},
-			[]string{"old/Apply owns nothing here; no owners are recorded"},
+			[]string{"old/Apply owns no field of the object; no owners are recorded"},
 		},
 		{
 			"the other verb", migrate, []metav1.ManagedFieldsEntry{kubectl, status}, []ownership.From{from("us")},
-			[]string{"us/Update owns nothing here; it owns fields by Apply: use Rename"},
+			[]string{"us/Update owns no field of the object; the manager owns fields by Apply: use Rename"},
 		},
 		{
 			"the other verb, the other way", rename, []metav1.ManagedFieldsEntry{kubectl}, []ownership.From{from("kubectl")},
-			[]string{"kubectl/Apply owns nothing here; it owns fields by Update: use Migrate"},
+			[]string{"kubectl/Apply owns no field of the object; the manager owns fields by Update: use Migrate"},
 		},
 		{
 			"ours already: nobody can rename itself", migrate, []metav1.ManagedFieldsEntry{own}, []ownership.From{from(manager)},
-			[]string{manager + "/Update owns nothing here; it already owns fields by Apply"},
+			[]string{manager + "/Update owns no field of the object; the manager already owns fields by Apply"},
 		},
 		{
 			"ours by Update", rename, []metav1.ManagedFieldsEntry{entry(manager, "Update", "", pausedField)}, []ownership.From{from(manager)},
-			[]string{manager + "/Apply owns nothing here; it owns fields by Update: use Migrate"},
+			[]string{manager + "/Apply owns no field of the object; the manager owns fields by Update: use Migrate"},
 		},
 		{
 			"misspelled paths", migrate, []metav1.ManagedFieldsEntry{kubectl}, []ownership.From{from("kubectl", ".spec.replica", ".spec.replicas", ".status")},
-			[]string{"kubectl/Update owns nothing at or below .spec.replica", "kubectl/Update owns nothing at or below .status"},
+			[]string{"kubectl/Update owns no field at or below .spec.replica", "kubectl/Update owns no field at or below .status"},
 		},
 		{
 			"the other verb for one path", migrate, []metav1.ManagedFieldsEntry{kubectl, entry("kubectl", "Apply", "", pausedField)},
 			[]ownership.From{from("kubectl", ".spec.replicas", ".spec.paused")},
-			[]string{"kubectl/Update owns nothing at or below .spec.paused; it owns fields by Apply: use Rename"},
+			[]string{"kubectl/Update owns no field at or below .spec.paused; the manager owns fields by Apply: use Rename"},
 		},
 		{
 			"what is a part of a whole is found, and stays", migrate, []metav1.ManagedFieldsEntry{kubectl},

@@ -11,7 +11,7 @@ import (
 	"coapply.dev/apply/applyset"
 )
 
-// emit returns the intents of a parent, and sets the Belongs of intents that have none.
+// emit returns the intents of a parent. It sets Intent.Belongs of each intent for which Emit did not.
 func (r *Reconciler[P]) emit(ctx context.Context, parent P) ([]apply.Intent, error) {
 	emission, err := r.emitPurely(parent)
 	if err != nil {
@@ -30,11 +30,11 @@ func (r *Reconciler[P]) emit(ctx context.Context, parent P) ([]apply.Intent, err
 	return intents, nil
 }
 
-// isChild is the default of Config.Belongs. It is also true for the parent itself. For an object
-// without owners and without Prune, fields that our field manager applied prove that the object
-// is a child. They are no proof if the intent sets an owner reference: our own objects have the
-// owner reference since their creation, and an owner reference added to another object would cause
-// that object to be deleted with the parent. With Prune, see adopts.
+// isChild decides, if Config.Belongs is nil, whether an existing object is a child of the parent or the
+// parent itself. Without Prune, an object without owners is a child if our field manager applied fields
+// of the object and the intent sets no owner reference. If the intent sets an owner reference, our own
+// objects have it since their creation, and adding it to another object would cause that object to be
+// deleted with the parent. With Prune, see adopts.
 func (r *Reconciler[P]) isChild(ctx context.Context, parent P, intent apply.Intent, object client.Object) bool {
 	isParent := func(owner metav1.OwnerReference) bool { return owner.UID == parent.GetUID() }
 	applied := func(entry metav1.ManagedFieldsEntry) bool {
@@ -53,13 +53,12 @@ func (r *Reconciler[P]) isChild(ctx context.Context, parent P, intent apply.Inte
 	return slices.ContainsFunc(object.GetManagedFields(), applied) && err == nil && len(set) == 0
 }
 
-// adopts reports whether an object without owners becomes a member of the parent's set, although
-// the object has no label of any set. The object is adopted if our field manager alone wrote the
-// object, for example by plain applies under the same name. So no other writer's content is
-// deleted with the parent. An object with a set's label belongs to another parent. If two parents
-// emit the same object, the first one adopts it. The live object is checked, because the cached
-// object may be out of date. The cached object may also lack the managed fields entries of other
-// managers (see fieldowners.KeepOwn).
+// adopts reports whether an object without owners may become a member of the parent's set, although the
+// object has no label of any set. The object is adopted if only our field manager wrote the object, for
+// example by applies without Prune. So no other writer's content is deleted with the parent. An object
+// with a set's label belongs to another parent. If two parents emit the same object, the first parent
+// adopts it. The live object is checked, because the cached object may be out of date, and may lack the
+// managed fields entries of other managers (see fieldowners.KeepOwn).
 func (r *Reconciler[P]) adopts(ctx context.Context, object client.Object) bool {
 	kind, err := r.Applier.Client().GroupVersionKindFor(object)
 	if err != nil || !r.isUnclaimed(object) {

@@ -33,12 +33,12 @@ const (
 	ReasonLeftToOthers = "LeftToOthers"
 )
 
-// Condition returns a condition for the parent's status that reports the result of an emission. The
-// status is True if all intents were applied, Unknown while a needed object does not exist, and
-// otherwise False. The reason is from a fixed set. The message stays the same while its cause does.
-// If the status is True, the message names the fields that have another value in the API server or
-// were left to other field managers. Set the condition with meta.SetStatusCondition, which keeps
-// lastTransitionTime while the status stays the same.
+// Condition returns a condition for the parent's status that reports the result of applying the parent's
+// intents. The status is True if all intents were applied, Unknown while a needed object does not exist,
+// and otherwise False. The reason is from a fixed set. The same cause always has the same message. If the
+// status is True, the message names the fields that have another value in the API server or were left to
+// other field managers. Set the condition with meta.SetStatusCondition, which changes lastTransitionTime
+// only if the status changes.
 func Condition(conditionType string, generation int64, applied Applied) metav1.Condition {
 	condition := metav1.Condition{
 		Type:               conditionType,
@@ -111,7 +111,7 @@ func message(errs []error) string {
 	return truncated(strings.Join(parts, "; "))
 }
 
-// messageOf returns the error's message without parts that differ each time, such as a port or a
+// messageOf returns the error's message without parts that differ from try to try, such as a port or a
 // count. The log has the complete message.
 func messageOf(err error) string {
 	retryable, contended, conflict := (*apply.RetryableError)(nil), (*apply.ContendedError)(nil), (*apply.ConflictError)(nil)
@@ -144,9 +144,9 @@ func truncated(message string) string {
 	return message
 }
 
-// remedies returns, for each other owner in a conflict, a step that makes the applier the owner of
-// the fields. It returns no step if the owner is the applier's own manager, as the error has that
-// step. It returns no steps for a subresource: no command can decide who should own a status.
+// remedies returns, for each other owner in a conflict, a text that tells a person how to make the applier
+// the owner of the fields. It returns no text for the applier's own field manager, because the error has
+// such a text. It returns none for a subresource: no command can decide who should own a status.
 func remedies(conflict *apply.ConflictError) (steps []string) {
 	if conflict.Subresource != "" {
 		return nil
@@ -168,8 +168,8 @@ func remedies(conflict *apply.ConflictError) (steps []string) {
 	return steps
 }
 
-// takeOver returns the remedy for one owner. It has no command for an owner that applied the fields,
-// because that owner would apply them again. For other owners, the command moves the fields.
+// takeOver returns the text of remedies for one owner. If the owner wrote the fields by Update, the text
+// has a command that moves the fields. An owner that applied the fields would apply them again.
 func takeOver(conflict *apply.ConflictError, owner fieldowners.Manager, fields []fieldowners.Path) string {
 	if owner.Operation == metav1.ManagedFieldsOperationApply {
 		return fmt.Sprintf("to let %s set %s, remove %s from the configuration that %s applies", conflict.FieldManager, joined(fields), itOrThem(fields), owner.Name)

@@ -28,9 +28,9 @@
 // log, once as long as it stays the same. The apply is retried after a minute, or when the parent or
 // a child changes. Retrying at once does not help, so the conflict is no error of the reconcile. A
 // conflict that the policy settles is reported in one event. An object of someone else
-// (apply.ErrNotOurs) is handled like a rejected conflict. If a Namespace is being deleted, there is
-// no event: the error is in the status and the log, and the apply is retried after a minute. After a
-// RetryableError, the wait is the one that the API server asked for.
+// (apply.ErrNotOurs) is handled like a rejected conflict. If a Namespace is being deleted, there is no
+// event: the error is in the status and the log, and the apply is retried after a minute. A
+// RetryableError is retried after the wait that the API server asked for.
 //
 // An error that a person must fix is logged once as long as its text stays the same. An invalid
 // intent (apply.ErrInvalidIntent) is a reconcile.TerminalError, because only a change of the parent
@@ -42,7 +42,7 @@
 // not pure (ErrNotPure) is retried each minute.
 //
 // All other errors are retried by the controller's rate limiter. If a reconcile has several errors
-// and one of them is such an error, the rate limiter decides about all of them.
+// and one of them is such an error, the rate limiter determines when all of them are retried.
 //
 // # Contract of the caller
 //

@@ -35,7 +35,7 @@ func (r *Reconciler[P]) finalize(ctx context.Context, parent P) (reconcile.Resul
 	return r.requeueDeleted(ctx, parent, err)
 }
 
-// requeueDeleted is requeue for the errors of a parent that is being deleted.
+// requeueDeleted calls requeue for the errors of a parent that is being deleted.
 func (r *Reconciler[P]) requeueDeleted(ctx context.Context, parent P, errs ...error) (reconcile.Result, error) {
 	isNew, since := r.news.about(trouble{parent.GetUID(), "", "deletion"}, errs...)
 	return requeue(ctx, isNew, since, errs...)
@@ -49,7 +49,7 @@ func (r *Reconciler[P]) deleteMembers(ctx context.Context, parent P) (done bool,
 	case errors.As(err, &several):
 		result, err = r.requeueDeleted(ctx, parent, several.Errs...) // each error has its own wait
 	case errors.Is(err, apply.ErrUIDMismatch):
-		return false, reconcile.Result{}, nil // the parent is gone: there is no finalizer to remove
+		return false, reconcile.Result{}, nil // the parent does not exist any more, so there is no finalizer to remove
 	case err != nil:
 		result, err = r.requeueDeleted(ctx, parent, err)
 	case !done:
@@ -60,8 +60,8 @@ func (r *Reconciler[P]) deleteMembers(ctx context.Context, parent P) (done bool,
 	return done, result, err
 }
 
-// lookAgain returns the wait until the next check of members that have finalizers, as the members may
-// not be watched. The wait grows with the time since the parent's deletion.
+// lookAgain returns the wait until the next reconcile checks whether members with finalizers still exist,
+// as the members may not be watched. The wait grows with the time since the parent's deletion.
 func lookAgain(deleted time.Time) time.Duration {
 	const least, most = time.Second, time.Minute
 	return wait.Jitter(min(max(time.Since(deleted)/4, least), most), 0.2)

@@ -126,7 +126,7 @@ func TestPrunedIsTold(t *testing.T) {
 	}
 	want := []string{
 		"Normal Pruned deleted ConfigMap shop/c, which is no longer emitted",
-		"Warning NotPruned ConfigMap shop/forged is no longer emitted, but was kept: test does not own its label applyset.kubernetes.io/part-of",
+		"Warning NotPruned ConfigMap shop/forged is no longer emitted, but was kept: the field manager test does not own the object's label applyset.kubernetes.io/part-of",
 	}
 	if diff := cmp.Diff(want, w.told()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)

@@ -7,9 +7,8 @@ import (
 	"coapply.dev/apply/internal/emission"
 )
 
-// ErrNotPure means that two calls of Emit for the same parent returned different intents. Such an
-// Emit would make each reconcile write, and each write would cause another reconcile. So nothing
-// was sent.
+// ErrNotPure means that two calls of Emit for the same parent returned different intents. Nothing was
+// sent: with such an Emit, each reconcile would write, and each write would cause another reconcile.
 var ErrNotPure = errors.New("emit is not pure")
 
 const (
@@ -17,7 +16,7 @@ const (
 	// enough: in more than half of all cases, two iterations over a map with two keys have the
 	// same order.
 	pureChecks = 10
-	// rememberedChecks is the minimum number of parents for which checks are counted.
+	// rememberedChecks is the number of parents, at least, whose checks a process remembers.
 	rememberedChecks = 8192
 )
 

@@ -33,21 +33,20 @@ type Emission struct {
 	Intents []apply.Intent
 }
 
-// Applied is the result of applying an Emission.
+// Applied is the result of applying the Emission of one parent in one reconcile.
 type Applied struct {
 	Outcomes []apply.Outcome // one for each intent, in the same order
 	Errs     []error         // the errors of emitting, of each intent, and of pruning; none is nil
 	Pruned   applyset.Pruned // with Config.Prune: the objects that are no longer emitted
 }
 
-// Report is the result of Config.Status: what to write to the parent's status, and what follows.
+// Report is the result of Config.Status: a change of the parent's status, and what to do after the write.
 type Report[P client.Object] struct {
-	// Change sets, in the live parent, the status fields that this reconciler writes. The Updater
-	// writes them by get-modify-update. If Change is nil, it writes nothing.
+	// Change sets, in the live parent, the status fields that this reconciler writes. The Updater writes
+	// the changed status by get-modify-update. If Change is nil, the Updater writes nothing.
 	Change func(parent P) error
-	// Apply is an alternative to Change: an apply configuration of the parent, with all status
-	// fields that this reconciler owns. The Applier applies it. Make its conditions with
-	// apply.Conditions.
+	// Apply is an alternative to Change: an apply configuration of the parent, with all status fields
+	// that this reconciler owns, for the Applier to apply. Make its conditions with apply.Conditions.
 	Apply runtime.ApplyConfiguration
 	// Then is called after the status was written. It may be nil.
 	Then func(ctx context.Context) error
@@ -70,9 +69,9 @@ type Config[P client.Object] struct {
 	// Emit is called twice. If an object or a field differs between the two results, the
 	// reconcile returns an error that matches ErrNotPure.
 	Emit func(parent P) (Emission, error)
-	// Belongs reports whether an object that already exists is a child of this parent. If it
+	// Belongs reports whether an object that already exists is a child of this parent. If Belongs
 	// returns false, the object is not changed, even if it was created at the same time, and is
-	// reported as someone else's (apply.NotOursError, the reason NameTaken).
+	// reported as an object of someone else (apply.NotOursError, the reason NameTaken).
 	//
 	// If Belongs is nil, an object with owners is a child if one of its owner references has the
 	// parent's uid. An object without owners is a child in these cases. With Prune: if the object
@@ -81,22 +80,22 @@ type Config[P client.Object] struct {
 	// without owners and without any set's label. The condition is that, by the live object, only
 	// the applier's field manager wrote the object.
 	//
-	// If Belongs is set, it is also called with the objects of intents with MustExist: if it
-	// returns false, the Outcome is Absent.
+	// If Belongs is set, it is also called for intents with MustExist: if it returns false, the
+	// Outcome is Absent.
 	Belongs func(parent P, child client.Object) bool
-	// Prune deletes objects that a parent emitted before and no longer emits. The parent and its
-	// objects become an ApplySet; see applyset.Sets for the cost and the required permissions.
-	// Only one reconciler can prune for a parent. If an intent fails, nothing is deleted. Prune
-	// needs a Finalizer: the parent's objects, in all namespaces, are deleted before the parent
-	// and not by the garbage collector.
+	// Prune makes the reconciler delete objects that a parent emitted before and no longer emits. The
+	// parent and its objects become an ApplySet; see applyset.Sets for the cost and the required
+	// permissions. Only one reconciler can prune for a parent. If an intent fails, nothing is deleted.
+	// Prune needs a Finalizer: when the parent is deleted, the reconciler deletes the parent's objects in
+	// all namespaces before the parent, and does not leave them to the garbage collector.
 	Prune bool
 
-	// Finalizer is added to each parent, unless it is "". It needs Cleanup, Prune or both.
+	// Finalizer is the finalizer that is added to each parent, or "". A Finalizer needs Cleanup or Prune.
 	Finalizer string
 	// Cleanup is called in each reconcile of a parent that is being deleted. When it returns done,
-	// the finalizer is removed. If it does not return done, a watch must cause the next reconcile.
-	// With Prune, Cleanup may be nil. With Prune, the members are deleted after Cleanup returned
-	// done, and Cleanup is called again while members are left.
+	// the finalizer is removed. If Cleanup does not return done, a watch must cause the next reconcile.
+	// With Prune, Cleanup may be nil. With Prune, the members of the parent's set are deleted after
+	// Cleanup returned done, and Cleanup is called again while such members exist.
 	Cleanup func(ctx context.Context, parent P) (done bool, err error)
 	// Status is called after the intents were applied. It returns what to write to the parent's
 	// status. It may be nil.
@@ -139,14 +138,14 @@ type Reconciler[P client.Object] struct {
 
 	sets    *applyset.Sets // nil without Config.Prune
 	news    news
-	checked *recent.Cache[types.UID, int]      // for each parent, how many double calls of Emit returned the same intents
-	deleted *recent.Cache[types.UID, struct{}] // parents that are deleted, but may still be in the cache
+	checked *recent.Cache[types.UID, int]      // by the parent's uid: how often Emit was called twice and was pure
+	deleted *recent.Cache[types.UID, struct{}] // the uids of parents that are deleted, but may still be in the cache
 }
 
 const rememberedDeleted = 8192
 
-// New returns a Reconciler. P is the Go type of the parent's kind. New returns an error if P is a
-// type for any kind, such as *unstructured.Unstructured.
+// New returns a Reconciler. P is the Go type of the parent's kind. New returns an error if the Config is
+// not valid, or if P does not determine a kind, such as *unstructured.Unstructured.
 func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("reconciler: %w", err)
@@ -254,8 +253,8 @@ func (r *Reconciler[P]) ends(ctx context.Context, parent P) (bool, reconcile.Res
 	return false, reconcile.Result{}, nil
 }
 
-// ensureFinalizer adds the finalizer. It returns the parent as read or written by the Updater, which
-// may be newer than the cached parent, and reports whether the finalizer had to be added.
+// ensureFinalizer adds the finalizer if the parent lacks it, and reports whether it was added. It returns
+// the parent as read or written by the Updater, which may be newer than the cached parent.
 func (r *Reconciler[P]) ensureFinalizer(ctx context.Context, parent P) (P, bool, error) {
 	if r.Finalizer == "" {
 		return parent, false, nil
@@ -290,9 +289,10 @@ type part struct {
 	subresource string
 }
 
-// applyOne applies an intent. It returns an error if there was already an intent for the same object
-// in this reconcile: each of the two would remove the fields that only the other one lists. It also
-// returns the error of the object's intent if the object is someone else's (apply.ErrNotOurs).
+// applyOne applies one intent of a reconcile. It returns an error if the reconcile already had an intent
+// for the same object: each of the two intents would remove the fields that only the other intent lists.
+// If an earlier intent failed because the object is someone else's (apply.ErrNotOurs), an intent for a
+// subresource of the object returns the same error.
 func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen map[part]error) (apply.Outcome, error) {
 	object, err := intent.Object()
 	if err != nil {
@@ -305,7 +305,7 @@ func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen 
 	}
 	if _, twice := seen[this]; twice {
 		return apply.Outcome{Object: object}, &apply.IntentError{Object: object,
-			Err: errors.New("two intents for one object: put all its fields into one intent, as each apply removes the fields that it does not list")}
+			Err: errors.New("two intents for one object: put all its fields into one intent, as each apply removes the fields that its intent does not list")}
 	}
 	outcome, err := r.Applier.Apply(ctx, intent)
 	seen[this] = err
@@ -341,7 +341,7 @@ func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Appli
 	}
 	gone, err := r.land(ctx, parent, report)
 	switch {
-	case gone: // a reconcile follows that calls Config.Gone or finds a new parent
+	case gone: // the cache will cause a reconcile that calls Config.Gone or finds a new parent
 		r.deleted.Put(parent.GetUID(), struct{}{})
 		return 0, nil
 	case err != nil:
@@ -353,8 +353,8 @@ func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Appli
 	return report.After, err
 }
 
-// land writes the status of a parent with this uid. gone reports whether the write failed because
-// the parent no longer exists.
+// land writes the status in report, if the live parent still has the uid of parent. gone reports whether
+// the write failed because the parent no longer exists.
 func (r *Reconciler[P]) land(ctx context.Context, parent P, report Report[P]) (gone bool, err error) {
 	switch {
 	case report.Change != nil && report.Apply != nil:

@@ -23,8 +23,8 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// conflictRetry is the wait before a retry after a rejected conflict. A watch need not report that the
-// other owner gave up the field, as this changes no value.
+// conflictRetry is the wait before a retry after a rejected conflict. Retries are needed, as a watch may
+// not report that the other owner gave up the field, which changes no value.
 const conflictRetry = time.Minute
 
 // refusalRetry is the maximum wait after a refusal (apply.ErrRefused), see refusalWait.
@@ -38,24 +38,22 @@ func refusalWait(since time.Duration) time.Duration {
 	return min(max(since, time.Second), refusalRetry)
 }
 
-// Requeue returns the result of a reconcile with these errors, see the package comment. If each of
-// the errors has a wait, the result is the longest wait that the API server asked for. If the server
-// asked for none, the result is the wait after a conflict. The wait is extended at random by up to
-// 20 %. If all errors are invalid intents, Requeue returns them as a reconcile.TerminalError. In all
-// other cases it returns the joined errors, and the rate limiter decides. nil errors are ignored. If
-// ctx is cancelled and one of the errors is context.Canceled, the manager stops, and all errors are
-// ignored.
+// Requeue returns the result of a reconcile that had these errors, see the package comment. If each of
+// the errors determines a wait, the result is the longest wait that the API server asked for, or
+// otherwise the wait after a conflict. This wait is extended at random by up to 20 %. If all errors are
+// invalid intents, Requeue returns a reconcile.TerminalError. In all other cases it returns the joined
+// errors, and the controller's rate limiter determines the wait. nil errors are ignored. If ctx is
+// cancelled and one of the errors is context.Canceled, the manager stops, and all errors are ignored.
 func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	return requeue(ctx, true, unknown, errs...)
 }
 
-// unknown means that the caller does not know for how long the errors have lasted. In this case
-// the rate limiter decides about refusals.
+// unknown means that the caller of requeue does not know for how long the errors have lasted. Then the
+// controller's rate limiter determines the wait after a refusal.
 const unknown = time.Duration(-1)
 
-// requeue is Requeue with two more inputs. If isNew is false, the errors are logged at level 1.
-// The duration since says for how long the errors have lasted, and determines the wait after a
-// refusal.
+// requeue does the work of Requeue. If isNew is false, the errors are logged at level 1. since is the
+// duration for which the errors have lasted, and determines the wait after a refusal.
 func requeue(ctx context.Context, isNew bool, since time.Duration, errs ...error) (reconcile.Result, error) {
 	err := errors.Join(errs...)
 	if err == nil {
@@ -87,14 +85,14 @@ func requeue(ctx context.Context, isNew bool, since time.Duration, errs ...error
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 
-// waits holds the waits that the errors of one reconcile need, by the kind of error.
+// waits holds the waits before the next reconcile that the errors of one reconcile need, by kind of error.
 type waits struct {
-	asked, conflict, refusal time.Duration // asked: by the API server
-	severe                   bool          // a person must fix the cause of an error
+	asked, conflict, refusal time.Duration // asked is the wait that the API server asked for
+	severe                   bool          // whether a person must fix the cause of an error
 }
 
-// add records the wait that an error needs. It returns false if the rate limiter must decide
-// about the error.
+// add records the wait that an error needs. It returns false if the controller's rate limiter must
+// determine the wait.
 func (w *waits) add(err error, since time.Duration) bool {
 	retryable := (*apply.RetryableError)(nil)
 	switch {
@@ -114,8 +112,8 @@ func (w *waits) add(err error, since time.Duration) bool {
 	return true
 }
 
-// longest returns the wait of the reconcile, or 0 if no error has a wait. It is the wait that the API
-// server asked for. Without that, it is the wait after a refusal, and otherwise that after a conflict.
+// longest returns the wait that the API server asked for. Without such a wait, it returns the wait after
+// a refusal, or else the wait after a conflict, or else 0.
 func (w *waits) longest() time.Duration {
 	return cmp.Or(w.asked, w.refusal, w.conflict)
 }
@@ -134,8 +132,8 @@ func notReconciled(errs []error) string {
 	return fmt.Sprintf("%d objects could not be reconciled", n)
 }
 
-// terminating reports whether the API server refused to create an object because the Namespace is
-// being deleted. A retry cannot succeed until the Namespace is gone.
+// terminating reports whether the API server refused to create an object because the Namespace is being
+// deleted. A retry cannot succeed until the Namespace is gone.
 func terminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
@@ -176,8 +174,8 @@ func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 	}
 }
 
-// tellUnread records events about managed fields entries that cannot be parsed, once for the same
-// entries. Entries with another index in the list are still the same.
+// tellUnread records one event for each managed fields entry that cannot be parsed. It records no events
+// if the entries are the same as in the last reconcile, at any index in the list.
 func (r *Reconciler[P]) tellUnread(of trouble, parent P, outcomes []apply.Outcome) {
 	var all []error
 	for _, outcome := range outcomes {
@@ -197,7 +195,7 @@ func (r *Reconciler[P]) tellUnread(of trouble, parent P, outcomes []apply.Outcom
 	}
 }
 
-// settled has the reason and the text of the event about each decision that settles a conflict.
+// settled maps each decision that settles a conflict to the reason and the text of the event about it.
 var settled = map[apply.Decision]struct{ reason, what string }{
 	apply.Force:      {"OwnershipForced", "set"},
 	apply.Relinquish: {"OwnershipRelinquished", "did not set"},
@@ -253,7 +251,7 @@ func Event(recorder events.EventRecorder, parent client.Object, eventType, reaso
 	recorder.Eventf(regarding, nil, eventType, reason, fmt.Sprintf("Apply-%08x", told.Sum32()), "%s", note)
 }
 
-// news stores the last errors of each parent, so that errors are logged and reported only once as
+// news remembers the last errors of each parent, so that errors are logged and reported only once as
 // long as they stay the same. After a restart of the process, the errors are reported again.
 type news struct {
 	byTrouble *recent.Cache[trouble, reported]
@@ -261,11 +259,11 @@ type news struct {
 
 // reported describes the errors that were last reported for a trouble.
 type reported struct {
-	hash  uint64    // of the errors' messages
+	hash  uint64    // the hash of the errors' messages
 	since time.Time // the time of the first error since the last success
 }
 
-// trouble identifies one kind of errors of one parent.
+// trouble identifies the errors of one kind (part and what) that a parent may have.
 type trouble struct {
 	parent types.UID
 	part   string // "" for the emitted intents, or statusPart for the parent's status
@@ -284,8 +282,8 @@ func (n news) isNew(of trouble, errs ...error) bool {
 	return isNew
 }
 
-// about returns the result of isNew, and the time since the first error after the last success. The
-// errors since then may differ, as the text of a refusal may be different each time.
+// about records the errors. It returns the result of isNew, and the time since the first error after the
+// last success. The errors since then may differ, as the text of a refusal may be different each time.
 func (n news) about(of trouble, errs ...error) (isNew bool, since time.Duration) {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	if len(errs) == 0 {

@@ -9,9 +9,9 @@ import (
 	"coapply.dev/apply"
 )
 
-// Sentinels for errors.Is, beside those of package apply.
+// Errors of this package for errors.Is, in addition to those of package apply.
 var (
-	// ErrExhausted means that all attempts that Config.Backoff allows failed. Try again later.
+	// ErrExhausted means that all attempts that Config.Backoff allows have failed. Call again later.
 	ErrExhausted = errors.New("gave up")
 	// ErrIdentityChanged means that mutate changed the kind, name, namespace, uid or
 	// resourceVersion of the object. Nothing was written.
@@ -25,12 +25,12 @@ var (
 	// ErrFinalizerRemains means that the API server accepted the write of RemoveFinalizer, but the
 	// object in its response still has the finalizer.
 	ErrFinalizerRemains = errors.New("the object in the response still has the finalizer")
-	// ErrUnknownField means that the write could drop a field that the live object has and the Go
-	// type lacks. Nothing was written.
+	// ErrUnknownField means that nothing was written, because the write could drop a field that the live
+	// object has and the Go type of the caller's object lacks.
 	ErrUnknownField = errors.New("the Go type lacks a field")
 )
 
-// ExhaustedError matches ErrExhausted, and has the number of attempts and the last attempt's error.
+// ExhaustedError means that all attempts that Config.Backoff allows have failed. It matches ErrExhausted.
 type ExhaustedError struct {
 	Object   apply.ObjectRef
 	Attempts int
@@ -43,8 +43,8 @@ func (e *ExhaustedError) Error() string {
 
 func (e *ExhaustedError) Unwrap() []error { return []error{ErrExhausted, e.Err} }
 
-// InterruptedError means that the context ended before the first attempt, between two attempts, or
-// while an attempt waited for the object's lane. The waiting attempt is not counted in Attempts.
+// InterruptedError means that the context ended before the first attempt, between two attempts, or while
+// an attempt waited for the object's lane (Config.Lanes). The waiting attempt is not counted in Attempts.
 type InterruptedError struct {
 	Object   apply.ObjectRef
 	Attempts int
@@ -81,8 +81,8 @@ func count(attempts int) string {
 	return fmt.Sprintf("%d attempts", attempts)
 }
 
-// resultOf returns the metrics label for the result of a call. It checks for Exhausted and
-// Cancelled first, because these errors may wrap a stale write.
+// resultOf returns the value of the metrics label "result" for the error of a call. It checks for
+// Exhausted and Cancelled first, because these errors may wrap a stale write.
 func resultOf(err error) string {
 	interrupted := (*InterruptedError)(nil)
 	switch {

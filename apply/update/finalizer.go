@@ -14,8 +14,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// EnsureFinalizer adds a finalizer, named DOMAIN/NAME, to an object that lacks the finalizer. If
-// the object has the finalizer, nothing is written. If the object is being deleted, the error
+// EnsureFinalizer adds a finalizer, named DOMAIN/NAME, to an object. If the object already has the
+// finalizer, nothing is written. If the object lacks the finalizer and is being deleted, the error
 // matches ErrBeingDeleted. If the object in the API server's response lacks the finalizer, for
 // example because a mutating webhook removed it, the error matches ErrFinalizerDropped.
 func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T, finalizer string) (Result[T], error) {
@@ -40,8 +40,8 @@ func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T,
 // RemoveFinalizer removes a finalizer from an object. It succeeds if the object does not exist or
 // lacks the finalizer. If the object in the API server's response still has the finalizer, for
 // example because a mutating webhook added it again, the error matches ErrFinalizerRemains and
-// names the field managers that own the finalizer. If an object is being deleted, removing its last
-// finalizer ends the object.
+// names the field managers that own the finalizer. If an object is being deleted, the API server deletes
+// the object when its last finalizer is removed.
 //
 // RemoveFinalizer sends a PUT, not an apply: an apply that omits the finalizer would not remove the
 // finalizer while another field manager owns it as well.

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// look calls mutate on a copy of the object passed in. settled means that the call needs no
-// request: the object is as new as the updater's own last write and mutate changed nothing, or
-// mutate changed the object's identity. All other results, such as an error of mutate, may be due
-// to an outdated cache, so the attempts call mutate again on the live object.
+// look calls mutate, the caller's function, on a copy of the object passed in. settled is true if the
+// call needs no request: the object is at least as new as the updater's own last write and mutate changed
+// nothing, or mutate changed the object's identity. All other results, such as an error of mutate, may be
+// caused by an outdated cache. Then the attempts call mutate again on the live object.
 func (c *call[T]) look() (settled bool, err error) {
 	if c.given.GetUID() == "" || c.given.GetResourceVersion() == "" {
 		return false, nil // a name only
@@ -30,8 +30,8 @@ func (c *call[T]) look() (settled bool, err error) {
 	return true, nil
 }
 
-// judge calls mutate on an object. It returns a copy of the object from before the call, and
-// whether mutate changed the object.
+// judge calls mutate, the caller's function, on an object, and reports whether mutate changed the object.
+// before is a copy of the object from before the call.
 func (c *call[T]) judge(object T) (before T, changed bool, err error) {
 	managed := object.GetManagedFields()
 	object.SetManagedFields(nil)
@@ -45,8 +45,8 @@ func (c *call[T]) judge(object T) (before T, changed bool, err error) {
 	return before, changed, err
 }
 
-// rejudge decodes the live object into the Go type and calls mutate on the result. wanted is the
-// object to write: live with the changes by mutate. wanted is nil if there is nothing to write.
+// rejudge decodes the live object into the Go type and calls mutate on the result. The result wanted is
+// the object to write: live with the changes by mutate. It is nil if there is nothing to write.
 func (c *call[T]) rejudge(ctx context.Context, live *unstructured.Unstructured) (object T, wanted *unstructured.Unstructured, err error) {
 	object = emptyLike(c.given)
 	if err := decode(live, object); err != nil {
@@ -68,7 +68,7 @@ func (c *call[T]) rejudge(ctx context.Context, live *unstructured.Unstructured) 
 	return object, wanted, nil
 }
 
-// change calls mutate on object. It returns ErrIdentityChanged if the identity differs from before.
+// change calls mutate on object. It returns ErrIdentityChanged if mutate changed the object's identity.
 func (c *call[T]) change(before, object T) error {
 	if err := c.mutate(object); err != nil {
 		return fmt.Errorf("changing %v: %w", c.ref, err)

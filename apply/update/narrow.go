@@ -17,8 +17,8 @@ import (
 	"coapply.dev/apply"
 )
 
-// decode converts an object from the API server to a Go value. The value shares no memory with
-// live, because mutate writes to the value.
+// decode converts an object from the API server to the caller's Go type. The result shares no memory
+// with live, because mutate changes the result.
 func decode(live *unstructured.Unstructured, into client.Object) error {
 	if raw, ok := into.(runtime.Unstructured); ok {
 		raw.SetUnstructuredContent(runtime.DeepCopyJSON(live.Object))
@@ -32,11 +32,11 @@ func decode(live *unstructured.Unstructured, into client.Object) error {
 	if err := utiljson.Unmarshal(encoded, into); err != nil {
 		return fmt.Errorf("decoding the object into %T: %w", into, err)
 	}
-	into.GetObjectKind().SetGroupVersionKind(kind) // as the caller has it: a typed read does not set the kind
+	into.GetObjectKind().SetGroupVersionKind(kind) // as in the caller's object: a typed read does not set the kind
 	return nil
 }
 
-// encode returns the JSON content of a Go value, as a typed PUT would send it.
+// encode returns the content of an object as unstructured content, as a typed PUT would send it.
 func encode(object client.Object) (map[string]any, error) {
 	if raw, ok := object.(runtime.Unstructured); ok {
 		return maps.Clone(raw.UnstructuredContent()), nil
@@ -50,7 +50,7 @@ func encode(object client.Object) (map[string]any, error) {
 	return content, err
 }
 
-// narrowing transfers the changes that mutate made to a Go value to the live object, so that a
+// narrowing transfers to the live object the changes that mutate made to the decoded object, so that a
 // write contains no other changes.
 type narrowing struct {
 	object apply.ObjectRef
@@ -58,9 +58,9 @@ type narrowing struct {
 	schema func() (*typed.TypedValue, error) // returns the API server's schema of the kind
 }
 
-// narrow returns the live object with the differences between before and after. All other values
-// stay as the API server has them. Examples are fields that the Go type lacks, a quantity such as
-// 1024Mi that the Go type writes as 1Gi, and zero values that the Go type omits or adds.
+// narrow returns the live object with the changes from before to after, the decoded object before and
+// after mutate. All other values stay as in the live object. Examples are fields that the Go type lacks, a
+// quantity such as 1024Mi that the Go type writes as 1Gi, and zero values that the Go type omits or adds.
 func (n narrowing) narrow(live *unstructured.Unstructured, before, after client.Object) (*unstructured.Unstructured, error) {
 	was, err := encode(before)
 	is, err2 := encode(after)
@@ -80,9 +80,9 @@ func (n narrowing) narrow(live *unstructured.Unstructured, before, after client.
 	return wanted, nil
 }
 
-// check returns an error unless wanted, decoded into the Go type, equals the object after mutate.
-// They differ if the Go type decodes list items in another order, or map keys in another form,
-// than they have in JSON. In this case the changes cannot be located in the live object.
+// check returns an error unless wanted, decoded into the Go type, equals the object after mutate. The
+// two differ if the Go type decodes list items in another order, or map keys in another form, than in
+// the JSON. In this case the changes by mutate cannot be located in the live object.
 func check(wanted *unstructured.Unstructured, is map[string]any, after client.Object, known goType) error {
 	if _, raw := after.(runtime.Unstructured); raw {
 		return nil // unstructured content has every field in the API server's form
@@ -100,7 +100,8 @@ func check(wanted *unstructured.Unstructured, is map[string]any, after client.Ob
 	return nil
 }
 
-// alikeAs is same for maps and lists, too: their values are compared by their own Go types.
+// alikeAs reports whether two JSON values are equal. Values in maps and lists are compared one by one, by
+// their Go types: two texts of a resource.Quantity are equal if they have the same amount.
 func alikeAs(a, b any, known goType) bool {
 	if same(a, b, known) {
 		return true
@@ -124,9 +125,9 @@ func alikeAs(a, b any, known goType) bool {
 	return false
 }
 
-// rebase returns live with the changes from before to after. If nothing changed, it returns live
-// itself. A value that the API server does not have yet is sent whole, with the zero values that
-// its schema may require. The Go type is used only where JSON is ambiguous: for quantities and for
+// rebase returns the live value with the changes from before to after. If nothing changed, it returns
+// live itself. A value that the live object does not have yet is sent whole, with the zero values that
+// the schema may require. The Go type is used only where JSON is ambiguous: for quantities, and for
 // structs that became zero.
 func (n narrowing) rebase(at *place, live, before, after any) (any, error) {
 	if same(before, after, at.goType) {
@@ -146,13 +147,13 @@ func (n narrowing) rebase(at *place, live, before, after any) (any, error) {
 	return after, nil
 }
 
-// same reports whether two JSON values are deeply equal, or the same quantity.
+// same reports whether two JSON values are deeply equal, or are the same amount of a resource.Quantity.
 func same(before, after any, known goType) bool {
 	return reflect.DeepEqual(before, after) || known.sameQuantity(before, after)
 }
 
-// fields is rebase for a map or a struct. A field that is in neither before nor after keeps its
-// live value: the Go type lacks the field or omits it.
+// fields does the work of rebase for a map or a struct. A field that is in neither before nor after keeps
+// its live value: the Go type lacks or omits the field.
 func (n narrowing) fields(at *place, live, before, after map[string]any) (map[string]any, error) {
 	content := maps.Clone(live)
 	for name, was := range before {

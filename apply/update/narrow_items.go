@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// items is rebase for a list. live and before have the same items at the same indices, unless the
-// Go type omits or adds items. An item of after that was in before is rebased on its live item. A
-// new item is sent unchanged.
+// items does the work of rebase for a list. live and before have the same items at the same indices,
+// unless the Go type omits or adds items. For an item of after that is also in before, the result has
+// the live item with the changes by mutate. A new item is sent unchanged.
 func (n narrowing) items(at *place, live, before, after []any) ([]any, error) {
 	from, err := n.origins(at, live, before, after)
 	if err != nil {
@@ -30,12 +30,11 @@ func (n narrowing) items(at *place, live, before, after []any) ([]any, error) {
 // origins returns, for each item of after, the index of the same item in before, or -1 if the
 // item is new.
 //
-// An item that mutate did not change is found by equality. A changed item is found by the keys of
-// the list, as the API server finds items. If the list has no keys, two cases look the same.
-// Either mutate changed the item, and the write must keep the fields of the live item that the Go
-// type lacks. Or mutate replaced the item with a new one, and the write must not keep these fields.
-// So the item is sent as mutate left it. The write is rejected if the live item has a field that
-// the Go type lacks.
+// An item that mutate did not change is found by equality. A changed item is found by the keys of the
+// list, as in the API server. If the list has no keys, two cases cannot be distinguished. Either mutate
+// changed the item, and the write must keep the fields of the live item that the Go type lacks. Or
+// mutate replaced the item with a new item, and the write must not keep these fields. So the item is
+// sent as it is after mutate. The write is rejected if the live item has a field that the Go type lacks.
 func (n narrowing) origins(at *place, live, before, after []any) (from []int, err error) {
 	if len(live) != len(before) { // the Go type omits or adds items
 		return newItems(after), n.refuse(at, live, nil, indices(live), errOtherNumber)
@@ -58,8 +57,8 @@ func (n narrowing) origins(at *place, live, before, after []any) (from []int, er
 	return from, n.refuse(at, live, before, mixedUp(live, before, gone), errSameItems)
 }
 
-// equalItems is origins by equality alone. It first compares the items at the same index, and then
-// the remaining items in their order.
+// equalItems returns the result of origins if items are found by equality alone. It first compares items
+// at the same index, and then the remaining items in their order.
 func equalItems(before, after []any, item goType) (from []int) {
 	from = newItems(after)
 	for i := range min(len(before), len(after)) {
@@ -82,8 +81,8 @@ func equalItems(before, after []any, item goType) (from []int) {
 	return from
 }
 
-// originsByKeys is origins by the key fields of the list, from the API server's schema. It returns
-// an error if the keys are not known or do not identify the items.
+// originsByKeys returns the result of origins if items are found by the key fields of the list, from the
+// API server's schema. It returns an error if the keys are not known or do not identify the items.
 func (n narrowing) originsByKeys(at *place, before, after []any) (from []int, err error) {
 	keys, err := n.keysOf(at)
 	if err != nil {
@@ -103,9 +102,9 @@ func (n narrowing) originsByKeys(at *place, before, after []any) (from []int, er
 	return from, nil
 }
 
-// mixedUp returns the indices of ambiguous items: items that are equal in the Go type and differ
-// in the live object. Equal items are ambiguous only if mutate removed some of them and kept
-// others: then it is unknown which live items mutate removed.
+// mixedUp returns the indices of ambiguous items: items that are equal in the Go type, but differ in the
+// live object. They are ambiguous only if mutate removed some of the equal items and kept the others,
+// because it is then unknown which live items mutate removed.
 func mixedUp(live, before []any, gone []int) (items []int) {
 	equals := map[string][]int{}
 	for j := range before {
@@ -125,8 +124,8 @@ func mixedUp(live, before []any, gone []int) (items []int) {
 	return items
 }
 
-// missing returns, in ascending order, the indices of the items of before that are not in after.
-// The argument from is the result of origins.
+// missing returns, in ascending order, the indices of the items of before that are not in after. The
+// argument from is the result of origins for after.
 func missing(from []int, before []any) []int {
 	found := make([]bool, len(before))
 	for _, j := range from {
@@ -147,11 +146,10 @@ func indices(of []any) []int {
 
 func newItems(after []any) (from []int) { return slices.Repeat([]int{-1}, len(after)) }
 
-// text returns the same string for equal values, because it prints the keys of a map in sorted
-// order.
+// text returns a string for a value, and the same string for an equal value: map keys are sorted.
 func text(of any) string { return fmt.Sprintf("%#v", of) }
 
-// Reasons why an item cannot be matched with a live item.
+// Reasons why a list item after mutate cannot be matched with an item of the live list.
 var (
 	errNoSchemas   = errors.New("the list's keys are not known, because update.Config.Schemas is nil")
 	errNoKeys      = errors.New("the list has no keys in the API server's schema")

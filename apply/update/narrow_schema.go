@@ -30,7 +30,7 @@ func (t goType) pointed() reflect.Type {
 	return at
 }
 
-// isStruct reports whether the type is a struct and not a pointer: its values are never nil.
+// isStruct reports whether the type is a struct, and not a pointer to a struct, which could be nil.
 func (t goType) isStruct() bool { return t.Type != nil && t.Type.Kind() == reflect.Struct }
 
 // field returns the type of a struct's field with this JSON name, or of a map's values.
@@ -89,9 +89,9 @@ func (p *place) String() string {
 	return fmt.Sprintf("%v.%s", p.parent, p.name)
 }
 
-// unknownTo returns the place of a field that the live value has and the Go type lacks, or nil if
-// there is no such field. The argument shown is the JSON that the Go type writes for the value. A
-// field that is not in shown may still exist in the Go type, which may omit zero values.
+// unknownTo returns the place of a field that the live value has and the Go type lacks, or nil if the Go
+// type has all fields. The argument shown is the JSON that the Go type writes for the value. The Go type
+// may also have fields that are not in shown, because it may omit zero values.
 func unknownTo(at *place, live, shown any) *place {
 	switch live := live.(type) {
 	case map[string]any:
@@ -120,9 +120,9 @@ func unknownTo(at *place, live, shown any) *place {
 	return nil
 }
 
-// refuse returns an error, which rejects the write, if one of the given live items of a list has a
-// field that the Go type lacks. The argument why is the reason why these live items cannot be
-// matched with the items after mutate.
+// refuse returns an error, which prevents the write, if one of the given items of a live list has a field
+// that the Go type lacks. The argument why is the reason why these items cannot be matched with the
+// items after mutate.
 func (n narrowing) refuse(list *place, live, shown []any, items []int, why error) error {
 	for _, j := range items {
 		var item any
@@ -160,8 +160,8 @@ func emptyOf(converter managedfields.TypeConverter, kind schema.GroupVersionKind
 	return converter.ObjectToTyped(empty)
 }
 
-// listKeys are the key fields of a list's items. standard is the default value that the API server
-// sets if an item lacks the key field.
+// listKeys are the key fields of the items of a list, each with its name and with the default value
+// (standard) that the API server sets if an item lacks the key field.
 type listKeys []struct {
 	name     string
 	standard any
@@ -189,8 +189,8 @@ func (n narrowing) keysOf(list *place) (keys listKeys, err error) {
 	return keys, nil
 }
 
-// in returns the schema of a place within an object of a kind. ok is false if the schema lacks the
-// place.
+// in returns the API server's schema of a place in an object of a kind. ok is false if the schema of the
+// kind does not have the place.
 func (p *place) in(kind *typed.TypedValue) (atom smd.Atom, ok bool) {
 	if p.parent == nil {
 		return kind.Schema().Resolve(kind.TypeRef())
@@ -209,8 +209,8 @@ func (p *place) in(kind *typed.TypedValue) (atom smd.Atom, ok bool) {
 	return smd.Atom{}, false
 }
 
-// index maps the keys of each item, as text, to the item's index. ok is false if two items have
-// the same keys.
+// index returns a map from the keys of each item, as text, to the index of the item. ok is false if two
+// items have the same keys.
 func (k listKeys) index(items []any) (at map[string]int, ok bool) {
 	at = map[string]int{}
 	for i, item := range items {

@@ -11,23 +11,23 @@ import (
 	"coapply.dev/apply"
 )
 
-// attempt describes one attempt of a call.
+// attempt describes one of the attempts of a call to read, change and write an object.
 type attempt struct {
 	number, of int           // the attempt's number, from 1, and the maximum number of attempts
-	waited     time.Duration // the time since the previous attempt
+	waited     time.Duration // the time since the end of the previous attempt
 }
 
 var errNoSteps = errors.New("the backoff allows no attempt: its Steps must be at least 1")
 
-// enter waits for the object's lane, as lanes.Set.Enter does.
+// enter is a function that waits for the object's lane, as lanes.Set.Enter does.
 type enter func(context.Context) (inside context.Context, leave func(), err error)
 
-// try makes one attempt. again reports whether the attempt failed and another one may succeed.
+// try is a function that makes one attempt. again reports whether to make a further attempt.
 type try func(context.Context, attempt) (again bool, err error)
 
-// repeat makes attempts by wait.ExponentialBackoffWithContext until one succeeds or cannot be
-// retried. Each attempt holds the object's lane. The waits between attempts do not hold the lane,
-// and end when the context ends.
+// repeat calls try, with the waits of wait.ExponentialBackoffWithContext, until no further attempt is
+// needed or allowed. Each attempt holds the object's lane. The lane is not held between two attempts. If
+// the context ends, a wait ends as well.
 func repeat(ctx context.Context, backoff wait.Backoff, object apply.ObjectRef, enter enter, try try) (attempts int, err error) {
 	if backoff.Steps < 1 {
 		return 0, &ExhaustedError{Object: object, Err: errNoSteps}

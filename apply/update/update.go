@@ -27,19 +27,19 @@ func Status[T client.Object](ctx context.Context, u *Updater, object T, mutate f
 	return run(ctx, u, object, verb[T]{name: "Status", mutate: mutate, status: true})
 }
 
-// verb describes one of the four verbs: Do, Status, EnsureFinalizer and RemoveFinalizer.
+// verb describes what one of the functions Do, Status, EnsureFinalizer and RemoveFinalizer does.
 type verb[T client.Object] struct {
 	name     string
 	invalid  error // if not nil, the call returns this error before its first attempt
 	mutate   func(T) error
-	status   bool                           // write through the status subresource
+	status   bool                           // whether to write through the status subresource
 	verify   func(apply.ObjectRef, T) error // checks the object in the response; may be nil
-	absentOK bool                           // the call succeeds if the object does not exist
+	absentOK bool                           // whether the call succeeds if the object does not exist
 }
 
-// put updates an object, and replaces its content with the API server's response. typed means that
-// the caller's object has a Go type. The option then keeps a client with read-your-writes
-// consistency from starting a watch of the kind as unstructured objects.
+// put sends an object by PUT, and replaces its content with the API server's response. typed means that
+// the caller's object has a Go type. The option DisableReadYourWritesConsistency then prevents that the
+// client starts a watch of the kind as unstructured objects.
 func (u *Updater) put(ctx context.Context, object *unstructured.Unstructured, typed bool) error {
 	options := []client.UpdateOption{client.FieldOwner(u.config.FieldManager)}
 	if typed {

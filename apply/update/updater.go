@@ -5,7 +5,7 @@
 // Only a stale write is retried: the resourceVersion has changed, and a new read solves that. An
 // ownership conflict, which is also HTTP 409, is not retried: another field manager owns the field.
 //
-// # Contract of the four verbs
+// # Contract of the four verbs: Do, Status, EnsureFinalizer, RemoveFinalizer
 //
 //  1. The object passed in may be the cached object: the call never changes it. Result.Object is
 //     the object after the call.
@@ -102,20 +102,19 @@ type Config struct {
 	// LiveReader reads from the API server, as mgr.GetAPIReader() does: writes based on an outdated
 	// cache would be stale. An attempt that can use the response to another call's write reads nothing.
 	LiveReader client.Reader
-	// FieldManager is the field manager of the writes: 1 to 128 printable characters. Each
-	// reconciler has its own name.
+	// FieldManager is the field manager of the writes: 1 to 128 printable characters. Use a different
+	// name for each reconciler.
 	FieldManager string
 	// Backoff limits the number of attempts after stale writes, and sets the waits between them.
 	// The zero value means Default.
 	Backoff wait.Backoff
-	// Lanes are the process's lanes, one for each object. Give the same set to all updaters and
-	// appliers, so that their writes do not make each other stale. nil means a set of its own.
+	// Lanes are the process's lanes, one for each object. Pass the same set to all updaters and appliers,
+	// so that their writes do not make each other stale. nil means a set that only this Updater uses.
 	Lanes *lanes.Set
-	// Schemas returns the API server's schemas of a group and version. SteadyState.Schemas of
-	// package apply is such a function. A schema has the key fields of lists. They are needed if
-	// mutate changed a list item that has fields which the Go type lacks or writes differently.
-	// If Schemas is nil, no schema is known: such an item is sent as mutate left it, or the write
-	// is rejected with ErrUnknownField.
+	// Schemas returns the API server's schemas of a group and version, as SteadyState.Schemas of package
+	// apply does. A schema defines the key fields of lists. The key fields are needed if mutate changed a
+	// list item that has fields which the Go type lacks or writes differently. If Schemas is nil, such an
+	// item is sent as the Go type writes it. If this could drop a field, the error matches ErrUnknownField.
 	Schemas func(context.Context, schema.GroupVersion) (managedfields.TypeConverter, error)
 	// Metrics records each call. It may be nil.
 	Metrics apply.Metrics
@@ -164,23 +163,22 @@ func New(config Config) (*Updater, error) {
 	return &Updater{config: config, written: lastWritten{versions: recent.New[types.UID, string](writtenKept)}}, nil
 }
 
-// Result is the result of one call of a verb. It is also returned with an error.
+// Result is the result of Do, Status, EnsureFinalizer or RemoveFinalizer. It is returned with an error, too.
 type Result[T client.Object] struct {
 	// Object is the object in the API server's response to the write. If nothing was written, it
-	// is the object that was read live or passed in. It is nil after an error, and if the object
+	// is the object that was read live or passed in. Object is nil after an error, and if the object
 	// does not exist.
 	Object T
 	// Changed reports whether the write changed the object: it has a new resourceVersion, or
 	// fewer finalizers. Changed is false if nothing was written or the API server ignored the write.
 	Changed bool
-	// Attempts is the number of attempts, each a turn in the object's lane with its read and write.
-	// It is 0 if the object passed in needed no write.
+	// Attempts is the number of attempts to read, change and write the object, or 0 if no attempt was needed.
 	Attempts int
 	// StaleWrites is the number of writes that the API server rejected because they were stale.
 	StaleWrites int
 }
 
-// refer returns the reference of a call's object.
+// refer returns the reference to the object that was passed to a call.
 func (u *Updater) refer(object client.Object) (apply.ObjectRef, error) {
 	if v := reflect.ValueOf(object); v.Kind() != reflect.Pointer || v.IsNil() {
 		return apply.ObjectRef{}, errors.New("update: the object must be a non-nil pointer")

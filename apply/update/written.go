@@ -15,7 +15,7 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// writtenKept is the minimum number of objects that lastWritten holds; the maximum is twice that.
+// writtenKept is the minimum number of objects in lastWritten. The maximum is twice this number.
 const writtenKept = 4096
 
 // unknownVersion is the resourceVersion after a write whose response is not known yet, or was lost.
@@ -25,12 +25,12 @@ const unknownVersion = ""
 // written. A cached object with an older resourceVersion may lack the updater's own changes, so it
 // does not show whether a write is needed. A cached object that is not in lastWritten is trusted.
 type lastWritten struct {
-	mu       sync.Mutex // held for each read of versions with the change that follows from it
+	mu       sync.Mutex // held while a method reads versions and then changes it
 	versions *recent.Cache[types.UID, string]
 }
 
-// shows reports whether an object is at least as new as the updater's last write to it. If so,
-// lastWritten drops the object.
+// shows reports whether an object, as read, is at least as new as the updater's last write to the object.
+// If so, shows removes the object from lastWritten.
 func (w *lastWritten) shows(object client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -39,7 +39,7 @@ func (w *lastWritten) shows(object client.Object) bool {
 	if !ok {
 		return true
 	}
-	// KEP-5504 lets clients order resourceVersions. If these have no order, only equality counts.
+	// By KEP-5504, clients may order resourceVersions. If these have no order, only equality counts.
 	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), version)
 	if order < 0 || err != nil && object.GetResourceVersion() != version {
 		return false
@@ -48,16 +48,16 @@ func (w *lastWritten) shows(object client.Object) bool {
 	return true
 }
 
-// sending records that a write of the object begins: shows returns false until the write's
-// response is known.
+// sending records that a write of the object begins. shows then returns false for the object until knows
+// records the response to the write.
 func (w *lastWritten) sending(object client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.versions.Put(object.GetUID(), unknownVersion)
 }
 
-// knows records the resourceVersion of an object in the API server's response to a write, or to a
-// read after which nothing was written. A read of an object that is not in lastWritten is ignored.
+// knows records the resourceVersion of an object from the API server's response to a write (wrote), or to
+// a read after which nothing was written. A read of an object that is not in lastWritten is ignored.
 func (w *lastWritten) knows(object client.Object, wrote bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,8 +72,8 @@ func (w *lastWritten) knows(object client.Object, wrote bool) {
 	w.versions.Put(uid, version)
 }
 
-// handOn passes the object, from an API server's response, to the next call that waits for the
-// object's lane, so that this call need not read the object.
+// handOn passes an object from an API server's response to the next call that waits for the object's lane
+// (Config.Lanes), so that this call need not read the object. It does nothing if the object was deleted.
 func handOn(ctx context.Context, shown *unstructured.Unstructured) {
 	gone := shown.GetDeletionTimestamp() != nil && len(shown.GetFinalizers()) == 0
 	if !gone {
@@ -81,8 +81,8 @@ func handOn(ctx context.Context, shown *unstructured.Unstructured) {
 	}
 }
 
-// handed returns the object that the previous call in the lane handed on, or nil. If another
-// process has written to the object since, a write based on the handed object is stale.
+// handed returns the object that the previous call in the lane passed on by handOn, or nil. If another
+// process has written to the object since, a write based on this object is stale.
 func (c *call[T]) handed(ctx context.Context) *unstructured.Unstructured {
 	shown, _ := lanes.Handed(ctx).(*unstructured.Unstructured)
 	if shown == nil || shown.GroupVersionKind() != c.ref.GroupVersionKind || c.ref.UID != "" && c.ref.UID != shown.GetUID() {
@@ -91,10 +91,10 @@ func (c *call[T]) handed(ctx context.Context) *unstructured.Unstructured {
 	return shown
 }
 
-// writeUpon writes to the object that the previous call in the lane handed on. Only a write shows
-// whether this object is still current. The result ended is false if nothing was written: mutate
-// changed nothing or failed, the write was stale, or the object has another uid. In these cases
-// the attempt continues with a live read.
+// writeUpon makes an attempt with the object that the previous call in the lane passed on, without a
+// read. Only a write shows whether this object is still current. The result ended is false if nothing was
+// written: mutate changed nothing or failed, the write was stale, or the live object has another uid. In
+// these cases the attempt continues with a live read.
 func (c *call[T]) writeUpon(ctx context.Context, this attempt, handed *unstructured.Unstructured) (ended, stale bool, err error) {
 	object, wanted, _ := c.rejudge(ctx, handed) // wanted is nil after an error
 	if wanted == nil {

@@ -33,12 +33,12 @@ type checking struct {
 	before []parsedClaim
 }
 
-// parsedClaim is a claim with its well-formed paths.
+// parsedClaim is a claim with its parsed paths. Malformed paths are left out.
 type parsedClaim struct {
 	Claim
 
-	parsed []fieldowners.Path // of Applies and Updates
-	shared []fieldowners.Path
+	parsed []fieldowners.Path // the paths of Applies and Updates
+	shared []fieldowners.Path // the paths of Shared
 }
 
 func (c *checking) claim(claim Claim) {
@@ -94,7 +94,7 @@ func wrongKind(kind schema.GroupKind) string {
 	return ""
 }
 
-// parsePath parses a path. If the path is malformed or is the root of the object, reason says so.
+// parsePath parses a path. If the path is malformed or is the root of the object, reason is not "".
 func parsePath(text string) (path fieldowners.Path, reason string) {
 	path, err := fieldowners.ParsePath(text)
 	if wrong := (*fieldowners.PathError)(nil); errors.As(err, &wrong) {
@@ -106,7 +106,8 @@ func parsePath(text string) (path fieldowners.Path, reason string) {
 	return path, ""
 }
 
-// parseDistinct parses paths. It calls fail for malformed paths and paths that cover another path.
+// parseDistinct parses the paths of a claim for one operation. It calls fail for each path that is
+// malformed, and for each path that is listed twice or is below another path of the list.
 func parseDistinct(texts []string, fail func(path, format string, args ...any)) []fieldowners.Path {
 	var parsed []fieldowners.Path
 	for _, text := range texts {
@@ -120,9 +121,9 @@ func parseDistinct(texts []string, fail func(path, format string, args ...any)) 
 			case path.Equal(other):
 				fail(text, "the path is claimed twice")
 			case path.HasPrefix(other):
-				fail(text, "the path is claimed already by %s, which is above it", other)
+				fail(text, "the claim already lists %s, which covers this path; remove one of the two", other)
 			case other.HasPrefix(path):
-				fail(text, "the path covers %s, which is claimed as well", other)
+				fail(text, "the path covers %s, which the claim lists as well; remove one of the two", other)
 			}
 		}
 		parsed = append(parsed, path)
@@ -138,7 +139,7 @@ func parseShared(claim parsedClaim, fail func(path, format string, args ...any))
 		case reason != "":
 			fail(cmp.Or(text, `""`), "%s", reason)
 		case strings.TrimSpace(claim.Shared[text]) == "":
-			fail(text, "the path is shared without a reason: say why another manager may own it as well")
+			fail(text, "the path is shared without a reason: give the reason why another manager may own the field as well")
 		case !slices.ContainsFunc(claim.parsed, func(p fieldowners.Path) bool { return overlap(p, path) }):
 			fail(text, "the path is shared, but not claimed: add it to Applies or Updates")
 		default:
@@ -148,8 +149,8 @@ func parseShared(claim parsedClaim, fail func(path, format string, args ...any))
 	return shared
 }
 
-// clash calls fail for each field that two claims of the same kind have in common, unless one of
-// them gives a reason in Shared.
+// clash calls fail for each field that two managers claim for the same kind, unless one of the two
+// claims gives a reason in Shared. It also calls fail if one manager has both claims.
 func (c parsedClaim) clash(later parsedClaim, fail func(path, format string, args ...any)) {
 	switch {
 	case c.Kind != later.Kind:
@@ -165,7 +166,7 @@ func (c parsedClaim) clash(later parsedClaim, fail func(path, format string, arg
 				common = theirs
 			}
 			if overlap(path, theirs) && !c.isShared(common) && !later.isShared(common) {
-				fail(path.String(), "%s claims %s as well; if both may own it, give the reason in Shared", c.Manager, theirs)
+				fail(path.String(), "%s claims %s as well; if both may own the field, give the reason in Shared", c.Manager, theirs)
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func TestCheck(t *testing.T) {
 
 		{"the same manager again", applies("a", node, ".spec.taints"), `"a", Node: the manager has two claims of this kind`},
 		{"a path twice", applies("b", node, ".spec.taints", ".spec.taints"), `"b", Node, .spec.taints: the path is claimed twice`},
-		{"a path below another", applies("b", pod, ".spec", ".spec.nodeName"), `"b", Pod, .spec.nodeName: the path is claimed already by .spec`},
+		{"a path below another", applies("b", pod, ".spec", ".spec.nodeName"), `"b", Pod, .spec.nodeName: the claim already lists .spec, which covers this path`},
 		{"a path above another", applies("b", pod, ".spec.nodeName", ".spec"), `"b", Pod, .spec: the path covers .spec.nodeName`},
 		{"no paths", applies("b", node), `"b", Node: the claim has no path`},
 		{"no path", applies("b", node, "spec["), `"b", Node, spec[: malformed path: at offset 0`},

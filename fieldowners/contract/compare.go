@@ -11,14 +11,14 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Rule is the kind of a Finding.
+// Rule identifies the rule that a manager breaks by owning the fields of a Finding.
 type Rule string
 
 const (
-	// RuleOutside means that a manager owns fields that the contract does not let it own.
+	// RuleOutside means that a manager owns fields that the contract does not allow it to own.
 	RuleOutside Rule = "outside-contract"
-	// RuleWide means that a manager owns fields outside of metadata and status by Update, but the
-	// contract does not let it own them by Update. The usual cause is an update of the whole object.
+	// RuleWide means that a manager owns by Update fields outside of metadata and status that the contract
+	// does not allow it to own by Update. The usual cause is an update of the whole object.
 	RuleWide Rule = "wide-update"
 )
 
@@ -27,15 +27,15 @@ type Finding struct {
 	Rule    Rule
 	Manager fieldowners.Manager
 	Kind    schema.GroupKind
-	Paths   []fieldowners.Path // all these fields, sorted
-	// Owner is the owner of the fields according to the contract, with its operation. It is the
-	// zero value if the contract names no owner.
+	Paths   []fieldowners.Path // the fields that Manager owns and must not own, sorted
+	// Owner is the manager that may own the fields by the contract, with its operation. It is the
+	// zero value if the contract allows no manager to own the fields.
 	Owner fieldowners.Manager
 	// Missing means that Owner owns no field of the object.
 	Missing bool
 }
 
-// Message returns one sentence that says what is wrong, with the number of the fields.
+// Message returns one sentence that names the manager, the number of fields, and their correct owner.
 func (f Finding) Message() string {
 	fields := "1 field"
 	if n := len(f.Paths); n != 1 {
@@ -44,14 +44,14 @@ func (f Finding) Message() string {
 	text := fmt.Sprintf("%s owns %s of %s that the contract ", f.Manager, fields, f.Kind)
 	switch f.Owner.Name {
 	case "":
-		text += "does not give it"
+		text += "does not allow it to own"
 	case f.Manager.Name:
-		text += "gives it by " + string(f.Owner.Operation) + " only"
+		text += "allows it to own by " + string(f.Owner.Operation) + " only"
 	default:
-		text += "gives to " + f.Owner.Name
+		text += "assigns to " + f.Owner.Name
 	}
 	if f.Missing {
-		text += ", which owns nothing of the object"
+		text += ", which owns no field of the object"
 	}
 	if f.Rule == RuleWide {
 		text += "; an update of the whole object takes fields that its author did not mean to change"
@@ -70,13 +70,13 @@ type grant struct {
 	manager   string
 	operation metav1.ManagedFieldsOperationType
 	path      fieldowners.Path
-	exclusive bool            // no other manager may own the path
+	exclusive bool            // whether no other manager may own the path
 	selector  labels.Selector // matches the objects of the manager; nil if the claim has no selector
 }
 
-// expects reports whether the manager should own its path on an object. It is true if the manager
-// owns any field of the object. Otherwise the selector decides by the labels of the object. Without
-// a selector, expects is true if another manager of the contract owns any field of the object.
+// expects reports whether the manager should own its path on an object. This is the case if the manager
+// owns any field of the object, or if the selector matches the labels of the object. Without a selector,
+// it is also the case if another manager of the contract owns any field of the object.
 func (g grant) expects(present map[string]bool, of labels.Set) bool {
 	switch {
 	case present[g.manager]:
@@ -91,7 +91,7 @@ func (g grant) owner() fieldowners.Manager {
 	return fieldowners.Manager{Name: g.manager, Operation: g.operation}
 }
 
-// NewComparer returns a Comparer for a contract, or the error of Check.
+// NewComparer returns a Comparer for a contract, or an error if Check rejects the contract.
 func NewComparer(c Contract) (*Comparer, error) {
 	if err := Check(c); err != nil {
 		return nil, err
@@ -123,17 +123,17 @@ func grantsOf(claim Claim) []grant {
 	return grants
 }
 
-// Names reports whether the contract has a claim of the field manager.
+// Names reports whether the contract has a claim of the field manager, for any kind.
 func (c *Comparer) Names(manager string) bool { return c.managers[manager] }
 
 // Compare compares the contract with the ownership of an object of the given kind and labels. It
 // returns the findings sorted by manager. If no manager of the contract owns a field of the object and
 // no Selector matches the object, there are no findings.
 //
-// A manager of the contract may own only the fields that the contract gives it, and only by the
-// operation of the claim. Other managers may own every field, except fields that the contract gives
-// exclusively to a manager that owns fields of the object, or that has lost all of them: see
-// Claim.Selector. Managers that the API server invents, such as before-first-apply, are skipped.
+// A manager of the contract may own only the fields that it claims, and only by the operation of the
+// claim. Managers without a claim may own every field, except fields that are claimed exclusively by a
+// manager that owns fields of the object, or that has lost all its fields: see Claim.Selector. Managers
+// that the API server invents, such as before-first-apply, are skipped.
 func (c *Comparer) Compare(kind schema.GroupKind, of labels.Set, ownership fieldowners.Ownership) (found []Finding) {
 	entries := ownership.Entries()
 	present := map[string]bool{}
@@ -156,15 +156,15 @@ func (c *Comparer) Compare(kind schema.GroupKind, of labels.Set, ownership field
 	return found
 }
 
-// comparing is the comparison of one object.
+// comparing is the state of one call of Compare, for one object.
 type comparing struct {
 	kind    schema.GroupKind
-	grants  []grant         // all grants of the kind
-	here    []grant         // the grants of managers of the object
-	present map[string]bool // the managers of the contract that own anything of the object
+	grants  []grant         // all grants for the object's kind
+	here    []grant         // the grants whose managers should own their paths on this object
+	present map[string]bool // the managers of the contract that own a field of the object
 }
 
-// named returns findings about a manager of the contract, for the fields that it owns and may not own.
+// named returns the findings about a manager of the contract: the fields it owns outside of its claims.
 func (c comparing) named(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {
@@ -180,16 +180,16 @@ func (c comparing) named(entry fieldowners.Entry) []Finding {
 	return found
 }
 
-// allows reports whether the contract gives a manager the path or a path below it. The latter is
-// needed because a manager that gives up the last field of a map still owns the empty map.
+// allows reports whether the contract allows a manager to own the path or a path below the path. The
+// latter is needed because a manager that gives up the last field of a map still owns the empty map.
 func (c comparing) allows(entry fieldowners.Entry, path fieldowners.Path) bool {
 	return slices.ContainsFunc(c.grants, func(g grant) bool {
 		return g.manager == entry.Name && g.operation == entry.Operation && (Covers(g.path, path) || g.path.HasPrefix(path))
 	})
 }
 
-// ownerOf returns the owner of a field according to the contract. If there are several, it prefers
-// the manager itself with another operation.
+// ownerOf returns the manager that may own a field by the contract. If the contract allows several
+// managers, ownerOf prefers the given manager, which may own the field by another operation.
 func (c comparing) ownerOf(manager string, path fieldowners.Path) (owner fieldowners.Manager) {
 	for _, g := range c.grants {
 		if Covers(g.path, path) && (owner.Name == "" || g.manager == manager) {
@@ -199,8 +199,8 @@ func (c comparing) ownerOf(manager string, path fieldowners.Path) (owner fieldow
 	return owner
 }
 
-// stranger returns findings about a manager that is not in the contract, for fields that the
-// contract gives exclusively to another manager.
+// stranger returns the findings about a manager that is not in the contract: the fields that it owns
+// although the contract allows only another manager to own them.
 func (c comparing) stranger(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {
@@ -215,22 +215,22 @@ func (c comparing) stranger(entry fieldowners.Entry) []Finding {
 	return found
 }
 
-// isShared reports whether a claim of the path lets other managers own the path as well.
+// isShared reports whether a claim of the path allows other managers to own the path as well.
 func (c comparing) isShared(path fieldowners.Path) bool {
 	return slices.ContainsFunc(c.grants, func(g grant) bool { return !g.exclusive && path.HasPrefix(g.path) })
 }
 
-// isContent reports whether a path is neither metadata nor status.
+// isContent reports whether a path is outside of apiVersion, kind, metadata and status.
 func isContent(path fieldowners.Path) bool {
 	first := path.Elements()[0].Text
 	return !slices.Contains([]string{".apiVersion", ".kind", ".metadata", ".status"}, first)
 }
 
-// findings are the findings about one manager, one for each pair of rule and owner.
+// findings are the findings about one manager, with one finding for each pair of rule and owner.
 type findings []Finding
 
-// add adds a path to the finding that has the same rule and owner as like. If there is none, add
-// appends like, which must have no paths.
+// add adds a path to the finding that has the same rule and owner as like. If no finding has them, add
+// appends like, which must have no paths, as a new finding.
 func (f *findings) add(like Finding, path fieldowners.Path) {
 	i := slices.IndexFunc(*f, func(known Finding) bool { return known.Rule == like.Rule && known.Owner == like.Owner })
 	if i < 0 {

@@ -1,6 +1,6 @@
-// Package contract describes what each field manager may own. For each kind, a contract lists the
-// paths that a manager applies, the paths that it updates, and the paths that other managers may
-// own as well, with the reason.
+// Package contract describes which fields each field manager may own. For each manager and kind, a
+// contract lists the paths that the manager may own by Apply and the paths that it may own by Update. It
+// also lists which of these paths other managers may own as well, with the reason.
 //
 // The package is pure data: no client, no clock, no logging.
 //
@@ -18,18 +18,17 @@
 //  4. A Comparer compares a contract with the managed fields of an object. If a manager owns a
 //     field that it may not own, the result is a Finding. If a manager does not own a field that it
 //     may own, there is no finding.
-//  5. Labels, annotations, owner references and finalizers belong to everybody. Other managers may
-//     add to them even if a manager claims them as a whole.
+//  5. Every manager may own labels, annotations, owner references and finalizers, even if another
+//     manager claims all labels, for example.
 //  6. An object is compared if a manager of the contract owns any of its fields, or if a Selector
-//     matches the object. Other objects are skipped, because a contract is about kinds, and most
-//     objects of a kind in a cluster do not belong to a manager of the contract. If a manager owns
-//     nothing of an object that its Selector matches, the manager has lost all its fields. A
-//     manager without a Selector has lost all its fields if another manager of the contract owns a
-//     field of the object.
+//     matches the object. Other objects are skipped, because most objects of a kind in a cluster do
+//     not belong to a manager of the contract. If a manager owns no field of an object that its
+//     Selector matches, the manager has lost all its fields. A manager without a Selector has lost
+//     all its fields if another manager of the contract owns a field of the object.
 //
-// A program should call Check before it starts to write. It should compare its contract with the
-// fields that it emits (applytest.Owns), and sometimes with a cluster (kubectl fieldowners audit
-// --contract FILE).
+// A program should call Check before its first write. Its tests should compare the contract with the
+// program's intents (applytest.Owns). A person should sometimes compare the contract with a cluster
+// (kubectl fieldowners audit --contract FILE).
 //
 // Valid:
 //
@@ -56,11 +55,11 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Contract describes what field managers may own, with one claim for each manager and kind.
+// Contract describes which fields the field managers may own. It has one Claim per manager and kind.
 type Contract []Claim
 
-// Claim describes what one field manager may own of the objects of one kind. Each path is in the
-// notation of fieldowners.ParsePath, and includes all fields below it.
+// Claim describes which fields one field manager may own in the objects of one kind. Each path is in the
+// notation of fieldowners.ParsePath, and includes all fields below the path.
 type Claim struct {
 	Manager string
 	Kind    schema.GroupKind
@@ -68,13 +67,12 @@ type Claim struct {
 	Applies []string
 	// Updates lists the paths that the manager may own by Update, usually a status and a finalizer.
 	Updates []string
-	// Shared maps some of these paths, which include all fields below them, to the reason why
-	// another manager may own the fields as well.
+	// Shared lists those of the claimed fields that another manager may own as well, by path. The value
+	// is the reason.
 	Shared map[string]string
-	// Selector is a label selector for the objects of the manager. On a matching object the manager
-	// should own its fields, and the loss of all of them is reported. On other objects this is not
-	// reported. If Selector is empty, the manager should own its fields on each object of which
-	// another manager of the contract owns a field.
+	// Selector is a label selector for the objects of the manager. If the manager owns no field of a
+	// matching object, Compare reports the managers without a claim that own its fields instead. If
+	// Selector is empty, an object matches if another manager of the contract owns a field of the object.
 	Selector string
 }
 
@@ -93,7 +91,6 @@ func (c Contract) Managers() []string {
 	return slices.Compact(names)
 }
 
-// paths returns the claimed paths for one operation.
 func (c Claim) paths(operation metav1.ManagedFieldsOperationType) []string {
 	if operation == metav1.ManagedFieldsOperationApply {
 		return c.Applies
@@ -101,17 +98,17 @@ func (c Claim) paths(operation metav1.ManagedFieldsOperationType) []string {
 	return c.Updates
 }
 
-// operations are the operations by which a manager can own a field.
+// operations are all operations by which a manager can own a field.
 var operations = []metav1.ManagedFieldsOperationType{metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate}
 
-// Covers reports whether a claim of one path covers another path: the same path, a path below, or a key
-// field of the list item of which the claim is a part.
+// Covers reports whether a claim of the path claimed also allows a manager to own path: path is claimed
+// itself, a path below claimed, or a key field of the list item that contains claimed.
 func Covers(claimed, path fieldowners.Path) bool {
 	return path.HasPrefix(claimed) || claimed.HasPrefix(path.Parent()) && path.IsKeyField()
 }
 
-// isEverybodys reports whether a path is the labels, annotations, ownerReferences or finalizers of
-// an object or of a template in an object.
+// isEverybodys reports whether every manager may own parts of the field at a path: the labels,
+// annotations, ownerReferences or finalizers of an object or of a template in an object.
 func isEverybodys(path fieldowners.Path) bool {
 	steps := path.Elements()
 	n := len(steps)

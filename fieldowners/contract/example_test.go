@@ -44,7 +44,7 @@ func ExampleCheck() {
 		{Manager: "shop-power", Kind: deployment, Applies: []string{".spec.replicas"}},
 	}))
 	// Output:
-	// contract: "shop-power", Deployment.apps, .spec.replicas: shop-web claims .spec as well; if both may own it, give the reason in Shared
+	// contract: "shop-power", Deployment.apps, .spec.replicas: shop-web claims .spec as well; if both may own the field, give the reason in Shared
 }
 
 func ExampleComparer_Compare() {
@@ -73,5 +73,5 @@ managers:
 		fmt.Println(finding.Message(), finding.Paths)
 	}
 	// Output:
-	// shop-web/Apply owns 1 field of Deployment.apps that the contract does not give it [.spec.replicas]
+	// shop-web/Apply owns 1 field of Deployment.apps that the contract does not allow it to own [.spec.replicas]
 }

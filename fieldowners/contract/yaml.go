@@ -15,7 +15,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// document is a contract as YAML: the claims by field manager, and then by kind.
+// document is the YAML form of a contract: the claims by field manager, and then by kind.
 type document struct {
 	Managers map[string]map[string]claimDocument `json:"managers"`
 }
@@ -28,7 +28,7 @@ type claimDocument struct {
 }
 
 // Read reads a contract in the YAML format that Write writes. It returns an error for unknown keys,
-// duplicate keys, and everything that Check rejects. The error joins all problems.
+// duplicate keys, and every problem that Check reports. The error joins all problems.
 func Read(r io.Reader) (Contract, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package content compares values of objects, in the Go types to which encoding/json decodes.
+// Package content compares values of unstructured objects: maps, slices and scalars as from encoding/json.
 package content
 
 import (
@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Within reports whether is returns true for the content or for any value below it.
+// Within reports whether the function is returns true for content or for any value inside content.
 func Within(content any, is func(any) bool) bool {
 	if is(content) {
 		return true
@@ -49,8 +49,8 @@ func Copy(object client.Object) (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: content}, err
 }
 
-// SameMeaning reports whether the live value means the same as the wanted value. Fields that the
-// API server adds, such as defaults in list items, are ignored.
+// SameMeaning reports whether the live value in the API server means the same as the wanted value of an
+// intent. Fields that the API server adds, such as defaults in list items, are ignored.
 func SameMeaning(wanted, live any) bool {
 	switch wanted := wanted.(type) {
 	case map[string]any:
@@ -131,7 +131,7 @@ func sameNumber(a, b any) bool {
 	return ok && ok2 && first == second
 }
 
-// IsZero reports whether a value means the same as an absent field.
+// IsZero reports whether a value is null, empty or zero, and so means the same as an absent field.
 func IsZero(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

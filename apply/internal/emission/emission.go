@@ -16,10 +16,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Difference returns "" if both calls returned the same objects with the same fields, in any
-// order of the intents. Otherwise it returns a text that names the first difference and what to
-// do about it. The text contains no values, as a value may come from a Secret. An intent that
-// cannot be encoded is ignored: Apply returns an error for that intent.
+// Difference compares the intents that two calls of Emit returned. It returns "" if both have the same
+// objects with the same fields, in any order of the intents. Otherwise it returns a text that names the
+// first difference and how to remove it. The text contains no values, as a value may come from a Secret.
+// An intent that cannot be encoded is ignored: Apply returns an error for that intent.
 func Difference(first, second []apply.Intent) string {
 	one, two := partsOf(first), partsOf(second)
 	all := maps.Clone(one)
@@ -81,7 +81,7 @@ func partsOf(intents []apply.Intent) map[string][]byte {
 	return parts
 }
 
-// reordered reports whether a change is only another order of the items of a list.
+// reordered reports whether a change only changes the order of the items of a list.
 func reordered(change fieldowners.Change) bool {
 	a, isList := change.Before.([]any)
 	b, isToo := change.After.([]any)

@@ -29,7 +29,7 @@ var serverGroups = []string{
 
 var serverPackages = []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/kube-aggregator/pkg/apis/"}
 
-// IsServersOwn reports whether the API server itself decodes objects of the kind with this Go type.
+// IsServersOwn reports whether the API server decodes objects of the kind with the same Go type.
 func IsServersOwn(kind schema.GroupVersionKind, goType reflect.Type) bool {
 	return IsServersOwnGroup(kind.Group) && slices.ContainsFunc(serverPackages, func(prefix string) bool {
 		return strings.HasPrefix(goType.PkgPath(), prefix)
@@ -39,8 +39,8 @@ func IsServersOwn(kind schema.GroupVersionKind, goType reflect.Type) bool {
 // IsServersOwnGroup reports whether the kinds of an API group are compiled into the API server.
 func IsServersOwnGroup(group string) bool { return slices.Contains(serverGroups, group) }
 
-// FieldType returns the type of the struct field with the given JSON name, also in embedded
-// structs. It returns nil if there is no such field.
+// FieldType returns the type of the field of struct type t that has the given JSON name. The field may
+// be in an embedded struct. FieldType returns nil if t does not have the field.
 func FieldType(t reflect.Type, name string) reflect.Type {
 	for field := range t.Fields() {
 		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -56,13 +56,14 @@ func FieldType(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// HasOwnForm reports whether a type has its own method to unmarshal, which may change a value's form.
+// HasOwnForm reports whether a Go type has its own UnmarshalJSON or UnmarshalText. A decoded value may
+// then have another form than in the JSON: resource.Quantity changes 1024Mi to 1Gi.
 func HasOwnForm(t reflect.Type) bool {
 	pointer := reflect.PointerTo(t)
 	return pointer.Implements(reflect.TypeFor[json.Unmarshaler]()) || pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// PointedAt returns the type behind any number of pointers. Other types are returned unchanged.
+// PointedAt returns the type behind any number of pointers. A type that is no pointer is returned as is.
 func PointedAt(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -100,7 +101,7 @@ func HasPath(path fieldowners.Path, types []reflect.Type) error {
 func exists(path []fieldowners.Element, t reflect.Type) error {
 	for _, element := range path {
 		if t = PointedAt(t); marshalsItself(t) || t.Kind() == reflect.Interface {
-			return nil // the Go type does not say what is below
+			return nil // the Go type does not show which fields are below
 		}
 		var err error
 		if t, err = below(t, element); err != nil {
@@ -116,7 +117,7 @@ func marshalsItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(marshaler)
 }
 
-// below returns the type of the field or item that an element identifies. t must be no pointer type.
+// below returns the type of the field or list item that element identifies in t, which is no pointer type.
 func below(t reflect.Type, element fieldowners.Element) (reflect.Type, error) {
 	isList := t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8
 	switch {
@@ -139,7 +140,7 @@ func below(t reflect.Type, element fieldowners.Element) (reflect.Type, error) {
 	return nil, fmt.Errorf("%s has no field %q", typeName(t), *element.Field)
 }
 
-// typeName returns the name of a type as users know it, without ApplyConfiguration at the end.
+// typeName returns the name of a type for messages, without ApplyConfiguration at the end.
 func typeName(t reflect.Type) string {
 	return strings.TrimSuffix(strings.TrimPrefix(t.String(), "*"), "ApplyConfiguration")
 }

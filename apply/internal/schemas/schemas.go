@@ -1,4 +1,4 @@
-// Package schemas fetches the API server's own schemas in the background, and detects changes.
+// Package schemas fetches the API server's OpenAPI schemas in the background, and detects when they change.
 package schemas
 
 import (
@@ -19,13 +19,13 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 )
 
-// inquiry sends requests to the API server in the background, one at a time. After a failed request,
-// the next request waits for a back-off. Callers wait briefly for the response, but only if the last
-// request did not fail. So an API server that does not respond delays callers only once.
-//
+// inquiry fetches one document from the API server in the background: the index of all schemas, or the
+// schemas of one group and version. It sends one request at a time. After a failed request, the next
+// request waits for a back-off. Callers wait briefly for the response, but only if the last request did
+// not fail. So an API server that does not respond delays callers only once.
 // Each request runs in a goroutine, which ends after inquiryTimeout at the latest.
 type inquiry struct {
-	mu *sync.Mutex // guards the fields below, and the fields that keep changes
+	mu *sync.Mutex // guards the fields below, and the fields to which the response is stored
 
 	ended    chan struct{} // closed when the current request ends; nil if there is none
 	patience time.Time     // until when callers wait for the current request
@@ -45,9 +45,9 @@ func afterFailures(n int) time.Duration {
 	return wait.Jitter(time.Second<<min(n-1, 7), 0.5)
 }
 
-// ask starts a request, unless a request is in progress or it is too early for the next request.
-// keep is called with mu held. onFailure is called with the error of the first of several failed
-// requests in a row.
+// ask starts a request, unless a request is in progress or it is too early for the next request. The
+// function keep, which request returns, stores the response and is called with mu held. onFailure is
+// called with the error of a failed request, unless the previous request failed, too.
 func (q *inquiry) ask(request func(context.Context) (keep func(), err error), onFailure func(error)) {
 	now := time.Now()
 	if q.ended != nil || now.Before(q.next) {
@@ -76,7 +76,8 @@ func (q *inquiry) ask(request func(context.Context) (keep func(), err error), on
 	}()
 }
 
-// wait waits, with mu unlocked, until the current request, patience or the context ends.
+// wait waits until the current request or the context ends, but not longer than until q.patience. It does
+// not wait if the last request failed. mu is unlocked during the wait.
 func (q *inquiry) wait(ctx context.Context) {
 	if q.failures > 0 {
 		return
@@ -91,8 +92,8 @@ func (q *inquiry) wait(ctx context.Context) {
 	}
 }
 
-// withoutPanic returns a panic of request as an error. Schemas of CustomResourceDefinitions are
-// written by others, and a panic in a goroutine would end the process.
+// withoutPanic calls request, and returns a panic of request as an error. A panic in a goroutine would
+// end the process, and anybody can write the schema of a CustomResourceDefinition.
 func withoutPanic(ctx context.Context, request func(context.Context) (func(), error)) (keep func(), err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -102,12 +103,12 @@ func withoutPanic(ctx context.Context, request func(context.Context) (func(), er
 	return request(ctx)
 }
 
-// Set holds the API server's own schemas, by group and version, from /openapi/v3. The schemas
-// contain the types of lists (map, set or atomic), the keys of list items, and defaults.
+// Set holds the API server's OpenAPI schemas (/openapi/v3), by group and version. The schemas define
+// the types of lists (map, set or atomic), the keys of list items, and the defaults of fields.
 //
 // The index of all schemas and each schema document are fetched in the background, independently: a
 // request that gets no response delays no other request. A known schema is used until the API
-// server is seen to have a different one.
+// server's index shows that the schema has changed.
 type Set struct {
 	server openapi.ClientWithContext
 	due    atomic.Int64 // when the index is due to be fetched again, in nanoseconds since 1970
@@ -132,11 +133,11 @@ type Known struct {
 	replaced  atomic.Bool // the API server has a different schema now
 }
 
-// How long the index is used. Schemas change with the API server's version and with
+// When the index is fetched again. Schemas change with the API server's version and with
 // CustomResourceDefinitions.
 const (
-	schemasKept  = 10 * time.Minute // before the index is fetched again
-	schemasRetry = 10 * time.Second // the same if the index lacks a schema that is needed
+	schemasKept  = 10 * time.Minute // the age at which the index is fetched again
+	schemasRetry = 10 * time.Second // the minimum age, if the index lacks a schema that is needed
 )
 
 // New returns a Set for an API server. New sends no request.
@@ -146,9 +147,8 @@ func New(server openapi.Client) *Set {
 	return s
 }
 
-// Good reports whether proofs made with a known schema are still valid. They are valid until the
-// API server is seen to have a different schema. Good starts to fetch the index in the background
-// if that is due.
+// Good reports whether proofs made with a known schema are still valid: they are, until the API server's
+// index shows that the schema has changed. If the index is old, Good starts to fetch it in the background.
 func (s *Set) Good(ctx context.Context, known *Known, now time.Time) bool {
 	if now.UnixNano() >= s.due.Load() {
 		s.mu.Lock()
@@ -206,7 +206,7 @@ func (q *inquiry) unknown() error {
 	return fmt.Errorf("%w: %w", ErrNotYet, q.err)
 }
 
-// refresh fetches the index, and then drops the schemas that have changed.
+// refresh starts to fetch the index. When the index arrives, the schemas that have changed are dropped.
 func (s *Set) refresh(ctx context.Context) {
 	log := logr.FromContextOrDiscard(ctx)
 	s.index.ask(func(ctx context.Context) (func(), error) {
@@ -231,7 +231,7 @@ func (s *Set) keepIndex(paths map[string]openapi.GroupVersionWithContext) {
 	}
 }
 
-// fetch fetches the schema document of a group and version.
+// fetch starts to fetch the schema document of a group and version.
 func (s *Set) fetch(ctx context.Context, version schema.GroupVersion, d *document, path openapi.GroupVersionWithContext) {
 	log, url := logr.FromContextOrDiscard(ctx), path.ServerRelativeURL()
 	d.ask(func(ctx context.Context) (func(), error) {

@@ -16,9 +16,9 @@ import (
 	"coapply.dev/apply/internal/gotypes"
 )
 
-// completed returns the wanted content with the defaults that the API server adds inside values
-// that are owned as a whole. Other defaults are separate fields, which the object has and the
-// intent lacks. ok is false if the API server may replace a null by a default.
+// completed returns the content of the intent with the defaults that the API server adds inside values
+// that are owned as a whole. It does not add other defaults, which are separate fields that the intent
+// does not own. ok is false if the API server may replace a null by a default.
 func (r Request) completed(wanted *typed.TypedValue) (whole map[string]any, ok bool) {
 	c := completion{types: wanted.Schema(), servers: gotypes.IsServersOwnGroup(r.Kind.Group), ok: true}
 	whole = runtime.DeepCopyJSON(r.Config)
@@ -70,10 +70,10 @@ func (c *completion) addFields(value map[string]any, of schema.TypeRef, known *s
 	}
 }
 
-// defaultOf returns a copy of the default of a field, or nil. For built-in kinds it uses
-// serverDefaults, because their schemas declare few of the defaults, and also some for fields that
-// are always written. Any other named type belongs to an aggregated API server, which may not add
-// the defaults that its schema declares.
+// defaultOf returns a copy of the default value of a field, or nil. For built-in kinds it uses
+// serverDefaults, because their schemas lack most defaults, and declare defaults for some fields that
+// are always written. Any other named type belongs to an aggregated API server, which may not add the
+// defaults that its schema declares.
 func (c *completion) defaultOf(of schema.TypeRef, field schema.StructField) (value any) {
 	switch {
 	case c.servers && of.NamedType != nil:
@@ -113,7 +113,8 @@ var emptyDefaults = map[runtimeschema.GroupVersionKind]map[string]map[string]any
 	},
 }
 
-// notRestored returns the paths whose live value is not the API server's default for an empty map.
+// notRestored returns those of the emptied paths whose live value is not the default that the API server
+// sets for an empty map.
 func (r Request) notRestored(emptied []fieldpath.Path, live *typed.TypedValue) []fieldpath.Path {
 	return slices.DeleteFunc(slices.Clone(emptied), func(path fieldpath.Path) bool {
 		restored, ok := emptyDefaults[r.Kind][path.String()]

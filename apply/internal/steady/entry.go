@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// ownEntry returns the manager's entry if the manager has exactly one entry and the entry has the
-// apiVersion of the request. Otherwise ownEntry returns nil. If a response has no entry of the
-// manager, the manager owns nothing, and ownEntry returns an empty entry.
+// ownEntry returns the manager's managed fields entry if the manager has exactly one entry and the entry
+// has the apiVersion of the request, and otherwise nil. If the object is a response of the API server
+// and has no entry of the manager, the manager owns no field, and ownEntry returns an empty entry.
 func (r Request) ownEntry(read Read) *metav1.ManagedFieldsEntry {
 	var own *metav1.ManagedFieldsEntry
 	entries := read.GetManagedFields()
@@ -55,7 +55,7 @@ func fieldsOf(applied *typed.TypedValue) (*fieldpath.Set, error) {
 	return set.Difference(neverOwned), nil
 }
 
-// Entry returns the entry, without its time, that the API server would store for the configuration.
+// Entry returns the managed fields entry that the API server would store for the apply, without its time.
 func (r Request) Entry(schemas managedfields.TypeConverter) (metav1.ManagedFieldsEntry, error) {
 	_, set, err := r.typed(schemas)
 	if err != nil {

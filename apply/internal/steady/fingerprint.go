@@ -27,25 +27,25 @@ type Print struct {
 
 	kind   unique.Handle[schema.GroupVersionKind]
 	goType reflect.Type // the Go type of the object that was read
-	entry  uint64       // hash of the manager's managed fields entry; 0 if the proof holds for one version only
+	entry  uint64       // hash of the manager's managed fields entry; 0 if the proof is valid for one version only
 	values uint64       // hash of the values of the fields that the entry owns
 }
 
-// Kind returns the kind of the object.
+// Kind returns the kind of the object for which the proof was made.
 func (p *Print) Kind() schema.GroupVersionKind { return p.kind.Value() }
 
-// IsOf reports whether read is the object of the proof. If the intent is pinned to a uid, the
-// object must have this uid.
+// IsOf reports whether read is the object of the proof, in any version. If the intent is pinned to a
+// uid, the object must have this uid.
 func (p *Print) IsOf(read client.Object, pinned types.UID) bool {
 	return read.GetUID() == p.UID && (pinned == "" || pinned == p.UID)
 }
 
-// HoldsFor reports whether the proof also holds for the object's version from which now was made.
+// HoldsFor reports whether the proof is also valid for another version of the object, whose Print is now.
 func (p *Print) HoldsFor(now *Print) bool {
 	return p.entry != 0 && now.entry == p.entry && now.values == p.values && now.goType == p.goType
 }
 
-// printOfVersion returns a Print that holds only for the resourceVersion of the read object.
+// printOfVersion returns a Print for a proof that is valid only for the resourceVersion of the read object.
 func (r Request) printOfVersion(read Read) *Print {
 	return &Print{
 		kind:            unique.Make(r.Kind),
@@ -58,9 +58,10 @@ func (r Request) printOfVersion(read Read) *Print {
 
 var seed = maphash.MakeSeed()
 
-// PrintOf returns a Print for an exact proof. The proof also holds for other versions of the object
-// in which the manager's entry and the values of its fields are the same. If the object lacks one
-// of these values, the proof holds only for the version that was read.
+// PrintOf returns a Print for an exact proof: the object has the intent's values in the same form. The
+// proof is also valid for other versions of the object with the same managed fields entry of the manager
+// and the same values of its fields. If the object lacks one of these values, the proof is valid only
+// for the version that was read.
 func (r Request) PrintOf(read Read) *Print {
 	found := r.printOfVersion(read)
 	entry := r.ownEntry(read)

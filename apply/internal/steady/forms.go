@@ -16,10 +16,11 @@ import (
 	"coapply.dev/apply/internal/gotypes"
 )
 
-// proveForms returns an error if the values differ in more than their form. The API server changes the
-// form of a value in these ways: it adds defaults to a value that is owned as a whole, writes each
-// quantity in one way, and leaves out zero values. If another manager owns a field with a different
-// form, the apply would conflict, because the API server compares the values as they were sent.
+// proveForms returns an error if the intent's values and the object's values differ in more than their
+// form. The API server changes the form of a value in these ways: it adds defaults to a value that is
+// owned as a whole, writes each quantity in one way, and leaves out zero values. It is also an error if
+// another manager owns a field whose form differs: the apply would conflict, because the API server
+// compares the values as they were sent.
 func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, changes *typed.Comparison, read Read) error {
 	if changes.IsSame() || !changes.Removed.Empty() { // only the order differs, or a field would be removed
 		return fmt.Errorf("the apply would change: %s", changes)
@@ -46,8 +47,8 @@ func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *
 	return nil
 }
 
-// normalForm returns the wanted content in the form that the API server would store, and the set of
-// fields that the API server drops. normal is nil if no field is left. ok is false if the stored
+// normalForm returns the wanted content in the form in which the API server would store it, and the set
+// of fields that the API server would drop. normal is nil if no field is left. ok is false if the stored
 // form is not known.
 func (r Request) normalForm(wanted *typed.TypedValue, set *fieldpath.Set) (normal *typed.TypedValue, dropped *fieldpath.Set, ok bool) {
 	completed, ok := r.completed(wanted)
@@ -93,7 +94,7 @@ func (r Request) asGo(content map[string]any) (value.Value, bool) {
 	return read, err == nil
 }
 
-// heldIn reports whether the object has the parents of all the fields. An apply adds missing parents.
+// heldIn reports whether the object has the parents of all the fields. If not, an apply would add them.
 func heldIn(object value.Value, fields *fieldpath.Set) bool {
 	held := true
 	fields.Iterate(func(path fieldpath.Path) {
@@ -148,7 +149,7 @@ func isElement(item value.Value, index int, element fieldpath.PathElement) bool 
 	return true
 }
 
-// valueAt returns the value at a path, or nil if there is none.
+// valueAt returns the value of the field at a path, or nil if the object does not have the field.
 func valueAt(of value.Value, path fieldpath.Path) value.Value {
 	for _, element := range path {
 		of, _, _ = elementOf(of, element)
@@ -181,13 +182,14 @@ func (r Request) setsStringData() bool {
 }
 
 // withoutStringData returns the request with stringData moved into data, as the API server does
-// after it has computed fields and conflicts. So the manager owns the fields that the request sets
-// in stringData, and not those of data. A stored object never has stringData. So if another manager
-// owns a field of stringData, an apply that sets stringData conflicts, even with the same value.
+// after it has computed owners and conflicts. So the manager owns the fields of stringData that the
+// request sets, and not the fields of data into which they are moved. A stored object never has
+// stringData. So if another manager owns a field of stringData, an apply that sets stringData
+// conflicts, even with the same value.
 func (r Request) withoutStringData(read Read) (Request, error) {
 	moved, ok := r.Config[stringData].(map[string]any)
 	if !ok {
-		return r, errors.New("the intent's stringData is no map")
+		return r, errors.New("the intent's stringData is not a map")
 	}
 	all := map[string]any{}
 	if at, has := r.Config[data]; has {
@@ -199,13 +201,13 @@ func (r Request) withoutStringData(read Read) (Request, error) {
 	for name, text := range moved {
 		text, ok := text.(string)
 		if _, twice := all[name]; !ok || twice {
-			return r, errors.New("the intent's stringData has a key that its data has too, or a value that is no string")
+			return r, errors.New("the intent's stringData has a key that is also in the intent's data, or a value that is not a string")
 		}
 		all[name] = base64.StdEncoding.EncodeToString([]byte(text))
 	}
 	for _, entry := range read.GetManagedFields() {
 		if theirs, err := parseFields(&entry); err != nil || !r.isOwn(entry) && sets(theirs, stringData) {
-			return r, errors.New("another field manager owns stringData, too")
+			return r, errors.New("another field manager also owns fields of stringData")
 		}
 	}
 	r.Config = maps.Clone(r.Config)

@@ -17,15 +17,14 @@
 //     that the API server adds to a value that is owned as a whole: defaults in the schema of a custom
 //     resource, and a few defaults of built-in kinds.
 //  4. A response of the API server (Read.Answer) shows more than a read: the stored form of each value,
-//     and whether the manager owns nothing. A proof from a response holds only for the resourceVersion
-//     of the response.
+//     and whether the manager owns no field. A proof from a response is valid only for the
+//     resourceVersion of the response.
 //  5. The stringData of a Secret is compared with the data into which the API server converts it. The
 //     empty strategy of a Deployment or DaemonSet is compared with the default that the API server
 //     restores.
-//  6. KeyOf returns different keys for intents whose JSON differs. A Print contains hashes of
-//     everything that the proof depends on: the manager's entry, and the values of the fields that it
-//     owns. An exact proof for one version of an object also holds for other versions with the same
-//     Print.
+//  6. KeyOf returns different keys for intents whose JSON differs. A Print contains hashes of all data
+//     on which the proof depends: the manager's entry, and the values of the fields that the manager
+//     owns. An exact proof for one version of an object is also valid for versions with the same Print.
 //  7. What the API server does beyond Server-Side Apply, such as mutating admission, is not considered.
 //
 // Valid:
@@ -67,7 +66,7 @@ type Request struct {
 	GoType      reflect.Type   // the kind's Go type in the client's scheme; nil if there is none
 }
 
-// Read is an object as it was read. The object may belong to a cache, and is not changed.
+// Read is an object as it was read from a cache or the API server. The object is never changed.
 type Read struct {
 	client.Object
 
@@ -84,7 +83,7 @@ const status = "status"
 // object is not changed.
 func (r Request) contentOf(read Read) (value.Value, error) {
 	if read.Kind != r.Kind {
-		return nil, fmt.Errorf("the object was read as %v", read.Kind)
+		return nil, fmt.Errorf("the object was read as %v, which is not the kind of the intent", read.Kind)
 	}
 	object := read.Object
 	if read, ok := object.(runtime.Unstructured); ok { // includes types that embed an unstructured.Unstructured
@@ -106,10 +105,10 @@ func (r Request) contentOf(read Read) (value.Value, error) {
 // Prove returns a Print of the object if the apply would change nothing. Otherwise the error says
 // what the apply would change, or why this is not known.
 //
-// Prove does what the API server does (structured-merge-diff's Updater.Apply), with the same
-// library and the API server's own schemas: the field set of the request replaces the field set of
-// the manager's entry, and the configuration is merged into the object. If both sets are equal and
-// the merge changes nothing, the apply has no conflicts, and the manager loses no field.
+// Like the API server (structured-merge-diff's Updater.Apply), Prove computes the fields that the manager
+// would own, and merges the configuration into the object. It uses the same library and the API server's
+// own schemas. If the manager already owns exactly these fields and the merge changes no value, the apply
+// has no conflicts, and the manager loses no field.
 func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (*Print, error) {
 	exactly, err := r.prove(read, schemas)
 	switch {
@@ -121,8 +120,8 @@ func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (*Print, 
 	return r.printOfVersion(read), nil
 }
 
-// prove is Prove without the Print. exactly reports whether the object has the values of the intent
-// in exactly the same form.
+// prove does the work of Prove, except for the Print. exactly reports whether the object has the values
+// of the intent in exactly the same form.
 func (r Request) prove(read Read, schemas managedfields.TypeConverter) (exactly bool, err error) {
 	entry, held, err := r.compare(read)
 	if err != nil {
@@ -196,16 +195,16 @@ func (r Read) asStored(held value.Value, wanted *typed.TypedValue) (*typed.Typed
 	return typed.AsTyped(value.NewValueInterface(known), wanted.Schema(), wanted.TypeRef(), typed.AllowDuplicates)
 }
 
-// Compare makes the part of the proof that needs no schema. It returns an error if that part fails.
+// Compare makes only the part of the proof that needs no schema. It returns an error if this part fails.
 func (r Request) Compare(read Read) error {
 	_, _, err := r.compare(read)
 	return err
 }
 
-// compare returns the manager's entry and the content of the object, or why no proof is possible.
+// compare returns the manager's entry and the content of the object, or an error if no proof is possible.
 func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held value.Value, err error) {
 	if r.Manager == "kubectl" {
-		return nil, nil, errors.New("the API server also writes kubectl's own annotation")
+		return nil, nil, errors.New("for the field manager kubectl, the API server also writes the last-applied annotation")
 	}
 	if entry = r.ownEntry(read); entry == nil {
 		return nil, nil, errors.New("the object does not have exactly one Apply entry of the field manager, in the intent's apiVersion")
@@ -222,8 +221,8 @@ func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held valu
 	return entry, held, nil
 }
 
-// proveValues returns an error if merging the wanted content into the object changes a value, apart
-// from its form. exactly reports that no form changes either.
+// proveValues returns an error if merging the wanted content into the object would change a value in
+// more than its form. exactly is true if the merge would change neither a value nor a form.
 func (r Request) proveValues(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, read Read) (exactly bool, err error) {
 	merged, err := live.Merge(wanted)
 	if err != nil {
@@ -243,7 +242,7 @@ func (r Request) proveValues(wanted *typed.TypedValue, set *fieldpath.Set, live 
 // intent sets to an empty value or null.
 func emptiedBy(set *fieldpath.Set, wanted, live value.Value) (emptied []fieldpath.Path) {
 	set.Leaves().Iterate(func(path fieldpath.Path) {
-		// The intent has no value at this path if the path has a key field that is left to its default.
+		// The intent has no value at this path if an item on the path omits a key field that has a default.
 		there := valueAt(live, path)
 		if there != nil && (there.IsMap() || there.IsList()) && holds(there) > 0 && holds(valueAt(wanted, path)) == 0 {
 			emptied = append(emptied, path.Copy())

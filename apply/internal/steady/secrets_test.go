@@ -27,13 +27,13 @@ func TestProveStringData(t *testing.T) {
 		"with data":                {prove(two, "data: {a: b25l, b: dHdv}"), "exactly"},
 		"with other data":          {prove(two, "data: {a: b25l, b: b25l}"), "would change"},
 		"with empty data":          {prove(one+"\ndata: {}", "data: {a: b25l}"), "stringData and an empty data"},
-		"with the same key":        {prove(one+"\ndata: {a: b25l}", "data: {a: b25l}"), "that its data has too"},
+		"with the same key":        {prove(one+"\ndata: {a: b25l}", "data: {a: b25l}"), "also in the intent's data"},
 		"empty":                    {prove("stringData: {}", "data: {a: b25l}"), "exactly"},
-		"null":                     {prove("stringData: null", "data: {a: b25l}"), "no map"},
-		"a key that is null":       {prove("stringData: {a: null}", "data: {a: ''}"), "no string"},
-		"others own a key":         {prove(one, "data: {a: b25l}").sharedBy(`{"f:stringData":{"f:a":{}}}`), "another field manager owns stringData"},
-		"others own it as a whole": {prove(one, "data: {a: b25l}").sharedBy(`{"f:stringData":{}}`), "another field manager owns stringData"},
-		"who knows who owns it":    {prove(one, "data: {a: b25l}").sharedBy(`{"i:x":{}}`), "another field manager owns stringData"},
+		"null":                     {prove("stringData: null", "data: {a: b25l}"), "not a map"},
+		"a key that is null":       {prove("stringData: {a: null}", "data: {a: ''}"), "not a string"},
+		"others own a key":         {prove(one, "data: {a: b25l}").sharedBy(`{"f:stringData":{"f:a":{}}}`), "another field manager also owns fields of stringData"},
+		"others own it as a whole": {prove(one, "data: {a: b25l}").sharedBy(`{"f:stringData":{}}`), "another field manager also owns fields of stringData"},
+		"who knows who owns it":    {prove(one, "data: {a: b25l}").sharedBy(`{"i:x":{}}`), "another field manager also owns fields of stringData"},
 	} {
 		t.Run(name, func(t *testing.T) { c.wants(t, c.want) })
 	}

@@ -11,8 +11,8 @@ import (
 	"coapply.dev/apply/internal/gotypes"
 )
 
-// hides reports whether the Go type with which the object was read may hide a field of the set, or
-// a part of a field's value.
+// hides reports whether the Go type with which the object was read may hide a field of the set, a part
+// of a field's value, or the form in which the API server stores the value.
 //
 // An API server that is newer than the Go type has fields that the Go type lacks. A Go type may
 // also hide the form of a value. For example, the API server stores the text 1024Mi in a custom
@@ -27,27 +27,27 @@ func (r Read) hides(set *fieldpath.Set, server *schema.Schema, of schema.TypeRef
 	return !v.shows(set, seen{goType, of, gotypes.IsServersOwn(r.Kind, goType)})
 }
 
-// view compares Go types with the API server's schema.
+// view checks whether Go types show all values that the API server's schema allows.
 type view struct {
 	server  *schema.Schema
 	visited map[shown]bool // prevents endless recursion: types may contain themselves
 }
 
-// seen is the type of a value, as a Go type and in the API server's schema.
+// seen is the type of one value: its Go type, and its type in the API server's schema.
 type seen struct {
 	goType reflect.Type
 	of     schema.TypeRef
-	exact  bool // the Go type shows values in the stored form
+	exact  bool // whether the Go type shows values in the form in which the API server stores them
 }
 
-// shown is a pair of a Go type and a schema type that showsWhole has visited.
+// shown identifies a pair of a Go type and a schema type that showsWhole has already checked.
 type shown struct {
 	goType reflect.Type
 	name   string
 	exact  bool
 }
 
-// shows reports whether the Go type of the read object has every field of a set, below a value.
+// shows reports whether the Go type of a value shows every field of a set, whose paths start at the value.
 func (v view) shows(set *fieldpath.Set, at seen) bool {
 	at.goType = gotypes.PointedAt(at.goType)
 	if gotypes.HasOwnForm(at.goType) {

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// ConflictCauses returns the ownership conflicts in an error of the API server. A 409 without
-// ownership conflicts is a stale write.
+// ConflictCauses returns the causes of type FieldManagerConflict in an error of the API server, one for
+// each ownership conflict. A 409 error without such a cause is a stale write.
 func ConflictCauses(err error) []metav1.StatusCause {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonConflict || status.Status().Details == nil {
@@ -46,9 +46,9 @@ func IsImmutableUID(err error) bool {
 	return false
 }
 
-// RetryAfter returns how long the API server asked the client to wait, and reports whether the same
-// request may succeed later. A request that failed with a 500 may succeed later, unless
-// RefusedBy500 knows the message. That write may even have been stored.
+// RetryAfter reports whether a failed request may succeed if it is sent again, and returns how long the
+// API server asked the client to wait, or 0. A request that failed with a 500 may succeed later, unless
+// RefusedBy500 recognizes the message. Its write may even have been stored.
 func RetryAfter(err error) (time.Duration, bool) {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		return time.Duration(seconds) * time.Second, true
@@ -68,10 +68,10 @@ func RetryAfter(err error) (time.Duration, bool) {
 	return 0, isTransport(err) || isUnreadable(err) || isThrottled(err)
 }
 
-// refusals are texts in the messages of a 500 without a reason, with which the API server rejects a
-// request for good. They mean: an unknown field, a wrong type or a duplicate list key; the scale of
-// a custom resource, which Kubernetes 1.37 cannot apply; an object that is too large for etcd. When
-// etcd fails, the API server returns a 500 that differs only in its message.
+// refusals are parts of the messages with which the API server rejects a request permanently, although
+// the status is a 500 without a reason. They mean: an unknown field, a wrong type or a duplicate list
+// key; the scale of a custom resource, which Kubernetes 1.37 cannot apply; an object that is too large
+// for etcd. When etcd fails, the API server returns a 500 that differs only in its message.
 var refusals = []string{
 	"failed to create typed patch object",
 	"request to convert CR to an invalid group/version",
@@ -79,8 +79,8 @@ var refusals = []string{
 	"trying to send message larger than max",
 }
 
-// RefusedBy500 returns the text of refusals that a 500 contains. It returns "" if there is none:
-// the write may have been stored.
+// RefusedBy500 returns the text of refusals that the message of a 500 contains, or "" if it contains
+// none of them. In the latter case, the write may have been stored.
 func RefusedBy500(status metav1.Status) string {
 	if status.Code != http.StatusInternalServerError || status.Reason != metav1.StatusReasonUnknown {
 		return ""
@@ -126,22 +126,22 @@ func isUnreadable(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "couldn't get version/kind; json parse error")
 }
 
-// settleBackoff limits how many attempts Tries makes against other writers that change the object
-// between the read and the write, and adds jittered waits between the attempts.
+// settleBackoff returns the backoff of Tries: eight attempts against other writers that change the object
+// between the read and the write, with jittered waits between the attempts.
 func settleBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 8, Duration: 2 * time.Millisecond, Factor: 2, Jitter: 1}
 }
 
-// Tries calls try until its error is not a stale write, at most eight times, with jittered waits in
-// between. If all attempts were stale, exhausted is true and err is the last error, from which the
-// caller makes a ContendedError. stale is apply.IsStaleWrite.
+// Tries calls try until the error of try is not a stale write, at most eight times, with jittered waits
+// in between. If all attempts were stale, exhausted is true and err is the last error, from which the
+// caller makes a ContendedError. The argument stale is apply.IsStaleWrite.
 func Tries(ctx context.Context, stale func(error) bool, try func() error) (exhausted bool, err error) {
 	return Repeat(ctx, settleBackoff(), stale, try)
 }
 
-// Repeat calls try until worth returns false for the error of try, which may be nil. It waits
-// between attempts as backoff says. If backoff allows no further attempt, exhausted is true and err
-// is the last error. If the context ends during a wait, err is the context's error.
+// Repeat calls try until worth returns false for the error of try, which may be nil. backoff determines
+// the number of attempts and the waits between them. If backoff allows no further attempt, exhausted is
+// true and err is the last error. If the context ends during a wait, err is the context's error.
 func Repeat(ctx context.Context, backoff wait.Backoff, worth func(error) bool, try func() error) (exhausted bool, err error) {
 	for {
 		if err := try(); !worth(err) {
@@ -167,9 +167,9 @@ func Sleep(ctx context.Context, d time.Duration) error {
 
 type beforeKey struct{}
 
-// BeforeSending returns a context for one Apply. The Applier calls before once, just before its
-// first request, and not at all if it has nothing to send. The Apply continues with the context
-// that before returns. If before returns an error, the Apply returns that error.
+// BeforeSending returns a context for one call of Applier.Apply. The Applier calls the function before
+// once, just before its first request, and not at all if it has nothing to send. Apply continues with
+// the context that before returns. If before returns an error, Apply returns that error.
 func BeforeSending(ctx context.Context, before func(context.Context) (context.Context, error)) context.Context {
 	return context.WithValue(ctx, beforeKey{}, before)
 }

@@ -20,8 +20,8 @@ import (
 	"coapply.dev/apply/lanes"
 )
 
-// RecordExchange returns a transport that records the requests whose context is from WithExchange:
-// see apply.RecordExchange.
+// RecordExchange returns a transport that sends requests through next, and records the requests whose
+// context is from WithExchange in the context's Exchange: see apply.RecordExchange.
 func RecordExchange(next http.RoundTripper) http.RoundTripper {
 	return recorder{next}
 }
@@ -77,13 +77,13 @@ type Exchange struct {
 	last     Answer
 }
 
-// Answer is the successful response to a PATCH request.
+// Answer is the API server's successful response to a PATCH request.
 type Answer struct {
 	Status int // the HTTP status code; 0 if the response was not recorded
 	Body   []byte
 }
 
-// WithExchange returns a context and the Exchange that records the requests of this context.
+// WithExchange returns a context, and the Exchange that records the requests sent with this context.
 func WithExchange(ctx context.Context) (context.Context, *Exchange) {
 	e := &Exchange{Context: ctx}
 	return e, e
@@ -104,9 +104,9 @@ func (e *Exchange) Calling() {
 	e.last = Answer{}
 }
 
-// Called must be called with the error of each call to the client, which it counts. An error that
-// is neither from the API server nor from the http.Client occurred before any request, and is not
-// counted. An example is a kind that the API server does not have.
+// Called must be called after each call to the client, with the client's error, and counts the calls
+// that sent a request. If the error is neither from the API server nor from the http.Client, no request
+// was sent. An example is a kind that the API server does not have.
 func (e *Exchange) Called(err error) {
 	var fromServer apierrors.APIStatus
 	var fromTransport *url.Error
@@ -183,12 +183,12 @@ func ReadHead(object []byte) (found Head, err error) {
 	return Head{}, err
 }
 
-// probePath is the path of the measuring request. The API server answers it at once, exempt from
-// priority and fairness. All authenticated users may read it (system:public-info-viewer).
+// probePath is the path of the request that measures the round-trip time. The path is exempt from
+// priority and fairness, and all authenticated users may read it (system:public-info-viewer).
 const probePath = "/livez"
 
-// measure measures the duration of a request that is very cheap for the API server, with the
-// transport of the other requests.
+// measure sends a request that is very cheap for the API server, with the transport of the other
+// requests, and reports the result to probe, which measures the round-trip time.
 func measure(transport http.RoundTripper, like *http.Request, probe *lanes.Probe) {
 	if quiet(probe) != nil {
 		return
@@ -221,8 +221,8 @@ func measure(transport http.RoundTripper, like *http.Request, probe *lanes.Probe
 	}
 }
 
-// quiet waits until no writer is inside the lane. The wait has its own deadline: on a slow network,
-// the last writers take as long to leave as the measuring request takes.
+// quiet waits until no writer holds the object's lane. The wait has its own deadline: on a slow network,
+// the last writers hold the lane for as long as the measuring request takes.
 func quiet(probe *lanes.Probe) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lanes.ProbeTimeout)
 	defer cancel()

@@ -23,8 +23,8 @@ func Named(kind schema.GroupVersionKind, name types.NamespacedName) *unstructure
 	return object
 }
 
-// CheckReference returns an error if a reference cannot identify an object: because a part is
-// missing, because the name or namespace cannot be part of a URL, or because of CheckScope.
+// CheckReference returns an error if a reference cannot identify an object: if a part is missing, if the
+// name or namespace cannot be part of a URL, or if CheckScope returns an error.
 func CheckReference(c client.Client, kind schema.GroupVersionKind, name types.NamespacedName) error {
 	var lacks []string
 	for _, part := range []struct{ name, value string }{

@@ -1,4 +1,4 @@
-// Package wire has helpers for the packages that talk to the API server: it encodes apply
+// Package wire has helpers for the packages that send requests to the API server: it encodes apply
 // configurations, records requests, classifies responses, repeats attempts, and rewrites managed
 // fields.
 package wire
@@ -23,8 +23,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Rewrite transfers fields of one live object between field managers. The resulting managed fields
-// are stored in one write, pinned to the uid and the resourceVersion that were read.
+// Rewrite is a planned transfer of fields of one live object between field managers. The resulting managed
+// fields are stored in one write, pinned to the uid and the resourceVersion that were read.
 type Rewrite struct {
 	Live    *unstructured.Unstructured // the object as it was read
 	Objects fieldowners.Objects        // the object in each apiVersion that the plan needs
@@ -36,8 +36,8 @@ type Rewrite struct {
 // read the object again.
 var ErrChanged = errors.New("the object changed between the reads in two apiVersions")
 
-// PlanRewrite plans a transfer. If the plan needs the object in more apiVersions, PlanRewrite reads
-// the object in each of them, at the same resourceVersion.
+// PlanRewrite plans a transfer for a live object. If the plan needs the object in more apiVersions,
+// PlanRewrite reads the object in each of them. It returns ErrChanged if the resourceVersions differ.
 func PlanRewrite(ctx context.Context, reader client.Reader, live *unstructured.Unstructured, transfer fieldowners.Transfer) (*Rewrite, error) {
 	r := &Rewrite{Live: live, Objects: fieldowners.Objects{live.GetAPIVersion(): live.Object}}
 	var err error
@@ -74,10 +74,10 @@ func (r *Rewrite) readVersions(ctx context.Context, reader client.Reader) error 
 
 func (r *Rewrite) name() types.NamespacedName { return client.ObjectKeyFromObject(r.Live) }
 
-// Rehearse makes a dry run if the managed fields have entries in several apiVersions. A
-// CustomResourceDefinition may no longer have one of these versions. If the API server cannot
-// convert an entry, every write erases the managed fields of all managers (1.36) or keeps the old
-// managed fields (1.37).
+// Rehearse returns an error if a dry run shows that the API server would not store the managed fields in
+// after. It sends the dry run only if the entries have several apiVersions: a CustomResourceDefinition may
+// no longer have one of them. If the API server cannot convert an entry, every write erases the managed
+// fields of all managers (Kubernetes 1.36) or keeps the old managed fields (1.37).
 func (r *Rewrite) Rehearse(ctx context.Context, c client.Client, fieldManager string, after []metav1.ManagedFieldsEntry) error {
 	other := slices.IndexFunc(after, func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != r.Live.GetAPIVersion() })
 	if other < 0 {
@@ -94,7 +94,8 @@ func (r *Rewrite) Rehearse(ctx context.Context, c client.Client, fieldManager st
 	return nil
 }
 
-// AlteredError means that a write succeeded, but stored other managed fields than were sent.
+// AlteredError means that a write of managed fields succeeded, but that the API server stored other
+// managed fields than were sent.
 type AlteredError struct{ Err error }
 
 func (e *AlteredError) Error() string {
@@ -133,9 +134,9 @@ type patchOperation struct {
 }
 
 // send stores the managed fields and returns the managed fields of the response. The patch replaces
-// uid and resourceVersion instead of testing them, because a failed test is a 422 that cannot be
-// told from other errors. With replace, another resourceVersion is a stale write, and another uid
-// is an error about an immutable field.
+// uid and resourceVersion instead of testing them, because a failed test is a 422 that looks like other
+// errors. With replace, another resourceVersion is a stale write, and another uid is an error about an
+// immutable field.
 func (r *Rewrite) send(ctx context.Context, c client.Client, after []metav1.ManagedFieldsEntry, options ...client.PatchOption) ([]metav1.ManagedFieldsEntry, error) {
 	patch, err := json.Marshal([]patchOperation{
 		{"replace", "/metadata/uid", r.Live.GetUID()},
@@ -157,8 +158,8 @@ type Body struct {
 	JSON []byte
 }
 
-// Encode encodes an apply configuration as JSON. Unstructured content is also encoded, not copied:
-// DeepCopyJSON panics on values such as an int.
+// Encode encodes an apply configuration as JSON. Unstructured content is encoded, too, and not copied
+// with DeepCopyJSON, which panics on values such as an int.
 func Encode(configuration runtime.ApplyConfiguration) (Body, error) {
 	config := reflect.ValueOf(configuration)
 	if config.Kind() != reflect.Pointer || config.IsNil() {

@@ -3,8 +3,8 @@
 //
 // # Contract
 //
-//  1. NamingOf returns, from one path element, how the items of its list are named. No schema is
-//     needed.
+//  1. NamingOf derives, from the path element of one list item, how all items of the list are named.
+//     No schema is needed.
 //  2. An item that lacks a key field has no name. NameAll fails if an item has no name or two items
 //     have the same name.
 //
@@ -13,8 +13,7 @@
 //	how, ok := items.NamingOf(element)
 //	name, ok := how.NameOf(map[string]any{"name": "web"})
 //
-// Invalid: items of an atomic list. They have indexes and no names, and NamingOf returns false for
-// them.
+// Invalid: items of an atomic list, which have indexes and no names. NamingOf returns false for an index.
 package items
 
 import (
@@ -24,15 +23,15 @@ import (
 	"coapply.dev/fieldowners/internal/notation"
 )
 
-// Naming describes how the items of a list are named: by the values of key fields, or by their own
-// value if there are no key fields.
+// Naming describes how the items of a list are named in managed fields: by the values of their key
+// fields, or by the value of the item itself if Fields is empty.
 type Naming struct {
 	Fields   []string // the names of the key fields
-	Disputed bool     // managed fields disagree about the key fields, so items have no names
+	Disputed bool     // whether managed fields entries name different key fields: then items have no names
 }
 
-// NamingOf returns how a path element names a list item. ok is false if the element does not name a
-// list item by key or value.
+// NamingOf returns how the items of a list are named, from the path element of one of its items. ok is
+// false if the element is not the key or the value of a list item.
 func NamingOf(element fieldpath.PathElement) (how Naming, ok bool) {
 	if element.Key != nil {
 		for _, field := range *element.Key {

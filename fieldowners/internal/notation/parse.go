@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// Parse parses the text of a path. With an error, at is the offset of the problem, in bytes.
+// Parse parses the text of a path. If err is not nil, at is the offset of the problem in text, in bytes.
 func Parse(text string) (path fieldpath.Path, at int, err error) {
 	p := parser{text: text}
 	for p.at < len(text) {

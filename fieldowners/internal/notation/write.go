@@ -19,7 +19,7 @@ func Text(element fieldpath.PathElement) string {
 	return b.String()
 }
 
-// Write appends one path element as text.
+// Write writes one path element as text, such as .spec, to a builder.
 func Write(b *strings.Builder, element fieldpath.PathElement) {
 	switch {
 	case element.FieldName != nil && IsIdentifier(*element.FieldName):

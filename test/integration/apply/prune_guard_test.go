@@ -47,10 +47,10 @@ func TestPruneKeepsWhatIsNotItsOwn(t *testing.T) {
 			kept = append(kept, k.Object.Name+": "+k.Reason)
 		}
 		want := []string{
-			"adopted: its owner is not the parent but the Pod p",
-			"copied: " + pruner + " does not own its label " + applyset.PartOfLabel,
-			"forged: " + pruner + " does not own its label " + applyset.PartOfLabel,
-			"held: it is being deleted already",
+			"adopted: the owner of the object is the Pod p, and not the parent",
+			"copied: the field manager " + pruner + " does not own the object's label " + applyset.PartOfLabel,
+			"forged: the field manager " + pruner + " does not own the object's label " + applyset.PartOfLabel,
+			"held: the object is being deleted already",
 		}
 		if diff := cmp.Diff(want, kept); diff != "" {
 			t.Errorf("kept, the same in each round (-want +got):\n%s", diff)

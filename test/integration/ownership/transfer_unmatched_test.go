@@ -27,9 +27,9 @@ func TestTransferTellsOfMisspellings(t *testing.T) {
 		from ownership.From
 		want string
 	}{
-		{ownership.Rename, ownership.From{Manager: "fromer"}, "fromer/Apply owns nothing here; the owners are former/Apply"},
-		{ownership.Migrate, ownership.From{Manager: "former"}, "former/Update owns nothing here; it owns fields by Apply: use Rename"},
-		{ownership.Rename, ownership.From{Manager: "former", Paths: []string{".data.kk"}}, "former/Apply owns nothing at or below .data.kk"},
+		{ownership.Rename, ownership.From{Manager: "fromer"}, "fromer/Apply owns no field of the object; the owners are former/Apply"},
+		{ownership.Migrate, ownership.From{Manager: "former"}, "former/Update owns no field of the object; the manager owns fields by Apply: use Rename"},
+		{ownership.Rename, ownership.From{Manager: "former", Paths: []string{".data.kk"}}, "former/Apply owns no field at or below .data.kk"},
 	} {
 		transfer, err := test.look(t.Context(), us, ref, test.from)
 		if err == nil {

@@ -58,7 +58,7 @@ func TestAuditFindsWhatBreaksAContract(t *testing.T) {
 		t.Fatalf("%+v", found.Findings)
 	}
 	finding := found.Findings[0]
-	if finding.Manager.Name != "box-operator" || len(finding.Examples) != 1 || !strings.Contains(finding.Examples[0].Message, "that the contract gives to shop-web") {
+	if finding.Manager.Name != "box-operator" || len(finding.Examples) != 1 || !strings.Contains(finding.Examples[0].Message, "that the contract assigns to shop-web") {
 		t.Errorf("%+v", finding)
 	}
 

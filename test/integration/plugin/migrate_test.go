@@ -128,7 +128,7 @@ var migrateCases = map[string]migrateCase{
 			`.spec.template.spec.containers[name="web"].image`, "--path", ".spec.nowhere"},
 		shows:  []string{`.spec.template.spec.containers[name="web"].name (shared: both own it then)`, `containers[name="web"].image` + "\n"},
 		hides:  []string{".spec.template.metadata.labels.app"},
-		stderr: "warning: Deployment %/split: ci/Apply owns nothing at or below .spec.nowhere\n",
+		stderr: "warning: Deployment %/split: ci/Apply owns no field at or below .spec.nowhere\n",
 		owners: map[string]string{`.spec.template.spec.containers[name="web"].image`: "images/Apply kubectl-client-side-apply/Update", ".spec.template.metadata.labels.app": "ci/Apply kubectl-client-side-apply/Update"},
 	},
 }

@@ -47,15 +47,15 @@ var troubles = []struct {
 	{
 		"the others are handled, whatever the order", "migrate configmap/none configmap/a configmap/b --from old --to ci",
 		"ConfigMap NS/a: 2 fields to move\n  old/Update -> ci/Apply:\n    .data\n    .data.k\nConfigMap NS/b: nothing to move\n",
-		[]string{`(NotFound)`, "warning: ConfigMap NS/b: old/Update owns nothing here; the owners are ci/Apply", "dry run"}, 2,
+		[]string{`(NotFound)`, "warning: ConfigMap NS/b: old/Update owns no field of the object; the owners are ci/Apply", "dry run"}, 2,
 	},
 	{
 		"nothing to move is nothing found", "migrate configmap/b --from old --to us --yes", "ConfigMap NS/b: nothing to move\n",
-		[]string{"warning: ConfigMap NS/b: old/Update owns nothing here"}, 0,
+		[]string{"warning: ConfigMap NS/b: old/Update owns no field of the object"}, 0,
 	},
 	{
 		"the flag, not the library's verb", "migrate configmap/b --from ci --to us", "ConfigMap NS/b: nothing to move\n",
-		[]string{"it owns fields by Apply: use --operation Apply"}, 0,
+		[]string{"the manager owns fields by Apply: use --operation Apply"}, 0,
 	},
 	{
 		"nothing to give up is nothing found", "release configmap/a --field-manager old --yes", "ConfigMap NS/a: nothing to give up: old applied nothing here\n",
