@@ -72,8 +72,7 @@ func newVersion(p *objects.Reader) *cobra.Command {
 
 // describeFlags sets the usage template of all commands. The help of a subcommand lists the flags
 // that the plugin defines, and refers to "kubectl options" for kubectl's flags. The help of the
-// root command lists the subcommands, but not the flags of get, which the root command also
-// accepts.
+// root command lists the subcommands, but not the flags of get, which it also accepts.
 func describeFlags(root *cobra.Command) {
 	cobra.AddTemplateFunc("ownFlags", func(cmd *cobra.Command) string {
 		if cmd == root {

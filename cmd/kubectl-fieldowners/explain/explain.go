@@ -45,8 +45,7 @@ type Conflict struct {
 	ServerPath string           `json:"serverPath"` // the API server's string for the field, such as .spec.replicas
 	Owner      view.OwnerItem   `json:"owner"`      // the field manager that owns the field
 	// Ours is the field's value in the applied configuration, and Theirs its value in the live object.
-	// Each is nil if that object is not known or does not have the field. Values of a Secret are
-	// hidden.
+	// Each is nil if that object is not known or lacks the field. Values of a Secret are hidden.
 	Ours   *any `json:"ours,omitempty"`
 	Theirs *any `json:"theirs,omitempty"`
 }
@@ -95,9 +94,8 @@ func Answer(answer []byte, lives, intents []map[string]any) ([]Explanation, erro
 	return explanations, nil
 }
 
-// objectsOf returns the live object and the intent that belong to one response, by the fields in
-// conflict. Each is nil if none or several are possible. answers is the number of responses in the
-// text.
+// objectsOf returns the live object and the intent of one response, by the fields in conflict. Each
+// is nil if none or several are possible. answers is the number of responses in the text.
 func objectsOf(conflicts []Conflict, lives, intents []map[string]any, answers int) (live, intent map[string]any, err error) {
 	candidates := [][]map[string]any{lives, intents}
 	for i, all := range candidates {

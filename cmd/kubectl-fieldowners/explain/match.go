@@ -114,13 +114,12 @@ func valueOf(path fieldowners.Path, object map[string]any, isSecret bool) *any {
 
 // certain matches an API server's string for a field if the string means the same field in every
 // object. In general a dot may separate two fields or be part of a map key. So a matching string
-// has at most one name below a field that may be a map. For a label or an annotation, the rest of
-// the string is its key.
+// has at most one name below a field that may be a map. After labels or annotations, the rest is
+// the key.
 var certain = regexp.MustCompile(`^(?:(?:\.spec(?:\.template\.spec)?|\.status|\.metadata)?\.\w+(?:\.\w+|` +
 	`\[[^"\]](?:"(?:[^"\\]|\\.)*"|[^"\]])*\](?:\.\w+){0,2})?|\.metadata\.(?:labels|annotations)\.(.+))$`)
 
-// certainPath returns the path for a string that the expression certain matches. It returns the
-// root path for any other string.
+// certainPath returns the path for a string that certain matches; the root path for other strings.
 func certainPath(serverPath string) fieldowners.Path {
 	found := certain.FindStringSubmatch(serverPath)
 	if found == nil {

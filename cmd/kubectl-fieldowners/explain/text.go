@@ -48,8 +48,7 @@ func readText(text string) ([][]Conflict, error) {
 
 // whatElse returns the error for a text without readable conflicts. The error names the failure
 // that the text reports. It does not quote the text, which may contain values. A stale write is
-// recognised by its message (registry.OptimisticLockErrorMsg), since other failures have the code
-// 409 as well.
+// recognised by its message (registry.OptimisticLockErrorMsg), since its code 409 has other uses.
 func whatElse(text string) error {
 	server := serverReason.FindStringSubmatch(text)
 	switch {
@@ -68,8 +67,7 @@ func whatElse(text string) error {
 	return errors.New(`no conflict found: the text does not contain "Apply failed with ... conflict", as the API server and kubectl write it`)
 }
 
-// readMessages returns the conflicts of each conflict message in the text that is not a quoted
-// string.
+// readMessages returns the conflicts of each conflict message in text, except of quoted messages.
 func readMessages(text string) ([][]Conflict, error) {
 	var answers [][]Conflict
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
@@ -150,8 +148,7 @@ func behindQuoted(text string) (rest string, err error) {
 	return text[len(quoted):], nil
 }
 
-// unquoteMessages returns the conflict messages that a log contains as quoted strings, without the
-// quotes.
+// unquoteMessages returns the conflict messages that a log contains as quoted strings, unquoted.
 func unquoteMessages(text string) (string, bool) {
 	var found []string
 	for rest := text; ; {

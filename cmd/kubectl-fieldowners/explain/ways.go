@@ -15,8 +15,7 @@ import (
 
 const applyCommand = "kubectl apply --server-side --field-manager MANAGER -f FILE"
 
-// waysOut returns the three ways to resolve conflicts that KEP-555 (Server-Side Apply) describes,
-// with the consequences of each way.
+// waysOut returns the three ways to resolve conflicts that KEP-555 (Server-Side Apply) describes.
 func (e Explanation) waysOut() []Way {
 	return []Way{
 		{
@@ -84,8 +83,7 @@ func afterShare(owner view.OwnerItem) string {
 	return "the next apply of another value conflicts with you"
 }
 
-// madeByServer reports whether name is a name that the API server uses for earlier writers instead
-// of their own names.
+// madeByServer reports whether the API server uses name for earlier writers of unknown names.
 func madeByServer(name string) bool {
 	return name == fieldowners.BeforeFirstApply || name == fieldowners.AncientChanges
 }
@@ -124,8 +122,7 @@ func (e Explanation) policy(decision string) string {
 	return expression + ".\n\t" + strings.Join(rules, ".\n\t")
 }
 
-// whenOwner returns the policy's rule for all conflicts with an owner, as Go code. A long rule has
-// several lines.
+// whenOwner returns the policy's rule for conflicts with an owner, as Go code on one or more lines.
 func whenOwner(owner view.OwnerItem, decision string) string {
 	match := fmt.Sprintf("Manager: %s, Operation: %q", goQuote(owner.Name), owner.Operation)
 	rule := fmt.Sprintf("When(apply.Match{%s}, apply.%s)", match, decision)
@@ -169,8 +166,8 @@ func updatesObject(owner view.OwnerItem) bool {
 }
 
 // warnOfTakeover adds a warning to every Way: kubectl would also take over the fields that
-// client-side apply wrote. It removes the command of the Way that leaves fields out, since kubectl
-// would delete these fields.
+// client-side apply wrote. The Way that leaves fields out loses its command, which would delete
+// these fields.
 func (e *Explanation) warnOfTakeover() {
 	force, leaveOut, share := &e.Ways[0], &e.Ways[1], &e.Ways[2]
 	force.Why += " But " + takesOver

@@ -22,8 +22,7 @@ func (l linting) ancientChanges() []Finding {
 	return found
 }
 
-// unknownManager is the placeholder in remedies for the name of an applier that the user must
-// choose.
+// unknownManager is the placeholder in remedies for an applier whose name the user must choose.
 const unknownManager = "MANAGER"
 
 // findMainApplier returns the name of the applier that owns most fields of the object;

@@ -106,8 +106,8 @@ func (l linting) named(name string, operation metav1.ManagedFieldsOperationType)
 // selfConflicts finds fields that a manager owns through a subresource such as /scale, if the
 // manager also applies the object. The API server treats the two entries as different owners.
 // Migrations by older versions left such entries; `kubectl scale` after `kubectl apply
-// --server-side` does so too. updateAndApply reports the fields that the manager owns both by Apply
-// and by Update.
+// --server-side` does so too. Fields that a manager owns both by Apply and by Update are left to
+// updateAndApply.
 func (l linting) selfConflicts() []Finding {
 	var found []Finding
 	for _, beside := range l.managers {

@@ -98,13 +98,12 @@ func (f Finding) String() string {
 // whose facts are missing.
 type Facts struct {
 	// Served reports whether the API server serves an apiVersion, and whether that is known.
-	Served func(apiVersion string) (served, known bool)
-	// ObjectBytes is the length of the object in JSON with its managed fields; 0 if not known.
-	ObjectBytes int
+	Served      func(apiVersion string) (served, known bool)
+	ObjectBytes int // the length of the object in JSON with its managed fields; 0 if not known
 }
 
 // Check returns the problems with an object's managed fields, in the order of rules, then of
-// managers. Without entries it returns no findings. For malformed entries it returns the error of
+// managers. Without entries it returns no findings. The error for malformed entries is that of
 // fieldowners.Parse.
 func Check(entries []metav1.ManagedFieldsEntry, facts Facts) ([]Finding, error) {
 	ownership, err := fieldowners.Parse(entries)

@@ -96,8 +96,7 @@ func hasBelow(fields []fieldowners.Path, path fieldowners.Path) bool {
 	return at < len(fields) && fields[at].HasPrefix(path)
 }
 
-// isContent reports whether a field is content: it is not at or below apiVersion, kind, metadata or
-// status.
+// isContent reports whether a field is outside apiVersion, kind, metadata and status.
 func isContent(path fieldowners.Path) bool {
 	first := path.Elements()[0].Field
 	return first != nil && !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, *first)
@@ -129,8 +128,8 @@ func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 }
 
 // giveBack returns the command that moves the entry's fields below the top-level fields of taken,
-// such as .spec, back to an applier: to, or else the main applier. Finalizers, labels and status
-// stay.
+// such as .spec, to an applier: to, or else the main applier. Finalizers, labels and status do not
+// move.
 func (l linting) giveBack(entry fieldowners.Entry, to fieldowners.Manager, taken []fieldowners.Path) string {
 	name := to.Name
 	if to.Operation != metav1.ManagedFieldsOperationApply {

@@ -126,7 +126,7 @@ func (a *auditor) readFiles() error {
 			return err
 		}
 		var facts lint.Facts
-		if len(whole) >= small { // otherwise the size is not judged
+		if len(whole) >= small {
 			facts.ObjectBytes = len(whole)
 		}
 		labels := (&unstructured.Unstructured{Object: content}).GetLabels()
@@ -135,10 +135,11 @@ func (a *auditor) readFiles() error {
 	})
 }
 
-// small is a size in bytes. Managed fields are usually most of a smaller object, which does no harm.
+// small is the size in bytes from which on lint judges the share of managed fields. In a smaller
+// object they are usually most of the bytes, which does no harm.
 const small = 4 << 10
 
-// holdContract reads the file of --contract, and makes the audit compare objects with this contract.
+// holdContract reads the file of --contract, and makes a.audit compare objects with this contract.
 func (a *auditor) holdContract() error {
 	if a.contract == "" {
 		return nil

@@ -37,8 +37,8 @@ func (e *engine) addFlags(cmd *cobra.Command) {
 	e.CompleteObjects(cmd)
 }
 
-// dryRun reports whether there is something to do, of count fields or entries. If so, it prints that
-// nothing was written.
+// dryRun reports whether count, the number of fields or entries to change, is not 0. If so, it
+// prints that nothing was written.
 func (e *engine) dryRun(count int) (found bool) {
 	if count > 0 {
 		fmt.Fprintln(e.ErrOut, "dry run, nothing was written: --yes does it")

@@ -132,7 +132,7 @@ func follow(ctx context.Context, client metadata.Interface, targets []Target, re
 	return context.Cause(ctx)
 }
 
-// Target is the target of one watch: all objects of a type, or one object.
+// Target says what one watch watches: all objects of a type, or one object.
 type Target struct {
 	Resource        schema.GroupVersionResource
 	Kind            schema.GroupVersionKind
