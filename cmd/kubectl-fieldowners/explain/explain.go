@@ -10,7 +10,7 @@
 //  3. The API server's string for a field may stand for several fields. Conflict.Path is set only
 //     if the live object, the intent (the applied configuration) or the string itself leaves one
 //     possible field. Otherwise Conflict.Path is the root path.
-//  4. Every Way describes its consequences. It has no command if kubectl would delete the fields.
+//  4. Every Way describes its consequences. No command of a Way deletes the fields in conflict.
 //  5. Values of Secrets are hidden. The text of an Explanation has no control characters, so it
 //     cannot control a terminal.
 //
@@ -67,7 +67,7 @@ type Way struct {
 //   - to find the fields, since the API server's strings for fields are ambiguous;
 //   - to show the values on both sides;
 //   - to find out whether client-side apply wrote the object, since kubectl would then take over
-//     those fields. Without a live object, Answer decides this by the names of the owners.
+//     its fields. Without a live object, Answer decides this by the names of the owners.
 //
 // If there are several lives or intents, Answer uses the object that has all fields in conflict. If
 // more than one has all these fields, no values are shown.
@@ -94,8 +94,9 @@ func Answer(answer []byte, lives, intents []map[string]any) ([]Explanation, erro
 	return explanations, nil
 }
 
-// objectsOf returns the live object and the intent of one response, by the fields in conflict. Each
-// is nil if none or several are possible. answers is the number of responses in the text.
+// objectsOf returns the live object and the intent that one response is about, found by the fields
+// in conflict. Each is nil if none or several match. answers is the number of responses in the
+// text.
 func objectsOf(conflicts []Conflict, lives, intents []map[string]any, answers int) (live, intent map[string]any, err error) {
 	candidates := [][]map[string]any{lives, intents}
 	for i, all := range candidates {
@@ -106,7 +107,7 @@ func objectsOf(conflicts []Conflict, lives, intents []map[string]any, answers in
 			return slices.ContainsFunc(conflicts, func(c Conflict) bool { return len(fieldowners.Locate(object, c.ServerPath)) == 0 })
 		})
 		if len(all) > 0 && len(candidates[i]) == 0 && answers == 1 {
-			return nil, nil, fmt.Errorf("none of the %d objects of --%s has the fields in conflict: give the file that was applied",
+			return nil, nil, fmt.Errorf("none of the %d objects of --%s has the fields in conflict: give the file with the object of the conflict",
 				len(all), []string{"live", "intent"}[i])
 		}
 	}

@@ -112,10 +112,10 @@ func valueOf(path fieldowners.Path, object map[string]any, isSecret bool) *any {
 	return &value
 }
 
-// certain matches an API server's string for a field if the string means the same field in every
-// object. In general a dot may separate two fields or be part of a map key. So a matching string
-// has at most one name below a field that may be a map. After labels or annotations, the rest is
-// the key.
+// certain matches an API server's string for a field in a conflict if it means the same field in
+// every object. In general, a dot may separate two fields or be part of a map key. So a matching
+// string has at most one name below a field that may be a map. After .metadata.labels or
+// .metadata.annotations, the rest of the string is one key.
 var certain = regexp.MustCompile(`^(?:(?:\.spec(?:\.template\.spec)?|\.status|\.metadata)?\.\w+(?:\.\w+|` +
 	`\[[^"\]](?:"(?:[^"\\]|\\.)*"|[^"\]])*\](?:\.\w+){0,2})?|\.metadata\.(?:labels|annotations)\.(.+))$`)
 
@@ -133,7 +133,7 @@ func certainPath(serverPath string) fieldowners.Path {
 	return path
 }
 
-// byServerPath returns the owned fields, keyed by the API server's strings for these fields.
+// byServerPath returns the owned fields, keyed by the API server's string for each field.
 func byServerPath(o fieldowners.Ownership) map[string][]fieldowners.Owned {
 	fields := map[string][]fieldowners.Owned{}
 	for _, entry := range o.Entries() {

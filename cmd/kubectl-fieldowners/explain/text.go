@@ -25,7 +25,7 @@ import (
 var applyFailed = regexp.MustCompile(`Apply failed with (\d+) conflicts?: (.*)`)
 
 var (
-	quotedOwner  = regexp.MustCompile(`^conflicts? with \\"`) // the owner in a message that is a quoted string
+	quotedOwner  = regexp.MustCompile(`^conflicts? with \\"`) // matches if the message is in quotes
 	serverReason = regexp.MustCompile(`Error from server(?: \((\w+)\))?:|"reason": ?"(\w+)"`)
 )
 
@@ -67,7 +67,7 @@ func whatElse(text string) error {
 	return errors.New(`no conflict found: the text does not contain "Apply failed with ... conflict", as the API server and kubectl write it`)
 }
 
-// readMessages returns the conflicts of each conflict message in text, except of quoted messages.
+// readMessages returns the conflicts of each conflict message in text that is not in quotes.
 func readMessages(text string) ([][]Conflict, error) {
 	var answers [][]Conflict
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
@@ -140,6 +140,7 @@ func readOwner(text string) (owner view.OwnerItem, path string, err error) {
 	return view.Owner(manager), strings.TrimSpace(path), err
 }
 
+// behindQuoted returns the text after the quoted string with which text begins.
 func behindQuoted(text string) (rest string, err error) {
 	quoted, err := strconv.QuotedPrefix(text)
 	if err != nil {

@@ -63,6 +63,7 @@ func (e Explanation) perOwner(what func(view.OwnerItem) string) string {
 	return strings.Join(sentences, " ")
 }
 
+// afterForce says what the other owner's next write does after a forced apply took the field.
 func afterForce(owner view.OwnerItem) string {
 	switch {
 	case madeByServer(owner.Name):
@@ -73,6 +74,7 @@ func afterForce(owner view.OwnerItem) string {
 	return "the next apply of this owner conflicts with you; if it is forced as well, the value keeps changing"
 }
 
+// afterShare says what the other owner's next write does after the field became shared.
 func afterShare(owner view.OwnerItem) string {
 	switch {
 	case madeByServer(owner.Name):
@@ -83,7 +85,7 @@ func afterShare(owner view.OwnerItem) string {
 	return "the next apply of another value conflicts with you"
 }
 
-// madeByServer reports whether the API server uses name for earlier writers of unknown names.
+// madeByServer reports whether the API server made up the name, to stand for earlier writers.
 func madeByServer(name string) bool {
 	return name == fieldowners.BeforeFirstApply || name == fieldowners.AncientChanges
 }

@@ -30,7 +30,7 @@ func (l linting) leftOf(name string, rule Rule) []Finding {
 		if more := len(appliers) - 1; more > 0 {
 			with += fmt.Sprintf(" and %d more", more)
 		}
-		f.Message = fmt.Sprintf("%s owns %s together with %s: a field that an applier leaves out stays on the object",
+		f.Message = fmt.Sprintf("%s owns %s together with %s: fields that an applier no longer lists stay on the object",
 			left.Manager, english.Plural(len(shared), "field", ""), with)
 		f.Remedy = command.Migrate(left.Name, appliers[0].Name)
 		found = append(found, f)

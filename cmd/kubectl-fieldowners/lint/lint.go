@@ -103,8 +103,8 @@ type Facts struct {
 }
 
 // Check returns the problems with an object's managed fields, in the order of rules, then of
-// managers. Without entries it returns no findings. The error for malformed entries is that of
-// fieldowners.Parse.
+// managers. For an object without entries it returns none. For malformed entries it returns the
+// error of Parse.
 func Check(entries []metav1.ManagedFieldsEntry, facts Facts) ([]Finding, error) {
 	ownership, err := fieldowners.Parse(entries)
 	if err != nil {

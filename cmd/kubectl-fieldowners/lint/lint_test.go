@@ -63,19 +63,19 @@ func TestCheck(t *testing.T) {
 			apply("us", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:l":{"k:{\"name\":\"n\"}":{".":{},"f:name":{},"f:a":{}}}}}`)}, nil},
 
 		{"before-first-apply shares with an applier", []metav1.ManagedFieldsEntry{update("before-first-apply", abc), apply("us", ab)}, []string{
-			"before-first-apply: before-first-apply/Update owns 2 fields together with us/Apply: a field that an applier leaves out stays on the object: .spec.a, .spec.b",
+			"before-first-apply: before-first-apply/Update owns 2 fields together with us/Apply: fields that an applier no longer lists stay on the object: .spec.a, .spec.b",
 			"kubectl fieldowners migrate TYPE/NAME --from before-first-apply --to us"}},
 		{"with two of them; the one that shares more comes first", []metav1.ManagedFieldsEntry{update("before-first-apply", abc), apply("a few", a), apply("more of it", ab)}, []string{
-			"before-first-apply: before-first-apply/Update owns 2 fields together with more of it/Apply and 1 more: a field that an applier leaves out stays on the object: .spec.a, .spec.b",
+			"before-first-apply: before-first-apply/Update owns 2 fields together with more of it/Apply and 1 more: fields that an applier no longer lists stay on the object: .spec.a, .spec.b",
 			"kubectl fieldowners migrate TYPE/NAME --from before-first-apply --to 'more of it'"}},
 		{"with one of two", []metav1.ManagedFieldsEntry{update("before-first-apply", ab), apply("other", `{"f:spec":{"f:c":{}}}`), apply("us", a)}, []string{
-			"before-first-apply: before-first-apply/Update owns 1 field together with us/Apply: a field that an applier leaves out stays on the object: .spec.a",
+			"before-first-apply: before-first-apply/Update owns 1 field together with us/Apply: fields that an applier no longer lists stay on the object: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from before-first-apply --to us"}},
 		{"before-first-apply shares nothing", []metav1.ManagedFieldsEntry{update("before-first-apply", a), apply("us", `{"f:spec":{"f:b":{}}}`)}, nil},
 		{"a manager that chose that name and applies", []metav1.ManagedFieldsEntry{apply("before-first-apply", a), apply("us", a)}, nil},
 
 		{"client-side apply left its entry", []metav1.ManagedFieldsEntry{update("kubectl-client-side-apply", abc), apply("kubectl", a)}, []string{
-			"client-side-apply: kubectl-client-side-apply/Update owns 1 field together with kubectl/Apply: a field that an applier leaves out stays on the object: .spec.a",
+			"client-side-apply: kubectl-client-side-apply/Update owns 1 field together with kubectl/Apply: fields that an applier no longer lists stay on the object: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from kubectl-client-side-apply --to kubectl"}},
 		{"client-side apply, and nobody applies", []metav1.ManagedFieldsEntry{update("kubectl-client-side-apply", abc), update("x", a)}, nil},
 

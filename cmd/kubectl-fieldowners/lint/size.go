@@ -46,8 +46,8 @@ func (l linting) manyManagers() []Finding {
 	}
 	slices.SortStableFunc(entries, func(a, b fieldowners.Entry) int { return cmp.Or(rank(a)-rank(b), len(a.Fields())-len(b.Fields())) })
 	f := newFinding(RuleManyManagers, []fieldowners.Manager{entries[0].Manager, entries[1].Manager, entries[2].Manager}, nil)
-	f.Message = fmt.Sprintf("%s, of whom %d apply, without a limit, and %d bytes of managed fields: every write costs the API server more "+
-		"with each of them, for a built-in kind up to Kubernetes 1.36 quadratically; have fewer reconcilers apply to one object, "+
+	f.Message = fmt.Sprintf("the object has %s, of whom %d apply, and %d bytes of managed fields: the number of appliers has no limit, and each manager "+
+		"makes every write more expensive, quadratically for built-in kinds up to Kubernetes 1.36; have fewer reconcilers apply to one object, "+
 		"and merge the managers that do not write any more",
 		english.Plural(len(entries), "manager", ""), appliers, encodedSize(l.entries))
 	f.Remedy = command.EndSharing(fieldowners.Manager{Name: main}, fieldowners.Manager{Name: unknownManager, Operation: entries[0].Operation}, nil)

@@ -19,8 +19,8 @@ import (
 //
 // Managed fields show neither how many writes there were, nor whether a write was an update or a
 // create. So a manager is not reported if it created the maps or lists that other managers write
-// to, as the creator of the object did. Nor is it reported if no other manager writes content
-// (isContent).
+// to, as the creator of the object did. Nor is it reported if no other manager writes content,
+// which isContent defines.
 func (l linting) wideUpdate() []Finding {
 	var found []Finding
 	for _, entry := range l.managers {
@@ -96,19 +96,18 @@ func hasBelow(fields []fieldowners.Path, path fieldowners.Path) bool {
 	return at < len(fields) && fields[at].HasPrefix(path)
 }
 
-// isContent reports whether a field is outside apiVersion, kind, metadata and status.
+// isContent reports whether a field is content: outside apiVersion, kind, metadata and status.
 func isContent(path fieldowners.Path) bool {
 	first := path.Elements()[0].Field
 	return first != nil && !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, *first)
 }
 
-// contentLeaves returns the leaf fields of an entry that are content.
 func contentLeaves(entry fieldowners.Entry) []fieldowners.Path {
 	return slices.DeleteFunc(entry.Leaves(), func(path fieldowners.Path) bool { return !isContent(path) })
 }
 
-// madeBy returns the maps, lists and list items of content that the entry's manager created. It
-// created those of which it owns both the existence and a field below them.
+// madeBy returns the maps, lists and list items of content that the entry's manager created: it
+// owns both their existence and a field below them.
 func madeBy(entry fieldowners.Entry) []fieldowners.Path {
 	fields := entry.Fields()
 	return slices.DeleteFunc(slices.Clone(fields), func(path fieldowners.Path) bool { return !isContent(path) || !hasBelow(fields, path) })
@@ -128,8 +127,8 @@ func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 }
 
 // giveBack returns the command that moves the entry's fields below the top-level fields of taken,
-// such as .spec, to an applier: to, or else the main applier. Finalizers, labels and status do not
-// move.
+// such as .spec, to an applier: to, or else the main applier. It leaves finalizers, labels and
+// status.
 func (l linting) giveBack(entry fieldowners.Entry, to fieldowners.Manager, taken []fieldowners.Path) string {
 	name := to.Name
 	if to.Operation != metav1.ManagedFieldsOperationApply {

@@ -135,8 +135,8 @@ func (a *auditor) readFiles() error {
 	})
 }
 
-// small is the size in bytes from which on lint judges the share of managed fields. In a smaller
-// object they are usually most of the bytes, which does no harm.
+// small is the size in bytes below which an object's share of managed fields is not judged: managed
+// fields are usually most of a small object, which does no harm.
 const small = 4 << 10
 
 // holdContract reads the file of --contract, and makes a.audit compare objects with this contract.

@@ -159,7 +159,6 @@ func (c *command) print(items []result) error {
 	return nil
 }
 
-// text prints the result of one object as human-readable text.
 func (c *command) text(item result) {
 	palette := c.Screen(false).Palette
 	object := view.Ref{Kind: item.Kind, Namespace: item.Namespace, Name: item.Name}

@@ -36,7 +36,7 @@ import (
 )
 
 const (
-	window     = time.Minute // acts within this time count
+	window     = time.Minute // acts before this time do not count
 	maxFields  = 10_000      // the number of fields that a Detector remembers
 	maxObjects = 1_000       // the number of objects that a Detector remembers
 	// It is a loop if each of two managers makes at least half of turnsPerMinute turns in a minute. A
@@ -60,7 +60,7 @@ type object struct {
 	history // the turns, see turnsPerMinute
 
 	last   act       // the last write
-	fought time.Time // when the last write in a fight for one of its fields was made
+	fought time.Time // the time of the last act in a fight for a field of this object
 }
 
 // Fight describes one field that managers take from each other, or set and delete in turn.
@@ -257,7 +257,6 @@ func (h *history) managers() []fieldowners.Manager {
 	return found
 }
 
-// actsOf returns the number of acts by a manager.
 func (h *history) actsOf(m fieldowners.Manager) (n int) {
 	for _, a := range h.acts {
 		if a.by.SameWriter(m) {

@@ -30,9 +30,8 @@ type Item struct {
 }
 
 // ReadFiles reads files and calls each with every object in them. A path "-" is stdin. A file is
-// JSON, or YAML with one or more documents. For a List, each is called with every item. One
-// document is in memory at a time. Errors name file and line, but quote no content, which may be
-// secret.
+// JSON, or YAML with one or more documents. For a List, each is called with every item. Only one
+// document is in memory. Errors name file and line, but quote no content, which may be secret.
 func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
 	for _, path := range paths {
 		file, content, err := r.open(path)
@@ -122,7 +121,7 @@ func (r *Reader) ReadFile(path string) (source string, content []byte, err error
 func (r *Reader) open(path string) (source string, content io.ReadCloser, err error) {
 	if path == "-" {
 		if waits, _ := console.TerminalOf(r.In); waits {
-			fmt.Fprintln(r.ErrOut, "reading objects from the terminal; Ctrl-D ends them")
+			fmt.Fprintln(r.ErrOut, "reading objects from the terminal; end the input by Ctrl-D")
 		}
 		return "stdin", r.openStdin(), nil
 	}
@@ -211,9 +210,8 @@ func decode(source string, line int, text []byte) (map[string]any, error) {
 
 var yamlLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?:line (\d+): )?`)
 
-// atLine converts an error of the YAML library, which counts lines from the beginning of a
-// document, so that it counts from the beginning of the file. start is the first line of the
-// document.
+// atLine returns an error of the YAML library with another line number: counted from the beginning
+// of the file, not of the document. start is the number of the document's first line.
 func atLine(err error, start int) error {
 	text := strings.ReplaceAll(err.Error(), "\n", " ")
 	line := start

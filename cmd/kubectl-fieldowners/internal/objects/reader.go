@@ -40,7 +40,7 @@ func NewReader(c *console.Console) *Reader {
 }
 
 // EndWith makes all requests to the API server, and reading from stdin, end when the context ends.
-// Calls have no context argument, since some client libraries accept no context.
+// The context is not an argument of each call, since some client libraries accept no context.
 func (r *Reader) EndWith(ctx context.Context) {
 	r.ctx = ctx
 	warnings := rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true}) // shared by all clients

@@ -160,8 +160,7 @@ func (a *Audit) countFindings(object view.Ref, findings []lint.Finding, byContra
 	}
 }
 
-// Report returns the report on the objects added so far. complete says whether no object is
-// missing.
+// Report returns the report on the objects added so far. complete says whether none is missing.
 func (a *Audit) Report(complete bool) Report {
 	report := a.report
 	report.Complete = complete && report.ProblemCount == 0
@@ -187,7 +186,8 @@ func compareManagers(a, b *Manager) int {
 func (a *Audit) Compare(with *contract.Comparer) { a.contract = with }
 
 // compare returns the violations of the contract as byContract. rest are the given findings of
-// lint, without wide updates by managers that the contract names: the contract decides about them.
+// lint, without RuleWideUpdate for managers that the contract names: the contract decides about
+// these.
 func (a *Audit) compare(o Object, ownership fieldowners.Ownership, findings []lint.Finding) (rest, byContract []lint.Finding) {
 	if a.contract == nil {
 		return findings, nil
@@ -215,9 +215,9 @@ func findingOf(f contract.Finding) lint.Finding {
 		return found
 	}
 	if f.Rule == contract.RuleWide {
-		found.Message += "; have its author send only what changed, or put this into the contract"
+		found.Message += "; have the client send only its changes, or add these fields to the contract"
 	} else {
-		found.Message += "; have its author leave this out, or put it into the contract"
+		found.Message += "; have the client leave these fields out, or add them to the contract"
 	}
 	found.Remedy = "kubectl fieldowners " + command.Placeholder
 	return found

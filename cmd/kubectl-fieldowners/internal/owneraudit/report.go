@@ -17,7 +17,7 @@ type Report struct {
 	Complete            bool       `json:"complete"`
 	Objects             int        `json:"objects"`
 	Bytes               int        `json:"bytes"`               // the size of all managedFields in JSON
-	ManagedFieldsAbsent int        `json:"managedFieldsAbsent"` // the objects without managed fields
+	ManagedFieldsAbsent int        `json:"managedFieldsAbsent"` // the number of objects without managed fields
 	AbsentExamples      []view.Ref `json:"absentExamples"`      // the first MaxExamples objects without managed fields
 
 	Managers []ManagerRow `json:"managers"` // the managers with the most objects are first
@@ -86,7 +86,7 @@ type List struct {
 	// Snapshot reports whether the list shows one point in time. Snapshot is false if reading took
 	// longer than the API server keeps old versions.
 	Snapshot bool   `json:"snapshot"`
-	Error    string `json:"error,omitempty"` // why the list is incomplete; Objects counts the rest
+	Error    string `json:"error,omitempty"` // why reading the list ended early; the objects read before count
 }
 
 // LeftOut counts what a report leaves out because of its limits.

@@ -9,7 +9,6 @@ import (
 // maxRows is the largest number of rows in a table of an HTML page. -o json prints all rows.
 const maxRows = 500
 
-// auditData is the data of the template for the page of an audit.
 type auditData struct {
 	head
 	owneraudit.Report
@@ -17,7 +16,7 @@ type auditData struct {
 	Rules []rule
 }
 
-// rule is a section of the page with the findings of one rule. Remedy is "" if remedies differ.
+// rule is a section of the page: the findings of one rule. Remedy is "" if their remedies differ.
 type rule struct {
 	Name, Remedy string
 	Findings     []owneraudit.Finding

@@ -10,7 +10,7 @@ import (
 // owned (maps, lists and list items) do not count.
 type shares struct {
 	Total, Shared, Nobody int
-	alone, shared         map[view.OwnerItem]int // the fields of each owner that it owns alone, and that it shares
+	alone, shared         map[view.OwnerItem]int // the numbers of fields that an owner owns alone, and that it shares
 }
 
 func sharesOf(fields []view.FieldItem) shares {
@@ -79,8 +79,7 @@ type manager struct {
 	Share  bar  // shows Alone and Shared
 }
 
-// managersOf returns the rows of the legend. The bar of the manager with most fields is the
-// longest.
+// managersOf returns the rows of the legend. The manager with most fields has the longest bar.
 func managersOf(known badges, about About, items []view.ManagerItem, s shares) []manager {
 	var rows []manager
 	seen := map[view.OwnerItem]bool{}
@@ -125,8 +124,7 @@ func (s shares) bar(managers []manager) bar {
 
 const (
 	colours = 7 // the colours of Okabe and Ito's palette in page.css, without black and white
-	// maxHighlighted is the maximum number of managers that the legend can highlight, by a CSS rule
-	// each.
+	// maxHighlighted is the maximum number of managers with a CSS rule that highlights their fields.
 	maxHighlighted = 40
 )
 
@@ -134,7 +132,7 @@ const (
 // managers than colours, colours repeat.
 type badge struct {
 	Letters string
-	index   int // counts from 0
+	index   int // the number of the badge on its page, from 0
 }
 
 // Look returns the CSS classes of the badge: its colour and, if the colour repeats, a round shape.

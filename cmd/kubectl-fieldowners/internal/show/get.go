@@ -102,7 +102,7 @@ func tell(w io.Writer, o *view.Object) (complete bool) {
 		fmt.Fprintf(w, "error: %s: %s\n", o, view.Safe(err.Error()))
 	}
 	if o.Deep {
-		fmt.Fprintf(w, "warning: %s: nested deeper than %d levels: what lies below is shown as one value\n", o, fieldowners.MaxDepth)
+		fmt.Fprintf(w, "warning: %s: nested deeper than %d levels: the content below is shown as one value\n", o, fieldowners.MaxDepth)
 	}
 	if o.Absent {
 		fmt.Fprintf(w, "%s: %s\n", o, o.Absence())

@@ -165,9 +165,8 @@ func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, fr
 	return false, nil
 }
 
-// correct rewrites the undo file after the write, with the fields that undo would really move back.
-// Just before the write, the new manager may have become an owner of some fields, unlike saved
-// says.
+// correct rewrites the undo file with the fields that undo would really move back. The file saved
+// before the move may be wrong: the receiver may have become an owner of some fields just then.
 func correct(path string, saved undoFile, undo *ownership.Transfer) error {
 	saved.Moved = nil
 	for _, back := range undo.Moves() {

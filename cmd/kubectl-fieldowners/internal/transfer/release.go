@@ -98,8 +98,8 @@ func (r *releaseCommand) release(ctx context.Context, object apply.ObjectRef) (f
 	return false, nil
 }
 
-// entries returns the manager's entries of an operation: that of the object itself first, and then
-// those of its subresources.
+// entries returns the manager's entries of an operation: first the entry of the object itself, then
+// the entries of its subresources.
 func (r *releaseCommand) entries(ownership fieldowners.Ownership, operation metav1.ManagedFieldsOperationType) []fieldowners.Entry {
 	found := slices.DeleteFunc(slices.Clone(ownership.Entries()), func(entry fieldowners.Entry) bool {
 		return entry.Name != r.manager || entry.Operation != operation

@@ -1,8 +1,8 @@
 // Package transfer implements the commands release and migrate of the plugin, which change managed
 // fields. The command release gives up fields, and migrate moves fields to another manager.
 //
-// Without --yes both only show what they would do. Before migrate writes, it saves an undo file. Its
-// write fails if the object has changed since migrate showed the fields to move.
+// Without --yes both only show what they would do. Before migrate writes, it saves an undo file. The
+// write of migrate fails if the object has changed since migrate showed the fields to move.
 package transfer
 
 import (

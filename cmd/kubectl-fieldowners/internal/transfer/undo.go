@@ -104,7 +104,6 @@ func (m *migrateCommand) runUndo(ctx context.Context, args []string) error {
 	return nil
 }
 
-// moveBack moves the fields of an undo file back to their former owners.
 func (m *migrateCommand) moveBack(ctx context.Context, saved undoFile) (found bool, err error) {
 	applier, err := m.applier(saved.Moved[0].To.Name)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 type Filter struct {
 	Paths     []fieldowners.Path                // only these fields and the fields below them
 	Managers  []string                          // only fields that one of these managers owns
-	Operation metav1.ManagedFieldsOperationType // only fields that one of Managers, or any, owns by it
+	Operation metav1.ManagedFieldsOperationType // only fields owned by this operation, by one of Managers if given
 	Shared    bool                              // only fields with several owners
 	Unowned   bool                              // only fields without an owner
 }
@@ -51,8 +51,8 @@ type shown struct {
 }
 
 // choose returns a field with the fields below it that the filter selects. ok is false if it
-// selects none of these fields. With any part of a list item, the item's key fields are shown as
-// well.
+// selects none of these fields. The key fields of a list item are shown with any other part of the
+// item.
 func (f Filter) choose(field fieldowners.Field) (chosen shown, ok bool) {
 	chosen = shown{Field: field, matches: f.matches(field)}
 	var keys []shown

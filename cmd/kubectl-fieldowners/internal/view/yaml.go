@@ -12,8 +12,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// yamlWriter writes fields as lines of YAML. A comment can follow on every line that begins a
-// field.
+// yamlWriter writes fields as lines of YAML. A comment may follow on a line that begins a field.
 type yamlWriter struct {
 	lines   []Line
 	missing []fieldowners.Field // the owned fields that the object does not have
@@ -84,6 +83,7 @@ func (s *shown) hasLine() bool {
 	return s.Exists && (s.matches || len(s.below) == 0 || slices.ContainsFunc(s.below, func(b shown) bool { return b.hasLine() }))
 }
 
+// lose adds the owned fields at and below a field that the object does not have to w.missing.
 func (w *yamlWriter) lose(field fieldowners.Field) {
 	for lost := range field.All() {
 		if len(lost.Owners) > 0 {

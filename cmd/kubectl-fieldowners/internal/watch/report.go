@@ -100,6 +100,7 @@ func (r *reporter) whole(s change, w *watched, kind, bySelector string) []Event 
 
 func (r *reporter) narrowed() bool { return !r.path.IsRoot() || len(r.managers) > 0 }
 
+// asks reports whether --path and --manager select the field at path and its owner m.
 func (r *reporter) asks(m fieldowners.Manager, path fieldowners.Path) bool {
 	return path.HasPrefix(r.path) && (len(r.managers) == 0 || slices.Contains(r.managers, m.Name))
 }
@@ -182,7 +183,7 @@ func (r *reporter) print(events []Event) error {
 		lines.Write(append(line, '\n'))
 	}
 	if _, err := io.WriteString(r.out, lines.String()); err != nil {
-		return errors.Join(errors.New("the changes cannot be printed:"), err)
+		return errors.Join(errors.New("the changes cannot be printed"), err)
 	}
 	return nil
 }
