@@ -119,7 +119,7 @@ func valueOf(path fieldowners.Path, object map[string]any, isSecret bool) *any {
 var certain = regexp.MustCompile(`^(?:(?:\.spec(?:\.template\.spec)?|\.status|\.metadata)?\.\w+(?:\.\w+|` +
 	`\[[^"\]](?:"(?:[^"\\]|\\.)*"|[^"\]])*\](?:\.\w+){0,2})?|\.metadata\.(?:labels|annotations)\.(.+))$`)
 
-// certainPath returns the path for a string that certain matches; the root path for other strings.
+// certainPath returns the path for a string that matches certain; the root path for other strings.
 func certainPath(serverPath string) fieldowners.Path {
 	found := certain.FindStringSubmatch(serverPath)
 	if found == nil {

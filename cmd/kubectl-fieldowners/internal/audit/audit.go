@@ -101,7 +101,7 @@ func (a *auditor) run(cmd *cobra.Command, args []string) error {
 		return printing
 	}
 	switch {
-	case err != nil: // what could be read was printed anyway
+	case err != nil: // the objects that could be read were printed anyway
 		return err
 	case !report.Complete, len(a.Files) > 0 && report.ManagedFieldsAbsent > 0: // a file may lack the server's managed fields
 		return console.ErrSaid

@@ -59,7 +59,7 @@ type cluster struct {
 	namespace string
 	progress  string   // the status line, which says which kind is being read
 	refused   []string // the kinds that the user is not allowed to list
-	refusal   error    // the API server's error for the first of these kinds
+	refusal   error    // the API server's error for the first kind in refused
 }
 
 // noteRefused reports all kinds that the user is not allowed to list as one problem, since there may

@@ -26,7 +26,7 @@ type command struct {
 	subresource string
 	output      string
 	client      client.Client
-	namespace   string // for objects that specify none
+	namespace   string // the namespace for objects that specify none
 }
 
 // New returns the cobra command for "kubectl fieldowners check".

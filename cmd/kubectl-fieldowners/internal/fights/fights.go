@@ -57,7 +57,7 @@ type field struct{ object, path string }
 
 // object holds the recent writes to one object.
 type object struct {
-	history // the turns, see turnsPerMinute
+	history // the recent turns; see turnsPerMinute
 
 	last   act       // the last write
 	fought time.Time // the time of the last act in a fight for a field of this object

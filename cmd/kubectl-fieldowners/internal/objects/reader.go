@@ -70,7 +70,7 @@ func (e ending) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// closing is a ReadCloser that calls the function then after it is closed.
+// closing is a ReadCloser whose Close method also calls the function in the field then.
 type closing struct {
 	io.ReadCloser
 

@@ -208,7 +208,7 @@ func findingOf(f contract.Finding) lint.Finding {
 		Rule: lint.Rule(f.Rule), Managers: []fieldowners.Manager{f.Manager},
 		Paths: f.Paths[:min(len(f.Paths), shown)], Fields: len(f.Paths), Message: f.Message(),
 	}
-	const most = 8 // paths in a remedy's command
+	const most = 8 // the maximum number of paths in a remedy's command
 	if f.Owner.Operation == metav1.ManagedFieldsOperationApply && len(f.Paths) <= most {
 		found.Managers = append(found.Managers, f.Owner)
 		found.Remedy = command.EndSharing(f.Owner, f.Manager, f.Paths)

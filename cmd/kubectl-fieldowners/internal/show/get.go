@@ -70,7 +70,7 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	} else {
 		err = g.ReadCluster(args, g.Selection, read)
 	}
-	if printing := printer.close(cmd, err); printing != nil { // what could be read is printed even after an error
+	if printing := printer.close(cmd, err); printing != nil { // objects that could be read are printed even after an error
 		return errors.Join(err, printing)
 	}
 	if err == nil {

@@ -15,7 +15,7 @@ type Line struct {
 	Item      []fieldowners.Manager // the owners of the list item that begins here, if they differ from Owners
 	Context   bool                  // the filter did not select the field; the line only shows where a selected field is
 
-	field *shown // nil for the second and later lines of a multi-line value
+	field *shown // the field on this line; nil for the second and later lines of a multi-line value
 	item  *shown // the list item that begins on this line
 }
 

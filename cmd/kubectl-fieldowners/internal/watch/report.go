@@ -81,9 +81,9 @@ func (r *reporter) changed(s change) []Event {
 	return append(events, alarms...)
 }
 
-// whole returns the event for an object that appeared or disappeared, whose existing state is w.
-// The type is kind, such as "created". If the command line has a selector, the type is bySelector,
-// such as "entered", since the object may have existed before, or may still exist.
+// whole returns the event for an object that appeared or disappeared; w is its state while it
+// existed. The type of the event is kind, such as "created". If the command line has a selector, it
+// is bySelector, such as "entered": the object may have existed before, or may still exist.
 func (r *reporter) whole(s change, w *watched, kind, bySelector string) []Event {
 	if r.bySelector {
 		kind = bySelector

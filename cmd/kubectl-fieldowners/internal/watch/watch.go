@@ -175,7 +175,7 @@ func (w *command) targets(args []string) (targets []Target, err error) {
 	return targets, nil
 }
 
-// kind returns the mapping of a type, and the namespace to watch; "" for all namespaces.
+// kind returns the REST mapping of the type called name, and the namespace to watch; "" for all.
 func (w *command) kind(name string) (mapping *meta.RESTMapping, namespace string, err error) {
 	mapping, err = w.Mapping(name)
 	if err != nil || w.AllNamespaces || mapping.Scope.Name() == meta.RESTScopeNameRoot {
