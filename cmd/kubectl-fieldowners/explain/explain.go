@@ -55,7 +55,7 @@ type Way struct {
 	Title   string `json:"title"`   // a heading, such as "Force: make it yours"
 	Why     string `json:"why"`     // what to do, and the consequences
 	Command string `json:"command"` // has placeholders MANAGER and FILE; "" if kubectl would delete the fields in conflict
-	Go      string `json:"go"`      // a policy of coapply.dev/apply that resolves the conflicts in this way, as a Go expression
+	Go      string `json:"go"`      // a policy of coapply.dev/apply with the same effect, as a Go expression
 }
 
 // Answer explains the API server's responses to applies that had conflicts. answer is the text that

@@ -34,7 +34,7 @@ type result struct {
 	Creates    bool       `json:"creates"`
 	Conflicts  []conflict `json:"conflicts"`                  // fields that a forced apply would take from their owners
 	Shared     []shared   `json:"shared"`                     // fields that the apply would share with another manager
-	Dropped    []dropped  `json:"dropped"`                    // fields that the manager owns, and that the file no longer lists
+	Dropped    []dropped  `json:"dropped"`                    // fields of the manager that the file no longer lists
 	Changes    []change   `json:"changes"`                    // other fields with a changed value, which nobody else owns
 	Takeover   *takeover  `json:"kubectlTakesOver,omitempty"` // what kubectl apply would also remove, or nil
 }

@@ -66,7 +66,7 @@ type Item struct {
 	Managers            []ManagerItem `json:"managers"`
 	Fields              []FieldItem   `json:"fields"`
 	ManagedFieldsAbsent bool          `json:"managedFieldsAbsent,omitempty"` // if so, the owners are unknown
-	Errors              []string      `json:"errors,omitempty"`              // about unreadable entries; if any, Fields is incomplete
+	Errors              []string      `json:"errors,omitempty"`              // about unreadable entries; Fields lacks their fields
 }
 
 // ManagerItem describes one managed-fields entry of an object: its manager, and the number of fields.

@@ -37,7 +37,7 @@ type Event struct {
 	ServerPath string           `json:"serverPath,omitempty"`
 	From       *view.OwnerItem  `json:"from,omitempty"`     // the owner before
 	To         *view.OwnerItem  `json:"to,omitempty"`       // the owner after
-	Managers   []view.OwnerItem `json:"managers,omitempty"` // the managers of a fight or loop, or the owners of a new object
+	Managers   []view.OwnerItem `json:"managers,omitempty"` // the managers of a fight or loop, or the owners of an object
 
 	Times int        `json:"times,omitempty"` // the number of writes in the last minute, for a fight or loop
 	Since *time.Time `json:"since,omitempty"` // when the fight or the interruption began
