@@ -16,18 +16,18 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // the credential plugins that kubeconfigs name
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // registers the credential plugins that a kubeconfig may use
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	_ "coapply.dev/cmd/kubectl-fieldowners/internal/english" // keeps kubectl's packages from loading translations
 )
 
 func main() {
-	if os.Getenv("GOGC") == "" { // memory use is small, and collecting garbage takes a third of an audit's time
+	if os.Getenv("GOGC") == "" { // garbage collection would take a third of an audit's time, and memory use is small
 		debug.SetGCPercent(300)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process
+	context.AfterFunc(ctx, stop) // after the first signal, a second signal ends the process at once
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -70,9 +70,9 @@ func newVersion(p *objects.Reader) *cobra.Command {
 	}
 }
 
-// describeFlags sets the usage template. The help of a command lists the plugin's own flags, and
-// refers to "kubectl options" for kubectl's flags. The help of root lists the commands, but not
-// the flags of get, which root also has.
+// describeFlags sets the usage template of all commands. The help of a subcommand lists the flags
+// that the plugin defines, and refers to "kubectl options" for kubectl's flags. The help of the
+// root command lists the subcommands, but not the flags of get, which it also accepts.
 func describeFlags(root *cobra.Command) {
 	cobra.AddTemplateFunc("ownFlags", func(cmd *cobra.Command) string {
 		if cmd == root {

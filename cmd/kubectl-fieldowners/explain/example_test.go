@@ -40,9 +40,9 @@ are the ways you can resolve this warning:
 	//     kubectl fieldowners get deployment.apps/web --namespace shop
 	//
 	// 1. Force: make it yours
-	//    Your values land. The command takes every field in conflict, the policy those
-	//    that it names. kubectl-edit/Update, hpa/Update[scale]: the next write of
-	//    another value takes the field back, without a conflict.
+	//    Your values are written. The command takes every field in conflict, the
+	//    policy only the fields that it names. kubectl-edit/Update, hpa/Update[scale]:
+	//    the next write of another value takes the field back, without a conflict.
 	//       kubectl apply --server-side --force-conflicts --field-manager MANAGER \
 	//         -f FILE
 	//       apply.OnConflict(apply.Reject).
@@ -50,9 +50,9 @@ are the ways you can resolve this warning:
 	//         At(".spec.replicas", apply.Force)
 	//
 	// 2. Stop wanting it: leave it out
-	//    Take the fields out of the file and apply again. The rest of the file lands;
-	//    these keep the live values and stay with their owners. If you co-owned them,
-	//    you do not any more.
+	//    Take the fields out of the file and apply again. The rest of the file is
+	//    applied; the fields keep the live values and stay with their owners. If you
+	//    co-owned them, you no longer do.
 	//       kubectl apply --server-side --field-manager MANAGER -f FILE
 	//       apply.OnConflict(apply.Reject).
 	//         At(`.metadata.annotations["example.com/team"]`, apply.Relinquish).
@@ -60,7 +60,7 @@ are the ways you can resolve this warning:
 	//
 	// 3. Share it: take over the live value
 	//    Set the fields to the live values in the file and apply again. You own them
-	//    together, and they stay yours when the other owner lets go.
+	//    together, and you still own them when the other owner gives them up.
 	//    kubectl-edit/Update, hpa/Update[scale]: the next write of another value takes
 	//    the field from you, without a conflict.
 	//       kubectl apply --server-side --field-manager MANAGER -f FILE
@@ -68,6 +68,7 @@ are the ways you can resolve this warning:
 	//         At(`.metadata.annotations["example.com/team"]`, apply.Share).
 	//         At(".spec.replicas", apply.Share)
 	//
-	// MANAGER is the field manager that met the conflict, kubectl if none was named,
-	// and FILE what it applied. The Go expressions are policies of coapply.dev/apply.
+	// MANAGER is the field manager of the failed apply (kubectl if none was named),
+	// and FILE is the applied file. The Go expressions are policies of
+	// coapply.dev/apply.
 }

@@ -3,16 +3,16 @@
 //
 // # Contract
 //
-//  1. Answer reads the text that kubectl prints, also if a log or a Status in JSON quotes the
-//     text. For a truncated text, Answer returns an error, never some of the conflicts.
+//  1. Answer reads the text that kubectl apply prints, also if a log or a Status in JSON quotes
+//     the text. For a truncated text, Answer returns an error, never an incomplete list.
 //  2. For a response without conflicts, Answer returns an error that names the actual failure: a
 //     stale write, a create of an object that already exists, or another failure.
-//  3. The API server's string for a field may be ambiguous. Then Conflict.Path is set only if the
-//     live object, the intent or the string itself leaves one possible field. Otherwise
-//     Conflict.Path is the root.
-//  4. Every Way describes its consequences. Its command never deletes fields that must stay.
-//  5. Values of Secrets are hidden. The text has no control characters, so that the text cannot
-//     control a terminal.
+//  3. The API server's string for a field may stand for several fields. Conflict.Path is set only
+//     if the live object, the intent (the applied configuration) or the string itself leaves one
+//     possible field. Otherwise Conflict.Path is the root path.
+//  4. Every Way describes its consequences. No command of a Way deletes the fields in conflict.
+//  5. Values of Secrets are hidden. The text of an Explanation has no control characters, so it
+//     cannot control a terminal.
 //
 // Valid:
 //
@@ -29,48 +29,48 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// Explanation explains one response of the API server to an apply that had conflicts. The fields
-// of Explanation, Conflict and Way are printed by -o json and -o yaml.
+// Explanation explains one response of the API server to an apply that had conflicts. The command
+// explain prints Explanation, Conflict and Way in this form with -o json and -o yaml.
 type Explanation struct {
-	command.Subject // the object of the apply; empty if it is not known
+	command.Subject // the object that was applied; its fields are empty if unknown
 
 	Conflicts []Conflict `json:"conflicts"` // in the order of the response; one for each field and owner
-	Look      string     `json:"look"`      // a command that shows who owns these fields now
-	Ways      []Way      `json:"ways"`      // how to resolve the conflicts: force, leave out, share
+	Look      string     `json:"look"`      // a command that shows who owns the fields in conflict now
+	Ways      []Way      `json:"ways"`      // the three ways to resolve the conflicts: force, leave out, share
 }
 
 // Conflict is one field that an apply would change although another field manager owns the field.
 type Conflict struct {
-	Path       fieldowners.Path `json:"path"`       // the root if the field is ambiguous
-	ServerPath string           `json:"serverPath"` // the API server's string for the field; may be ambiguous
-	Owner      view.OwnerItem   `json:"owner"`
-	// Ours is the value in the intent, and Theirs the value in the live object. Each is nil if that
-	// object is not given or does not have the field. Values of a Secret are hidden.
+	Path       fieldowners.Path `json:"path"`       // the root path if ServerPath may stand for several fields
+	ServerPath string           `json:"serverPath"` // the API server's string for the field, such as .spec.replicas
+	Owner      view.OwnerItem   `json:"owner"`      // the field manager that owns the field
+	// Ours is the field's value in the applied configuration, and Theirs its value in the live object.
+	// Each is nil if that object is not known or lacks the field. Values of a Secret are hidden.
 	Ours   *any `json:"ours,omitempty"`
 	Theirs *any `json:"theirs,omitempty"`
 }
 
 // Way is one of the three ways to resolve the conflicts.
 type Way struct {
-	Title   string `json:"title"`
+	Title   string `json:"title"`   // a heading, such as "Force: make it yours"
 	Why     string `json:"why"`     // what to do, and the consequences
-	Command string `json:"command"` // has placeholders MANAGER and FILE; "" if kubectl cannot do this safely
-	Go      string `json:"go"`      // a Go expression: the policy of coapply.dev/apply that does the same
+	Command string `json:"command"` // has placeholders MANAGER and FILE; "" if kubectl would delete the fields in conflict
+	Go      string `json:"go"`      // a policy of coapply.dev/apply with the same effect, as a Go expression
 }
 
-// Answer explains the API server's responses to applies that had conflicts. It reads the text that
-// kubectl or another client printed, also if a log or a Status in JSON quotes the text. It returns
+// Answer explains the API server's responses to applies that had conflicts. answer is the text that
+// kubectl or another client printed; a log or a Status in JSON may quote the text. Answer returns
 // an Explanation for each response, in order, and ignores other text.
 //
 // lives are live objects, and intents are the apply configurations that were sent. Both may be
 // empty. They are used for three things:
 //   - to find the fields, since the API server's strings for fields are ambiguous;
 //   - to show the values on both sides;
-//   - to find out whether client-side apply wrote the object, in which case kubectl would take over
-//     its fields. Without a live object, only the name of an owner shows this.
+//   - to find out whether client-side apply wrote the object, since kubectl would then take over
+//     its fields. Without a live object, Answer decides this by the names of the owners.
 //
-// Of several objects, Answer uses the one that has all fields in conflict. If more than one has
-// them, no values are shown.
+// If there are several lives or intents, Answer uses the object that has all fields in conflict. If
+// more than one has all these fields, no values are shown.
 //
 // For a response without conflicts the error names the actual failure: a stale write, a create of
 // an object that already exists, a truncated text, or another failure.
@@ -94,8 +94,9 @@ func Answer(answer []byte, lives, intents []map[string]any) ([]Explanation, erro
 	return explanations, nil
 }
 
-// objectsOf returns the live object and the intent of one response. Each is nil if several objects
-// are possible. answers is the number of responses in the text.
+// objectsOf returns the live object and the intent that one response is about, found by the fields
+// in conflict. Each is nil if none or several match. answers is the number of responses in the
+// text.
 func objectsOf(conflicts []Conflict, lives, intents []map[string]any, answers int) (live, intent map[string]any, err error) {
 	candidates := [][]map[string]any{lives, intents}
 	for i, all := range candidates {
@@ -106,11 +107,11 @@ func objectsOf(conflicts []Conflict, lives, intents []map[string]any, answers in
 			return slices.ContainsFunc(conflicts, func(c Conflict) bool { return len(fieldowners.Locate(object, c.ServerPath)) == 0 })
 		})
 		if len(all) > 0 && len(candidates[i]) == 0 && answers == 1 {
-			return nil, nil, fmt.Errorf("none of the %d objects of --%s has the fields in conflict: give the file that was applied",
+			return nil, nil, fmt.Errorf("none of the %d objects of --%s has the fields in conflict: give the file with the object of the conflict",
 				len(all), []string{"live", "intent"}[i])
 		}
 	}
-	for i, all := range candidates { // of several candidates, keep those that the other file has too
+	for i, all := range candidates { // of several objects, keep those that are also in the other list
 		if other := candidates[1-i]; len(all) > 1 && len(other) > 0 {
 			candidates[i] = slices.DeleteFunc(slices.Clone(all), func(object map[string]any) bool {
 				return !slices.ContainsFunc(other, func(o map[string]any) bool { return isSame(object, o) })
@@ -126,7 +127,6 @@ func objectsOf(conflicts []Conflict, lives, intents []map[string]any, answers in
 	return only(candidates[0]), only(candidates[1]), nil
 }
 
-// explanationOf returns the Explanation of one response's conflicts.
 func explanationOf(conflicts []Conflict, live, intent map[string]any) (Explanation, error) {
 	object, err := subjectOf(live, intent)
 	if err != nil {

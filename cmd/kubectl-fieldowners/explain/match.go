@@ -15,8 +15,8 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// subjectOf returns which object live and intent are; the zero Subject if both are nil. It returns
-// an error if live and intent are different objects.
+// subjectOf returns the identity of the object that live and intent describe; the zero Subject if
+// both are nil. It returns an error if live and intent are different objects.
 func subjectOf(live, intent map[string]any) (known command.Subject, err error) {
 	for i, object := range []map[string]any{live, intent} {
 		if object == nil {
@@ -37,8 +37,8 @@ func subjectOf(live, intent map[string]any) (known command.Subject, err error) {
 	return known, nil
 }
 
-// isSame reports whether two unstructured objects may be the same object. If one of them lacks its
-// namespace, as an intent may, namespaces are not compared.
+// isSame reports whether two unstructured objects may be the same object. Namespaces are compared
+// only if both objects have one, since an intent may have none.
 func isSame(a, b map[string]any) bool {
 	x, _ := subjectOfObject(a)
 	y, _ := subjectOfObject(b)
@@ -60,15 +60,16 @@ func subjectOfObject(object map[string]any) (command.Subject, error) {
 	return command.Subject{Group: version.Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}, nil
 }
 
-// locate sets c.Path to the field that the API server's string c.ServerPath stands for. The first
-// of these sources that has a field with this string decides:
-//  1. the fields of the owner's entry that the intent sets;
+// locate sets c.Path to the field for which the API server writes c.ServerPath. fields is the
+// result of byServerPath for the live object. The candidates are the fields with this string in the
+// first of these sources that has any:
+//  1. the fields of the owner's managed-fields entry that the intent sets;
 //  2. the fields of the intent;
 //  3. all fields of the owner's entry; the owner before-first-apply may have no entry;
 //  4. the fields of the live object;
 //  5. the string itself, if it means the same field in every object.
 //
-// If two fields have this string, as {"a.b": 1} and {"a": {"b": 1}} do, c.Path stays the root.
+// If two fields have this string, as {"a.b": 1} and {"a": {"b": 1}} do, c.Path stays the root path.
 func (c *Conflict) locate(fields map[string][]fieldowners.Owned, live, intent map[string]any) {
 	var owned, wanted []fieldowners.Path
 	for _, o := range fields[c.ServerPath] {
@@ -111,14 +112,14 @@ func valueOf(path fieldowners.Path, object map[string]any, isSecret bool) *any {
 	return &value
 }
 
-// certain matches those of the API server's strings for fields that mean the same field in every
-// object. Other strings are ambiguous, since a dot may separate two fields or be part of a map key.
-// So a matching string has at most one name below a field that may be a map. The key of a label or
-// annotation is the rest of the string.
+// certain matches an API server's string for a field in a conflict if it means the same field in
+// every object. In general, a dot may separate two fields or be part of a map key. So a matching
+// string has at most one name below a field that may be a map. After .metadata.labels or
+// .metadata.annotations, the rest of the string is one key.
 var certain = regexp.MustCompile(`^(?:(?:\.spec(?:\.template\.spec)?|\.status|\.metadata)?\.\w+(?:\.\w+|` +
 	`\[[^"\]](?:"(?:[^"\\]|\\.)*"|[^"\]])*\](?:\.\w+){0,2})?|\.metadata\.(?:labels|annotations)\.(.+))$`)
 
-// certainPath returns the path of a string that certain matches, and the root for any other string.
+// certainPath returns the path for a string that matches certain; the root path for other strings.
 func certainPath(serverPath string) fieldowners.Path {
 	found := certain.FindStringSubmatch(serverPath)
 	if found == nil {
@@ -132,7 +133,7 @@ func certainPath(serverPath string) fieldowners.Path {
 	return path
 }
 
-// byServerPath returns the owned fields, keyed by the API server's strings for them.
+// byServerPath returns the owned fields, keyed by the API server's string for each field.
 func byServerPath(o fieldowners.Ownership) map[string][]fieldowners.Owned {
 	fields := map[string][]fieldowners.Owned{}
 	for _, entry := range o.Entries() {

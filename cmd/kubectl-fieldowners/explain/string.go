@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	columns  = 80
-	indented = 4
+	columns  = 80 // the maximum width of a line
+	indented = 4  // the indentation of text below a heading
 )
 
-// String returns the explanation as text. Its lines have at most 80 columns, unless a name or path
-// is longer. The text has no control characters that could control a terminal.
+// String returns the explanation as text. Its lines have at most 80 columns, unless one word, such
+// as a path, is longer. The text has no control characters that could control a terminal.
 func (e Explanation) String() string {
 	var b strings.Builder
 	b.WriteString(english.Plural(len(e.Conflicts), "conflict", ""))
@@ -49,12 +49,12 @@ func (e Explanation) legend() string {
 	unknown := func(c Conflict) bool { return c.Path.IsRoot() }
 	if slices.ContainsFunc(e.Conflicts, unknown) {
 		return legend + " Where only the API server's own string for a field is known, a policy names the owner instead; " +
-			"the live object or the file tells which field it is."
+			"to find the field, give the live object or the applied file."
 	}
 	return legend
 }
 
-const legend = "MANAGER is the field manager that met the conflict, kubectl if none was named, and FILE what it applied. " +
+const legend = "MANAGER is the field manager of the failed apply (kubectl if none was named), and FILE is the applied file. " +
 	"The Go expressions are policies of coapply.dev/apply."
 
 func (c Conflict) text() string {
@@ -68,14 +68,16 @@ func (c Conflict) text() string {
 	return text
 }
 
-// wrapped joins words into lines of at most 80 columns. Every line but the last ends with
-// continued, and all lines after the first are indented by the length of continued as well.
+// wrapped joins words into lines of at most 80 columns, indented by indent spaces. Every line but
+// the last ends with continued, such as a backslash. Lines after the first are indented further, by
+// the length of continued.
 func wrapped(words []string, indent int, continued string) string {
 	margin := strings.Repeat(" ", indent)
 	return view.Words(words, columns, margin, margin+strings.Repeat(" ", len(continued)), continued) + "\n"
 }
 
-// commandParts splits a command line before each flag. The text after the first quote is not split.
+// commandParts splits a command line before each flag, where a line may be broken. It does not
+// split the text after the first quote.
 func commandParts(command string) []string {
 	head, quoted, found := strings.Cut(command, "'")
 	parts := strings.Split(strings.ReplaceAll(head, " -", "\x00-"), "\x00")

@@ -30,7 +30,7 @@ func explainOne(t *testing.T, answer string, live, intent map[string]any) explai
 }
 
 const takesOver = "kubectl apply takes over everything that client-side apply wrote to this object, and deletes " +
-	"of it what FILE does not list and nobody else owns; other clients, such as apply.Applier, do not."
+	"the fields that FILE does not list and nobody else owns; other clients, such as apply.Applier, do not."
 
 // TestTakeover tells when kubectl would take over from client-side apply. What
 // it then does is in test/integration.

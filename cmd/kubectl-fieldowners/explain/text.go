@@ -25,16 +25,16 @@ import (
 var applyFailed = regexp.MustCompile(`Apply failed with (\d+) conflicts?: (.*)`)
 
 var (
-	quotedOwner  = regexp.MustCompile(`^conflicts? with \\"`) // the message is part of a quoted string
+	quotedOwner  = regexp.MustCompile(`^conflicts? with \\"`) // matches if the message is in quotes
 	serverReason = regexp.MustCompile(`Error from server(?: \((\w+)\))?:|"reason": ?"(\w+)"`)
 )
 
-// readText returns the conflicts of each response in kubectl's output, in a log, or in a Status in
-// JSON. It returns an error if the text has no response with conflicts.
+// readText returns the conflicts of each response in a text: the output of kubectl, a log, or a
+// Status in JSON. It returns an error if the text has no response with conflicts.
 func readText(text string) ([][]Conflict, error) {
 	if strings.TrimSpace(text) == "" {
-		return nil, errors.New("nothing to explain, the input is empty: give the answer to an apply, " +
-			"such as what kubectl apply --server-side prints, or the API server's Status as JSON")
+		return nil, errors.New("nothing to explain, the input is empty: give the response to an apply, " +
+			"such as the output of kubectl apply --server-side, or the API server's Status as JSON")
 	}
 	answers, err := readMessages(text)
 	if len(answers) > 0 || err != nil {
@@ -46,9 +46,9 @@ func readText(text string) ([][]Conflict, error) {
 	return nil, whatElse(text)
 }
 
-// whatElse returns an error that names the failure in a text without conflicts. The error does not
-// repeat the text, which may quote values. A stale write is recognised by its message
-// (registry.OptimisticLockErrorMsg), since other responses have the code 409 as well.
+// whatElse returns the error for a text without readable conflicts. The error names the failure
+// that the text reports. It does not quote the text, which may contain values. A stale write is
+// recognised by its message (registry.OptimisticLockErrorMsg), since its code 409 has other uses.
 func whatElse(text string) error {
 	server := serverReason.FindStringSubmatch(text)
 	switch {
@@ -67,7 +67,7 @@ func whatElse(text string) error {
 	return errors.New(`no conflict found: the text does not contain "Apply failed with ... conflict", as the API server and kubectl write it`)
 }
 
-// readMessages returns the conflicts of each message of the API server that is unquoted in the text.
+// readMessages returns the conflicts of each conflict message in text that is not in quotes.
 func readMessages(text string) ([][]Conflict, error) {
 	var answers [][]Conflict
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
@@ -78,7 +78,7 @@ func readMessages(text string) ([][]Conflict, error) {
 		}
 		causes, err := readConflicts(found[2], lines[i+1:])
 		if err == nil && strconv.Itoa(len(causes)) != found[1] {
-			err = fmt.Errorf("the text speaks of %s conflicts and lists %d: it is cut off", found[1], len(causes))
+			err = fmt.Errorf("the text announces %s conflicts but lists %d: it is cut off", found[1], len(causes))
 		}
 		if err == nil && len(causes) == 0 {
 			err = errors.New("the text lists no conflict: it is cut off")
@@ -92,7 +92,7 @@ func readMessages(text string) ([][]Conflict, error) {
 }
 
 // readConflicts returns the conflicts of one message. first is the text after "Apply failed with N
-// conflicts: ". rest are the following lines, of which readConflicts reads those of the message.
+// conflicts: ". rest are the following lines; readConflicts stops where the message ends.
 func readConflicts(first string, rest []string) ([]Conflict, error) {
 	owner, path, err := readOwner(first)
 	if err != nil || path != "" {
@@ -115,40 +115,41 @@ func readConflicts(first string, rest []string) ([]Conflict, error) {
 	return found, nil
 }
 
-// readOwner reads "conflict with MANAGER: PATH" or "conflicts with MANAGER:", without a path. The
-// path begins after the first ": " behind the quoted names in MANAGER.
+// readOwner parses "conflict with MANAGER: PATH" or "conflicts with MANAGER:". In the second form,
+// path is "". PATH begins after the first ": " that follows the quoted names in MANAGER.
 func readOwner(text string) (owner view.OwnerItem, path string, err error) {
 	rest, ok := strings.CutPrefix(text, "conflicts with ")
 	if !ok {
 		rest, ok = strings.CutPrefix(text, "conflict with ")
 	}
 	if !ok {
-		return view.OwnerItem{}, "", errors.New(`"conflict with" and a manager expected`)
+		return view.OwnerItem{}, "", errors.New(`expected "conflict with" and the name of a manager`)
 	}
 	behind, err := behindQuoted(rest)
 	if after, has := strings.CutPrefix(behind, " with subresource "); has {
 		behind, err = behindQuoted(after)
 	}
 	if err != nil {
-		return view.OwnerItem{}, "", fmt.Errorf("the manager of the conflict: %w", err)
+		return view.OwnerItem{}, "", fmt.Errorf("reading the manager of the conflict: %w", err)
 	}
 	who, path, ok := strings.Cut(strings.TrimRight(behind, " ")+" ", ": ")
 	if !ok {
-		return view.OwnerItem{}, "", errors.New("a colon expected behind the manager of the conflict")
+		return view.OwnerItem{}, "", errors.New("expected a colon after the manager of the conflict")
 	}
 	manager, err := fieldowners.ParseCause("conflict with " + rest[:len(rest)-len(behind)] + who)
 	return view.Owner(manager), strings.TrimSpace(path), err
 }
 
+// behindQuoted returns the text after the quoted string with which text begins.
 func behindQuoted(text string) (rest string, err error) {
 	quoted, err := strconv.QuotedPrefix(text)
 	if err != nil {
-		return "", errors.New("a quoted name expected")
+		return "", errors.New("expected a quoted name")
 	}
 	return text[len(quoted):], nil
 }
 
-// unquoteMessages returns the API server's messages that are quoted strings in a log.
+// unquoteMessages returns the conflict messages that a log contains as quoted strings, unquoted.
 func unquoteMessages(text string) (string, bool) {
 	var found []string
 	for rest := text; ; {

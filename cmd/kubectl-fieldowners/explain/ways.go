@@ -15,36 +15,35 @@ import (
 
 const applyCommand = "kubectl apply --server-side --field-manager MANAGER -f FILE"
 
-// waysOut returns the three ways to resolve conflicts that KEP-555 describes, with the
-// consequences of each.
+// waysOut returns the three ways to resolve conflicts that KEP-555 (Server-Side Apply) describes.
 func (e Explanation) waysOut() []Way {
 	return []Way{
 		{
 			Title: "Force: make it yours",
-			Why: "Your values land. The command takes every field in conflict, the policy those that it names. " +
+			Why: "Your values are written. The command takes every field in conflict, the policy only the fields that it names. " +
 				e.perOwner(afterForce),
 			Command: strings.Replace(applyCommand, "--server-side", "--server-side --force-conflicts", 1),
 			Go:      e.policy("Force"),
 		},
 		{
 			Title: "Stop wanting it: leave it out",
-			Why: "Take the fields out of the file and apply again. The rest of the file lands; these keep the live values " +
-				"and stay with their owners. If you co-owned them, you do not any more.",
+			Why: "Take the fields out of the file and apply again. The rest of the file is applied; the fields keep the live values " +
+				"and stay with their owners. If you co-owned them, you no longer do.",
 			Command: applyCommand,
 			Go:      e.policy("Relinquish"),
 		},
 		{
 			Title: "Share it: take over the live value",
-			Why: "Set the fields to the live values in the file and apply again. You own them together, and they stay yours " +
-				"when the other owner lets go. " + e.perOwner(afterShare),
+			Why: "Set the fields to the live values in the file and apply again. You own them together, and you still own them " +
+				"when the other owner gives them up. " + e.perOwner(afterShare),
 			Command: applyCommand,
 			Go:      e.policy("Share"),
 		},
 	}
 }
 
-// perOwner calls what for each owner in conflict, and returns one sentence for all owners with the
-// same result, such as "a, b: RESULT.".
+// perOwner returns what(owner) for the owners in conflict, as sentences. Owners with the same
+// result share one sentence, such as "a, b: RESULT.".
 func (e Explanation) perOwner(what func(view.OwnerItem) string) string {
 	owners := map[string][]string{}
 	var order []string
@@ -64,6 +63,7 @@ func (e Explanation) perOwner(what func(view.OwnerItem) string) string {
 	return strings.Join(sentences, " ")
 }
 
+// afterForce says what the other owner's next write does after a forced apply took the field.
 func afterForce(owner view.OwnerItem) string {
 	switch {
 	case madeByServer(owner.Name):
@@ -71,9 +71,10 @@ func afterForce(owner view.OwnerItem) string {
 	case owner.Operation == metav1.ManagedFieldsOperationUpdate:
 		return "the next write of another value takes the field back, without a conflict"
 	}
-	return "the next apply meets this conflict from the other side; if that one is forced as well, you take turns"
+	return "the next apply of this owner conflicts with you; if it is forced as well, the value keeps changing"
 }
 
+// afterShare says what the other owner's next write does after the field became shared.
 func afterShare(owner view.OwnerItem) string {
 	switch {
 	case madeByServer(owner.Name):
@@ -81,10 +82,10 @@ func afterShare(owner view.OwnerItem) string {
 	case owner.Operation == metav1.ManagedFieldsOperationUpdate:
 		return "the next write of another value takes the field from you, without a conflict"
 	}
-	return "the next apply of another value meets a conflict with you"
+	return "the next apply of another value conflicts with you"
 }
 
-// madeByServer reports whether the API server invented the manager's name, for earlier writers.
+// madeByServer reports whether the API server made up the name, to stand for earlier writers.
 func madeByServer(name string) bool {
 	return name == fieldowners.BeforeFirstApply || name == fieldowners.AncientChanges
 }
@@ -102,9 +103,9 @@ func (e Explanation) look() string {
 	return get
 }
 
-// policy returns the Go expression of a policy of package apply. For the conflicts of e the policy
-// returns the decision, such as Force, and it rejects all other conflicts. A conflict whose field
-// is ambiguous is matched by its owner.
+// policy returns the Go expression of a policy of package apply. The policy decides the conflicts
+// of e by the given decision, such as Force, and rejects all other conflicts. It matches a conflict
+// by its field, or by its owner if the field is ambiguous.
 func (e Explanation) policy(decision string) string {
 	expression := "apply.OnConflict(apply.Reject)"
 	var rules []string
@@ -123,8 +124,7 @@ func (e Explanation) policy(decision string) string {
 	return expression + ".\n\t" + strings.Join(rules, ".\n\t")
 }
 
-// whenOwner returns the policy's rule for conflicts with an owner. A rule that is too long for one
-// line is broken into several.
+// whenOwner returns the policy's rule for conflicts with an owner, as Go code on one or more lines.
 func whenOwner(owner view.OwnerItem, decision string) string {
 	match := fmt.Sprintf("Manager: %s, Operation: %q", goQuote(owner.Name), owner.Operation)
 	rule := fmt.Sprintf("When(apply.Match{%s}, apply.%s)", match, decision)
@@ -141,18 +141,18 @@ func goQuote(s string) string {
 	return strconv.Quote(s)
 }
 
-// Texts about what kubectl apply --server-side does in addition to the apply, under any field
-// manager (migrateToSSAIfNecessary in k8s.io/kubectl/pkg/cmd/apply).
+// takesOver and leaveOutElsewhere warn of what kubectl apply --server-side does in addition to the
+// apply, under any field manager (migrateToSSAIfNecessary in k8s.io/kubectl/pkg/cmd/apply).
 const (
 	takesOver = "kubectl apply takes over everything that client-side apply wrote to this object, and deletes " +
-		"of it what FILE does not list and nobody else owns; other clients, such as apply.Applier, do not."
-	leaveOutElsewhere = "Take the fields out of what you apply and apply again, but not with kubectl: " + takesOver +
-		" With such a client the rest lands, and these fields are left to their owners. If you co-owned them, you do not any more."
+		"the fields that FILE does not list and nobody else owns; other clients, such as apply.Applier, do not."
+	leaveOutElsewhere = "Take the fields out of the file and apply again, but not with kubectl: " + takesOver +
+		" With another client, the rest of the file is applied, and the fields stay with their owners. If you co-owned them, you no longer do."
 )
 
-// mayTakeOver reports whether kubectl would take over the fields that client-side apply wrote. This
-// is so if an owner in conflict has client-side apply's default name, or if the live object has the
-// entry that kubectl looks for. live is empty if the live object is not known.
+// mayTakeOver reports whether kubectl would take over the fields that client-side apply wrote. It
+// would if an owner in conflict has client-side apply's default name, or if live has an Update
+// entry that owns the last-applied annotation. live is empty if the live object is not known.
 func (e Explanation) mayTakeOver(live fieldowners.Ownership) bool {
 	return slices.ContainsFunc(e.Conflicts, func(c Conflict) bool {
 		return c.Owner.Name == fieldowners.ClientSideApply && updatesObject(c.Owner)
@@ -167,8 +167,9 @@ func updatesObject(owner view.OwnerItem) bool {
 	return owner.Operation == metav1.ManagedFieldsOperationUpdate && owner.Subresource == ""
 }
 
-// warnOfTakeover adds a warning to every Way: kubectl would also take over the fields that client-side
-// apply wrote. The Way that leaves fields out has no command then, as it would delete those fields.
+// warnOfTakeover adds a warning to every Way: kubectl would also take over the fields that
+// client-side apply wrote. The Way that leaves fields out loses its command, which would delete
+// these fields.
 func (e *Explanation) warnOfTakeover() {
 	force, leaveOut, share := &e.Ways[0], &e.Ways[1], &e.Ways[2]
 	force.Why += " But " + takesOver

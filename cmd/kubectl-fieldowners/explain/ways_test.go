@@ -45,10 +45,10 @@ func TestWays(t *testing.T) {
 		t.Errorf("each field once, the fields that are not known by their owners (-want +got):\n%s", diff)
 	}
 	for i, c := range []struct{ command, why, other string }{
-		{"kubectl apply --server-side --force-conflicts --field-manager MANAGER -f FILE", "m/Apply: the next apply meets this conflict from the other side",
+		{"kubectl apply --server-side --force-conflicts --field-manager MANAGER -f FILE", "m/Apply: the next apply of this owner conflicts with you",
 			"before-first-apply/Update: this name stands for earlier writers"},
 		{"kubectl apply --server-side --field-manager MANAGER -f FILE", "Take the fields out of the file", "stay with their owners"},
-		{"kubectl apply --server-side --field-manager MANAGER -f FILE", "m/Apply: the next apply of another value meets a conflict with you",
+		{"kubectl apply --server-side --field-manager MANAGER -f FILE", "m/Apply: the next apply of another value conflicts with you",
 			"before-first-apply/Update: this name stands for earlier writers and never writes again; but"},
 	} {
 		way := e.Ways[i]

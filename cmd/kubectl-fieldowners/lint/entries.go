@@ -22,11 +22,11 @@ func (l linting) ancientChanges() []Finding {
 	return found
 }
 
-// unknownManager is the placeholder in remedies for an applier that the user must choose.
+// unknownManager is the placeholder in remedies for an applier whose name the user must choose.
 const unknownManager = "MANAGER"
 
 // findMainApplier returns the name of the applier that owns most fields of the object;
-// unknownManager if nobody applies the object. Entries of unserved versions do not count.
+// unknownManager if nobody applies the object. Subresources and unserved apiVersions do not count.
 func (l linting) findMainApplier() string {
 	name, most := unknownManager, 0
 	for _, entry := range l.managers {
@@ -48,10 +48,11 @@ func (l linting) isUnserved(apiVersion string) bool {
 	return known && !served
 }
 
-// unserved finds entries with an apiVersion that the API server does not serve. There is no harm
+// unserved finds entries with an apiVersion that the API server does not serve. They do no harm
 // while the CustomResourceDefinition still lists the version. After the version is removed, the API
-// server rejects applies to the object. The next write other than an apply removes all managed
-// fields up to Kubernetes 1.36. From 1.37 on, that write is not recorded in them (kubernetes#136949).
+// server rejects applies to the object. Up to Kubernetes 1.36, the next write other than an apply
+// removes all managed fields. From 1.37 on, that write is not recorded in the managed fields
+// (kubernetes#136949).
 func (l linting) unserved() []Finding {
 	var found []Finding
 	for _, entry := range l.managers {
@@ -74,8 +75,9 @@ func (l linting) unserved() []Finding {
 	return found
 }
 
-// duplicates finds managers with several entries of the same operation, subresource and apiVersion.
-// A write to /scale leaves such entries. At the next write the API server keeps only the last one.
+// duplicates finds managers with several entries of the same operation, subresource and apiVersion,
+// which a write to the subresource scale leaves. At the next write other than an apply, the API
+// server keeps only the last of these entries.
 func (l linting) duplicates() []Finding {
 	entries := map[fieldowners.Manager]int{}
 	var found []Finding

@@ -13,11 +13,11 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// The rules in this file are about fields that an Update entry shares with an applier. Such a field
-// stays on the object when the applier leaves it out, since it still has another owner.
+// The rules in this file are about fields that an Update entry shares with an applier. When the
+// applier no longer lists a shared field, the field stays on the object, owned by the Update entry.
 
-// leftOf finds fields that a manager shares with appliers, where name is that of a manager that
-// will not write again.
+// leftOf finds fields that the manager called name owns by Update and shares with appliers. The
+// name is one under which nobody writes any more, such as before-first-apply.
 func (l linting) leftOf(name string, rule Rule) []Finding {
 	var found []Finding
 	for _, left := range l.named(name, metav1.ManagedFieldsOperationUpdate) {
@@ -30,7 +30,7 @@ func (l linting) leftOf(name string, rule Rule) []Finding {
 		if more := len(appliers) - 1; more > 0 {
 			with += fmt.Sprintf(" and %d more", more)
 		}
-		f.Message = fmt.Sprintf("%s owns %s together with %s: a field that an applier leaves out stays on the object",
+		f.Message = fmt.Sprintf("%s owns %s together with %s: fields that an applier no longer lists stay on the object",
 			left.Manager, english.Plural(len(shared), "field", ""), with)
 		f.Remedy = command.Migrate(left.Name, appliers[0].Name)
 		found = append(found, f)
@@ -58,10 +58,10 @@ func (l linting) sharedWithAppliers(entry fieldowners.Entry) (appliers []fieldow
 	return appliers, shared
 }
 
-// updateAndApply finds fields that a manager owns by Update although the manager also applies. Such
-// a manager changed to Server-Side Apply, and its fields were not migrated. Two kinds of fields are
-// reported only if the manager owns them by Apply as well: fields that a migration does not move,
-// such as finalizers, and fields that the manager updates through another subresource.
+// updateAndApply finds fields that a manager owns by Update although it also applies the object:
+// the manager changed to Server-Side Apply, and its fields were not migrated. Two kinds of fields
+// are reported only if the manager owns them by Apply as well: fields that a migration does not
+// move, such as finalizers, and fields that the manager updates through another subresource.
 func (l linting) updateAndApply() []Finding {
 	var found []Finding
 	for _, updated := range l.managers {
@@ -84,8 +84,8 @@ func (l linting) updateAndApply() []Finding {
 			continue
 		}
 		f := newFinding(RuleUpdateAndApply, []fieldowners.Manager{updated.Manager, applied[0].Manager}, all)
-		f.Message = fmt.Sprintf("%s applies, and owns %s by Update, %d of them both ways: "+
-			"they stay on the object when it leaves them out of what it applies",
+		f.Message = fmt.Sprintf("%s applies the object, and also owns %s by Update, %d of them by both: "+
+			"fields that its applies no longer list stay on the object",
 			updated.Name, english.Plural(f.Fields, "field", ""), len(both))
 		f.Remedy = command.Migrate(updated.Name, updated.Name)
 		found = append(found, f)
@@ -104,9 +104,10 @@ func (l linting) named(name string, operation metav1.ManagedFieldsOperationType)
 }
 
 // selfConflicts finds fields that a manager owns through a subresource such as /scale, if the
-// manager also applies the object. For the API server these are two owners. Older migrations left
-// such entries, and so does `kubectl scale` after `kubectl apply --server-side`. Fields that the
-// manager owns both by Apply and by Update are reported by updateAndApply instead.
+// manager also applies the object. The API server treats the two entries as different owners.
+// Migrations by older versions left such entries; `kubectl scale` after `kubectl apply
+// --server-side` does so too. Fields that a manager owns both by Apply and by Update are left to
+// updateAndApply.
 func (l linting) selfConflicts() []Finding {
 	var found []Finding
 	for _, beside := range l.managers {
@@ -135,7 +136,7 @@ func (l linting) selfConflicts() []Finding {
 }
 
 // sharedByUpdate finds fields that an applier shares with a manager that wrote by Update, for
-// example after kubectl scale to another number and back. There is no harm until the applier
+// example after kubectl scale to another number and back. Sharing does no harm until the applier
 // applies another value, which is a conflict. Fields that other rules report are left out.
 func (l linting) sharedByUpdate() []Finding {
 	var found []Finding

@@ -1,12 +1,12 @@
-// Package lint finds problems with the managed fields of an object, present and future ones.
+// Package lint finds existing and future problems with the managed fields of an object.
 //
 // # Contract
 //
 //  1. Check examines one object by its managed fields and by Facts. Rules that need a missing
 //     fact are skipped.
-//  2. Each Rule describes a problem that was seen on a real API server. A Finding says who will
-//     be surprised by what, and has a command that resolves the problem.
-//  3. Check does not guess: for an object without managed fields it returns no findings.
+//  2. Each Rule describes a problem that was seen on a real API server. A Finding says which
+//     managers have the problem and what will happen, and has a command that resolves the problem.
+//  3. For an object without managed fields, Check returns no findings, as its owners are unknown.
 //  4. Check does not read the object's values, so a Finding contains no values.
 //  5. Findings are in the order of rules, then of managers. For malformed entries Check returns
 //     the error of fieldowners.Parse.
@@ -18,8 +18,8 @@
 //		fmt.Println(f, "\n ", f.Remedy)
 //	}
 //
-// Invalid: the managed fields of an object from a cache with fieldowners.KeepOwn, since that cache
-// drops the entries of all other managers.
+// Invalid: calling Check for an object from a cache whose transform is fieldowners.KeepOwn, since
+// that transform drops the entries of all other managers.
 package lint
 
 import (
@@ -52,15 +52,15 @@ const (
 	RuleSelfConflict Rule = "self-conflict"
 	// RuleSharedByUpdate: a manager that wrote by Update shares fields with an applier.
 	RuleSharedByUpdate Rule = "shared-by-update"
-	// RuleWideUpdate: a manager that updates a finalizer or the status also owns other fields,
-	// neither metadata nor status, that it did not have to write.
+	// RuleWideUpdate: a manager that writes a finalizer or the status also owns fields outside
+	// metadata and status that it did not have to write.
 	RuleWideUpdate Rule = "wide-update"
 	// RuleAncientChanges: the API server merged the entries of several managers into the entry
 	// ancient-changes.
 	RuleAncientChanges Rule = "ancient-changes"
 	// RuleUnservedVersion: an entry has an apiVersion that the API server does not serve.
 	RuleUnservedVersion Rule = "unserved-version"
-	// RuleDuplicateEntry: a manager has two entries, and the next write drops one of them.
+	// RuleDuplicateEntry: two entries of a manager differ only in their fields, and a write drops one.
 	RuleDuplicateEntry Rule = "duplicate-entry"
 	// RuleManyManagers: the object has so many managers that applies to it take much longer.
 	RuleManyManagers Rule = "many-managers"
@@ -71,11 +71,11 @@ const (
 // Finding is one problem with an object's managed fields.
 type Finding struct {
 	Rule     Rule
-	Managers []fieldowners.Manager // the managers concerned; the first one is the manager to act on
-	Paths    []fieldowners.Path    // examples of the fields concerned, in the order of paths
-	Fields   int                   // the number of fields concerned; 0 if the finding is not about fields
-	Message  string                // a sentence without a full stop
-	Remedy   string                // a command with command.Placeholder for the object; MANAGER and FILE for unknown names
+	Managers []fieldowners.Manager // the managers that have the problem; the remedy is about the first
+	Paths    []fieldowners.Path    // examples of the fields that have the problem
+	Fields   int                   // the number of all fields that have the problem; 0 if the problem is not about fields
+	Message  string                // describes the problem and its consequences; a sentence without a full stop
+	Remedy   string                // a command line; TYPE/NAME stands for the object, MANAGER and FILE for unknown names
 }
 
 // String returns the rule, the message and the example fields on one line.
@@ -98,13 +98,13 @@ func (f Finding) String() string {
 // whose facts are missing.
 type Facts struct {
 	// Served reports whether the API server serves an apiVersion, and whether that is known.
-	Served func(apiVersion string) (served, known bool)
-	// ObjectBytes is the length of the object in JSON with its managed fields; 0 if not known.
-	ObjectBytes int
+	Served      func(apiVersion string) (served, known bool)
+	ObjectBytes int // the length of the object in JSON with its managed fields; 0 if not known
 }
 
 // Check returns the problems with an object's managed fields, in the order of rules, then of
-// managers. Without entries it returns no findings. The error is that of fieldowners.Parse.
+// managers. For an object without entries it returns none. For malformed entries it returns the
+// error of Parse.
 func Check(entries []metav1.ManagedFieldsEntry, facts Facts) ([]Finding, error) {
 	ownership, err := fieldowners.Parse(entries)
 	if err != nil {
@@ -132,10 +132,10 @@ type linting struct {
 	ownership   fieldowners.Ownership
 	managers    []fieldowners.Entry // the entries of ownership
 	facts       Facts
-	mainApplier func() string // computed once
+	mainApplier func() string // findMainApplier, called at most once
 }
 
-// newFinding returns a finding about the fields at paths, the first three of which are its examples.
+// newFinding returns a finding about the fields at paths. The first three are its examples.
 func newFinding(rule Rule, managers []fieldowners.Manager, paths []fieldowners.Path) Finding {
 	const examples = 3
 	return Finding{Rule: rule, Managers: managers, Paths: paths[:min(examples, len(paths))], Fields: len(paths)}

@@ -63,30 +63,30 @@ func TestCheck(t *testing.T) {
 			apply("us", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:l":{"k:{\"name\":\"n\"}":{".":{},"f:name":{},"f:a":{}}}}}`)}, nil},
 
 		{"before-first-apply shares with an applier", []metav1.ManagedFieldsEntry{update("before-first-apply", abc), apply("us", ab)}, []string{
-			"before-first-apply: before-first-apply/Update owns 2 fields together with us/Apply: a field that an applier leaves out stays on the object: .spec.a, .spec.b",
+			"before-first-apply: before-first-apply/Update owns 2 fields together with us/Apply: fields that an applier no longer lists stay on the object: .spec.a, .spec.b",
 			"kubectl fieldowners migrate TYPE/NAME --from before-first-apply --to us"}},
 		{"with two of them; the one that shares more comes first", []metav1.ManagedFieldsEntry{update("before-first-apply", abc), apply("a few", a), apply("more of it", ab)}, []string{
-			"before-first-apply: before-first-apply/Update owns 2 fields together with more of it/Apply and 1 more: a field that an applier leaves out stays on the object: .spec.a, .spec.b",
+			"before-first-apply: before-first-apply/Update owns 2 fields together with more of it/Apply and 1 more: fields that an applier no longer lists stay on the object: .spec.a, .spec.b",
 			"kubectl fieldowners migrate TYPE/NAME --from before-first-apply --to 'more of it'"}},
 		{"with one of two", []metav1.ManagedFieldsEntry{update("before-first-apply", ab), apply("other", `{"f:spec":{"f:c":{}}}`), apply("us", a)}, []string{
-			"before-first-apply: before-first-apply/Update owns 1 field together with us/Apply: a field that an applier leaves out stays on the object: .spec.a",
+			"before-first-apply: before-first-apply/Update owns 1 field together with us/Apply: fields that an applier no longer lists stay on the object: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from before-first-apply --to us"}},
 		{"before-first-apply shares nothing", []metav1.ManagedFieldsEntry{update("before-first-apply", a), apply("us", `{"f:spec":{"f:b":{}}}`)}, nil},
 		{"a manager that chose that name and applies", []metav1.ManagedFieldsEntry{apply("before-first-apply", a), apply("us", a)}, nil},
 
 		{"client-side apply left its entry", []metav1.ManagedFieldsEntry{update("kubectl-client-side-apply", abc), apply("kubectl", a)}, []string{
-			"client-side-apply: kubectl-client-side-apply/Update owns 1 field together with kubectl/Apply: a field that an applier leaves out stays on the object: .spec.a",
+			"client-side-apply: kubectl-client-side-apply/Update owns 1 field together with kubectl/Apply: fields that an applier no longer lists stay on the object: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from kubectl-client-side-apply --to kubectl"}},
 		{"client-side apply, and nobody applies", []metav1.ManagedFieldsEntry{update("kubectl-client-side-apply", abc), update("x", a)}, nil},
 
 		{"a manager owns fields both ways", []metav1.ManagedFieldsEntry{update("us", abc), apply("us", a)}, []string{
-			"update-and-apply: us applies, and owns 3 fields by Update, 1 of them both ways: they stay on the object when it leaves them out of what it applies: .spec.a, .spec.b, .spec.c",
+			"update-and-apply: us applies the object, and also owns 3 fields by Update, 1 of them by both: fields that its applies no longer list stay on the object: .spec.a, .spec.b, .spec.c",
 			"kubectl fieldowners migrate TYPE/NAME --from us --to us"}},
 		{"only by Update what it could apply", []metav1.ManagedFieldsEntry{update("us", a), apply("us", `{"f:spec":{"f:b":{}}}`)}, []string{
-			"update-and-apply: us applies, and owns 1 field by Update, 0 of them both ways: they stay on the object when it leaves them out of what it applies: .spec.a",
+			"update-and-apply: us applies the object, and also owns 1 field by Update, 0 of them by both: fields that its applies no longer list stay on the object: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from us --to us"}},
 		{"one field both ways, and one by Update alone", []metav1.ManagedFieldsEntry{update("us", ab), apply("us", a)}, []string{
-			"update-and-apply: us applies, and owns 2 fields by Update, 1 of them both ways: they stay on the object when it leaves them out of what it applies: .spec.a, .spec.b",
+			"update-and-apply: us applies the object, and also owns 2 fields by Update, 1 of them by both: fields that its applies no longer list stay on the object: .spec.a, .spec.b",
 			"kubectl fieldowners migrate TYPE/NAME --from us --to us"}},
 		{"what client-side apply recorded of it", []metav1.ManagedFieldsEntry{
 			update("us", `{"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`), apply("us", a)}, nil},
@@ -107,7 +107,7 @@ func TestCheck(t *testing.T) {
 			"kubectl fieldowners migrate TYPE/NAME --from us --to us --operation Apply"}},
 		{"scaled to the value that it applies: told once", []metav1.ManagedFieldsEntry{
 			apply("kubectl", a), inVersion(update("kubectl", a), "apps/v1", "scale")}, []string{
-			"update-and-apply: kubectl applies, and owns 1 field by Update, 1 of them both ways: they stay on the object when it leaves them out of what it applies: .spec.a",
+			"update-and-apply: kubectl applies the object, and also owns 1 field by Update, 1 of them by both: fields that its applies no longer list stay on the object: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from kubectl --to kubectl"}},
 		{"it applies through the scale and the status, and not the object", []metav1.ManagedFieldsEntry{
 			inVersion(apply("us", `{"f:spec":{"f:replicas":{}}}`), "apps/v1", "scale"), inVersion(apply("us", `{"f:status":{"f:phase":{}}}`), "apps/v1", "status")}, nil},
@@ -119,23 +119,23 @@ func TestCheck(t *testing.T) {
 
 		{"a finalizer, and what a Go type spells otherwise", []metav1.ManagedFieldsEntry{
 			update("operator", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}},"f:spec":{"f:a":{},"f:b":{}}}`), apply("helm", `{"f:spec":{"f:c":{}}}`)}, []string{
-			"wide-update: operator/Update wrote a finalizer, and owns 2 fields of content as well: an update of the whole object takes every value that its Go type spells or defaults differently, " +
-				"and the next apply of helm that sets another value conflicts; move them back, and have its author send only what changed: .spec.a, .spec.b",
+			"wide-update: operator/Update wrote a finalizer, and also owns 2 fields outside metadata and status: an update of the whole object takes every field that the client's Go type formats or defaults differently, " +
+				"and the next apply of helm that sets another value conflicts; move the fields back, and have the client send only its changes: .spec.a, .spec.b",
 			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec"}},
 		{"the status of a kind without that subresource, of an object that was updated", []metav1.ManagedFieldsEntry{
 			update("operator", `{"f:data":{"f:k":{}},"f:spec":{"f:a":{}},"f:status":{"f:phase":{}}}`), update("client", `{"f:spec":{".":{},"f:b":{}}}`)}, []string{
-			"wide-update: operator/Update wrote the status, and owns 2 fields of content as well: an update of the whole object takes every value that its Go type spells or defaults differently, " +
-				"and an apply that sets another value conflicts; move them back, and have its author send only what changed: .data.k, .spec.a",
+			"wide-update: operator/Update wrote the status, and also owns 2 fields outside metadata and status: an update of the whole object takes every field that the client's Go type formats or defaults differently, " +
+				"and an apply that sets another value conflicts; move the fields back, and have the client send only its changes: .data.k, .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from operator --to MANAGER --path .data --path .spec"}},
 		{"all content was taken of one that applies", []metav1.ManagedFieldsEntry{
 			update("operator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{}},"f:status":{"f:phase":{}}}`), apply("helm", `{"f:metadata":{"f:labels":{"f:l":{}}}}`)}, []string{
-			"wide-update: operator/Update wrote a finalizer and the status, and owns 1 field of content as well: an update of the whole object takes every value that its Go type spells or defaults differently, " +
-				"and the next apply of helm that sets another value conflicts; move them back, and have its author send only what changed: .spec.a",
+			"wide-update: operator/Update wrote a finalizer and the status, and also owns 1 field outside metadata and status: an update of the whole object takes every field that the client's Go type formats or defaults differently, " +
+				"and the next apply of helm that sets another value conflicts; move the fields back, and have the client send only its changes: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec"}},
 		{"a struct that the Go type added is nobody's; what is beside it was taken", []metav1.ManagedFieldsEntry{
 			update("operator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{},"f:new":{".":{},"f:zero":{}}}}`), apply("helm", `{"f:spec":{"f:c":{}}}`)}, []string{
-			"wide-update: operator/Update wrote a finalizer, and owns 1 field of content as well: an update of the whole object takes every value that its Go type spells or defaults differently, " +
-				"and the next apply of helm that sets another value conflicts; move them back, and have its author send only what changed: .spec.a",
+			"wide-update: operator/Update wrote a finalizer, and also owns 1 field outside metadata and status: an update of the whole object takes every field that the client's Go type formats or defaults differently, " +
+				"and the next apply of helm that sets another value conflicts; move the fields back, and have the client send only its changes: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec"}},
 		{"a finalizer alone", []metav1.ManagedFieldsEntry{update("operator", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}},"f:labels":{"f:l":{}}}}`), apply("helm", ab)}, nil},
 		{"the object itself is no content", []metav1.ManagedFieldsEntry{update("operator", `{".":{},"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}}}`), apply("helm", ab)}, nil},
@@ -160,7 +160,7 @@ func TestCheck(t *testing.T) {
 			update("creator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{},"f:requests":{".":{},"f:storage":{}}}}`), apply("marker", `{"f:metadata":{"f:labels":{"f:l":{}}}}`)}, nil},
 		{"it applies as well, which is told above", []metav1.ManagedFieldsEntry{
 			update("us", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{}}}`), apply("us", `{"f:spec":{"f:b":{}}}`), apply("helm", `{"f:spec":{"f:c":{}}}`)}, []string{
-			"update-and-apply: us applies, and owns 1 field by Update, 0 of them both ways: they stay on the object when it leaves them out of what it applies: .spec.a",
+			"update-and-apply: us applies the object, and also owns 1 field by Update, 0 of them by both: fields that its applies no longer list stay on the object: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from us --to us"}},
 
 		{"the oldest were merged", []metav1.ManagedFieldsEntry{update("ancient-changes", ab), apply("us", `{"f:spec":{"f:c":{}}}`)}, []string{

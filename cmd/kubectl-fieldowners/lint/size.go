@@ -20,9 +20,9 @@ import (
 // newly installed cluster have fewer than half as many managers.
 const crowd = 16
 
-// manyManagers finds objects with so many entries that every write costs more. The API server
-// keeps ten entries by Update, and merges older ones into ancient-changes. It keeps all entries by
-// Apply, without a limit.
+// manyManagers reports an object with so many entries that every write costs more. The API server
+// keeps at most ten Update entries, and merges older ones into the entry ancient-changes. The
+// number of Apply entries has no limit.
 func (l linting) manyManagers() []Finding {
 	entries := slices.Clone(l.managers)
 	if len(entries) < crowd {
@@ -35,7 +35,7 @@ func (l linting) manyManagers() []Finding {
 		}
 	}
 	main := l.mainApplier()
-	rank := func(e fieldowners.Entry) int { // entries by Apply come first, as only they stay for ever
+	rank := func(e fieldowners.Entry) int { // entries by Apply come first, as the API server never merges them
 		switch {
 		case e.Name == main:
 			return 2
@@ -46,15 +46,15 @@ func (l linting) manyManagers() []Finding {
 	}
 	slices.SortStableFunc(entries, func(a, b fieldowners.Entry) int { return cmp.Or(rank(a)-rank(b), len(a.Fields())-len(b.Fields())) })
 	f := newFinding(RuleManyManagers, []fieldowners.Manager{entries[0].Manager, entries[1].Manager, entries[2].Manager}, nil)
-	f.Message = fmt.Sprintf("%s, of whom %d apply, without a limit, and %d bytes of managed fields: every write costs the API server more "+
-		"with each of them, for a built-in kind up to Kubernetes 1.36 quadratically; have fewer reconcilers apply to one object, "+
+	f.Message = fmt.Sprintf("the object has %s, of whom %d apply, and %d bytes of managed fields: the number of appliers has no limit, and each manager "+
+		"makes every write more expensive, quadratically for built-in kinds up to Kubernetes 1.36; have fewer reconcilers apply to one object, "+
 		"and merge the managers that do not write any more",
 		english.Plural(len(entries), "manager", ""), appliers, encodedSize(l.entries))
 	f.Remedy = command.EndSharing(fieldowners.Manager{Name: main}, fieldowners.Manager{Name: unknownManager, Operation: entries[0].Operation}, nil)
 	return []Finding{f}
 }
 
-// large finds objects of which managed fields are more than half of the bytes.
+// large reports an object if managed fields are more than half of the object's bytes.
 func (l linting) large() []Finding {
 	if l.facts.ObjectBytes <= 0 {
 		return nil
@@ -70,14 +70,14 @@ func (l linting) large() []Finding {
 	}
 	managers := slices.SortedFunc(maps.Keys(sizes), func(a, b fieldowners.Manager) int { return cmp.Or(sizes[b]-sizes[a], a.Compare(b)) })
 	f := newFinding(RuleLargeManagedFields, managers[:min(3, len(managers))], nil)
-	f.Message = fmt.Sprintf("%d of %d bytes are managed fields of %s, %d of them of %s: every write pays for each manager; "+
+	f.Message = fmt.Sprintf("%d of %d bytes are managed fields of %s, %d of them of %s: every write costs more with each manager; "+
 		"release or migrate the managers that do not write any more",
 		bytes, l.facts.ObjectBytes, english.Plural(len(managers), "manager", ""), sizes[managers[0]], managers[0])
 	f.Remedy = "kubectl fieldowners get " + command.Placeholder
 	return []Finding{f}
 }
 
-// encodedSize returns the length of a value as JSON.
+// encodedSize returns the number of bytes of a value encoded as JSON.
 func encodedSize(v any) int {
 	encoded, _ := json.Marshal(v)
 	return len(encoded)

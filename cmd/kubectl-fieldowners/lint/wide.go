@@ -12,14 +12,15 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// wideUpdate finds fields that a manager took over by accident: it wrote the whole object only to
-// change a finalizer or the status. A typed client then also sends all other values, as its Go type
-// formats and defaults them. If such a value differs from the live value, the API server makes the
-// client the owner of the field.
+// wideUpdate finds fields that a manager took over by accident: it sent the whole object in an
+// update, only to change a finalizer or the status. A typed client then also sends all other
+// values, as its Go type formats and defaults them. If such a value differs from the live value,
+// the API server makes the client the owner of the field.
 //
 // Managed fields show neither how many writes there were, nor whether a write was an update or a
 // create. So a manager is not reported if it created the maps or lists that other managers write
-// to, as the creator of the object did. It is not reported either if no other manager writes content.
+// to, as the creator of the object did. Nor is it reported if no other manager writes content,
+// which isContent defines.
 func (l linting) wideUpdate() []Finding {
 	var found []Finding
 	for _, entry := range l.managers {
@@ -45,12 +46,12 @@ func (l linting) wideUpdate() []Finding {
 		if len(others) == 0 || len(taken) == 0 {
 			continue
 		}
-		slices.SortStableFunc(others, func(a, b fieldowners.Manager) int { // appliers first: they meet the conflict
+		slices.SortStableFunc(others, func(a, b fieldowners.Manager) int { // appliers first, as their next applies conflict
 			return strings.Compare(string(a.Operation), string(b.Operation))
 		})
 		f := newFinding(RuleWideUpdate, append([]fieldowners.Manager{entry.Manager}, others...), taken)
-		f.Message = fmt.Sprintf("%s wrote %s, and owns %s of content as well: an update of the whole object takes every value that "+
-			"its Go type spells or defaults differently, and %s; move them back, and have its author send only what changed",
+		f.Message = fmt.Sprintf("%s wrote %s, and also owns %s outside metadata and status: an update of the whole object takes every field that "+
+			"the client's Go type formats or defaults differently, and %s; move the fields back, and have the client send only its changes",
 			entry.Manager, beside, english.Plural(len(taken), "field", ""), whatConflicts(others[0]))
 		f.Remedy = l.giveBack(entry, others[0], taken)
 		found = append(found, f)
@@ -65,15 +66,15 @@ func whatConflicts(other fieldowners.Manager) string {
 	return fmt.Sprintf("the next apply of %s that sets another value conflicts", other.Name)
 }
 
-// standsForOthers reports whether other rules examine an entry: its manager is an applier, or has
-// one of the names that stand for several writers, such as before-first-apply.
+// standsForOthers reports whether wideUpdate leaves an entry to other rules: its manager also
+// applies, or has a name that stands for several writers, such as before-first-apply.
 func (l linting) standsForOthers(entry fieldowners.Entry) bool {
 	return slices.Contains([]string{fieldowners.BeforeFirstApply, fieldowners.AncientChanges, fieldowners.ClientSideApply}, entry.Name) ||
 		len(l.named(entry.Name, metav1.ManagedFieldsOperationApply)) > 0
 }
 
-// besideContent returns what an entry owns that a controller has to write: "a finalizer", "the
-// status", both joined by "and", or "" if it owns neither.
+// besideContent names the fields of an entry that its controller has to write: "a finalizer", "the
+// status", "a finalizer and the status", or "" if the entry has neither.
 func besideContent(entry fieldowners.Entry) string {
 	var what []string
 	if hasBelow(entry.Fields(), fieldowners.FinalizersPath) {
@@ -95,30 +96,28 @@ func hasBelow(fields []fieldowners.Path, path fieldowners.Path) bool {
 	return at < len(fields) && fields[at].HasPrefix(path)
 }
 
-// isContent reports whether a field is content: neither apiVersion, kind, metadata nor status.
+// isContent reports whether a field is content: outside apiVersion, kind, metadata and status.
 func isContent(path fieldowners.Path) bool {
 	first := path.Elements()[0].Field
 	return first != nil && !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, *first)
 }
 
-// contentLeaves returns the leaf fields of an entry that are content.
 func contentLeaves(entry fieldowners.Entry) []fieldowners.Path {
 	return slices.DeleteFunc(entry.Leaves(), func(path fieldowners.Path) bool { return !isContent(path) })
 }
 
-// madeBy returns the maps, lists and list items of content that the entry's manager created: the
-// manager owns their existence, and a field below them.
+// madeBy returns the maps, lists and list items of content that the entry's manager created: it
+// owns both their existence and a field below them.
 func madeBy(entry fieldowners.Entry) []fieldowners.Path {
 	fields := entry.Fields()
 	return slices.DeleteFunc(slices.Clone(fields), func(path fieldowners.Path) bool { return !isContent(path) || !hasBelow(fields, path) })
 }
 
-// madeFor reports whether the manager that created the maps, lists and items in made did so before
-// the other manager wrote, so that it took nothing over by accident. If the other manager applies
-// content, only these count: a top-level field such as .spec, which the creator of the object
-// creates; a list item; and a map or list in which the other manager owns a field. If the other
-// manager updates, as the control plane may do to any object, or applies no content, all of made
-// counts.
+// madeFor reports whether a manager created the maps, lists and items in made before the manager of
+// other wrote. Then the creator took nothing over by accident. If other is an Apply entry with
+// content, only these paths count: a top-level field such as .spec, which the creator of the object
+// creates; a list item; and a map or list in which other owns a field. If other is an Update entry,
+// as the control plane may add to any object, or has no content, all of made counts.
 func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 	theirs := other.Fields()
 	applies := other.Operation == metav1.ManagedFieldsOperationApply && len(contentLeaves(other)) > 0
@@ -127,8 +126,9 @@ func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 	})
 }
 
-// giveBack returns the command that moves the top-level fields of taken, such as .spec, to the
-// manager to if it is an applier, or else to the main applier. Finalizers, labels and status stay.
+// giveBack returns the command that moves the entry's fields below the top-level fields of taken,
+// such as .spec, to an applier: to, or else the main applier. It leaves finalizers, labels and
+// status.
 func (l linting) giveBack(entry fieldowners.Entry, to fieldowners.Manager, taken []fieldowners.Path) string {
 	name := to.Name
 	if to.Operation != metav1.ManagedFieldsOperationApply {

@@ -101,7 +101,7 @@ func (a *auditor) run(cmd *cobra.Command, args []string) error {
 		return printing
 	}
 	switch {
-	case err != nil: // what could be read was printed anyway
+	case err != nil: // the objects that could be read were printed anyway
 		return err
 	case !report.Complete, len(a.Files) > 0 && report.ManagedFieldsAbsent > 0: // a file may lack the server's managed fields
 		return console.ErrSaid
@@ -126,7 +126,7 @@ func (a *auditor) readFiles() error {
 			return err
 		}
 		var facts lint.Facts
-		if len(whole) >= small { // otherwise the size is not judged
+		if len(whole) >= small {
 			facts.ObjectBytes = len(whole)
 		}
 		labels := (&unstructured.Unstructured{Object: content}).GetLabels()
@@ -135,10 +135,11 @@ func (a *auditor) readFiles() error {
 	})
 }
 
-// small is a size in bytes. Managed fields are usually most of a smaller object, which does no harm.
+// small is the size in bytes below which an object's share of managed fields is not judged: managed
+// fields are usually most of a small object, which does no harm.
 const small = 4 << 10
 
-// holdContract reads the file of --contract, and makes the audit compare objects with this contract.
+// holdContract reads the file of --contract, and makes a.audit compare objects with this contract.
 func (a *auditor) holdContract() error {
 	if a.contract == "" {
 		return nil

@@ -57,9 +57,9 @@ type cluster struct {
 
 	client    metadata.Interface
 	namespace string
-	progress  string   // the status line: which kind is being read
+	progress  string   // the status line, which says which kind is being read
 	refused   []string // the kinds that the user is not allowed to list
-	refusal   error    // the API server's error for the first of these kinds
+	refusal   error    // the API server's error for the first kind in refused
 }
 
 // noteRefused reports all kinds that the user is not allowed to list as one problem, since there may
@@ -70,7 +70,7 @@ func (r *cluster) noteRefused() {
 	}
 }
 
-// show replaces the status line, the last line of a terminal. Without a terminal it does nothing.
+// show replaces the status line on stderr. It does nothing if stderr is not a terminal.
 func (r *cluster) show(text string) {
 	line, is := r.ErrOut.(*console.StatusLine)
 	if terminal, width := console.TerminalOf(r.ErrOut); is && terminal {
@@ -102,8 +102,9 @@ func (a *auditor) newCluster(args []string) (*cluster, []kind, error) {
 	return r, kinds, err
 }
 
-// read adds the objects of a kind to the audit. If the API server no longer has the resourceVersion of
-// the first page, it returns the other objects in their current state: the list is not a snapshot.
+// read adds the objects of a kind to the audit. If the API server no longer has the resourceVersion
+// of the first page, read lists the other objects in their current state, so the list is no
+// snapshot.
 func (r *cluster) read(ctx context.Context, kind kind) error {
 	apiVersion, name := kind.kind.ToAPIVersionAndKind()
 	facts := lint.Facts{Served: r.versions(name)}

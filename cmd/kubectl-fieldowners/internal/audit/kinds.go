@@ -14,7 +14,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 )
 
-// kind is a kind of objects, with its resource.
+// kind is a type that the API server serves: its resource, its kind and its scope.
 type kind struct {
 	schema.GroupVersionResource
 
@@ -29,10 +29,10 @@ type discovered struct {
 	all      []kind          // the kinds that can be listed and patched, in alphabetical order
 	served   map[string]bool // the served kinds, by apiVersion/Kind
 	failed   map[string]bool // the apiVersions whose discovery failed
-	problems []error         // why their discovery failed
+	problems []error         // the errors of the failed discovery
 }
 
-// versions returns a lint.Facts.Served function for a kind.
+// versions returns the function for lint.Facts.Served that answers for objects of the given kind.
 func (d discovered) versions(kind string) func(apiVersion string) (served, known bool) {
 	return func(apiVersion string) (served, known bool) {
 		return d.served[apiVersion+"/"+kind], !d.failed[apiVersion]

@@ -27,7 +27,7 @@ func (a *auditor) note(r owneraudit.Report) {
 		}
 	}
 	if r.ManagedFieldsAbsent > 0 {
-		advice := "ask with --show-managed-fields"
+		advice := "run kubectl get with --show-managed-fields"
 		if len(a.Files) == 0 {
 			advice = "the server has none"
 		}
@@ -47,7 +47,7 @@ func (a *auditor) note(r owneraudit.Report) {
 	}
 }
 
-// absentOnes returns the names of a few objects without managed fields, and how many more there are.
+// absentOnes returns the names of a few objects without managed fields, and the number of others.
 func absentOnes(r owneraudit.Report) string {
 	var names []string
 	for _, example := range r.AbsentExamples {

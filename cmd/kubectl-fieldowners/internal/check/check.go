@@ -26,7 +26,7 @@ type command struct {
 	subresource string
 	output      string
 	client      client.Client
-	namespace   string // for objects that specify none
+	namespace   string // the namespace for objects that specify none
 }
 
 // New returns the cobra command for "kubectl fieldowners check".
@@ -81,7 +81,7 @@ func (c *command) validate(cmd *cobra.Command) error {
 	case len(c.files) == 0:
 		return console.UsageError(cmd, "which file would be applied? Name it by -f")
 	case c.manager == "":
-		return console.UsageError(cmd, "who would apply it? Name the field manager by --field-manager (kubectl apply --server-side is %q unless told otherwise)", "kubectl")
+		return console.UsageError(cmd, "who would apply it? Name the field manager by --field-manager (the default of kubectl apply --server-side is %q)", "kubectl")
 	}
 	return console.CheckManager(cmd, "field-manager", c.manager)
 }

@@ -32,13 +32,11 @@ type result struct {
 	Namespace  string     `json:"namespace"`
 	Name       string     `json:"name"`
 	Creates    bool       `json:"creates"`
-	Conflicts  []conflict `json:"conflicts"` // fields that a forced apply would take from their owners
-	Shared     []shared   `json:"shared"`    // fields that the apply would share with another manager
-	Dropped    []dropped  `json:"dropped"`   // owned fields that the file no longer lists
-	Changes    []change   `json:"changes"`   // other changed values, of fields that nobody else owns
-
-	// Takeover describes what kubectl apply would remove in addition; nil if nothing.
-	Takeover *takeover `json:"kubectlTakesOver,omitempty"`
+	Conflicts  []conflict `json:"conflicts"`                  // fields that a forced apply would take from their owners
+	Shared     []shared   `json:"shared"`                     // fields that the apply would share with another manager
+	Dropped    []dropped  `json:"dropped"`                    // fields of the manager that the file no longer lists
+	Changes    []change   `json:"changes"`                    // other fields with a changed value, which nobody else owns
+	Takeover   *takeover  `json:"kubectlTakesOver,omitempty"` // what kubectl apply would also remove, or nil
 }
 
 type conflict struct {
@@ -57,7 +55,7 @@ type shared struct {
 type dropped struct {
 	Path    string           `json:"path"`
 	Removed bool             `json:"removed"` // the value is removed, or replaced by the API server's default
-	KeptBy  []view.OwnerItem `json:"keptBy"`
+	KeptBy  []view.OwnerItem `json:"keptBy"`  // the other owners of the field
 }
 
 type change struct {
@@ -66,7 +64,7 @@ type change struct {
 	After  any    `json:"after"`
 }
 
-// newResult returns the result for a plan. live is the live object; nil if it does not exist.
+// newResult returns the result for the plan of an apply. live is nil if the object does not exist.
 func newResult(of objects.Item, live map[string]any, plan apply.Plan) result {
 	ref := view.RefOf(of.Content)
 	item := result{
@@ -113,7 +111,7 @@ func (t *takeover) String() string {
 	for _, o := range t.From {
 		owners = append(owners, o.String())
 	}
-	return "kubectl apply, but no other client, would remove as well what the file does not list and " +
+	return "kubectl apply, but no other client, would also remove the fields that the file does not list and that " +
 		strings.Join(owners, ", ") + " wrote by client-side apply"
 }
 
@@ -153,7 +151,7 @@ func (c *command) print(items []result) error {
 		return err
 	}
 	if takeovers > 0 {
-		fmt.Fprintln(c.ErrOut, "warning: kubectl apply would remove more than an apply of these files does")
+		fmt.Fprintln(c.ErrOut, "warning: kubectl apply would remove more fields than an apply of these files by another client")
 	}
 	if conflicts > 0 {
 		return console.ErrFound
@@ -161,7 +159,6 @@ func (c *command) print(items []result) error {
 	return nil
 }
 
-// text prints the result of one object as human-readable text.
 func (c *command) text(item result) {
 	palette := c.Screen(false).Palette
 	object := view.Ref{Kind: item.Kind, Namespace: item.Namespace, Name: item.Name}

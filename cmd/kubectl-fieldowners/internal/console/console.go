@@ -87,7 +87,7 @@ func OneLine(err error) string {
 	return view.Visible(strings.Join(strings.Fields(text), " "))
 }
 
-// Say prints err on stderr and reports whether it is not nil. It does not print ErrSaid.
+// Say prints err on stderr, unless err is nil or ErrSaid. It reports whether err is not nil.
 func (c *Console) Say(err error) bool {
 	var several utilerrors.Aggregate
 	switch {

@@ -37,8 +37,8 @@ func Complete(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	}
 }
 
-// OneOf adds a flag to flags whose value is one of values, in upper or lower case, and sets up its
-// shell completion. The flag writes the value to *value. If usage is "", values are the usage text.
+// OneOf adds a flag to flags, and sets up its shell completion. The flag accepts one of values, in
+// upper or lower case, and stores it in *value. If usage is "", values are the usage text.
 func OneOf[T ~string](cmd *cobra.Command, flags *pflag.FlagSet, value *T, name, shorthand, usage string, values ...string) {
 	c := &choice[T]{value, "--" + name, values}
 	if shorthand != "" {
@@ -82,7 +82,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return UsageError(cmd, "%w", flagerror.Plain(err))
 }
 
-// printedForm matches a manager in the form of reports: NAME/OPERATION or NAME/OPERATION[SUBRESOURCE].
+// printedForm matches a manager as reports print it: NAME/OPERATION or NAME/OPERATION[SUBRESOURCE].
 var printedForm = regexp.MustCompile(`^(.+)/(Apply|Update)(\[[^\]]*\])?$`)
 
 // CheckManager returns a usage error if the value of a flag cannot be the name of a field manager.

@@ -16,7 +16,7 @@ import (
 )
 
 // Screen returns the settings for text output. On a terminal, output is in colour and fits the
-// width. Otherwise output is plain and not truncated. c.Color and NO_COLOR may change the colours.
+// width. Otherwise it is plain and not truncated. c.Color and NO_COLOR can override the colours.
 func (c *Console) Screen(noHeaders bool) view.Screen {
 	terminal, width := TerminalOf(c.Out)
 	s := view.Screen{Width: width, Now: time.Now(), NoHeaders: noHeaders}

@@ -36,12 +36,12 @@ import (
 )
 
 const (
-	window     = time.Minute // acts within this time count
-	maxFields  = 10_000
-	maxObjects = 1_000
-	// turnsPerMinute is the number of turns within one minute that are a loop, at least half of them
-	// by each of two managers. A turn is a write at most answerWithin after another manager's write:
-	// managers that write at intervals leave longer pauses. The API server records whole seconds.
+	window     = time.Minute // acts before this time do not count
+	maxFields  = 10_000      // the number of fields that a Detector remembers
+	maxObjects = 1_000       // the number of objects that a Detector remembers
+	// It is a loop if each of two managers makes at least half of turnsPerMinute turns in a minute. A
+	// turn is a write at most answerWithin after another manager's write: managers that do not react
+	// to each other leave longer pauses. The API server records whole seconds.
 	turnsPerMinute = 20
 	answerWithin   = 2 * time.Second
 )
@@ -57,16 +57,16 @@ type field struct{ object, path string }
 
 // object holds the recent writes to one object.
 type object struct {
-	history // the turns, see turnsPerMinute
+	history // the recent turns; see turnsPerMinute
 
 	last   act       // the last write
-	fought time.Time // the last act of a fight
+	fought time.Time // the time of the last act in a fight for a field of this object
 }
 
 // Fight describes one field that managers take from each other, or set and delete in turn.
 type Fight struct {
 	Path     fieldowners.Path
-	Managers []fieldowners.Manager // sorted by name; the zero Manager is one that managed fields do not name
+	Managers []fieldowners.Manager // sorted by name; the zero Manager stands for a deleter that is not recorded
 	Times    int                   // the number of acts in the last minute
 	Since    time.Time             // the time of the fight's first act
 	Deleted  bool                  // one of the managers deleted the field instead of setting it
@@ -94,13 +94,13 @@ func names(managers []fieldowners.Manager) string {
 
 // Loop describes managers that write to one object in turn.
 type Loop struct {
-	Managers []fieldowners.Manager // those with at least half of turnsPerMinute, sorted by name
+	Managers []fieldowners.Manager // the managers with at least half of turnsPerMinute turns, sorted by name
 	Times    int                   // the number of turns in the last minute
 }
 
 // Message returns a sentence that says which managers write in turn, and how often.
 func (l Loop) Message() string {
-	return fmt.Sprintf("%s wrote in turn %d times in a minute and took nothing from each other: each may answer the other", names(l.Managers), l.Times)
+	return fmt.Sprintf("%s wrote in turn %d times in a minute and took nothing from each other: each may react to the other", names(l.Managers), l.Times)
 }
 
 // New returns a Detector. It reports a fight if there are more than perMinute acts on a field within
@@ -162,7 +162,7 @@ func (d *Detector) Observe(uid string, before, after fieldowners.Ownership, at t
 	return found
 }
 
-// act counts an act on a field, and returns a fight if one must be reported now.
+// act counts the act a on a field, and returns the fight for the field if it must be reported now.
 func (d *Detector) act(uid string, path fieldowners.Path, a act) (Fight, bool) {
 	key := field{uid, path.String()}
 	h, known := d.fields.Get(key)
@@ -185,9 +185,9 @@ func (d *Detector) act(uid string, path fieldowners.Path, a act) (Fight, bool) {
 	return fight, h.tell(a.at)
 }
 
-// Wrote counts a write to an object by one manager, and returns a loop if one must be reported now.
-// See turnsPerMinute. Managers that fight write in turn as well, so no loop is returned for an object
-// with a fight.
+// Wrote counts a write to an object by one manager. It returns a loop (see turnsPerMinute) if one
+// must be reported now. Managers that fight write in turn as well, so no loop is returned for an
+// object with a fight.
 func (d *Detector) Wrote(uid string, by fieldowners.Manager, at time.Time) (Loop, bool) {
 	o := d.object(uid)
 	last := o.last
@@ -219,17 +219,18 @@ type history struct {
 	told  time.Time // when the fight or loop was last reported; zero if never
 }
 
+// act is a write that set or deleted a field, or a write to an object.
 type act struct {
 	at       time.Time
-	from, by fieldowners.Manager
+	from, by fieldowners.Manager // the owner of the field before, and the manager that wrote
 	deleted  bool
-	// back reports whether by took the field back: an earlier act had taken the field from by. If
-	// each manager has the field only once, there is no fight.
+	// back reports whether this act took back a field that an earlier act had taken from the manager
+	// by. It is a fight only if a manager took the field back.
 	back bool
 }
 
-// add adds an act. If its time is before that of the last act, the time of the last act is used. If
-// it is more than one minute before, a clock was changed, and counting starts again.
+// add adds an act. If the act's time is before that of the last act, the act gets the time of the
+// last act. If it is more than one minute before, a clock was changed, and counting starts again.
 func (h *history) add(a act) {
 	const most = 1_000
 	if n := len(h.acts); n > 0 && a.at.Before(h.acts[n-1].at) {
@@ -256,7 +257,6 @@ func (h *history) managers() []fieldowners.Manager {
 	return found
 }
 
-// actsOf returns the number of acts by a manager.
 func (h *history) actsOf(m fieldowners.Manager) (n int) {
 	for _, a := range h.acts {
 		if a.by.SameWriter(m) {

@@ -24,14 +24,14 @@ import (
 // Item is one object that was read from a file.
 type Item struct {
 	File    string // the path of the file; "stdin" for -
-	Line    int    // the number of the first line of the object's document
-	Source  string // where the object is, for messages, such as "web.yaml, line 3"
+	Line    int    // the number of the line where the YAML document of the object begins
+	Source  string // where the object is, for messages, such as "web.yaml, line 3, item 0"
 	Content map[string]any
 }
 
 // ReadFiles reads files and calls each with every object in them. A path "-" is stdin. A file is
-// JSON, or YAML with one or more documents. Of a List, each item is passed on. One document is in
-// memory at a time. Errors name file and line, but quote no content, which may be a Secret.
+// JSON, or YAML with one or more documents. For a List, each is called with every item. Only one
+// document is in memory. Errors name file and line, but quote no content, which may be secret.
 func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
 	for _, path := range paths {
 		file, content, err := r.open(path)
@@ -64,7 +64,7 @@ func (r *Reader) readDocument(file string, line int, text []byte, each func(Item
 	return true, r.flatten(Item{file, line, fmt.Sprintf("%s, line %d", file, line), object}, each)
 }
 
-// flatten calls each with the items of a List, also of nested ones, or with the object itself.
+// flatten calls each with the object itself or, if it is a List, with its items, also nested ones.
 func (r *Reader) flatten(item Item, each func(Item) error) error {
 	kind, _ := item.Content["kind"].(string)
 	apiVersion, _ := item.Content["apiVersion"].(string)
@@ -121,7 +121,7 @@ func (r *Reader) ReadFile(path string) (source string, content []byte, err error
 func (r *Reader) open(path string) (source string, content io.ReadCloser, err error) {
 	if path == "-" {
 		if waits, _ := console.TerminalOf(r.In); waits {
-			fmt.Fprintln(r.ErrOut, "reading objects from the terminal; Ctrl-D ends them")
+			fmt.Fprintln(r.ErrOut, "reading objects from the terminal; end the input by Ctrl-D")
 		}
 		return "stdin", r.openStdin(), nil
 	}
@@ -143,8 +143,8 @@ func (r *Reader) openStdin() io.ReadCloser {
 	return closing{out, func() { stop() }}
 }
 
-// documents splits YAML at its separators, the lines that begin with "---". It calls each with
-// every document and the number of the document's first line.
+// documents splits YAML at the lines that begin with "---". It calls each with every document and
+// the number of its first line.
 func documents(content io.Reader, each func(line int, text []byte) error) error {
 	lines := bufio.NewReader(content)
 	start := 1
@@ -171,8 +171,8 @@ func documents(content io.Reader, each func(line int, text []byte) error) error 
 	}
 }
 
-// separator reports whether a line separates YAML documents. rest is the text after the "---", with
-// the line break: a document may begin there.
+// separator reports whether a line begins with "---" and separates YAML documents. rest is the text
+// after "---", which may be the beginning of a document.
 func separator(text []byte) (rest []byte, is bool) {
 	rest, is = bytes.CutPrefix(text, []byte("---"))
 	if !is || len(rest) > 0 && !bytes.ContainsRune([]byte(" \t\r\n"), rune(rest[0])) {
@@ -210,8 +210,8 @@ func decode(source string, line int, text []byte) (map[string]any, error) {
 
 var yamlLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?:line (\d+): )?`)
 
-// atLine returns the YAML error of a document with a line number that counts from the beginning of
-// the file. start is the number of the document's first line.
+// atLine returns an error of the YAML library with another line number: counted from the beginning
+// of the file, not of the document. start is the number of the document's first line.
 func atLine(err error, start int) error {
 	text := strings.ReplaceAll(err.Error(), "\n", " ")
 	line := start
@@ -225,7 +225,7 @@ func atLine(err error, start int) error {
 	return fmt.Errorf("line %d: not valid YAML: %s", line, withoutQuotes(text[len(match[0]):]))
 }
 
-// withoutQuotes truncates an error message before its first quotation from the file.
+// withoutQuotes truncates an error message before the first text that it quotes from the file.
 func withoutQuotes(text string) string {
 	for _, mark := range []string{"did not find expected", "could not find expected"} { // they quote only YAML syntax
 		if strings.HasPrefix(text, mark) {

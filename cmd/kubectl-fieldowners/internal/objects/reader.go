@@ -31,7 +31,7 @@ type Reader struct {
 	*console.Console
 
 	Config *genericclioptions.ConfigFlags
-	ctx    context.Context // ends when the command is interrupted
+	ctx    context.Context // set by EndWith; ends when the command is interrupted
 }
 
 // NewReader returns a Reader whose messages are printed on the console c.
@@ -39,8 +39,8 @@ func NewReader(c *console.Console) *Reader {
 	return &Reader{Console: c, Config: genericclioptions.NewConfigFlags(true), ctx: context.Background()}
 }
 
-// EndWith makes every request to the API server, and reading from stdin, end when the context ends.
-// The context cannot be an argument of each call, as some client libraries accept no context.
+// EndWith makes all requests to the API server, and reading from stdin, end when the context ends.
+// The context is not an argument of each call, since some client libraries accept no context.
 func (r *Reader) EndWith(ctx context.Context) {
 	r.ctx = ctx
 	warnings := rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true}) // shared by all clients
@@ -70,7 +70,7 @@ func (e ending) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// closing is a ReadCloser that calls the function then after it is closed.
+// closing is a ReadCloser whose Close method also calls the function in the field then.
 type closing struct {
 	io.ReadCloser
 
@@ -82,7 +82,7 @@ func (c closing) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// Connect returns a client of the cluster with which an apply.Applier can be made.
+// Connect returns a client of the cluster, for use by an apply.Applier.
 func (r *Reader) Connect() (client.WithWatch, error) {
 	config, err := r.Config.ToRESTConfig()
 	if err != nil {
@@ -96,8 +96,8 @@ func (r *Reader) Connect() (client.WithWatch, error) {
 	return client.NewWithWatch(config, client.Options{Mapper: mapper})
 }
 
-// Namespace returns the namespace for objects that specify none. enforced reports whether it comes
-// from the command line, not from the kubeconfig.
+// Namespace returns the namespace for objects that specify none. enforced reports whether the
+// command line sets the namespace, not the kubeconfig.
 func (r *Reader) Namespace() (namespace string, enforced bool, err error) {
 	return r.Config.ToRawKubeConfigLoader().Namespace()
 }
@@ -145,7 +145,7 @@ type Selection struct {
 	AllNamespaces  bool
 }
 
-// AddFlags adds the flags that set the selection to a command.
+// AddFlags adds the flags of the selection to a command: --selector, --field-selector and -A.
 func (s *Selection) AddFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&s.Labels, "selector", "l", "", "only objects with these `labels`, as for kubectl get")
 	cmd.Flags().StringVar(&s.Fields, "field-selector", "", "only objects with these `fields`, as for kubectl get")
@@ -159,7 +159,7 @@ type Source struct {
 	Files []string
 }
 
-// AddFlags adds the flags that set the source to a command.
+// AddFlags adds the flags of the source to a command: -f, and the flags of the selection.
 func (s *Source) AddFlags(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVarP(&s.Files, "filename", "f", nil, "read objects from `files`, - for stdin, instead of a cluster")
 	s.Selection.AddFlags(cmd)

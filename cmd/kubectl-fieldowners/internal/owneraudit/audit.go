@@ -2,8 +2,8 @@
 // them, and which problems package lint finds.
 //
 // The package sends no requests. Its memory does not grow with the number of objects: it keeps
-// counts and a bounded number of examples. A hostile client may make very many manager names; beyond
-// a limit, the report only counts the entries that it leaves out.
+// counts and a bounded number of examples. A hostile client may write under very many manager names.
+// Beyond a limit, the report only counts the entries that it leaves out.
 //
 //	audit := owneraudit.New()
 //	for each object {
@@ -97,7 +97,7 @@ func (a *Audit) absent(object view.Ref) {
 	}
 }
 
-// Problem records an error because of which something could not be read.
+// Problem records an error because of which objects or managed fields could not be read.
 func (a *Audit) Problem(err error) {
 	a.report.ProblemCount++
 	if len(a.report.Problems) < MaxProblems {
@@ -111,7 +111,7 @@ func (a *Audit) Listed(l List) { a.report.Lists = append(a.report.Lists, l) }
 // Objects returns the number of objects that were added by Add.
 func (a *Audit) Objects() int { return a.report.Objects }
 
-// later returns the later of two times, of which known and then may be nil for an unknown time.
+// later returns the later of the times known and then, each of which may be nil if it is unknown.
 func later(known *time.Time, then *metav1.Time) *time.Time {
 	if then == nil || then.IsZero() || known != nil && !then.After(*known) {
 		return known
@@ -123,12 +123,12 @@ func later(known *time.Time, then *metav1.Time) *time.Time {
 type findingKey struct {
 	rule     lint.Rule
 	manager  Manager
-	remedy   string // it may name further managers
-	contract bool
+	remedy   string // part of the key, since it may name further managers
+	contract bool   // the findings are violations of the contract
 }
 
-// countFindings adds the findings about one object to the report. Several findings with the same
-// rule, manager and remedy count as one. byContract is true for violations of the contract.
+// countFindings adds the findings about one object to the report. Findings with the same rule,
+// manager and remedy count as one. byContract is true for violations of the contract.
 func (a *Audit) countFindings(object view.Ref, findings []lint.Finding, byContract bool) {
 	counted := map[findingKey]bool{}
 	for _, f := range findings {
@@ -160,7 +160,7 @@ func (a *Audit) countFindings(object view.Ref, findings []lint.Finding, byContra
 	}
 }
 
-// Report returns the report on all objects added so far. complete says whether all were read.
+// Report returns the report on the objects added so far. complete says whether none is missing.
 func (a *Audit) Report(complete bool) Report {
 	report := a.report
 	report.Complete = complete && report.ProblemCount == 0
@@ -182,11 +182,12 @@ func compareManagers(a, b *Manager) int {
 	return a.Compare(*b)
 }
 
-// Compare makes later calls of Add compare the object with a contract.
+// Compare makes later calls of Add compare their objects with a contract.
 func (a *Audit) Compare(with *contract.Comparer) { a.contract = with }
 
-// compare returns byContract, the violations of the contract, and rest, the findings of lint without
-// wide updates by managers that the contract names: for these managers the contract decides.
+// compare returns the violations of the contract as byContract. rest are the given findings of
+// lint, without RuleWideUpdate for managers that the contract names: the contract decides about
+// these.
 func (a *Audit) compare(o Object, ownership fieldowners.Ownership, findings []lint.Finding) (rest, byContract []lint.Finding) {
 	if a.contract == nil {
 		return findings, nil
@@ -207,16 +208,16 @@ func findingOf(f contract.Finding) lint.Finding {
 		Rule: lint.Rule(f.Rule), Managers: []fieldowners.Manager{f.Manager},
 		Paths: f.Paths[:min(len(f.Paths), shown)], Fields: len(f.Paths), Message: f.Message(),
 	}
-	const most = 8 // paths in a remedy's command
+	const most = 8 // the maximum number of paths in a remedy's command
 	if f.Owner.Operation == metav1.ManagedFieldsOperationApply && len(f.Paths) <= most {
 		found.Managers = append(found.Managers, f.Owner)
 		found.Remedy = command.EndSharing(f.Owner, f.Manager, f.Paths)
 		return found
 	}
 	if f.Rule == contract.RuleWide {
-		found.Message += "; have its author send only what changed, or put this into the contract"
+		found.Message += "; have the client send only its changes, or add these fields to the contract"
 	} else {
-		found.Message += "; have its author leave this out, or put it into the contract"
+		found.Message += "; have the client leave these fields out, or add them to the contract"
 	}
 	found.Remedy = "kubectl fieldowners " + command.Placeholder
 	return found

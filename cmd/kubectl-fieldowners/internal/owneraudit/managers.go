@@ -15,9 +15,9 @@ import (
 // managerTally holds the counts of one manager while objects are being added.
 type managerTally struct {
 	row      ManagerRow
-	kinds    map[Kind]int // the number of objects of each kind; the keys have no count
-	versions map[string]bool
-	object   int // the value of Report.Objects at the last object that was counted
+	kinds    map[Kind]int    // the number of objects of each kind; Kind.Objects is not set
+	versions map[string]bool // the apiVersions of the entries
+	object   int             // Report.Objects when the last object was counted, to count each object once
 }
 
 // countEntries adds the managed-fields entries of an object to the counts of their managers.
@@ -47,7 +47,7 @@ func (a *Audit) countEntries(o Object) {
 	}
 }
 
-// manager returns the counts of a manager; nil if there are too many managers for a new one.
+// manager returns the tally of a manager, new or existing; nil if there are too many managers.
 func (a *Audit) manager(m Manager) *managerTally {
 	tally := a.managers[m]
 	if tally == nil && len(a.managers) < MaxManagers {
@@ -63,7 +63,7 @@ func sizeOf(entry *metav1.ManagedFieldsEntry) int {
 	return len(text)
 }
 
-// rows returns the rows of all managers. Those with the most objects, then the most fields, are first.
+// rows returns the rows of all managers. Those with most objects, then most fields, are first.
 func (a *Audit) rows() []ManagerRow {
 	rows := make([]ManagerRow, 0, len(a.managers))
 	for _, tally := range a.managers {

@@ -14,12 +14,11 @@ import (
 type Report struct {
 	// Complete reports whether all requested objects were read. If not, Problems says which are
 	// missing, and all counts are for the objects that were read.
-	Complete bool `json:"complete"`
-	Objects  int  `json:"objects"`
-	Bytes    int  `json:"bytes"` // the size of all managedFields in JSON
-	// ManagedFieldsAbsent is the number of objects without managed fields. Their owners are unknown.
-	ManagedFieldsAbsent int        `json:"managedFieldsAbsent"`
-	AbsentExamples      []view.Ref `json:"absentExamples"` // the first MaxExamples of these objects
+	Complete            bool       `json:"complete"`
+	Objects             int        `json:"objects"`
+	Bytes               int        `json:"bytes"`               // the size of all managedFields in JSON
+	ManagedFieldsAbsent int        `json:"managedFieldsAbsent"` // the number of objects without managed fields
+	AbsentExamples      []view.Ref `json:"absentExamples"`      // the first MaxExamples objects without managed fields
 
 	Managers []ManagerRow `json:"managers"` // the managers with the most objects are first
 	Findings []Finding    `json:"findings"` // sorted by rule, then by the number of objects
@@ -27,7 +26,7 @@ type Report struct {
 	Lists        []List   `json:"lists"`        // the lists that were read from a cluster
 	Problems     []string `json:"problems"`     // the first MaxProblems problems
 	ProblemCount int      `json:"problemCount"` // the number of all problems
-	LeftOut      LeftOut  `json:"leftOut"`
+	LeftOut      LeftOut  `json:"leftOut"`      // what the limits of a report exclude
 }
 
 // Manager identifies a field manager in the report, without the apiVersions of its entries.
@@ -38,11 +37,11 @@ type ManagerRow struct {
 	Manager
 
 	Objects     int        `json:"objects"`
-	Fields      int        `json:"fields"`    // its leaf fields: it owns no other field below them
-	Shared      int        `json:"shared"`    // those of Fields that other managers own as well
-	Bytes       int        `json:"bytes"`     // the size of its entries in JSON
-	LastWrite   *time.Time `json:"lastWrite"` // null: not recorded
-	Kinds       []Kind     `json:"kinds"`
+	Fields      int        `json:"fields"`      // the number of leaf fields, below which it owns no other field
+	Shared      int        `json:"shared"`      // the number of these leaf fields that other managers own as well
+	Bytes       int        `json:"bytes"`       // the size of its entries in JSON
+	LastWrite   *time.Time `json:"lastWrite"`   // null if no time was recorded
+	Kinds       []Kind     `json:"kinds"`       // the kinds of the objects
 	APIVersions []string   `json:"apiVersions"` // the apiVersions of its entries
 }
 
@@ -57,11 +56,11 @@ type Kind struct {
 // is one of lint.Check or of a contract. TYPE/NAME in the remedy stands for the object.
 type Finding struct {
 	Rule     string    `json:"rule"`
-	Manager  *Manager  `json:"manager"` // null: the finding is about no single manager
+	Manager  *Manager  `json:"manager"` // null if the finding is about no single manager
 	Objects  int       `json:"objects"`
 	Examples []Example `json:"examples"` // the first MaxExamples objects
 	Remedy   string    `json:"remedy"`
-	Contract bool      `json:"contract,omitempty"` // it is a violation of the contract, not from lint.Check
+	Contract bool      `json:"contract,omitempty"` // a violation of the contract, not a finding of lint.Check
 }
 
 // ToDo returns the remedy. If the finding is about one object, its name replaces TYPE/NAME.
@@ -79,16 +78,15 @@ type Example struct {
 	Message string `json:"message"`
 }
 
-// List is the list of one kind that was read from a cluster.
+// List describes the list of one kind that an audit read from a cluster.
 type List struct {
 	Resource  string `json:"resource"`
 	Namespace string `json:"namespace"` // "" for all namespaces
 	Objects   int    `json:"objects"`
-	// Snapshot reports whether the list shows one point in time. It does not if reading the list
-	// took longer than the API server keeps old versions.
-	Snapshot bool `json:"snapshot"`
-	// Error says why the list was not read completely. The objects read before the error count.
-	Error string `json:"error,omitempty"`
+	// Snapshot reports whether the list shows one point in time. Snapshot is false if reading took
+	// longer than the API server keeps old versions.
+	Snapshot bool   `json:"snapshot"`
+	Error    string `json:"error,omitempty"` // why reading the list ended early; the objects read before count
 }
 
 // LeftOut counts what a report leaves out because of its limits.
@@ -103,5 +101,5 @@ const (
 	MaxProblems = 20
 	MaxManagers = 10_000
 	MaxFindings = 5_000
-	maxKinds    = 200 // of kinds, and of apiVersions, for each manager
+	maxKinds    = 200 // the kinds, and the apiVersions, that are kept for each manager
 )

@@ -6,10 +6,9 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
 )
 
-// maxRows is the largest number of rows in a table of the page. -o json prints all rows.
+// maxRows is the largest number of rows in a table of an HTML page. -o json prints all rows.
 const maxRows = 500
 
-// auditData is the data of the template for the page of an audit.
 type auditData struct {
 	head
 	owneraudit.Report
@@ -17,7 +16,7 @@ type auditData struct {
 	Rules []rule
 }
 
-// rule has the findings of one rule. Remedy is empty if the findings have different remedies.
+// rule is a section of the page: the findings of one rule. Remedy is "" if their remedies differ.
 type rule struct {
 	Name, Remedy string
 	Findings     []owneraudit.Finding
@@ -32,8 +31,8 @@ func Audit(w io.Writer, about About, report owneraudit.Report) error {
 	})
 }
 
-// Bar returns the bar that shows the number of a manager's fields, the shared fields last. A bar of
-// full width stands for the manager with the most fields.
+// Bar returns the bar for a manager's fields: first the fields that it owns alone, then the shared
+// fields. The bar of the manager with the most fields has the full width.
 func (d auditData) Bar(row owneraudit.ManagerRow) (b bar) {
 	for _, m := range d.Managers {
 		b.total = max(b.total, m.Fields)

@@ -10,7 +10,7 @@ import (
 // owned (maps, lists and list items) do not count.
 type shares struct {
 	Total, Shared, Nobody int
-	alone, shared         map[view.OwnerItem]int
+	alone, shared         map[view.OwnerItem]int // the numbers of fields that an owner owns alone, and that it shares
 }
 
 func sharesOf(fields []view.FieldItem) shares {
@@ -37,9 +37,9 @@ func sharesOf(fields []view.FieldItem) shares {
 // Owned returns the number of fields with exactly one owner.
 func (s shares) Owned() int { return s.Total - s.Shared - s.Nobody }
 
-// segment is one coloured part of a bar. X, Width and Text are percentages of the bar's width.
+// segment is one coloured part of a bar. X, Width and Text are percentages of the bar's full width.
 type segment struct {
-	X, Width, Text string // where the segment begins, its width, and where its letters are
+	X, Width, Text string // where the segment begins, its width, and where its middle is
 	Look           string // the CSS classes for its colour
 	Letters        string // the letters of the manager; empty if the segment is too narrow
 	Title          string // the tooltip
@@ -47,7 +47,7 @@ type segment struct {
 
 // bar is a horizontal bar of segments side by side, whose widths are proportional to counts.
 type bar struct {
-	total    int     // the count for which the bar has its full width
+	total    int     // the count for which a bar has the full width
 	end      float64 // where the last segment ends, in percent of the full width
 	Segments []segment
 }
@@ -76,11 +76,10 @@ type manager struct {
 	Again  bool // a row above has the same manager with another apiVersion
 	Alone  int  // the number of fields that only this manager owns
 	Shared int  // the number of fields that it shares with other managers
-	Share  bar
+	Share  bar  // shows Alone and Shared
 }
 
-// managersOf returns the rows of the legend. A bar of full width stands for the manager with the
-// most fields.
+// managersOf returns the rows of the legend. The manager with most fields has the longest bar.
 func managersOf(known badges, about About, items []view.ManagerItem, s shares) []manager {
 	var rows []manager
 	seen := map[view.OwnerItem]bool{}
@@ -108,8 +107,8 @@ func managersOf(known badges, about About, items []view.ManagerItem, s shares) [
 	return rows
 }
 
-// bar returns the bar of all fields of an object: the fields that one manager owns alone, for each
-// manager, then the shared fields, and then the fields without an owner.
+// bar returns the bar of all fields of an object. Its segments are the fields that each manager
+// owns alone, then the shared fields, and then the fields without an owner.
 func (s shares) bar(managers []manager) bar {
 	b := bar{total: s.Total}
 	for _, m := range managers {
@@ -125,8 +124,7 @@ func (s shares) bar(managers []manager) bar {
 
 const (
 	colours = 7 // the colours of Okabe and Ito's palette in page.css, without black and white
-	// maxHighlighted is the number of managers that the legend of a page can highlight. Each of
-	// them needs one style rule.
+	// maxHighlighted is the maximum number of managers with a CSS rule that highlights their fields.
 	maxHighlighted = 40
 )
 
@@ -134,11 +132,10 @@ const (
 // managers than colours, colours repeat.
 type badge struct {
 	Letters string
-	index   int
+	index   int // the number of the badge on its page, from 0
 }
 
-// Look returns the CSS classes of the badge: for its colour, and for another shape if the colour
-// repeats.
+// Look returns the CSS classes of the badge: its colour and, if the colour repeats, a round shape.
 func (b badge) Look() string {
 	look := fmt.Sprintf("k%d", b.index%colours)
 	if b.index >= colours {

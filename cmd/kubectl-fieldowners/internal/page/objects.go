@@ -23,8 +23,8 @@ type objectsData struct {
 	Objects []section
 }
 
-// Objects writes the page that shows objects with their owners. If there are several objects, the
-// page has a table of contents.
+// Objects writes the HTML page that shows objects with their owners. For several objects, the page
+// has a table of contents.
 func Objects(w io.Writer, about About, objects []Shown) error {
 	data := objectsData{head: head{About: about, Kicker: "Who owns which field", Title: plural(len(objects), "object")}}
 	known := badges{}
@@ -41,9 +41,9 @@ func Objects(w io.Writer, about About, objects []Shown) error {
 type section struct {
 	ID, Name, APIVersion, UID, ResourceVersion string
 
-	Sole     bool     // it is the only object, so that the page's title is its name
-	Absent   bool     // see view.Object
-	Live     bool     // see view.Object
+	Sole     bool     // the page shows only this object, so its title is the name of the object
+	Absent   bool     // the object has no managed fields
+	Live     bool     // the object was read from a cluster
 	Errors   []string // why managed-fields entries could not be read
 	Shares   shares
 	Bar      bar
@@ -53,7 +53,7 @@ type section struct {
 	Column   string // the CSS class for the column where the owners begin
 	Shared   []field
 	Unowned  []field
-	Missing  []field
+	Missing  []field // the owned fields that the object does not have
 }
 
 // field is a field in one of the lists below the object: Shared, Unowned or Missing.
@@ -67,7 +67,7 @@ type chip struct {
 	badge
 
 	Name   string
-	Exists bool // it owns only the existence of the map, the list or the list item
+	Exists bool // the owner owns only the existence of the map, the list or the list item
 }
 
 func newSection(known badges, about About, number int, o Shown) section {
@@ -111,16 +111,16 @@ func (b badges) chips(owners []view.OwnerItem, exists bool) []chip {
 // line is one line of the object in YAML, with the owners of the field on that line.
 type line struct {
 	Indent, Text string
-	Owners, Item []chip
+	Owners, Item []chip // the owners of the field, and of the list item that begins here
 	Nobody       bool
-	Class        string
+	Class        string // the CSS classes of the line
 }
 
-// MaxLines is the largest number of YAML lines on a page. With more, a browser takes seconds.
+// MaxLines is the largest number of YAML lines on a page. With more lines, a browser takes seconds.
 const MaxLines = 20_000
 
-// The smallest and the largest column where the owners may begin. page.css has a class for every
-// fourth column.
+// minColumn and maxColumn limit the column where the owners begin, at the right of the YAML.
+// page.css has a class for every fourth column.
 const minColumn, maxColumn = 36, 76
 
 // linesOf returns the lines of an object, and the CSS class for the column where the owners begin.
@@ -145,8 +145,9 @@ func linesOf(known badges, all []view.Line) ([]line, string) {
 	return lines, fmt.Sprintf("w%d", column)
 }
 
-// classes returns the CSS classes of a line: for its appearance, and for the owners of its field.
-// before are the owners on the previous line; the class "again" marks a line with the same owners.
+// classes returns the CSS classes of a line, for its appearance and for the owners of its field.
+// said is the same line as package view returned it. before are the owners on the previous line;
+// the class "again" marks a line with equal owners.
 func (l line) classes(said view.Line, before []chip) string {
 	var classes []string
 	owners := slices.Concat(l.Owners, l.Item)

@@ -3,7 +3,7 @@
 //
 // The package has no side effects. A page loads nothing from the network and runs no script; its
 // Content-Security-Policy enforces both. Names and values come from objects that anybody may have
-// written, so html/template writes all of them, as text.
+// written, so html/template escapes all of them.
 package page
 
 import (
@@ -28,15 +28,13 @@ import (
 
 // About describes a page: when and by which version it was made, and what it shows.
 type About struct {
-	Version  string    // the version of the plugin
-	Time     time.Time // when the page was made
-	Source   string    // the cluster or the files from which the objects were read
-	Files    bool      // the objects were read from files, not from a cluster
-	Narrowed string    // the flags that restrict what the page shows; empty if it shows everything
-	// ObjectsLeftOut is the number of objects left out because the page would be too long.
-	ObjectsLeftOut int
-	// Incomplete is the error because of which some objects are missing; nil if all were read.
-	Incomplete error
+	Version        string    // the version of the plugin
+	Time           time.Time // when the page was made
+	Source         string    // the cluster or the files from which the objects were read
+	Files          bool      // the objects were read from files, not from a cluster
+	Narrowed       string    // the flags that restrict what the page shows; empty if it shows everything
+	ObjectsLeftOut int       // the number of objects left out because the page would be too long
+	Incomplete     error     // why some objects are missing; nil if all were read
 }
 
 // head is the data for the top of every page. Kicker is the short line above the title.
@@ -49,7 +47,7 @@ type head struct {
 // Stamp returns a time as text, in UTC.
 func (About) Stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// Age returns, as text, how long before the making of the page the time t was.
+// Age returns the age of time t when the page was made, as text such as 5m.
 func (a About) Age(t time.Time) string { return view.Age(t, a.Time) }
 
 var (
@@ -68,8 +66,8 @@ var (
 	auditTemplate   = parse(auditPage)
 )
 
-// parse returns the template of a page: the content within the common frame. The style sheet is a
-// constant part of the template, and the Content-Security-Policy allows only this style sheet.
+// parse returns the template of a page: content within the frame page.html. The style sheet is a
+// constant part of the template, and the Content-Security-Policy allows no other style sheet.
 func parse(content string) *template.Template {
 	style := strings.Join(strings.Fields(css+highlights()), " ")
 	hash := sha256.Sum256([]byte(style))
@@ -84,9 +82,9 @@ func parse(content string) *template.Template {
 	}).Parse(whole)).Parse(content))
 }
 
-// highlights returns the style rules that highlight the lines of a manager when the manager is
-// hovered over, focused or ticked in the legend. The :has selectors match only within the legend:
-// on the whole object they would make a browser slow.
+// highlights returns the CSS rules that highlight a manager's lines when the manager is hovered
+// over, focused or ticked in the legend. The :has selectors match only within the legend: matching
+// the whole object would make a browser slow.
 func highlights() string {
 	var rules strings.Builder
 	classes := []string{"none", "many"}
@@ -103,7 +101,7 @@ func highlights() string {
 // object as their value.
 const maxLine = 1000
 
-// cut truncates a line to maxLine characters, and adds a note about the number of missing ones.
+// cut truncates a line to maxLine characters, and appends how many characters are missing.
 func cut(text string) string {
 	runes := []rune(text)
 	if len(runes) <= maxLine {
@@ -125,8 +123,8 @@ func count(n int) string { return humanize.Comma(int64(n)) }
 // plural returns a number with a noun in its singular or plural: 1 field, 2 fields.
 func plural(n int, noun string) string { return count(n) + " " + english.PluralWord(n, noun, "") }
 
-// NewAbout returns the About of a page that is made now. from is where its objects were read, and
-// incomplete is the error because of which some are missing, or nil.
+// NewAbout returns the About of a page that is made now. from is the source of its objects.
+// incomplete is the error because of which some objects are missing, or nil.
 func NewAbout(r *objects.Reader, cmd *cobra.Command, from objects.Source, incomplete error) About {
 	about := About{
 		Version: console.Version(), Time: time.Now(), Narrowed: narrowed(cmd), Incomplete: incomplete, Files: len(from.Files) > 0,
@@ -145,7 +143,7 @@ func NewAbout(r *objects.Reader, cmd *cobra.Command, from objects.Source, incomp
 	return about
 }
 
-// clusterOf returns a text with the kubeconfig's context and the namespace, for About.Source.
+// clusterOf returns a text for About.Source: the kubeconfig's context and the namespace.
 func clusterOf(r *objects.Reader, from objects.Source) string {
 	text := "cluster"
 	context := *r.Config.Context
@@ -164,10 +162,10 @@ func clusterOf(r *objects.Reader, from objects.Source) string {
 	return text
 }
 
-// narrowing lists the flags that restrict which fields or objects are shown.
+// narrowing lists the flags that restrict which fields or objects a page shows.
 var narrowing = []string{"path", "manager", "operation", "shared", "unowned", "selector", "field-selector"}
 
-// narrowed returns the flags of the command line that restrict what is shown, for About.Narrowed.
+// narrowed returns those flags of the command line that are in narrowing, for About.Narrowed.
 func narrowed(cmd *cobra.Command) string {
 	var given []string
 	cmd.Flags().Visit(func(flag *pflag.Flag) {

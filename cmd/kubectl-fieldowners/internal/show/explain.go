@@ -107,9 +107,9 @@ func (e *explainCommand) validate(cmd *cobra.Command) error {
 	waits, _ := console.TerminalOf(e.In)
 	switch {
 	case stdin > 1:
-		return console.UsageError(cmd, "stdin can be read once: name files for the others")
+		return console.UsageError(cmd, "stdin can be read once, by one of -f, --live and --intent: name files for the others")
 	case e.file == "" && waits:
-		return console.UsageError(cmd, "which answer? Pipe into it what the apply printed, or name a file by -f")
+		return console.UsageError(cmd, "no input: pipe the output of the failed apply into the command, or name a file by -f")
 	case e.file == "":
 		e.file = "-"
 	}

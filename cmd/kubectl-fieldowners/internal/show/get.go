@@ -70,7 +70,7 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	} else {
 		err = g.ReadCluster(args, g.Selection, read)
 	}
-	if printing := printer.close(cmd, err); printing != nil { // what could be read is printed even after an error
+	if printing := printer.close(cmd, err); printing != nil { // objects that could be read are printed even after an error
 		return errors.Join(err, printing)
 	}
 	if err == nil {
@@ -102,7 +102,7 @@ func tell(w io.Writer, o *view.Object) (complete bool) {
 		fmt.Fprintf(w, "error: %s: %s\n", o, view.Safe(err.Error()))
 	}
 	if o.Deep {
-		fmt.Fprintf(w, "warning: %s: nested deeper than %d levels: what lies below is shown as one value\n", o, fieldowners.MaxDepth)
+		fmt.Fprintf(w, "warning: %s: nested deeper than %d levels: the content below is shown as one value\n", o, fieldowners.MaxDepth)
 	}
 	if o.Absent {
 		fmt.Fprintf(w, "%s: %s\n", o, o.Absence())

@@ -62,7 +62,7 @@ func TestGetOfDeepObjects(t *testing.T) {
 	path := file(t, object)
 	for _, output := range []string{"tree", "table", "wide", "json", "yaml", "name", "html"} {
 		stdout, stderr := got(t, "-f", path, "-o", output)
-		if len(stdout) > 3<<20 || stderr != "warning: Deep a: nested deeper than 1000 levels: what lies below is shown as one value\n" {
+		if len(stdout) > 3<<20 || stderr != "warning: Deep a: nested deeper than 1000 levels: the content below is shown as one value\n" {
 			t.Errorf("-o %s: %d bytes, stderr %q", output, len(stdout), stderr)
 		}
 	}

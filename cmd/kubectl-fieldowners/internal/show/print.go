@@ -14,17 +14,17 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// getPrinter prints objects for the command get: each one when it is read, or all of them at the
-// end if the output is one document.
+// getPrinter prints the objects for the command get: each object when it is read, or all objects at
+// the end if the output format is one document.
 type getPrinter struct {
 	*getCommand
 
 	screen     view.Screen
 	objects    int             // the number of objects read
 	shown      int             // the number of objects with something to show
-	incomplete bool            // the owners of an object are not all known
-	noPath     error           // why --path cannot name a field of an object
-	managers   map[string]bool // names of managers, for a hint
+	incomplete bool            // the owners of some object are not all known
+	noPath     error           // the error if --path is not valid and matches no field of an object
+	managers   map[string]bool // the names of the managers of all objects, for a hint about --manager
 	items      []view.Item     // for -o json and -o yaml
 	rows       [][]string      // the rows of a table, which begin with namespace and object
 	pages      []page.Shown    // for -o html
@@ -101,8 +101,8 @@ func (p *getPrinter) shows(o *view.Object, filter view.Filter) bool {
 	return true
 }
 
-// close prints output that is one document. reading is the error because of which objects are
-// missing, or nil.
+// close prints the output if its format is one document for all objects. reading is the error
+// because of which objects are missing, or nil.
 func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 	switch p.output {
 	case "json", "yaml":
@@ -122,7 +122,8 @@ func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 	return nil
 }
 
-// summary prints on stderr that nothing was found, since empty output could be misunderstood.
+// summary prints on stderr that nothing was found, since empty output could be misunderstood. It
+// returns an error if owners are unknown or --path is invalid.
 func (p *getPrinter) summary() error {
 	switch {
 	case p.incomplete:
@@ -137,8 +138,8 @@ func (p *getPrinter) summary() error {
 	return nil
 }
 
-// hint returns the path that was searched, or the names of the existing managers, since a name on
-// the command line may be misspelt.
+// hint returns the rest of the message "No fields found": the path of --path or, since a name may
+// be misspelt in --manager, the names of the existing managers.
 func (p *getPrinter) hint() string {
 	switch {
 	case p.path != "":

@@ -91,7 +91,7 @@ func (m *migrateCommand) validate(args []string) (from []ownership.From, err err
 		return nil, console.UsageError(m.cmd, "--from is missing: name the field managers whose fields are to move")
 	}
 	if m.undoFile != "" && len(args) > 1 {
-		return nil, console.UsageError(m.cmd, "--undo-file is for one object: each has a file of its own")
+		return nil, console.UsageError(m.cmd, "--undo-file is for one object only: without it, each object gets its own undo file")
 	}
 	paths, err := m.canonicalPaths()
 	if err != nil {
@@ -121,7 +121,8 @@ func (m *migrateCommand) canonicalPaths() (texts []string, err error) {
 	return texts, nil
 }
 
-// migrate shows which fields of one object would move, and moves them if --yes is given.
+// migrate shows which fields of one object would move, and moves them if --yes is given. found
+// reports whether fields would move but were not moved.
 func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, from []ownership.From) (found bool, err error) {
 	applier, err := m.applier(m.to)
 	if err != nil {
@@ -164,8 +165,8 @@ func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, fr
 	return false, nil
 }
 
-// correct rewrites the undo file with what undo would move. The first version may be outdated: the
-// receiver may have become an owner of some fields just before they moved.
+// correct rewrites the undo file with the fields that undo would really move back. The file saved
+// before the move may be wrong: the receiver may have become an owner of some fields just then.
 func correct(path string, saved undoFile, undo *ownership.Transfer) error {
 	saved.Moved = nil
 	for _, back := range undo.Moves() {

@@ -92,14 +92,14 @@ func (r *releaseCommand) release(ctx context.Context, object apply.ObjectRef) (f
 	case err != nil:
 		return false, err
 	case outcome.Action == apply.Absent:
-		return false, fmt.Errorf("%v was deleted in the meantime", object)
+		return false, fmt.Errorf("%v: nothing was given up: the object was deleted in the meantime", object)
 	}
 	fmt.Fprintln(r.Out, view.Safe(fmt.Sprintf("%v: the fields of %s are given up", object, r.manager)))
 	return false, nil
 }
 
-// entries returns the manager's entries of an operation: that of the object itself first, and then
-// those of its subresources.
+// entries returns the manager's entries of an operation: first the entry of the object itself, then
+// the entries of its subresources.
 func (r *releaseCommand) entries(ownership fieldowners.Ownership, operation metav1.ManagedFieldsOperationType) []fieldowners.Entry {
 	found := slices.DeleteFunc(slices.Clone(ownership.Entries()), func(entry fieldowners.Entry) bool {
 		return entry.Name != r.manager || entry.Operation != operation
@@ -108,8 +108,8 @@ func (r *releaseCommand) entries(ownership fieldowners.Ownership, operation meta
 	return found
 }
 
-// show prints what would happen to the fields of one entry, by a dry run. For the subresource scale,
-// release removes only the entry, and no dry run is needed: an apply without replicas would set
+// show prints, by a dry run, what would happen to the fields of one entry. The subresource scale
+// needs no dry run: release only removes the entry, since an apply without replicas would set
 // replicas to 0.
 func (r *releaseCommand) show(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, entry fieldowners.Entry) error {
 	if entry.Subresource == "scale" {

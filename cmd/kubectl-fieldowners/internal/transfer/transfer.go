@@ -1,8 +1,8 @@
 // Package transfer implements the commands release and migrate of the plugin, which change managed
 // fields. The command release gives up fields, and migrate moves fields to another manager.
 //
-// Without --yes both only show what they would do. Before migrate writes, it saves an undo file. Its
-// write fails if the object has changed since migrate showed the fields to move.
+// Without --yes both only show what they would do. Before migrate writes, it saves an undo file. The
+// write of migrate fails if the object has changed since migrate showed the fields to move.
 package transfer
 
 import (
@@ -37,8 +37,8 @@ func (e *engine) addFlags(cmd *cobra.Command) {
 	e.CompleteObjects(cmd)
 }
 
-// dryRun reports whether there is something to do, of count fields or entries. If so, it prints that
-// nothing was written.
+// dryRun reports whether count, the number of fields or entries to change, is not 0. If so, it
+// prints that nothing was written.
 func (e *engine) dryRun(count int) (found bool) {
 	if count > 0 {
 		fmt.Fprintln(e.ErrOut, "dry run, nothing was written: --yes does it")

@@ -22,9 +22,9 @@ import (
 // undoFile is the content of the file that migrate saves before it writes. The format is stable:
 // fields may be added, but no field is renamed, removed or given another meaning.
 type undoFile struct {
-	Undoes string                 `json:"undoes"` // "migrate"
+	Undoes string                 `json:"undoes"` // the command that was run: always "migrate"
 	Object view.Ref               `json:"object"`
-	Moved  []fieldowners.Handover `json:"moved"`
+	Moved  []fieldowners.Handover `json:"moved"` // the moved fields with their former and new owners
 }
 
 func newUndoFile(object apply.ObjectRef, moved []fieldowners.Handover) undoFile {
@@ -81,7 +81,7 @@ func (f undoFile) save(path string) error {
 // runUndo undoes the migration that is recorded in the file of --undo.
 func (m *migrateCommand) runUndo(ctx context.Context, args []string) error {
 	if len(args) > 0 {
-		return console.UsageError(m.cmd, "%q beside --undo: the file says which object is meant", args[0])
+		return console.UsageError(m.cmd, "%q cannot be used with --undo: the undo file names the object", args[0])
 	}
 	source, content, err := m.ReadFile(m.undo)
 	if err != nil {
@@ -104,7 +104,6 @@ func (m *migrateCommand) runUndo(ctx context.Context, args []string) error {
 	return nil
 }
 
-// moveBack moves the fields of an undo file back to their former owners.
 func (m *migrateCommand) moveBack(ctx context.Context, saved undoFile) (found bool, err error) {
 	applier, err := m.applier(saved.Moved[0].To.Name)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 type Filter struct {
 	Paths     []fieldowners.Path                // only these fields and the fields below them
 	Managers  []string                          // only fields that one of these managers owns
-	Operation metav1.ManagedFieldsOperationType // only fields that are owned by this operation
+	Operation metav1.ManagedFieldsOperationType // only fields owned by this operation, by one of Managers if given
 	Shared    bool                              // only fields with several owners
 	Unowned   bool                              // only fields without an owner
 }
@@ -26,7 +26,7 @@ func (f Filter) IsEmpty() bool {
 	return len(f.Paths) == 0 && len(f.Managers) == 0 && f.Operation == "" && !f.Shared && !f.Unowned
 }
 
-// matches reports whether the filter selects a field itself, not only fields below it.
+// matches reports whether the filter selects the field itself, not only a field below it.
 func (f Filter) matches(field fieldowners.Field) bool {
 	if len(f.Paths) > 0 && !slices.ContainsFunc(f.Paths, field.Path.HasPrefix) {
 		return false
@@ -42,16 +42,17 @@ func (f Filter) matches(field fieldowners.Field) bool {
 	})
 }
 
-// shown is a field to show, with the fields below it that are shown.
+// shown is a field of the output, with the fields below it that are in the output as well.
 type shown struct {
 	fieldowners.Field
 
-	matches bool // false if it is shown only because of a field below it
+	matches bool // false if the field is shown only because of other fields
 	below   []shown
 }
 
-// choose returns a field with the fields below it that the filter selects. ok is false if it selects
-// none of these fields. The key fields of a list item are shown with any other part of the item.
+// choose returns a field with the fields below it that the filter selects. ok is false if it
+// selects none of these fields. The key fields of a list item are shown with any other part of the
+// item.
 func (f Filter) choose(field fieldowners.Field) (chosen shown, ok bool) {
 	chosen = shown{Field: field, matches: f.matches(field)}
 	var keys []shown
@@ -113,7 +114,7 @@ func ParsePath(text string) (fieldowners.Path, error) {
 
 var bareWord = regexp.MustCompile(`([\[,][\w-]+=)([A-Za-z][^"\],=]*)`)
 
-// quoted adds the quotes around key values that are missing because the shell removed them.
+// quoted adds the quotes to [name=web] that a shell has removed from [name="web"].
 func quoted(text string) string {
 	return bareWord.ReplaceAllStringFunc(text, func(key string) string {
 		name, word, _ := strings.Cut(key, "=")
@@ -132,7 +133,7 @@ func dotted(text string) string {
 	return text
 }
 
-// locate returns the fields of the object for which the API server's string is text.
+// locate returns the fields of the object for which the API server writes text in a conflict.
 func (o *Object) locate(text string) []fieldowners.Path {
 	var found []fieldowners.Path
 	for field := range o.Root.All() {
@@ -143,7 +144,7 @@ func (o *Object) locate(text string) []fieldowners.Path {
 	return found
 }
 
-// find follows the path elements in steps from the field at, and returns the path of the field found.
+// find follows the path elements in steps down from the field at, and returns the path found.
 func find(at fieldowners.Field, steps []fieldowners.Element) (fieldowners.Path, bool) {
 	if len(steps) == 0 {
 		return at.Path, true

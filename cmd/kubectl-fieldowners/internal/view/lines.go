@@ -13,9 +13,9 @@ type Line struct {
 	Existence bool                  // Owners own only the existence of the map, the list or the list item
 	Nobody    bool                  // the field is a value that nobody owns
 	Item      []fieldowners.Manager // the owners of the list item that begins here, if they differ from Owners
-	Context   bool                  // the filter did not select the field; it shows where a selected field is
+	Context   bool                  // the filter did not select the field; the line only shows where a selected field is
 
-	field *shown // nil for the second and later lines of a multi-line value
+	field *shown // the field on this line; nil for the second and later lines of a multi-line value
 	item  *shown // the list item that begins on this line
 }
 
@@ -39,7 +39,8 @@ func (o *Object) Lines(filter Filter) (lines []Line, missing []fieldowners.Field
 	return w.lines, w.missing
 }
 
-// say sets the owners of a line. It sets Nobody only if the owners of all fields are known.
+// say sets the members of a line that describe owners. It sets Nobody only if allKnown is true: the
+// owners of all fields are known.
 func (l *Line) say(allKnown bool) {
 	if l.Context = !l.field.matches && len(l.field.below) == 0; !l.field.matches {
 		return
@@ -67,7 +68,7 @@ func (o *Object) index(m fieldowners.Manager) int {
 	return slices.IndexFunc(o.Ownership.Entries(), func(entry fieldowners.Entry) bool { return entry.SameWriter(m) })
 }
 
-// distinct returns each manager once, even if it has several apiVersions.
+// distinct returns each manager once, even if it occurs with several apiVersions.
 func distinct(managers []fieldowners.Manager) []fieldowners.Manager {
 	var found []fieldowners.Manager
 	for _, m := range managers {

@@ -21,19 +21,15 @@ type Object struct {
 	Ref
 
 	ResourceVersion string
-	// Unread has an error for each managed-fields entry that cannot be read.
-	Unread []error
+	Unread          []error // an error for each managed-fields entry that cannot be read
 	// Absent reports whether the object has no managed fields. If the object is not Live, the
 	// program that saved the object may have removed them, so that the owners are not known.
 	Absent bool
-	// Live reports whether the object was read from a cluster.
-	Live bool
-
-	// Deep reports whether the object is nested as deep as fieldowners.MaxDepth.
-	Deep bool
+	Live   bool // the object was read from a cluster
+	Deep   bool // the object is nested as deep as fieldowners.MaxDepth
 
 	Ownership fieldowners.Ownership
-	Root      fieldowners.Field
+	Root      fieldowners.Field // the tree of all fields with their owners
 }
 
 // New returns the Object for the content of an unstructured object. It does not change content.
@@ -54,15 +50,15 @@ func (o *Object) Absence() string {
 	if o.Live {
 		return "managedFields absent: the API server has none"
 	}
-	return "managedFields absent: ask with --show-managed-fields"
+	return "managedFields absent: run kubectl get with --show-managed-fields"
 }
 
 // knowsAll reports whether the owners of all fields are known. If not, a field without a recorded
 // owner may have one.
 func (o *Object) knowsAll() bool { return !o.Absent && len(o.Unread) == 0 }
 
-// withoutSecrets returns the content to show. In a copy of a Secret, it hides the values and the
-// last-applied annotation of client-side apply. Other objects are returned unchanged.
+// withoutSecrets returns content without values of a Secret. For a Secret, it returns a copy in
+// which the values and client-side apply's last-applied annotation are hidden.
 func withoutSecrets(kind schema.GroupVersionKind, content map[string]any) map[string]any {
 	if !fieldowners.IsSecret(kind.Group, kind.Kind) {
 		return content

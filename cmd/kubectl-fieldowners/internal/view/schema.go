@@ -63,12 +63,10 @@ func (r Ref) subject() command.Subject {
 type Item struct {
 	Ref
 
-	Managers []ManagerItem `json:"managers"`
-	Fields   []FieldItem   `json:"fields"`
-	// ManagedFieldsAbsent reports whether the object has no managed fields. Its owners are unknown.
-	ManagedFieldsAbsent bool `json:"managedFieldsAbsent,omitempty"`
-	// Errors has the errors about entries that could not be read. If any, Fields is incomplete.
-	Errors []string `json:"errors,omitempty"`
+	Managers            []ManagerItem `json:"managers"`
+	Fields              []FieldItem   `json:"fields"`
+	ManagedFieldsAbsent bool          `json:"managedFieldsAbsent,omitempty"` // if so, the owners are unknown
+	Errors              []string      `json:"errors,omitempty"`              // about unreadable entries; Fields lacks their fields
 }
 
 // ManagerItem describes one managed-fields entry of an object: its manager, and the number of fields.
@@ -76,15 +74,15 @@ type ManagerItem struct {
 	OwnerItem
 
 	APIVersion string     `json:"apiVersion"`
-	Time       *time.Time `json:"time"`   // null: not recorded
-	Fields     int        `json:"fields"` // its leaf fields: it owns no other field below them
+	Time       *time.Time `json:"time"`   // null if no time was recorded
+	Fields     int        `json:"fields"` // the number of leaf fields, below which the manager owns no other field
 }
 
 // FieldItem is one field with its owners, or a value that nobody owns.
 type FieldItem struct {
 	Path       string      `json:"path"`
 	ServerPath string      `json:"serverPath"`
-	Owners     []OwnerItem `json:"owners"` // empty: nobody
+	Owners     []OwnerItem `json:"owners"` // empty if nobody owns the field
 	// Existence reports whether the owners own the existence of the map, the list or the list item,
 	// but not all fields below it.
 	Existence bool `json:"existence,omitempty"`

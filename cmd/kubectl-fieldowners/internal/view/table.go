@@ -75,8 +75,8 @@ func (s Screen) Table(w io.Writer, header []string, rows [][]string) {
 	}
 }
 
-// held returns the fields that need a row of their own. It drops parents without owners, and fields
-// whose only owners own a listed field above them as a whole.
+// held returns the fields that get a row in a table. It drops parents without owners, and fields
+// owned only as part of a listed field above them that is owned as a whole, such as an atomic list.
 func held(fields []fieldowners.Field) []fieldowners.Field {
 	var kept, above []fieldowners.Field
 	for _, f := range fields {

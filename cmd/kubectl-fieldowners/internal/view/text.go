@@ -50,7 +50,7 @@ func Wrap(text, indent string, width int) string {
 // the direction of its text.
 func JSON(v any) ([]byte, error) {
 	encoded, err := json.Marshal(v)
-	return []byte(Visible(string(encoded))), err // such characters are only in strings
+	return []byte(Visible(string(encoded))), err // only strings have such characters
 }
 
 // IndentedJSON encodes a value as JSON does, with line breaks and indentation.

@@ -70,8 +70,8 @@ func (s Screen) legend(w io.Writer, o *Object) {
 	}
 }
 
-// column returns the column where the owners begin. It is after the longest of the lines that leave
-// enough room for owners.
+// column returns the column where the owners begin: two columns after the longest line, of the
+// lines that are at most half as wide as the terminal, or 80 columns if the width is unlimited.
 func (s Screen) column(lines []Line) int {
 	limit := 80
 	if s.Width > 0 {
@@ -86,7 +86,7 @@ func (s Screen) column(lines []Line) int {
 	return column + 2
 }
 
-// line writes a line with its owners. They begin at the column, or further right after a longer line.
+// line writes a line with its owners. They begin at column, or further right after a longer line.
 func (s Screen) line(w io.Writer, o *Object, l Line, column int) {
 	text := CutOff(l.Text, s.Width)
 	gap := max(column-utf8.RuneCountInString(text), 2)

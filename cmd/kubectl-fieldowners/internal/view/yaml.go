@@ -12,8 +12,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// yamlWriter writes fields as lines of YAML, such that a comment can follow on every line that shows
-// a field.
+// yamlWriter writes fields as lines of YAML. A comment may follow on a line that begins a field.
 type yamlWriter struct {
 	lines   []Line
 	missing []fieldowners.Field // the owned fields that the object does not have
@@ -54,8 +53,8 @@ func (w *yamlWriter) all(fields []*shown, lead string, indent int) {
 }
 
 // content returns the fields to write below a field. If the filter selected the field but nothing
-// below it, these are all fields that the object has there. Owned fields that the object does not
-// have are added to w.missing.
+// below it, these are all existing fields below it. Owned fields that the object does not have are
+// added to w.missing.
 func (w *yamlWriter) content(field *shown) (below []*shown) {
 	for i := range field.below {
 		switch child := &field.below[i]; {
@@ -84,6 +83,7 @@ func (s *shown) hasLine() bool {
 	return s.Exists && (s.matches || len(s.below) == 0 || slices.ContainsFunc(s.below, func(b shown) bool { return b.hasLine() }))
 }
 
+// lose adds the owned fields at and below a field that the object does not have to w.missing.
 func (w *yamlWriter) lose(field fieldowners.Field) {
 	for lost := range field.All() {
 		if len(lost.Owners) > 0 {
@@ -92,7 +92,8 @@ func (w *yamlWriter) lose(field fieldowners.Field) {
 	}
 }
 
-// leaf adds the lines of a field without fields below it. Content below MaxDepth is on one line.
+// leaf adds the lines of a field that has no fields below it. Content below fieldowners.MaxDepth is
+// written as JSON on one line.
 func (w *yamlWriter) leaf(field *shown, lead string, indent int) {
 	first, rest, several := strings.Cut(scalar(field.Value), "\n")
 	w.lines = append(w.lines, Line{Text: lead + first, field: field})

@@ -14,36 +14,36 @@ import (
 // change is a change of one object between two observations.
 type change struct {
 	target        Target
-	before, after *watched // nil if the object does not exist at that time
-	at            time.Time
-	sum           bool // it may combine several changes, since the watch was interrupted
+	before, after *watched  // nil if the object does not exist at that time
+	at            time.Time // when the change was seen
+	sum           bool      // the watch was interrupted, so that this may be several changes in one
 }
 
-// Event is one line of output. -o json prints it in this form.
+// Event is one event that the command watch prints: as a line of text, or as JSON with -o json.
 type Event struct {
 	Time time.Time `json:"time"`
-	Type string    `json:"type"`
-	Sum  bool      `json:"sum,omitempty"`
+	Type string    `json:"type"`          // such as moved, lost, gained, created, deleted or fight
+	Sum  bool      `json:"sum,omitempty"` // the watch was interrupted, so that this may be several changes in one
 
 	APIVersion          string `json:"apiVersion"`
 	Kind                string `json:"kind"`
 	Namespace           string `json:"namespace,omitempty"`
 	Name                string `json:"name,omitempty"`
 	UID                 string `json:"uid,omitempty"`
-	FromResourceVersion string `json:"fromResourceVersion,omitempty"`
+	FromResourceVersion string `json:"fromResourceVersion,omitempty"` // for an interruption: the last one before it
 	ResourceVersion     string `json:"resourceVersion,omitempty"`
 
 	Path       string           `json:"path,omitempty"`
 	ServerPath string           `json:"serverPath,omitempty"`
-	From       *view.OwnerItem  `json:"from,omitempty"`
-	To         *view.OwnerItem  `json:"to,omitempty"`
-	Managers   []view.OwnerItem `json:"managers,omitempty"`
+	From       *view.OwnerItem  `json:"from,omitempty"`     // the owner before
+	To         *view.OwnerItem  `json:"to,omitempty"`       // the owner after
+	Managers   []view.OwnerItem `json:"managers,omitempty"` // the managers of a fight or loop, or the owners of an object
 
-	Times int        `json:"times,omitempty"`
-	Since *time.Time `json:"since,omitempty"`
+	Times int        `json:"times,omitempty"` // the number of writes in the last minute, for a fight or loop
+	Since *time.Time `json:"since,omitempty"` // when the fight or the interruption began
 
 	Field   fieldowners.Path `json:"-"`
-	Message string           `json:"-"` // for the types fight and loop: who does what, and how often
+	Message string           `json:"-"` // the text of a fight or loop: who does what, and how often
 	object  string           // the object's kind, namespace and name, for text output
 }
 
@@ -58,7 +58,7 @@ func (s change) parts() []change {
 	return []change{gone, come}
 }
 
-// event returns an event of a type, kind, with the members that all events of the change share.
+// event returns an event of type kind, with the members that are the same for all events of s.
 func (s change) event(kind string) Event {
 	w := s.after
 	if w == nil {
@@ -78,7 +78,7 @@ func (e Event) at(path fieldowners.Path) Event {
 	return e
 }
 
-// moves returns an event for each field that moved, was lost or was gained, in the order of paths.
+// moves returns the events for the fields that moved, lost an owner or gained one, in path order.
 func (s change) moves(d fieldowners.Difference) []Event {
 	var events []Event
 	add := func(kind string, path fieldowners.Path, from, to *view.OwnerItem) {
@@ -116,10 +116,10 @@ func (s change) loop(l fights.Loop) Event {
 	return e
 }
 
-// written returns the time of a change: the time that the API server recorded in the writers'
-// entries, since the changes seen after an interruption did not happen all at once. It returns s.at
-// if no time was recorded, or if the recorded time is before the previous write: an entry that was
-// edited by hand may have any time.
+// written returns the time of a change as the API server recorded it in the entries of the writers.
+// (After an interruption of the watch, changes from different times are seen at once.) It returns
+// s.at if no time was recorded, or if the recorded time is before the previous write: an entry that
+// was edited by hand may have any time.
 func (s change) written(writers []fieldowners.Manager) time.Time {
 	var wrote, before time.Time
 	for _, m := range writers {

@@ -33,12 +33,12 @@ type follower struct {
 	client metadata.ResourceInterface
 	report *reporter
 
-	known   map[types.NamespacedName]watched
-	version string        // the resourceVersion of the last change seen
-	seen    time.Time     // when version was seen
-	outage  *wait.Backoff // the back-off while the watch cannot be opened; nil while it is open
-	behind  error         // why the watch is interrupted; nil if it is not interrupted
-	giveUp  func(error)   // ends the watch with an error
+	known   map[types.NamespacedName]watched // the last seen state of each object
+	version string                           // the resourceVersion of the last change seen
+	seen    time.Time                        // when the last change was seen
+	outage  *wait.Backoff                    // the back-off while the watch cannot be opened; nil otherwise
+	behind  error                            // why the watch is interrupted; nil if it is not interrupted
+	giveUp  func(error)                      // ends the watch with an error
 }
 
 // watched is the state of an object that a follower keeps in memory: its identity and its
@@ -46,7 +46,7 @@ type follower struct {
 type watched struct {
 	namespace, name string
 	uid             types.UID
-	version         string
+	version         string // the resourceVersion
 	ownership       fieldowners.Ownership
 }
 
@@ -190,7 +190,7 @@ func (f *follower) read(object *metav1.PartialObjectMetadata) watched {
 	return w
 }
 
-// patience is the back-off between attempts to open the watch, in addition to RetryWatcher's one second.
+// patience is the back-off before the watch is opened again, after RetryWatcher's own wait of 1s.
 var patience = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 30 * time.Second}
 
 // WatchWithContext opens a watch for the RetryWatcher. On its own, the RetryWatcher would retry
@@ -216,8 +216,8 @@ func (f *follower) WatchWithContext(ctx context.Context, o metav1.ListOptions) (
 // isGone reports whether err says that the API server no longer has the requested resourceVersion.
 func isGone(err error) bool { return apierrors.IsGone(err) || apierrors.IsResourceExpired(err) }
 
-// errorEvent returns a watch with a single event, which contains the error err. RetryWatcher ends
-// at a 410 Gone only if it comes as an event.
+// errorEvent returns a watch whose only event contains the error err. RetryWatcher ends at a 410
+// Gone only if the error comes as an event.
 func errorEvent(err error) watch.Interface {
 	var status apierrors.APIStatus
 	errors.As(err, &status)
@@ -226,8 +226,8 @@ func errorEvent(err error) watch.Interface {
 	return watch.NewProxyWatcher(events)
 }
 
-// lost waits for the back-off and reports whether to retry. It prints once for each interruption
-// that the watch is interrupted.
+// lost is called when a watch or list failed with err. It waits for the back-off and reports
+// whether to retry. It prints a message once for each interruption.
 func (f *follower) lost(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return false

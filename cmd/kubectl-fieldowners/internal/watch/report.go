@@ -22,18 +22,18 @@ type reporter struct {
 	path        fieldowners.Path
 	managers    []string
 	onlyFights  bool
-	bySelector  bool // objects may enter and leave the selection
+	bySelector  bool // the command line has a selector, which objects may begin or cease to match
 
 	mu     sync.Mutex
 	fights *fights.Detector
-	fought bool
+	fought bool            // a fight or loop was printed
 	failed bool            // a managed-fields entry could not be read
-	told   map[string]bool // the errors about such entries that were printed
+	told   map[string]bool // the errors about unreadable entries that were printed
 	behind []error         // errors of watches that were still interrupted at the end
 }
 
-// fightsPerMinute is the default of --fights-per-minute. It is a fight if a field moves between
-// managers more often than this within one minute.
+// fightsPerMinute is the default of --fights-per-minute. If a field moves between managers more
+// often within one minute, that is a fight.
 const fightsPerMinute = 5
 
 // newReporter returns a reporter. It reports a fight if a field moves between managers more than
@@ -43,7 +43,7 @@ func newReporter(perMinute int, out, errOut io.Writer) (*reporter, error) {
 	return &reporter{out: out, errOut: errOut, fights: detector, told: map[string]bool{}}, err
 }
 
-// step prints the events of a change of one object.
+// step prints the events that follow from a change of one object.
 func (r *reporter) step(s change) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,9 +81,9 @@ func (r *reporter) changed(s change) []Event {
 	return append(events, alarms...)
 }
 
-// whole returns the event for an object that appeared or disappeared. Its type is kind, such as
-// "created", or bySelector, such as "entered", if the command line has a selector: then the object
-// may have existed before, or may still exist. w is the object's existing state.
+// whole returns the event for an object that appeared or disappeared; w is its state while it
+// existed. The type of the event is kind, such as "created". If the command line has a selector, it
+// is bySelector, such as "entered": the object may have existed before, or may still exist.
 func (r *reporter) whole(s change, w *watched, kind, bySelector string) []Event {
 	if r.bySelector {
 		kind = bySelector
@@ -100,6 +100,7 @@ func (r *reporter) whole(s change, w *watched, kind, bySelector string) []Event 
 
 func (r *reporter) narrowed() bool { return !r.path.IsRoot() || len(r.managers) > 0 }
 
+// asks reports whether --path and --manager select the field at path and its owner m.
 func (r *reporter) asks(m fieldowners.Manager, path fieldowners.Path) bool {
 	return path.HasPrefix(r.path) && (len(r.managers) == 0 || slices.Contains(r.managers, m.Name))
 }
@@ -187,7 +188,7 @@ func (r *reporter) print(events []Event) error {
 	return nil
 }
 
-// wrote counts a write for the detection of loops, and returns a loop that must be reported. Two
+// wrote counts a write for the detection of loops, and returns a loop if one must be reported. Two
 // kinds of writes do not count: writes to the status, since a controller writes the status after
 // each change of its object; and changes by several managers, whose order is not known.
 func (r *reporter) wrote(s change, writers []fieldowners.Manager) (fights.Loop, bool) {

@@ -132,7 +132,7 @@ func follow(ctx context.Context, client metadata.Interface, targets []Target, re
 	return context.Cause(ctx)
 }
 
-// Target is the target of one watch: all objects of a type, or one object.
+// Target says what one watch watches: all objects of a type, or one object.
 type Target struct {
 	Resource        schema.GroupVersionResource
 	Kind            schema.GroupVersionKind
@@ -175,7 +175,7 @@ func (w *command) targets(args []string) (targets []Target, err error) {
 	return targets, nil
 }
 
-// kind returns the mapping of a type, and the namespace to watch; "" for all namespaces.
+// kind returns the REST mapping of the type called name, and the namespace to watch; "" for all.
 func (w *command) kind(name string) (mapping *meta.RESTMapping, namespace string, err error) {
 	mapping, err = w.Mapping(name)
 	if err != nil || w.AllNamespaces || mapping.Scope.Name() == meta.RESTScopeNameRoot {
