@@ -76,8 +76,8 @@ func cleanBuilds(ctx context.Context, builds string, out io.Writer) error {
 	return nil
 }
 
-// sizeOf returns the total size in bytes of the files in a folder. A file that cannot be read, or
-// that is deleted meanwhile, is not counted.
+// sizeOf returns the total size of the files in a folder, in bytes. A file that cannot be read, or
+// that is deleted while sizeOf runs, is not counted.
 func sizeOf(dir string) uint64 {
 	var bytes uint64
 	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {

@@ -38,8 +38,9 @@ func (k kwokctl) configFile() string { return filepath.Join(k.run.dir, "kwok.yam
 func (k kwokctl) kubeconfig() string { return filepath.Join(k.run.dir, "kubeconfig") }
 func (k kwokctl) logDir() string     { return filepath.Join(k.run.dir, "clusters", k.name, "logs") }
 
-// configure writes the configuration of kwokctl with the stages of nodes and pods. The stages include kwok's own node
-// stages, because kwokctl uses its default stages only if the configuration has no stage.
+// configure writes the configuration file of kwokctl. The file includes kwok's stages, the rules by
+// which kwok simulates nodes and pods. They include the node stages of kwok itself, because kwokctl
+// uses its default stages only if the configuration has no stage.
 func (k kwokctl) configure(apiServerPort int) error {
 	ports, err := freePorts(6)
 	if err != nil {
@@ -111,15 +112,16 @@ func (k kwokctl) create(ctx context.Context) error {
 	return k.do(ctx, "create", "cluster", "--kubeconfig", k.kubeconfig(), "--timeout", "1m")
 }
 
-// podsOfNode is the number of pods for which a node has room. The default of 110 is too low, because
-// the pods of earlier tests stay on the node.
+// podsOfNode is the largest number of pods on a node. The default of 110 is too low, because the
+// pods of earlier tests stay on the node.
 const podsOfNode = "10000"
 
 func (k kwokctl) scaleNodes(ctx context.Context, nodes int) error {
 	return k.do(ctx, "scale", "node", "--replicas", strconv.Itoa(nodes), "--param", ".allocatable.pods="+podsOfNode)
 }
 
-// do runs kwokctl by its link in the run folder, so that the watchdog finds the process.
+// do runs a kwokctl command. It starts kwokctl by the link in the run folder, so that the watchdog
+// can find the process.
 func (k kwokctl) do(ctx context.Context, args ...string) error {
 	last := &lastLines{keep: 12}
 	cmd := exec.CommandContext(ctx, k.run.binaries().Kwokctl, append(args, "--name", k.name, "--config", k.configFile())...)
@@ -137,9 +139,9 @@ func (k kwokctl) do(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// environment returns the inherited environment without the user's KUBECONFIG and KWOK_ variables,
-// and with the cluster's kubectl first in the PATH. kwokctl uses the first kubectl in the PATH, and
-// would download kubectl if there is none.
+// environment returns the environment in which kwokctl runs: the inherited one without the user's
+// KUBECONFIG and KWOK_ variables, and with the cluster's kubectl first in the PATH. kwokctl uses
+// the first kubectl in the PATH, and would download kubectl if there is none.
 func (k kwokctl) environment(inherited []string) []string {
 	var env []string
 	path := []string{k.run.binDir()}
@@ -173,7 +175,7 @@ func waitReady(ctx context.Context, config *rest.Config, nodes int) error {
 	return nil
 }
 
-// notReady returns an error that says what the cluster lacks to be ready, or nil.
+// notReady returns an error with the reason why the cluster is not ready yet, or nil if it is ready.
 func notReady(ctx context.Context, client kubernetes.Interface, nodes int) error {
 	if err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
 		return fmt.Errorf("the API server is not ready: %w", err)
@@ -210,8 +212,7 @@ func countUsable(nodes []corev1.Node) int {
 	return usable
 }
 
-// withLogs adds the last lines of each component's log to an error, because the caller deletes the
-// run folder with the logs next.
+// withLogs returns err with the last lines of each log in dir, because the caller deletes the logs next.
 func withLogs(err error, dir string) error {
 	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
 	var text strings.Builder
