@@ -22,7 +22,7 @@ type APIServer struct {
 
 // StartAPIServer builds the binaries if necessary and starts etcd and kube-apiserver. If KUBEBUILDER_ASSETS is
 // set, it builds nothing, and uses the binaries in that folder. log receives the progress; nil discards it. A
-// failed start leaves no process and no file. The context bounds only the start: end the API server with Stop.
+// failed start leaves no process and no run folder. The context bounds only the start: end the API server with Stop.
 func StartAPIServer(ctx context.Context, log io.Writer) (*APIServer, error) {
 	if log == nil {
 		log = io.Discard

@@ -66,7 +66,7 @@ type Cluster struct {
 }
 
 // Start builds the control plane if necessary and starts it. It returns when the API server and the
-// nodes are ready and pods can be created. A failed start leaves no process and no file. The
+// nodes are ready and pods can be created. A failed start leaves no process and no run folder. The
 // context bounds only the start: end the cluster with Stop.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	options, err := options.validated()
