@@ -86,8 +86,7 @@ func (c *choice) Set(given string) error {
 
 const allControllers = "*"
 
-// selectControllers returns the reconcilers with these names, in the order of controllers.All. The
-// name * selects all reconcilers.
+// selectControllers returns the reconcilers with these names, in the order of controllers.All; * selects all.
 func selectControllers(names []string) ([]controllers.Controller, error) {
 	known, wanted := controllerNames(), map[string]bool{}
 	for _, name := range names {

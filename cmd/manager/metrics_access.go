@@ -60,8 +60,7 @@ func (c tokenCheck) refused(request *http.Request, token string) bool {
 	return err == nil && !answer.Status.Authenticated
 }
 
-// bearerToken returns the bearer token of a request, or "". It parses the header as the filter of
-// controller-runtime does.
+// bearerToken returns the bearer token of a request, parsed as controller-runtime's filter does, or "".
 func bearerToken(request *http.Request) string {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(request.Header.Get("Authorization")), " ")
 	if !strings.EqualFold(scheme, "Bearer") {

@@ -81,8 +81,7 @@ func (d *demonstration) scaleUnderForce(ctx context.Context) {
 	d.show.ok("the replicas are 1, and power is their only owner")
 }
 
-// showEvent waits for an event about alpha with this reason, and prints the event. It must wait,
-// because events are sent in the background.
+// showEvent waits for an event about alpha with this reason (events are sent in the background), and prints it.
 func (d *demonstration) showEvent(ctx context.Context, reason string) {
 	until(ctx, "there is an event "+reason, func(ctx context.Context) (string, error) {
 		var events eventsv1.EventList

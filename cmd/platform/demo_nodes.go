@@ -103,8 +103,7 @@ type writers struct {
 	failed   error // the first error of a writer
 }
 
-// start starts four writers that change a node without pause. A single writer is sometimes too slow
-// to make every update stale.
+// start starts four writers that change a node without pause. A single writer is sometimes too slow.
 func (w *writers) start(ctx context.Context, name string) {
 	w.stopping.Store(false)
 	for i := range 4 {

@@ -17,8 +17,7 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// show prints the output of the demo: for each step a title, an explanation, output of commands,
-// and the passed checks.
+// show prints the demo: for each step a title, an explanation, output of commands, and the passed checks.
 type show struct {
 	out   io.Writer
 	steps int
@@ -105,8 +104,7 @@ func until(ctx context.Context, what string, look func(context.Context) (string,
 	check(err)
 }
 
-// failure is the panic value by which check ends a step. With panics, a step needs no error
-// handling in each line.
+// failure is the panic value by which check ends a step, so that the step needs no error handling in each line.
 type failure struct{ error }
 
 // carryOut runs a step and returns its error if the step panics with a failure.

@@ -41,8 +41,7 @@ func (s Subject) Target() string {
 	return target
 }
 
-// String returns the object's name for messages, such as Deployment shop/web; "" if the object is
-// not known.
+// String returns the object's name for messages, such as Deployment shop/web; "" if the object is not known.
 func (s Subject) String() string {
 	name := s.Name
 	if s.Namespace != "" {

@@ -1,5 +1,4 @@
-// Package flagerror rewrites errors about invalid flag values in plain words, instead of the messages
-// of Go's parsers.
+// Package flagerror rewrites errors about invalid flag values in plain words, instead of the messages of Go's parsers.
 package flagerror
 
 import (

@@ -22,8 +22,7 @@ const startTimeout = 2 * time.Minute
 
 // Options describe the cluster to start.
 type Options struct {
-	// Name becomes part of the names of the run folder and the kubeconfig context. The default is
-	// "coapply".
+	// Name becomes part of the names of the run folder and the kubeconfig context. The default is "coapply".
 	Name string
 	// Nodes is the number of simulated nodes. A cluster without nodes never runs a pod.
 	Nodes int

@@ -92,8 +92,8 @@ func removeUnfinished(parent string) error {
 	return nil
 }
 
-// buildInto compiles the binaries in a temporary folder and renames this folder to dir at the end.
-// So if dir exists, its build is complete.
+// buildInto compiles in a temporary folder and renames this folder to dir at the end. So if dir
+// exists, its build is complete.
 func buildInto(ctx context.Context, dir string, from source, progress io.Writer) (err error) {
 	temporary, err := os.MkdirTemp(filepath.Dir(dir), unfinished)
 	if err != nil {

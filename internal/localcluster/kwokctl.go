@@ -82,8 +82,7 @@ func (k kwokctl) configure(apiServerPort int) error {
 	return nil
 }
 
-// withArguments returns a kwokctl patch that adds arguments to a component. pairs alternates names
-// and values of the arguments.
+// withArguments returns a kwokctl patch that adds arguments to a component. pairs alternates their names and values.
 func withArguments(component string, pairs ...string) map[string]any {
 	var args []map[string]string
 	for pair := range slices.Chunk(pairs, 2) {
@@ -112,16 +111,14 @@ func (k kwokctl) create(ctx context.Context) error {
 	return k.do(ctx, "create", "cluster", "--kubeconfig", k.kubeconfig(), "--timeout", "1m")
 }
 
-// podsOfNode is the largest number of pods on a node. The default of 110 is too low, because the
-// pods of earlier tests stay on the node.
+// podsOfNode is the largest number of pods on a node. The default of 110 is too low: pods of earlier tests stay.
 const podsOfNode = "10000"
 
 func (k kwokctl) scaleNodes(ctx context.Context, nodes int) error {
 	return k.do(ctx, "scale", "node", "--replicas", strconv.Itoa(nodes), "--param", ".allocatable.pods="+podsOfNode)
 }
 
-// do runs a kwokctl command. It starts kwokctl by the link in the run folder, so that the watchdog
-// can find the process.
+// do runs a kwokctl command, by the link to kwokctl in the run folder, so that the watchdog can find the process.
 func (k kwokctl) do(ctx context.Context, args ...string) error {
 	last := &lastLines{keep: 12}
 	cmd := exec.CommandContext(ctx, k.run.binaries().Kwokctl, append(args, "--name", k.name, "--config", k.configFile())...)
@@ -157,8 +154,7 @@ func (k kwokctl) environment(inherited []string) []string {
 	return append(env, "PATH="+strings.Join(path, string(os.PathListSeparator)), "KWOK_WORKDIR="+k.run.dir)
 }
 
-// waitReady waits until the API server and the nodes are ready, and until a pod can be created in
-// the default namespace.
+// waitReady waits until the API server and the nodes are ready, and a pod can be created in the default namespace.
 func waitReady(ctx context.Context, config *rest.Config, nodes int) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -198,8 +194,7 @@ func notReady(ctx context.Context, client kubernetes.Interface, nodes int) error
 	return nil
 }
 
-// countUsable returns the number of nodes that are ready and have no taint: pods are scheduled only
-// on such nodes.
+// countUsable returns the number of nodes that are ready and have no taint, so that pods can be scheduled on them.
 func countUsable(nodes []corev1.Node) int {
 	usable := 0
 	for _, node := range nodes {

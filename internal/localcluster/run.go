@@ -87,8 +87,7 @@ func (r *run) binDir() string { return filepath.Join(r.dir, "bin") }
 // binaries returns the links in the run folder by which all processes of the run must be started.
 func (r *run) binaries() Binaries { return binariesIn(r.binDir()) }
 
-// end kills the processes of the run, deletes its folder, and waits until both are done. It may be
-// called more than once.
+// end kills the processes of the run, deletes its folder, and waits for both. It may be called more than once.
 func (r *run) end(ctx context.Context) error {
 	if err := r.dog.release(ctx); err != nil {
 		return fmt.Errorf("stopping the control plane in %s: %w", r.dir, err)

@@ -12,12 +12,10 @@ import (
 	"strings"
 )
 
-// versionVariable is the environment variable that chooses the version of Kubernetes, such as
-// K8S=1.36.3.
+// versionVariable is the environment variable that chooses the version of Kubernetes, such as K8S=1.36.3.
 const versionVariable = "K8S"
 
-// source is the source code of one version of the control plane: the program in tools/cluster, with
-// the go.mod file of that version.
+// source is the source code of one version of the control plane: the program in tools/cluster, with a go.mod file.
 type source struct {
 	dir        string
 	modFile    string
