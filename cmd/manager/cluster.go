@@ -27,7 +27,7 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// checkTimeout is the time limit of checkCluster, and of the check after the manager has failed.
+// checkTimeout is the time limit for the checks of the API server: before the manager starts, and after it has failed.
 const checkTimeout = 10 * time.Second
 
 // checkCluster checks, before the manager starts, that the API server responds, that it serves the

@@ -214,7 +214,7 @@ type warmer interface {
 
 type trackedWarmer struct {
 	warmer
-	filling *atomic.Int32 // tracked.filling
+	filling *atomic.Int32 // the counter of tracked
 }
 
 // Warmup calls the Warmup of the runnable. If it succeeds, the caches of the runnable count as synced.

@@ -120,7 +120,7 @@ func (d *demonstration) create(ctx context.Context, objects ...client.Object) {
 	}
 }
 
-// settled returns "" for a Devbox that is Running with all Applied conditions True; otherwise the difference.
+// settled returns "" for a Devbox that is Running with all Applied conditions True; otherwise what is missing.
 func settled(box *v1alpha1.Devbox) string {
 	if box.Status.Phase != v1alpha1.PhaseRunning {
 		return "phase " + string(box.Status.Phase)

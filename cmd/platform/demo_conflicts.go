@@ -33,7 +33,7 @@ func (d *demonstration) showOwners(ctx context.Context) {
 	d.show.ok("power is the only owner of the replicas, and workload of the image")
 }
 
-// imagePath is the field of the Deployment that the second applier wants to set.
+// imagePath is the path of the field that the second applier wants to set in the Deployment.
 var imagePath = fmt.Sprintf(".spec.template.spec.containers[name=%q].image", devbox.ContainerName)
 
 // checkOwner fails the step unless manager is the only owner of the field at path in object.

@@ -41,8 +41,8 @@ func (d *demonstration) maintenance(ctx context.Context) {
 
 // lose cordons the node busy with strategy Update while the writers run, and returns the failed
 // result: all four attempts are stale writes, which is nearly always so. If an update succeeds,
-// lose stops the writers, undoes the cordon and starts again. (With strategy Apply, the undo must
-// take the fields at a resourceVersion, which the writers would change.)
+// lose stops the writers, undoes the cordon and starts again. (The undo must take fields in a write
+// that is pinned to a resourceVersion. The writers would make this write stale.)
 func (d *demonstration) lose(ctx context.Context, writers *writers) (status v1alpha1.NodeStatus) {
 	for range 10 {
 		writers.start(ctx, busy)

@@ -83,12 +83,12 @@ func commandLine(args []string) string {
 	return all + line
 }
 
-// patience is the timeout of each wait. On a slow machine a step takes a few seconds; a
+// patience is the timeout of each wait in the demo. On a slow machine a step takes a few seconds; a
 // NodeMaintenance fails with a reason after 30 seconds.
 const patience = 60 * time.Second
 
-// until calls look repeatedly until look returns "". Any other text is the current state. After a
-// timeout, it fails the step; the error has what, the awaited state, and the last text of look.
+// until calls look repeatedly until look returns "". Any other text is the current state. After a timeout,
+// it fails the step with an error that contains what, the awaited state, and the last text of look.
 func until(ctx context.Context, what string, look func(context.Context) (string, error)) {
 	seen := "nothing yet"
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {

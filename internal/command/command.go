@@ -50,8 +50,8 @@ func (s Subject) String() string {
 	return strings.TrimSpace(s.Kind + " " + name)
 }
 
-// Migrate returns the command that makes the applier to the owner of fields that the manager from
-// owns by Update. It moves all these fields, or only the fields at and below paths.
+// Migrate returns the command that moves fields from the manager from, which owns them by Update, to the
+// applier to. Without paths the command moves all these fields, otherwise only the fields at and below paths.
 func Migrate(from, to string, paths ...fieldowners.Path) string {
 	words := []string{"kubectl fieldowners migrate", Placeholder, "--from", Quote(from), "--to", Quote(to)}
 	for _, path := range paths {

@@ -35,8 +35,8 @@ func binariesIn(dir string) Binaries {
 	}
 }
 
-// withAssets returns a copy of b in which etcd, kube-apiserver and kubectl are in the folder dir,
-// that of KUBEBUILDER_ASSETS. If dir is "", it returns b unchanged.
+// withAssets returns a copy of b in which etcd, kube-apiserver and kubectl are those in the folder
+// dir, the value of KUBEBUILDER_ASSETS. If dir is "", it returns b unchanged.
 func (b Binaries) withAssets(dir string) Binaries {
 	if dir == "" {
 		return b

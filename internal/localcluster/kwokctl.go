@@ -28,7 +28,7 @@ import (
 //go:embed stages/*.yaml
 var stages embed.FS
 
-// kwokctl runs the command kwokctl for the cluster of one run.
+// kwokctl runs the program kwokctl, which starts and configures the control plane of one run.
 type kwokctl struct {
 	run  *run
 	name string

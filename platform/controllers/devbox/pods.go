@@ -82,7 +82,7 @@ func lastEnded(ended []*corev1.Pod) *corev1.Pod {
 	return last
 }
 
-// setLast writes a pod's container status, and the contentID from which the container started, to a status.
+// setLast records a pod's container status, and the contentID from which the container started, in a Devbox's status.
 func setLast(status *v1alpha1.DevboxStatus, pod *corev1.Pod) {
 	status.LastContainerStatus = pod.Status.ContainerStatuses[0].DeepCopy()
 	status.LastContentID = pod.Annotations[ContentAnnotation]

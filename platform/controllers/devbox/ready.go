@@ -12,8 +12,8 @@ import (
 )
 
 // readyOf returns the condition Ready of a Devbox. It is True if every reconciler has applied this
-// generation of the spec, and the pod is ready, or there is no pod and none should run. readyOf
-// reads the other conditions and the phase from box; deployment is the Devbox's Deployment, or nil.
+// generation of the spec, and the pod is as spec.state requires: ready, or absent. readyOf reads
+// the other conditions and the phase from box; deployment is the Devbox's Deployment, or nil.
 func readyOf(generation int64, box *v1alpha1.Devbox, deployment *appsv1.Deployment) metav1.Condition {
 	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: generation}
 	for _, conditionType := range []string{v1alpha1.ConditionWorkloadApplied, v1alpha1.ConditionPowerApplied, v1alpha1.ConditionNetworkApplied} {
@@ -58,8 +58,8 @@ func atRest(ready metav1.Condition, phase v1alpha1.DevboxPhase) metav1.Condition
 
 // rolledOut completes the condition Ready of a Devbox that should run. If the Deployment cannot
 // create its pod, such as because of a quota, Ready gets the reason and message of the Deployment's
-// condition. A ready Devbox stays ready until the Deployment controller has observed a new
-// generation, because an annotation set by another client also makes a new generation.
+// condition. A ready Devbox stays ready while the Deployment controller has not observed a new
+// generation yet, because an annotation set by another client also makes a new generation.
 func rolledOut(ready metav1.Condition, phase v1alpha1.DevboxPhase, deployment *appsv1.Deployment, wasReady bool) metav1.Condition {
 	status := deployment.Status
 	for _, condition := range status.Conditions {

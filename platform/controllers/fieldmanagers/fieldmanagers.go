@@ -73,7 +73,7 @@ func ours(kind string) schema.GroupKind {
 	return schema.GroupKind{Group: v1alpha1.SchemeGroupVersion.Group, Kind: kind}
 }
 
-// shared returns a value for Claim.Shared: it allows other managers to claim these paths, for the reason why.
+// shared returns a value for Claim.Shared: other managers may claim each of these paths, too. why is the reason.
 func shared(why string, paths ...string) map[string]string {
 	reasons := map[string]string{}
 	for _, path := range paths {

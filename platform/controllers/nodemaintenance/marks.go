@@ -23,9 +23,9 @@ type mark struct {
 	owners     []fieldowners.Manager
 }
 
-// marksOf returns the marks on a node. They include a spec.unschedulable of false that our field
-// manager owns. It remains if an uncordon took the field from another manager and ended before the
-// release, and only the managed fields show it.
+// marksOf returns the marks that are set on a node: spec.unschedulable and our two annotations. It
+// also returns a spec.unschedulable of false that our field manager owns. This remains if an uncordon
+// took the field from another manager and ended before the release; only the managed fields show it.
 func marksOf(node *corev1.Node) ([]mark, error) {
 	ownership, unread := fieldowners.ParseReadable(node.ManagedFields)
 	for _, entry := range unread {
@@ -52,14 +52,14 @@ func (m mark) path() fieldowners.Path {
 	return fieldowners.MustParsePath(fmt.Sprintf(".metadata.annotations[%q]", m.annotation))
 }
 
-// applied reports whether our field manager owns the mark by Apply. Then a release removes the mark.
+// applied reports whether our field manager owns the field by Apply. Then a release removes the field.
 func (m mark) applied() bool {
 	return slices.ContainsFunc(m.owners, func(owner fieldowners.Manager) bool {
 		return owner.Name == fieldmanagers.NodeMaintenance && owner.Operation == metav1.ManagedFieldsOperationApply
 	})
 }
 
-// foreign returns the owners of the mark, by Apply or Update, that are not our field manager.
+// foreign returns the owners of the field, by Apply or Update, other than our field manager.
 func (m mark) foreign() []string {
 	var names []string
 	for _, owner := range m.owners {
@@ -70,8 +70,8 @@ func (m mark) foreign() []string {
 	return names
 }
 
-// mayTake reports whether an Uncordon may take the mark in order to remove it. It may take a mark
-// that no other manager owns, and with force also spec.unschedulable of another manager.
+// mayTake reports whether an Uncordon may take ownership of the field in order to remove it: if no
+// other manager owns the field, or if force is true and the field is spec.unschedulable.
 func (m mark) mayTake(force bool) bool {
 	return len(m.foreign()) == 0 || force && m.annotation == ""
 }
@@ -85,7 +85,7 @@ func wanted(node *corev1.Node, marks []mark, work *v1alpha1.NodeMaintenance) boo
 		!slices.ContainsFunc(marks, func(m mark) bool { return !m.applied() })
 }
 
-// heldError is an ownership conflict: an Uncordon cannot remove marks that other managers own.
+// heldError is an ownership conflict: an Uncordon cannot remove fields of a node that other managers own.
 type heldError struct {
 	node  string
 	marks []mark
@@ -138,8 +138,8 @@ func cordon(node *corev1.Node, work *v1alpha1.NodeMaintenance) apply.Intent {
 	return apply.Intent{Config: config, UID: node.UID}
 }
 
-// take returns an intent that makes our field manager the only owner of the marks. A release then
-// removes the marks from the node.
+// take returns an intent that makes our field manager the only owner of these fields. A release
+// then removes the fields from the node.
 func take(node *corev1.Node, marks []mark) apply.Intent {
 	config := corev1ac.Node(node.Name)
 	for _, m := range marks {

@@ -153,7 +153,7 @@ func isComplete(work *v1alpha1.NodeMaintenance) bool {
 	return meta.IsStatusConditionTrue(work.Status.Conditions, v1alpha1.ConditionComplete)
 }
 
-// isTold reports whether Ready, Stalled and observedGeneration already agree with Complete.
+// isTold reports whether the status already has the conditions and observedGeneration that sayReady would set.
 func isTold(work *v1alpha1.NodeMaintenance) bool {
 	told := work.DeepCopy()
 	sayReady(told)

@@ -191,7 +191,8 @@ func deadlineOf(node v1alpha1.NodeStatus, seconds int32, begun time.Time) time.T
 	return begun.Add(lastChance)
 }
 
-// settle returns the status of a node after a wave; late means that the node's deadline has passed.
+// settle returns the status of a node after a wave, computed from done; late means that the node's
+// deadline has passed.
 func settle(node v1alpha1.NodeStatus, done outcome, late bool, work *v1alpha1.NodeMaintenance) v1alpha1.NodeStatus {
 	node.Attempts += int32(done.attempts)
 	switch {

@@ -19,7 +19,7 @@ import (
 // atOnce is the largest number of concurrent writes in one reconcile.
 const atOnce = 16
 
-// result is the result of carrying out a decision, the writes to a NodeSet's pods.
+// result is the outcome of the writes to pods that a decision lists.
 type result struct {
 	errs    []error // the errors of the writes, sorted by step and ordinal
 	changed bool    // at least one pod was not deleted, because it had changed since the decision

@@ -151,7 +151,7 @@ func podSpec(set *v1alpha1.NodeSet, revision string) *corev1ac.PodSpecApplyConfi
 func revision(set *v1alpha1.NodeSet) string {
 	spec, err := json.Marshal(podSpec(set, ""))
 	if err != nil {
-		panic(err) // strings, a bool and quantities
+		panic(err) // impossible: the spec has only strings, a bool and quantities
 	}
 	sum := sha256.Sum256(spec)
 	return hex.EncodeToString(sum[:5])

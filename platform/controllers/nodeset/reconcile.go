@@ -54,8 +54,8 @@ func (n nodeSets) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	return requeue(ctx, done.after(d), append(done.errs, err)...)
 }
 
-// requeue returns the result of reconciler.Requeue for errs. If there is no error, the next
-// reconcile is after the time after at the latest; 0 sets no such limit.
+// requeue returns the result of reconciler.Requeue for errs. If there is no error, and after is not
+// 0, it limits RequeueAfter to after.
 func requeue(ctx context.Context, after time.Duration, errs ...error) (reconcile.Result, error) {
 	result, err := reconciler.Requeue(ctx, errs...)
 	if err == nil && after > 0 && (result.RequeueAfter == 0 || after < result.RequeueAfter) {
@@ -71,7 +71,7 @@ func wantsPods(set *v1alpha1.NodeSet) bool {
 // view is the input of decide, except the pods: a NodeSet and the address of its SlurmController.
 type view struct {
 	set     *v1alpha1.NodeSet
-	address string // HOST:PORT of slurmctld; "" for none, or none yet
+	address string // HOST:PORT of slurmctld; "" if there is none, or if it is not known yet
 }
 
 // told returns a copy of the NodeSet whose status.controllerAddress is the view's address. decide
