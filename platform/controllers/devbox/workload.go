@@ -30,7 +30,7 @@ import (
 func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
 	updater, err := options.Runtime.Updater(fieldmanagers.DevboxWorkload)
 	if err != nil {
-		return fmt.Errorf("setting up the reconciler devbox-workload: %w", err)
+		return fmt.Errorf("reconciler devbox-workload: %w", err)
 	}
 	w := workload{client: mgr.GetClient(), live: mgr.GetAPIReader(), updater: updater}
 	return coapply.For(options.Runtime, fieldmanagers.DevboxWorkload, emitWorkload).

@@ -30,7 +30,7 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 	rt := options.Runtime.Within(func(namespace *corev1.Namespace) bool { return user.Owns(namespace) })
 	applier, err := rt.Applier(fieldmanagers.License, policy())
 	if err != nil {
-		return fmt.Errorf("setting up the reconciler license: %w", err)
+		return fmt.Errorf("reconciler license: %w", err)
 	}
 	toLicense := setup.Enqueue(user.Named) // a License has the name of its User
 	return coapply.For(rt, fieldmanagers.License, emit).

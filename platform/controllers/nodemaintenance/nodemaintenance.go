@@ -61,16 +61,16 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 	var err error
 	strict, force := policies()
 	if r.applying.strict, err = options.Runtime.Applier(fieldmanagers.NodeMaintenance, strict); err != nil {
-		return fmt.Errorf("setting up the reconciler nodemaintenance: %w", err)
+		return fmt.Errorf("reconciler nodemaintenance: %w", err)
 	}
 	if r.applying.force, err = options.Runtime.Applier(fieldmanagers.NodeMaintenance, force); err != nil {
-		return fmt.Errorf("setting up the reconciler nodemaintenance: %w", err)
+		return fmt.Errorf("reconciler nodemaintenance: %w", err)
 	}
 	if r.updating.updater, err = updater(update.Exponential, options); err != nil {
-		return fmt.Errorf("setting up the reconciler nodemaintenance: %w", err)
+		return fmt.Errorf("reconciler nodemaintenance: %w", err)
 	}
 	if r.status, err = updater(update.DefaultRetry, options); err != nil {
-		return fmt.Errorf("setting up the reconciler nodemaintenance: %w", err)
+		return fmt.Errorf("reconciler nodemaintenance: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.NodeMaintenance{}, builder.WithPredicates(coapply.Relevant[*v1alpha1.NodeMaintenance](fieldmanagers.NodeMaintenance))).

@@ -42,14 +42,14 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 	applier, err := options.Runtime.Applier(fieldmanagers.NodeSet, apply.OnConflict(apply.Reject).
 		At(".metadata.labels", apply.Force).At(".metadata.ownerReferences", apply.Force))
 	if err != nil {
-		return fmt.Errorf("setting up the reconciler nodeset: %w", err)
+		return fmt.Errorf("reconciler nodeset: %w", err)
 	}
 	updater, err := options.Runtime.Updater(fieldmanagers.NodeSet)
 	if err != nil {
-		return fmt.Errorf("setting up the reconciler nodeset: %w", err)
+		return fmt.Errorf("reconciler nodeset: %w", err)
 	}
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Pod{}, setIndex, setOfPod); err != nil {
-		return fmt.Errorf("setting up the reconciler nodeset: %w", err)
+		return fmt.Errorf("reconciler nodeset: %w", err)
 	}
 	n := nodeSets{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), applier: applier, updater: updater,
