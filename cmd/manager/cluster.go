@@ -27,12 +27,13 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// checkTimeout bounds the total time of the checks before the start.
+// checkTimeout is the time limit for the checks of the API server: before the manager starts, and after it has failed.
 const checkTimeout = 10 * time.Second
 
-// checkCluster checks that the manager can work with the cluster. Each failed check would otherwise
-// make the manager wait forever, or fail later with an unclear message. If leaseNamespace is "",
-// there is no leader election, and checkCluster does not check the Lease.
+// checkCluster checks, before the manager starts, that the API server responds, that it serves the
+// platform's kinds, and that the manager may write the Lease of the leader election. Without these
+// checks, the manager would wait forever, or fail later with an unclear message. If leaseNamespace
+// is "", leader election is off and the Lease is not checked.
 func checkCluster(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, leaseNamespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -70,9 +71,9 @@ func checkReachable(ctx context.Context, server *discovery.DiscoveryClient, host
 	return nil
 }
 
-// unreachable returns text to append to the error of a manager that ended, such as "leader election
-// lost". The text says that the API server does not respond or rejects the credentials. If neither
-// is so, it is "".
+// unreachable checks the API server after the manager ended with an error such as "leader election
+// lost". It returns text to append to this error: that the API server does not respond, or that it
+// rejects the credentials. If neither is true, it returns "".
 func unreachable(ctx context.Context, config *rest.Config) string {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -86,7 +87,7 @@ func unreachable(ctx context.Context, config *rest.Config) string {
 	return ""
 }
 
-// checkServed returns an error if the API server does not serve one of our kinds.
+// checkServed returns an error if the API server does not serve one of the platform's kinds.
 func checkServed(ctx context.Context, server *discovery.DiscoveryClient, scheme *runtime.Scheme) error {
 	gv := v1alpha1.SchemeGroupVersion
 	served, err := server.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
@@ -98,13 +99,14 @@ func checkServed(ctx context.Context, server *discovery.DiscoveryClient, scheme 
 	}
 	for _, kind := range ourKinds(scheme) {
 		if !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind }) {
-			return fmt.Errorf("the cluster does not serve %s of %s; install it with: kubectl apply -k config/crd", kind, gv)
+			return fmt.Errorf("the API server does not serve %s of %s; install the CRDs with: kubectl apply -k config/crd", kind, gv)
 		}
 	}
 	return nil
 }
 
-// ourKinds returns the sorted kinds of our API group in the scheme, without lists and options.
+// ourKinds returns the platform's kinds in the scheme, such as Devbox, sorted by name. It leaves
+// out lists (DevboxList) and options (GetOptions).
 func ourKinds(scheme *runtime.Scheme) []string {
 	var kinds []string
 	for kind := range scheme.KnownTypes(v1alpha1.SchemeGroupVersion) {
@@ -117,8 +119,8 @@ func ourKinds(scheme *runtime.Scheme) []string {
 	return kinds
 }
 
-// checkLease makes the requests of the leader election on its Lease: a get, then a create or update
-// as a dry run. The leader election itself would only log errors and retry.
+// checkLease checks that the manager may read and write the Lease of the leader election: it sends a get, and
+// then a dry run of a create or update. Leader election itself would only log a rejected request and retry.
 func checkLease(ctx context.Context, config *rest.Config, namespace string) error {
 	coordination, err := coordinationclient.NewForConfig(config)
 	if err != nil {
@@ -137,19 +139,19 @@ func checkLease(ctx context.Context, config *rest.Config, namespace string) erro
 	case err == nil, apierrors.IsConflict(err), apierrors.IsAlreadyExists(err): // another replica wrote the Lease meanwhile
 		return nil
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("--leader-elect-namespace: there is no namespace %s", namespace)
+		return fmt.Errorf("--leader-elect-namespace: there is no namespace %s for the Lease; create the namespace, or set the flag to another one", namespace)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("leader election: checking access to the Lease: %w; config/rbac has the Role that grants the access", err)
 	}
 	return fmt.Errorf("leader election: checking access to the Lease: %w", err)
 }
 
-// loadConfig returns the client configuration for the cluster. It comes from file; if that is "",
-// from $KUBECONFIG, ~/.kube/config or the pod's service account, in this order.
+// loadConfig returns the client configuration in the kubeconfig file. If file is "", it uses the
+// first of these that exists: $KUBECONFIG, ~/.kube/config, the pod's service account.
 func loadConfig(file string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = file
-	rules.WarnIfAllMissing = false // the error below says so
+	rules.WarnIfAllMissing = false // the errors below report a missing file
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && file != "":
@@ -167,11 +169,11 @@ func loadConfig(file string) (*rest.Config, error) {
 	return config, nil
 }
 
-// podNamespaceFile exists in every pod that has a service account.
+// podNamespaceFile contains the namespace of the pod. It exists in every pod that has a service account.
 const podNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// leaseNamespace returns the namespace of the leader election's Lease: the value of
-// --leader-elect-namespace, or else the pod's namespace.
+// leaseNamespace returns the namespace of the Lease of the leader election: the value of
+// --leader-elect-namespace, or else the namespace of the manager's pod.
 func (o *options) leaseNamespace() (string, error) {
 	if o.leaderElectNamespace != "" {
 		return o.leaderElectNamespace, nil

@@ -30,7 +30,7 @@ type options struct {
 	logLevel                choice
 }
 
-// addFlags adds the manager's flags with their defaults to flags. Their values are stored in o.
+// addFlags adds the manager's flags, with their defaults, to a flag set. Parsing stores the values in o.
 func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
@@ -59,7 +59,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.gracefulShutdownTimeout, "graceful-shutdown-timeout", 20*time.Second,
 		"how long running reconciliations may take to end after SIGINT or SIGTERM; a second signal ends the process at once")
 	o.logFormat = choice{value: "json", of: []string{"json", "text"}}
-	flags.Var(&o.logFormat, "log-format", "json (one object per line) or text (for people); logs go to stderr")
+	flags.Var(&o.logFormat, "log-format", "json (one object per line) or text (human-readable); logs go to stderr")
 	o.logLevel = choice{value: "info", of: []string{"error", "info", "debug"}}
 	flags.Var(&o.logLevel, "log-level", "the lowest severity of messages to log")
 }
@@ -67,7 +67,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 // choice is a flag that accepts one of a few values, in upper or lower case. It implements pflag.Value.
 type choice struct {
 	value string
-	of    []string
+	of    []string // the allowed values
 }
 
 func (c *choice) String() string { return c.value }
@@ -86,7 +86,7 @@ func (c *choice) Set(given string) error {
 
 const allControllers = "*"
 
-// selectControllers returns the reconcilers with these names, in the order of controllers.All.
+// selectControllers returns the reconcilers with these names, in the order of controllers.All; * selects all.
 func selectControllers(names []string) ([]controllers.Controller, error) {
 	known, wanted := controllerNames(), map[string]bool{}
 	for _, name := range names {
@@ -171,7 +171,7 @@ last line on stderr is the reason.`)
 	return b.String()
 }
 
-// completeFlags registers shell completion for the values of --controllers and of choice flags.
+// completeFlags registers the values that shell completion offers for --controllers and for flags of type choice.
 func completeFlags(cmd *cobra.Command) {
 	values := map[string][]string{
 		"controllers": append(controllerNames(), allControllers),

@@ -8,10 +8,10 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// newLogger returns the logger of the process. Errors are logged without a stack, which would only
-// show controller-runtime's code; a panic in a reconciler logs its stack. The level debug is logr's
-// verbosity 1. At this verbosity client-go does not log request bodies, which may be secret: a
-// TokenReview contains the bearer token of a metrics client.
+// newLogger returns the logger of the manager. Errors are logged without a stack, which would only
+// show controller-runtime's code; only a panic in a reconciler logs its stack. The level debug is
+// logr's verbosity 1. At this verbosity client-go does not log request bodies, which may be secret:
+// a TokenReview contains the bearer token of a metrics client.
 func newLogger(format, level string, w io.Writer) logr.Logger {
 	least := map[string]slog.Level{"error": slog.LevelError, "info": slog.LevelInfo, "debug": -1}[level]
 	options := &slog.HandlerOptions{Level: least, ReplaceAttr: plainLevel}
@@ -21,7 +21,7 @@ func newLogger(format, level string, w io.Writer) logr.Logger {
 	return logr.FromSlogHandler(slog.NewJSONHandler(w, options))
 }
 
-// plainLevel replaces the level of verbosity 1, which slog writes as DEBUG+3, by DEBUG.
+// plainLevel makes the logger print the level of logr's verbosity 1 as DEBUG; slog would print DEBUG+3.
 func plainLevel(groups []string, a slog.Attr) slog.Attr {
 	if level, ok := a.Value.Any().(slog.Level); ok && len(groups) == 0 && a.Key == slog.LevelKey && level < slog.LevelInfo {
 		a.Value = slog.StringValue(slog.LevelDebug.String())
@@ -29,8 +29,8 @@ func plainLevel(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// lastWord is a writer for stderr that writes nothing after a call of say. Goroutines that outlive
-// the manager continue to log, and must not write after the last line.
+// lastWord is a writer for stderr that discards all output after a call of say. Goroutines that
+// outlive the manager continue to log, but the last line on stderr must be the error of the manager.
 type lastWord struct {
 	mu   sync.Mutex
 	w    io.Writer
@@ -47,7 +47,7 @@ func (l *lastWord) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// say writes text as the last output.
+// say writes text, and makes Write discard everything from then on.
 func (l *lastWord) say(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

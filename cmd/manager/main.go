@@ -4,8 +4,8 @@
 // one line to stderr and ends:
 //
 //  1. flags.go: check that the flags are valid and do not contradict each other.
-//  2. cluster.go: check that there is a kubeconfig, that the API server responds and serves our
-//     kinds, and that the Lease of the leader election can be written.
+//  2. cluster.go: check that there is a kubeconfig, that the API server responds and serves the
+//     platform's kinds, and that the Lease of the leader election can be written.
 //  3. manager.go: run the reconcilers until a signal or an error.
 //
 // Without these checks a manager with a wrong setting would wait forever.
@@ -37,8 +37,8 @@ const (
 	exitUsage  = 2
 )
 
-// run runs the command and returns the exit code. It returns when the context ends or the command
-// fails. The error is the last line on stderr; nothing is logged after it.
+// run runs the manager with the command-line arguments args until ctx ends or an error occurs, and
+// returns the exit code. The error is the last line on stderr; nothing is logged after it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := &lastWord{w: stderr}
 	cmd := newCommand(out)
@@ -87,7 +87,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-// usageError is an error in the command line. It leads to the exit code exitUsage.
+// usageError is an error in the command line. The manager then exits with exitUsage.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -107,7 +107,7 @@ func oneLine(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
-// version returns the module version that the Go toolchain recorded in the binary.
+// version returns the module version that the Go toolchain recorded in this binary.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

@@ -31,10 +31,11 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// leaderElectionID is the name of the leader election's Lease. All versions must use the same name.
+// leaderElectionID is the name of the leader election's Lease. It must be the same in all versions,
+// so that replicas of two versions never reconcile at the same time.
 const leaderElectionID = "coapply-manager.coapply.dev"
 
-// serve checks the cluster and runs the selected reconcilers until the context ends or an error.
+// serve checks the cluster and runs the selected reconcilers until ctx ends or an error occurs.
 func (o *options) serve(ctx context.Context, selected []controllers.Controller, stderr io.Writer) error {
 	if err := fieldmanagers.Check(fieldmanagers.All()); err != nil {
 		return err
@@ -88,13 +89,13 @@ func (o *options) managerOptions(scheme *runtime.Scheme, leaseNamespace string) 
 	return ctrl.Options{
 		Scheme: scheme,
 		Cache:  setup.Cache(),
-		// A read waits until the cache has our own writes, at most for ReconciliationTimeout.
+		// A read waits until the cache has the writes of this process, at most for ReconciliationTimeout.
 		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Controller: ctrlconfig.Controller{
 			ReconciliationTimeout:   o.reconciliationTimeout,
 			MaxConcurrentReconciles: o.concurrency,
-			// With warm-up a replica that is not the leader has synced caches. It can take over
-			// at once, and it finds out early if it may not watch a kind.
+			// With warm-up, a replica that is not the leader has synced caches. It can take over
+			// at once, and it fails early if RBAC does not allow it to watch a kind.
 			EnableWarmup: new(true),
 		},
 		LeaderElection:          o.leaderElect,
@@ -153,11 +154,11 @@ func endWhenRefused(mgr *tracked, end context.CancelCauseFunc) toolscache.WatchE
 	}
 }
 
-// stopMargin is the time that the manager may take to stop in addition to the graceful shutdown.
+// stopMargin is added to --graceful-shutdown-timeout: start waits that long for the manager to stop.
 const stopMargin = 5 * time.Second
 
-// start runs the manager until the context ends or an error. It gives up waiting for a manager that
-// does not stop, such as a manager whose caches never synced.
+// start runs the manager until ctx ends or an error occurs. If the manager does not stop in time,
+// such as because its caches never synced, start returns an error without waiting longer.
 func (o *options) start(ctx context.Context, mgr ctrl.Manager) error {
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
@@ -168,7 +169,7 @@ func (o *options) start(ctx context.Context, mgr ctrl.Manager) error {
 		select {
 		case err = <-ended:
 		case <-time.After(o.gracefulShutdownTimeout + stopMargin):
-			err = errors.New("the manager did not stop in time")
+			err = errors.New("the manager did not stop in time: it still runs after --graceful-shutdown-timeout")
 		}
 	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
@@ -177,16 +178,16 @@ func (o *options) start(ctx context.Context, mgr ctrl.Manager) error {
 	return err
 }
 
-// tracked is a manager that knows whether the caches of its reconcilers are synced. The cache itself
-// cannot tell: a reconciler adds its informers only when it starts, and until then an empty cache
-// reports that it is synced. Instead, tracked counts the Warmup calls, which end when a
-// reconciler's caches are synced. Warmup also runs on replicas that are not the leader.
+// tracked is a manager that knows whether the caches of its reconcilers are synced. The cache
+// itself does not know this: a reconciler adds its informers only when it starts, and until then an
+// empty cache reports that it is synced. Instead, tracked counts the calls of Warmup, which end
+// when the caches of a reconciler are synced. Warmup also runs on replicas that are not the leader.
 type tracked struct {
 	ctrl.Manager
-	filling atomic.Int32
+	filling atomic.Int32 // the number of reconcilers whose caches are not synced yet
 }
 
-// Add implements manager.Manager. It tracks the runnables that have a method Warmup.
+// Add implements manager.Manager. A runnable with a method Warmup counts as not synced until Warmup ends.
 func (t *tracked) Add(runnable manager.Runnable) error {
 	reconciler, ok := runnable.(warmer)
 	if !ok {
@@ -196,7 +197,7 @@ func (t *tracked) Add(runnable manager.Runnable) error {
 	return t.Manager.Add(&trackedWarmer{warmer: reconciler, filling: &t.filling})
 }
 
-// check is the readiness check of /readyz: it fails until all caches are synced. It never blocks.
+// check is the readiness check of /readyz: it returns an error until all caches are synced. It never blocks.
 func (t *tracked) check(*http.Request) error {
 	if n := t.filling.Load(); n > 0 {
 		return fmt.Errorf("the caches of %d reconcilers are not synced yet", n)
@@ -204,7 +205,7 @@ func (t *tracked) check(*http.Request) error {
 	return nil
 }
 
-// warmer is a runnable whose Warmup controller-runtime calls before leader election.
+// warmer is a runnable, such as a reconciler, whose Warmup controller-runtime calls before leader election.
 type warmer interface {
 	manager.Runnable
 	manager.LeaderElectionRunnable
@@ -213,10 +214,10 @@ type warmer interface {
 
 type trackedWarmer struct {
 	warmer
-	filling *atomic.Int32
+	filling *atomic.Int32 // the counter of tracked
 }
 
-// Warmup calls the runnable's Warmup, and then counts the runnable's caches as synced.
+// Warmup calls the Warmup of the runnable. If it succeeds, the caches of the runnable count as synced.
 func (w *trackedWarmer) Warmup(ctx context.Context) error {
 	err := w.warmer.Warmup(ctx)
 	if err == nil && ctx.Err() == nil { // a cancelled Warmup returns no error

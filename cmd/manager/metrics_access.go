@@ -14,11 +14,12 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// maxToken is a length in bytes that is greater than that of any token that an API server accepts.
+// maxToken is the length limit for bearer tokens, in bytes. Every token that an API server accepts is shorter.
 const maxToken = 64 << 10
 
-// metricsAccess returns the filter of filters.WithAuthenticationAndAuthorization with one change: a
-// token that the API server rejects gets a 401. The original filter returns 500 and logs an error.
+// metricsAccess returns the filter that allows only authorized clients to get /metrics. It is
+// filters.WithAuthenticationAndAuthorization with one change: a request with a token that the API
+// server rejects gets a 401, where the original filter returns 500 and logs an error.
 func metricsAccess(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
 	filter, err := filters.WithAuthenticationAndAuthorization(config, httpClient)
 	if err != nil {
@@ -37,8 +38,8 @@ func metricsAccess(config *rest.Config, httpClient *http.Client) (metricsserver.
 	}, nil
 }
 
-// tokenCheck is an HTTP handler that rejects a request whose token is malformed or rejected by the
-// API server, and passes any other request to next. If the TokenReview fails, next reports the error.
+// tokenCheck is an HTTP handler that responds 401 to a request whose bearer token is malformed or rejected
+// by the API server, and passes any other request to next. If the TokenReview fails, next reports the error.
 type tokenCheck struct {
 	reviews authenticationclient.TokenReviewInterface
 	next    http.Handler
@@ -59,8 +60,7 @@ func (c tokenCheck) refused(request *http.Request, token string) bool {
 	return err == nil && !answer.Status.Authenticated
 }
 
-// bearerToken returns the token of a request that the filter would send in a TokenReview; "" if
-// there is none.
+// bearerToken returns the bearer token of a request, parsed as controller-runtime's filter does, or "".
 func bearerToken(request *http.Request) string {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(request.Header.Get("Authorization")), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -70,7 +70,7 @@ func bearerToken(request *http.Request) string {
 	return token
 }
 
-// wellFormed reports whether a token may be valid: printable ASCII (RFC 6750), at most maxToken bytes.
+// wellFormed reports whether a token is printable ASCII (RFC 6750) and has at most maxToken bytes.
 func wellFormed(token string) bool {
 	return token != "" && len(token) <= maxToken &&
 		!strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })

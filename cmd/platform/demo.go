@@ -15,7 +15,7 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// demonstration is the state of a run of "platform demo".
+// demonstration is the state of one run of the command "platform demo".
 type demonstration struct {
 	platform *platform
 	show     *show
@@ -23,7 +23,7 @@ type demonstration struct {
 	selector string // label selector of the NodeSet's pods
 }
 
-// demo runs "platform demo": it runs the steps, each of which checks what it prints.
+// demo runs the command "platform demo": one step after another. Each step prints and checks its result.
 func demo(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	d := &demonstration{show: newShow(stdout), stderr: stderr}
 	if _, _, err := prerequisites(); err != nil {
@@ -66,7 +66,7 @@ func demo(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	return nil
 }
 
-// managersLog returns the last lines of the manager's log, which is deleted with the control plane.
+// managersLog returns the last lines of the manager's log for an error message, because the log file is deleted.
 func (d *demonstration) managersLog() string {
 	if d.platform == nil || d.platform.manager == nil {
 		return ""
@@ -78,20 +78,20 @@ func (d *demonstration) start(ctx context.Context) {
 	d.show.step("A real control plane with three simulated nodes",
 		"etcd, kube-apiserver, kube-controller-manager and kube-scheduler, on loopback",
 		"only. The CRDs and RBAC of config/ are installed; the manager runs with the",
-		"rights of its service account. A person's wishes win for now: the reconciler",
-		"that owns the replicas is told to Reject conflicts, not to Force them.")
+		"rights of its service account. It is started with --replicas-conflict Reject,",
+		"so that it does not change replicas that a person has set.")
 	d.platform = must(startPlatform(ctx, localcluster.Options{Name: "demo", Nodes: demoNodes, Log: d.stderr}))
 	check(d.platform.startManager(ctx, "Reject"))
 	d.kubectl(ctx, "get", "nodes")
-	d.show.ok("the manager is ready: its caches are filled")
+	d.show.ok("the manager is ready: its caches are synced")
 }
 
 var boxes = []string{"alpha", "beta", "gamma"}
 
 func (d *demonstration) createDevboxes(ctx context.Context) {
 	d.show.step("Three Devboxes, each made by four reconcilers",
-		"workload writes the Deployment, power its replicas, network the Service,",
-		"content names what its pod starts from; all four write parts of one status.")
+		"workload applies the Deployment, power its replicas, network the Service, and",
+		"content sets the pod's content ID. All four write to the Devbox's status.")
 	for _, name := range boxes {
 		network := v1alpha1.NetworkClusterIP
 		if name == "beta" {
@@ -100,10 +100,10 @@ func (d *demonstration) createDevboxes(ctx context.Context) {
 		d.createBox(ctx, client.ObjectKey{Namespace: "default", Name: name}, network)
 	}
 	for _, name := range boxes {
-		d.waitFor(ctx, name, "its pod runs and every reconciler is content", settled)
+		d.waitFor(ctx, name, "its pod runs and its Applied conditions are True", settled)
 	}
 	d.get(ctx, "devboxes", "deployments", "pods")
-	d.show.ok("every Devbox is Running, each of its conditions is True")
+	d.show.ok("every Devbox is Running, and all its conditions are True")
 }
 
 func (d *demonstration) createBox(ctx context.Context, key client.ObjectKey, network v1alpha1.NetworkType) {
@@ -113,14 +113,14 @@ func (d *demonstration) createBox(ctx context.Context, key client.ObjectKey, net
 	})
 }
 
-// create creates objects under the field manager "person", as a person does with kubectl create.
+// create creates objects with the field manager "person", which stands for a person who uses kubectl create.
 func (d *demonstration) create(ctx context.Context, objects ...client.Object) {
 	for _, object := range objects {
 		check(d.platform.client.Create(ctx, object, client.FieldOwner("person")))
 	}
 }
 
-// settled returns why a Devbox is not yet Running with all conditions True; "" if it is.
+// settled returns "" for a Devbox that is Running with all Applied conditions True; otherwise what is missing.
 func settled(box *v1alpha1.Devbox) string {
 	if box.Status.Phase != v1alpha1.PhaseRunning {
 		return "phase " + string(box.Status.Phase)
@@ -149,11 +149,12 @@ func phaseIs(phase v1alpha1.DevboxPhase) func(*v1alpha1.Devbox) string {
 }
 
 // waitFor waits until missing returns "" for the Devbox with this name, and returns the Devbox.
+// what describes the awaited state for the error message.
 func (d *demonstration) waitFor(ctx context.Context, name, what string, missing func(*v1alpha1.Devbox) string) *v1alpha1.Devbox {
 	return await(ctx, d, client.ObjectKey{Namespace: "default", Name: name}, what, missing)
 }
 
-// setState sets spec.state of a Devbox, as a person does with kubectl edit.
+// setState sets spec.state of a Devbox with the field manager "person".
 func (d *demonstration) setState(ctx context.Context, name string, state v1alpha1.DevboxState) {
 	box := &v1alpha1.Devbox{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	patch := fmt.Appendf(nil, `{"spec":{"state":%q}}`, state)

@@ -22,21 +22,21 @@ import (
 
 func (d *demonstration) showOwners(ctx context.Context) {
 	d.show.step("Who owns which field of Deployment alpha",
-		"The kubectl plugin of this project shows who owns what, here the fields that",
-		"two of our reconcilers share out among themselves. Nobody else may change one",
-		"of them without saying so.")
+		"The kubectl plugin of this project shows the owners of fields: here the fields",
+		"that two of our reconcilers own. Another manager that applies one of these",
+		"fields with a different value gets a conflict.")
 	d.showReplicas(ctx)
 	d.kubectl(ctx, "fieldowners", "deployment/alpha", "--path", ".spec.template.spec", "--manager", fieldmanagers.DevboxWorkload)
 	deployment := d.deployment(ctx)
 	checkOwner(deployment, ".spec.replicas", fieldmanagers.DevboxPower)
 	checkOwner(deployment, imagePath, fieldmanagers.DevboxWorkload)
-	d.show.ok("replicas belong to power alone, the image to workload alone")
+	d.show.ok("power is the only owner of the replicas, and workload of the image")
 }
 
-// imagePath is the field of the Deployment that the second applier wants to set.
+// imagePath is the path of the field that the second applier wants to set in the Deployment.
 var imagePath = fmt.Sprintf(".spec.template.spec.containers[name=%q].image", devbox.ContainerName)
 
-// checkOwner fails the step unless manager is the only owner of the field at path.
+// checkOwner fails the step unless manager is the only owner of the field at path in object.
 func checkOwner(object client.Object, path, manager string) {
 	owners := must(fieldowners.Parse(object.GetManagedFields())).OwnersOf(fieldowners.MustParsePath(path))
 	if len(owners) != 1 || owners[0].Name != manager {
@@ -57,32 +57,31 @@ func (d *demonstration) deployment(ctx context.Context) *appsv1.Deployment {
 
 func (d *demonstration) scaleUnderReject(ctx context.Context) {
 	d.show.step("A person scales the Deployment; power Rejects the conflict",
-		"kubectl scale takes the replicas. The power reconciler wants 1, sees that",
-		"someone else owns them now, leaves them, and says so in the status.")
+		"kubectl scale takes the replicas. The power reconciler wants 1, but it leaves",
+		"the value of kubectl, and reports the conflict in the status of the Devbox.")
 	d.kubectl(ctx, "scale", "deployment/alpha", "--replicas=2")
 	box := d.waitFor(ctx, "alpha", "power reports the conflict", conditionIs(v1alpha1.ConditionPowerApplied, "False", "OwnershipConflict"))
 	d.show.wrap(condition(box, v1alpha1.ConditionPowerApplied))
 	d.showReplicas(ctx)
 	d.checkReplicas(ctx, 2, "kubectl")
-	d.show.ok("replicas are still 2 and belong to kubectl")
+	d.show.ok("the replicas are still 2, and kubectl owns them")
 }
 
 func (d *demonstration) scaleUnderForce(ctx context.Context) {
-	d.show.step("The manager is told to Force the replicas, and only them",
-		"It is started again with --replicas-conflict Force. Power takes the field",
-		"back: an unforced apply tells what there is to take, and the forced one is",
-		"pinned to what was read before that, so that nothing else goes with it.")
+	d.show.step("The manager Forces conflicts over the replicas, and no other field",
+		"The manager is started again with --replicas-conflict Force. Power first",
+		"applies without force, to learn the conflicts. The forced apply is pinned to",
+		"the resourceVersion that was read, so that it takes no other field.")
 	check(d.platform.stopManager())
 	check(d.platform.startManager(ctx, "Force"))
 	d.waitFor(ctx, "alpha", "power has its field again", conditionIs(v1alpha1.ConditionPowerApplied, "True", "Applied"))
 	d.checkReplicas(ctx, 1, fieldmanagers.DevboxPower)
 	d.showEvent(ctx, "OwnershipForced")
 	d.showReplicas(ctx)
-	d.show.ok("replicas are 1 and belong to power alone")
+	d.show.ok("the replicas are 1, and power is their only owner")
 }
 
-// showEvent waits for an event about alpha with this reason, because events are sent in the
-// background, and prints the event.
+// showEvent waits for an event about alpha with this reason (events are sent in the background), and prints it.
 func (d *demonstration) showEvent(ctx context.Context, reason string) {
 	until(ctx, "there is an event "+reason, func(ctx context.Context) (string, error) {
 		var events eventsv1.EventList
@@ -110,8 +109,8 @@ func (d *demonstration) checkReplicas(ctx context.Context, want int32, owner str
 func (d *demonstration) secondApplier(ctx context.Context) {
 	d.show.step("A second applier wants the image",
 		"An image updater, written with this library and the default policy, applies",
-		"another image to the same Deployment. The error names field, owner and both",
-		"values; nothing of its intent landed.")
+		"another image to the same Deployment. The error names the field, the owner and",
+		"both values. No field of the intent is written.")
 	applier := must(apply.New(d.platform.client, apply.Config{FieldManager: "image-updater", LiveReader: d.platform.client}))
 	wanted := appsv1ac.Deployment("alpha", "default").
 		WithAnnotations(map[string]string{"example.com/updated-by": "image-updater"}).
@@ -131,5 +130,5 @@ func (d *demonstration) secondApplier(ctx context.Context) {
 	if landed || deployment.Annotations["example.com/updated-by"] != "" {
 		fail("a part of the rejected intent was applied")
 	}
-	d.show.ok("rejected after %d apply and %d requests in all; the Deployment is untouched", outcome.Attempts, outcome.Requests)
+	d.show.ok("rejected after %d apply and %d requests in all; the Deployment is unchanged", outcome.Attempts, outcome.Requests)
 }

@@ -14,21 +14,21 @@ import (
 
 func (d *demonstration) fight(ctx context.Context) {
 	d.show.step("A fight, and who gives way",
-		"Somebody scales the Deployment again whenever power sets it back, as a",
-		"script or a controller would. Neither would ever stop. After three times",
-		"within a minute power stops, and names the field and the other owner.")
+		"A script or a controller scales the Deployment each time that power has set",
+		"the replicas back. Without a limit this would never end. After three times",
+		"within a minute power stops, and reports the field and the other owner.")
 	d.show.print("$ kubectl scale deployment/alpha --replicas=2   # whenever it is 1 again")
 	alpha := client.ObjectKey{Namespace: "default", Name: "alpha"}
 	times := d.scaleUntilContended(ctx, alpha)
-	box := await(ctx, d, alpha, "power leaves the field to the other", conditionIs(v1alpha1.ConditionPowerApplied, "False", "OwnershipConflict"))
+	box := await(ctx, d, alpha, "power no longer forces the replicas", conditionIs(v1alpha1.ConditionPowerApplied, "False", "OwnershipConflict"))
 	d.show.wrap(condition(box, breaker.ConditionContended))
 	d.showEvent(ctx, breaker.ReasonFight)
 	d.checkReplicas(ctx, 2, "kubectl")
-	d.show.ok("scaled %d times; the replicas are left at 2, and belong to kubectl", times)
+	d.show.ok("scaled %d times; the replicas are 2, and kubectl owns them", times)
 }
 
-// scaleUntilContended scales alpha again whenever power has set the replicas back, until the Devbox
-// is Contended and power leaves the replicas. It returns the number of times that it scaled.
+// scaleUntilContended scales Deployment alpha again each time that power has set the replicas back. It stops when
+// the Devbox has the condition Contended and power leaves the replicas unchanged. It returns how often it scaled.
 func (d *demonstration) scaleUntilContended(ctx context.Context, alpha client.ObjectKey) (times int) {
 	const most = 20
 	for times = 1; times <= most; times++ {
@@ -42,7 +42,7 @@ func (d *demonstration) scaleUntilContended(ctx context.Context, alpha client.Ob
 }
 
 func (d *demonstration) takenBackOrContended(ctx context.Context, alpha client.ObjectKey) (contended bool) {
-	until(ctx, "power takes the replicas back, or gives way", func(ctx context.Context) (string, error) {
+	until(ctx, "power has taken the replicas back, or no longer forces them", func(ctx context.Context) (string, error) {
 		var box v1alpha1.Devbox
 		var deployment appsv1.Deployment
 		if err := errors.Join(d.platform.client.Get(ctx, alpha, &box), d.platform.client.Get(ctx, alpha, &deployment)); err != nil {

@@ -16,8 +16,8 @@ import (
 
 func (d *demonstration) stopAndRun(ctx context.Context) {
 	d.show.step("Stopped, and Running again",
-		"The pod ends gracefully. It carries our finalizer, so that the end of its",
-		"container stands in the Devbox's status before the pod may go.")
+		"The pod is terminated gracefully. A finalizer keeps the pod until the Devbox's",
+		"status has the last status of its container.")
 	d.setState(ctx, "alpha", v1alpha1.DevboxStopped)
 	box := d.waitFor(ctx, "alpha", "it has stopped", phaseIs(v1alpha1.PhaseStopped))
 	last := box.Status.LastContainerStatus
@@ -27,15 +27,15 @@ func (d *demonstration) stopAndRun(ctx context.Context) {
 	d.show.print(fmt.Sprintf("phase: %s\nlastContainerStatus: %s ended with exit code %d (%s)",
 		box.Status.Phase, last.Name, last.State.Terminated.ExitCode, last.State.Terminated.Reason))
 	d.noPods(ctx, "alpha")
-	d.show.ok("no pod is left, its last container status is recorded")
+	d.show.ok("no pod is left, and the Devbox has the last container status")
 	d.setState(ctx, "alpha", v1alpha1.DevboxRunning)
 	d.waitFor(ctx, "alpha", "it runs again", settled)
-	d.show.ok("it runs again")
+	d.show.ok("the Devbox runs again")
 }
 
 func (d *demonstration) shutdown(ctx context.Context) {
 	d.show.step("Shutdown",
-		"As Stopped, but what is left of the pod is deleted at once.")
+		"Like Stopped, but the pod is deleted at once.")
 	d.setState(ctx, "beta", v1alpha1.DevboxShutdown)
 	d.waitFor(ctx, "beta", "it is shut down", phaseIs(v1alpha1.PhaseShutdown))
 	d.noPods(ctx, "beta")
@@ -45,8 +45,8 @@ func (d *demonstration) shutdown(ctx context.Context) {
 
 func (d *demonstration) deletion(ctx context.Context) {
 	d.show.step("Deletion, with finalizers",
-		"The Devbox stays until its Deployment and pods are gone; its finalizer goes",
-		"last. The Service is left to the garbage collector.")
+		"A finalizer keeps the Devbox until its Deployment and pods are deleted. The",
+		"garbage collector deletes the Service.")
 	box := &v1alpha1.Devbox{}
 	check(d.platform.client.Get(ctx, client.ObjectKey{Namespace: "default", Name: "gamma"}, box))
 	d.show.print("finalizers of the Devbox: " + strings.Join(box.Finalizers, ", "))
@@ -55,7 +55,7 @@ func (d *demonstration) deletion(ctx context.Context) {
 		d.show.print("finalizers of its pod:    " + strings.Join(pod.Finalizers, ", "))
 	}
 	if len(pods) != 1 || len(pods[0].Finalizers) == 0 || len(box.Finalizers) == 0 {
-		fail("%d pods; want one, and a finalizer on each", len(pods))
+		fail("%d pods; want one pod, and finalizers on the pod and the Devbox", len(pods))
 	}
 	check(d.platform.client.Delete(ctx, box))
 	until(ctx, "the Devbox is gone", func(ctx context.Context) (string, error) {
@@ -69,7 +69,7 @@ func (d *demonstration) deletion(ctx context.Context) {
 		fail("the Devbox was deleted before its Deployment (%w)", err)
 	}
 	d.noPods(ctx, "gamma")
-	d.show.ok("Devbox, Deployment and pod are gone, in the right order")
+	d.show.ok("first the Deployment and the pod were deleted, then the Devbox")
 }
 
 func (d *demonstration) pods(ctx context.Context, name string) []corev1.Pod {

@@ -15,14 +15,14 @@ import (
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
-// busy is the node to which the writers write without pause.
+// busy is the name of the node that the demo cordons while the writers change it.
 const busy = "node-000002"
 
 func (d *demonstration) maintenance(ctx context.Context) {
-	d.show.step("A node is cordoned while others rewrite it without pause",
-		"Somebody changes annotations of the node as fast as the API server takes it.",
-		"Get-modify-update (strategy Update) reads, and is late with its write, four",
-		"times over. Server-Side Apply (strategy Apply) needs no look at the rest.")
+	d.show.step("A node is cordoned while other clients write to it without pause",
+		"Four writers change annotations of the node as fast as the API server accepts",
+		"it. Get-modify-update (strategy Update) fails: all its four writes are stale.",
+		"Writes of other clients do not make Server-Side Apply (strategy Apply) fail.")
 	writers := &writers{client: d.platform.client}
 	defer writers.stop()
 	byUpdate := d.lose(ctx, writers)
@@ -35,13 +35,14 @@ func (d *demonstration) maintenance(ctx context.Context) {
 	if byApply.Result != v1alpha1.NodeSucceeded {
 		fail("by Apply: %+v; want success", byApply)
 	}
-	d.show.ok("Update gave up after %d attempts, Apply needed %d, beside %d foreign writes",
+	d.show.ok("Update failed after %d attempts, Apply needed %d, during %d writes of other clients",
 		byUpdate.Attempts, byApply.Attempts, written)
 }
 
-// lose starts the writers and runs a NodeMaintenance of strategy Update until all its four attempts
-// are stale writes, which is nearly always so. If an update succeeds, lose undoes it while the writers
-// pause: Apply would have to take over its fields at a resourceVersion, which the writers change.
+// lose cordons the node busy with strategy Update while the writers run, and returns the failed
+// result: all four attempts are stale writes, which is nearly always so. If an update succeeds,
+// lose stops the writers, undoes the cordon and starts again. (The undo must take fields in a write
+// that is pinned to a resourceVersion. The writers would make this write stale.)
 func (d *demonstration) lose(ctx context.Context, writers *writers) (status v1alpha1.NodeStatus) {
 	for range 10 {
 		writers.start(ctx, busy)
@@ -62,7 +63,7 @@ func (d *demonstration) lose(ctx context.Context, writers *writers) (status v1al
 
 func (d *demonstration) uncordon(ctx context.Context) {
 	d.show.step("The node is uncordoned",
-		"What was applied is released: the fields that only we own go, nothing else.")
+		"Our field manager is released: only fields without other owners are removed.")
 	status := d.work(ctx, "back", v1alpha1.NodeMaintenanceSpec{Action: v1alpha1.Uncordon})
 	d.kubectl(ctx, "get", "nodes")
 	var node corev1.Node
@@ -75,7 +76,7 @@ func (d *demonstration) uncordon(ctx context.Context) {
 	if node.Spec.Unschedulable || status.Result != v1alpha1.NodeSucceeded {
 		fail("%+v, unschedulable: %v", status, node.Spec.Unschedulable)
 	}
-	d.show.ok("it is schedulable, and carries no annotation of ours")
+	d.show.ok("the node is schedulable, and has no annotation of the platform")
 }
 
 // work runs one NodeMaintenance for the node busy, and returns the node's result.
@@ -99,10 +100,10 @@ type writers struct {
 	written  atomic.Int64
 	all      sync.WaitGroup
 	once     sync.Once
-	failed   error
+	failed   error // the first error of a writer
 }
 
-// start starts four writers that change a node without pause. One writer is sometimes too slow.
+// start starts four writers that change a node without pause. A single writer is sometimes too slow.
 func (w *writers) start(ctx context.Context, name string) {
 	w.stopping.Store(false)
 	for i := range 4 {
@@ -121,8 +122,8 @@ func (w *writers) start(ctx context.Context, name string) {
 	}
 }
 
-// stop stops the writers, waits until the last write has a response, and returns the number of
-// writes. It may be called again.
+// stop stops the writers, waits until they have ended, and returns the number of their writes. It
+// may be called more than once.
 func (w *writers) stop() (written int64) {
 	w.stopping.Store(true)
 	w.all.Wait()

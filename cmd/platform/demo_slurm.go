@@ -24,8 +24,8 @@ var (
 
 func (d *demonstration) slurm(ctx context.Context) {
 	d.show.step("Slurm: a controller, and compute nodes under fixed names",
-		"A SlurmController has a StatefulSet behind a Service, a NodeSet pods whose",
-		"names follow from their numbers: no stale look makes one too many.")
+		"A SlurmController has a StatefulSet behind a Service. A NodeSet has numbered",
+		"pods: a reconcile with a stale cache cannot create a pod too many.")
 	d.create(ctx, &v1alpha1.SlurmController{
 		ObjectMeta: metav1.ObjectMeta{Namespace: slurm.Namespace, Name: slurm.Name},
 		Spec:       v1alpha1.SlurmControllerSpec{Image: "registry.example.com/slurmctld:1"},
@@ -63,8 +63,8 @@ func (d *demonstration) served(ctx context.Context, service string) {
 
 func (d *demonstration) scaleAndRoll(ctx context.Context) {
 	d.show.step("The NodeSet scaled out, and rolled to another image",
-		"kubectl scale works on it as on a Deployment. The pods that there are stay. A",
-		"new image replaces them, two at a time, under the names that they had.")
+		"kubectl scale works on a NodeSet as on a Deployment. Existing pods stay. A",
+		"new image replaces the pods, two at a time, under the same names.")
 	three := d.workers(ctx, 3)
 	d.kubectl(ctx, "scale", "nodeset/workers", "--replicas=6")
 	six := d.workers(ctx, 6)
@@ -81,11 +81,10 @@ func (d *demonstration) scaleAndRoll(ctx context.Context) {
 			fail("pod %s was not replaced", name)
 		}
 	}
-	d.show.ok("six pods: the same names, every one of them new")
+	d.show.ok("six pods: the names are the same, and every pod is new")
 }
 
-// workers waits until the NodeSet has n pods, all ready and of the current spec. It returns the uids
-// of the pods by name.
+// workers waits until the NodeSet has n pods, all ready and with the current spec, and returns their uids by name.
 func (d *demonstration) workers(ctx context.Context, n int32) map[string]types.UID {
 	set := await(ctx, d, workers, fmt.Sprintf("its %d pods are ready", n), func(set *v1alpha1.NodeSet) string {
 		s := set.Status

@@ -21,8 +21,8 @@ const person = "anna"
 
 func (d *demonstration) tenant(ctx context.Context) {
 	d.show.step("A person, and what they may use",
-		"A User has a Namespace; the License of the same name limits it to one pod. So",
-		"two reconcilers write to one Namespace, each to its own label and annotation.")
+		"A User has a Namespace; the License of the same name limits it to one pod. Two",
+		"reconcilers write to the Namespace, each to its own label and annotation.")
 	named := metav1.ObjectMeta{Name: person}
 	d.create(ctx, &v1alpha1.User{ObjectMeta: named, Spec: v1alpha1.UserSpec{DisplayName: "Anna"}},
 		&v1alpha1.License{ObjectMeta: named, Spec: v1alpha1.LicenseSpec{Limits: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}}})
@@ -38,10 +38,10 @@ func (d *demonstration) tenant(ctx context.Context) {
 	check(d.platform.client.Get(ctx, client.ObjectKey{Name: quota.Namespace}, &namespace))
 	checkOwner(&namespace, fmt.Sprintf(".metadata.labels[%q]", user.OwnerLabel), fieldmanagers.User)
 	checkOwner(&namespace, fmt.Sprintf(".metadata.annotations[%q]", license.LimitsAnnotation), fieldmanagers.License)
-	d.show.ok("the owner label is the User's alone, the limits are the License's alone")
+	d.show.ok("user is the only owner of the owner label, and license of the limits")
 }
 
-// enforced waits until the status of the ResourceQuota has the limit of pods.
+// enforced waits until the quota controller has written the limit of pods to the ResourceQuota's status.
 func (d *demonstration) enforced(ctx context.Context, quota client.ObjectKey) {
 	until(ctx, "the quota is enforced", func(ctx context.Context) (string, error) {
 		var live corev1.ResourceQuota
@@ -58,14 +58,14 @@ func (d *demonstration) enforced(ctx context.Context, quota client.ObjectKey) {
 
 func (d *demonstration) quota(ctx context.Context) {
 	d.show.step("A Devbox within the quota, and one beyond it",
-		"The second one is made all the same: a spec is a wish. The API server refuses",
-		"its pod, nobody overwrites anybody, and the Devbox says that it does not run.")
+		"The second Devbox is created, too. But the API server rejects its pod, which",
+		"would exceed the quota, and the status of the Devbox stays Pending.")
 	namespace := user.NamespaceOf(person)
 	within, beyond := client.ObjectKey{Namespace: namespace, Name: "within"}, client.ObjectKey{Namespace: namespace, Name: "beyond"}
 	d.createBox(ctx, within, v1alpha1.NetworkClusterIP)
 	await(ctx, d, within, "it runs", settled)
 	d.createBox(ctx, beyond, v1alpha1.NetworkClusterIP)
-	deployment := await(ctx, d, beyond, "its pod is refused", func(deployment *appsv1.Deployment) string {
+	deployment := await(ctx, d, beyond, "the API server rejects its pod", func(deployment *appsv1.Deployment) string {
 		if why := refusal(deployment); !strings.Contains(why, "exceeded quota: "+license.Quota) {
 			return fmt.Sprintf("%q", why)
 		}
@@ -75,7 +75,7 @@ func (d *demonstration) quota(ctx context.Context) {
 	d.show.wrap("Deployment " + beyond.Name + ": " + why)
 	await(ctx, d, beyond, "it is pending", phaseIs(v1alpha1.PhasePending))
 	d.kubectl(ctx, "get", "devboxes", "--namespace", namespace)
-	d.show.ok("one runs, the other is Pending")
+	d.show.ok("the first Devbox runs, the second is Pending")
 }
 
 func refusal(deployment *appsv1.Deployment) string {

@@ -29,8 +29,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run runs the command and returns its exit code: 2 for a wrong command line, 130 for an interrupt.
-// It prints an error as one line on stderr; only the error of a failed demo step has more lines.
+// run runs the command line args and returns its exit code: 2 for a wrong command line, 130 for an
+// interrupt. It prints an error as one line on stderr; only the error of a failed demo step has more lines.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	ctrllog.SetLogger(logr.Discard()) // the clients return errors
 	cmd := newCommand()
@@ -114,7 +114,7 @@ until Ctrl-C. The first lines of output say how to use the platform with kubectl
 			return keepRunning(cmd.Context(), options, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().Uint16Var(&options.port, "port", 0, "loopback `port` of the API server, 0 for a free one")
+	cmd.Flags().Uint16Var(&options.port, "port", 0, "loopback `port` of the API server, 0 for any free port")
 	cmd.Flags().IntVar(&options.nodes, "nodes", demoNodes, "`number` of simulated nodes")
 	cmd.Flags().StringVar(&options.replicasConflict, "replicas-conflict", "Force",
 		"what the power reconciler does when another field manager owns the replicas: Reject or Force")

@@ -29,8 +29,7 @@ type manager struct {
 	err     error // the result of the process; read it only after exited is closed
 }
 
-// startManager starts the program manager, which is in the folder of this program, with the rights of
-// the manager's service account. It waits until the manager is ready.
+// startManager starts bin/manager with the rights of the manager's service account, and waits until it is ready.
 func (p *platform) startManager(ctx context.Context, replicasConflict string) error {
 	kubeconfig, err := p.cluster.ActAs(types.NamespacedName{Namespace: namespace, Name: serviceAccount})
 	if err != nil {
@@ -58,7 +57,7 @@ func (p *platform) startManager(ctx context.Context, replicasConflict string) er
 	}
 	defer log.Close() // the process has its own copy of the file descriptor
 	cmd.Stderr = log
-	cmd.WaitDelay = 40 * time.Second // then the process is killed; the manager's own limit is shorter
+	cmd.WaitDelay = 40 * time.Second // after this time the process is killed; the manager's own limit is shorter
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting the manager: %w", err)
 	}
@@ -93,8 +92,8 @@ func (m *manager) waitReady(ctx context.Context) error {
 	return err
 }
 
-// stay waits until the context ends. If the manager ends before that, stay writes the reason to log,
-// and the control plane keeps running with all its objects.
+// stay waits until ctx ends. If the manager ends before that, stay writes the reason to log and
+// continues to wait, so that the control plane keeps running with all its objects.
 func (m *manager) stay(ctx context.Context, log io.Writer) {
 	select {
 	case <-ctx.Done():
@@ -105,9 +104,9 @@ func (m *manager) stay(ctx context.Context, log io.Writer) {
 	<-ctx.Done()
 }
 
-// failure returns the error of a manager that ended by itself, with the last lines of its log.
+// failure returns an error for a manager that ended by itself, with the last lines of the manager's log.
 func (m *manager) failure() error {
-	return fmt.Errorf("the manager ended: %w\n%s", m.err, m.lastLines())
+	return fmt.Errorf("the manager ended by itself: %w\n%s", m.err, m.lastLines())
 }
 
 func (m *manager) lastLines() string {
@@ -119,7 +118,7 @@ func (m *manager) lastLines() string {
 	return strings.Join(lines[max(0, len(lines)-10):], "\n")
 }
 
-// stopManager asks the manager to end and waits until it has ended. It may be called again.
+// stopManager asks the manager to end, and waits until it has ended. It may be called more than once.
 func (p *platform) stopManager() error {
 	m := p.manager
 	if m == nil {

@@ -34,7 +34,7 @@ type platform struct {
 }
 
 // startPlatform starts the control plane and installs the CRDs and RBAC. It does not start the
-// manager. A failed start leaves nothing behind.
+// manager. A failed start leaves no process and no run folder.
 func startPlatform(ctx context.Context, options localcluster.Options) (*platform, error) {
 	config, manager, err := prerequisites()
 	if err != nil {
@@ -116,7 +116,7 @@ type runOptions struct {
 	replicasConflict string
 }
 
-// keepRunning runs "platform run".
+// keepRunning runs the command "platform run".
 func keepRunning(ctx context.Context, options runOptions, stdout, stderr io.Writer) (err error) {
 	switch options.replicasConflict {
 	case "Reject", "Force":
@@ -150,18 +150,18 @@ func keepRunning(ctx context.Context, options runOptions, stdout, stderr io.Writ
   kubectl fieldowners deployment
 
 Logs of the manager: %s
-Ctrl-C ends it and deletes its data.
+Ctrl-C ends the platform and deletes its data.
 `, kubeconfig, filepath.Dir(p.program), p.cluster.Binaries().Kubectl, p.manager.log)
 	p.manager.stay(ctx, stderr)
-	fmt.Fprintln(stderr, "stopping")
+	fmt.Fprintln(stderr, "stopping the platform")
 	return nil
 }
 
-// linkKubeconfig creates a link to the cluster's kubeconfig, so that the path is the same in each run,
-// and returns the link. If another run is using the link, it returns the path of own.
+// linkKubeconfig creates the symbolic link link to own, the cluster's kubeconfig, so that the path
+// is the same in each run. It returns link, or own if another run is using the link.
 func linkKubeconfig(link, own string) (path string, unlink func()) {
 	if _, err := os.Stat(link); errors.Is(err, os.ErrNotExist) {
-		_ = os.Remove(link) // a dangling link of a run that was killed
+		_ = os.Remove(link) // the link of a run that was killed
 		if os.Symlink(own, link) == nil {
 			return link, func() { _ = os.Remove(link) }
 		}

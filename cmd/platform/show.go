@@ -17,7 +17,7 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// show prints the demo: for each step a title, an explanation, output, and the passed checks.
+// show prints the demo: for each step a title, an explanation, output of commands, and the passed checks.
 type show struct {
 	out   io.Writer
 	steps int
@@ -83,12 +83,12 @@ func commandLine(args []string) string {
 	return all + line
 }
 
-// patience is the timeout of each wait. On a slow machine a step takes a few seconds; a
+// patience is the timeout of each wait in the demo. On a slow machine a step takes a few seconds; a
 // NodeMaintenance fails with a reason after 30 seconds.
 const patience = 60 * time.Second
 
-// until calls look repeatedly until it returns "". After a timeout it fails the step, with the last
-// text that look returned.
+// until calls look repeatedly until look returns "". Any other text is the current state. After a timeout,
+// it fails the step with an error that contains what, the awaited state, and the last text of look.
 func until(ctx context.Context, what string, look func(context.Context) (string, error)) {
 	seen := "nothing yet"
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
@@ -104,8 +104,7 @@ func until(ctx context.Context, what string, look func(context.Context) (string,
 	check(err)
 }
 
-// failure is the panic value of a step whose check failed. So a step reads like a script, without
-// error handling in each line.
+// failure is the panic value by which check ends a step, so that the step needs no error handling in each line.
 type failure struct{ error }
 
 // carryOut runs a step and returns its error if the step panics with a failure.
@@ -136,8 +135,8 @@ func must[T any](value T, err error) T {
 
 func fail(format string, args ...any) { check(fmt.Errorf(format, args...)) }
 
-// await reads an object repeatedly until missing returns "" for it, and returns the object. Each read
-// fills a new object, as fields that are absent in the response would otherwise keep their values.
+// await reads an object repeatedly until missing returns "" for it, and returns the object. Each read fills
+// a new object, because fields that are absent in the response would otherwise keep their old values.
 func await[T any, P interface {
 	*T
 	client.Object
@@ -152,8 +151,8 @@ func await[T any, P interface {
 	return object
 }
 
-// unlessCondition returns how a condition differs from the given status and reason, or "". An empty
-// reason matches every reason.
+// unlessCondition returns "" if a condition has this status and reason, and otherwise how it
+// differs. An empty reason matches every reason.
 func unlessCondition(conditions []metav1.Condition, conditionType, status, reason string) string {
 	c := meta.FindStatusCondition(conditions, conditionType)
 	switch {
@@ -165,7 +164,7 @@ func unlessCondition(conditions []metav1.Condition, conditionType, status, reaso
 	return ""
 }
 
-// condition returns a condition of a Devbox as text.
+// condition returns a condition of a Devbox as text, for the output.
 func condition(box *v1alpha1.Devbox, conditionType string) string {
 	c := meta.FindStatusCondition(box.Status.Conditions, conditionType)
 	if c == nil {

@@ -1,8 +1,7 @@
-// Package command builds the command lines that findings, explanations and conditions recommend:
-// commands of kubectl and of its plugin kubectl-fieldowners.
-// Every word that comes from an object is quoted for a shell, because the name of a field manager may
-// be any text, such as "; rm". Unknown words are placeholders in capitals: Placeholder for the object,
-// MANAGER for a field manager and FILE for a manifest.
+// Package command builds the command lines that findings, explanations and conditions recommend: commands
+// of kubectl and of its plugin kubectl-fieldowners. Every word that comes from an object is quoted for a
+// shell, because the name of a field manager may be any text, such as "; rm". A word that is not known is a
+// placeholder in capitals: Placeholder for the object, MANAGER for a field manager and FILE for a manifest.
 package command
 
 import (
@@ -23,7 +22,7 @@ type Subject struct {
 	Name      string `json:"name"`
 }
 
-// Placeholder stands for an unknown object in a command line.
+// Placeholder stands for the object in a command line if the object is not known.
 const Placeholder = "TYPE/NAME"
 
 // Target returns kubectl's arguments for the object, such as deployment.apps/web --namespace shop.
@@ -42,8 +41,7 @@ func (s Subject) Target() string {
 	return target
 }
 
-// String returns the object's name for messages, such as Deployment shop/web; "" if the object is
-// not known.
+// String returns the object's name for messages, such as Deployment shop/web; "" if the object is not known.
 func (s Subject) String() string {
 	name := s.Name
 	if s.Namespace != "" {
@@ -52,8 +50,8 @@ func (s Subject) String() string {
 	return strings.TrimSpace(s.Kind + " " + name)
 }
 
-// Migrate returns the command that moves fields that manager from wrote by Update to applier to. It
-// moves all these fields, or only the fields at and below paths.
+// Migrate returns the command that moves fields from the manager from, which owns them by Update, to the
+// applier to. Without paths the command moves all these fields, otherwise only the fields at and below paths.
 func Migrate(from, to string, paths ...fieldowners.Path) string {
 	words := []string{"kubectl fieldowners migrate", Placeholder, "--from", Quote(from), "--to", Quote(to)}
 	for _, path := range paths {
@@ -62,7 +60,7 @@ func Migrate(from, to string, paths ...fieldowners.Path) string {
 	return strings.Join(words, " ")
 }
 
-// Reapply returns the command by which a manager applies FILE again.
+// Reapply returns the command that applies the manifest FILE again under the name of a field manager.
 func Reapply(manager string) string {
 	return fmt.Sprintf("kubectl apply --server-side --field-manager %s -f FILE", Quote(manager))
 }
@@ -72,9 +70,9 @@ func Release(manager string) string {
 	return fmt.Sprintf("kubectl fieldowners release %s --field-manager %s", Placeholder, Quote(manager))
 }
 
-// EndSharing returns the command that makes the applier by the only owner of fields that it shares
-// with the manager with. If that manager writes such a field again, it takes the field back, or gets a
-// conflict. The command has Placeholder for the object.
+// EndSharing returns the command that makes the applier by the only owner of the fields at paths,
+// which it shares with the manager with. If the other manager writes one of these fields again, it
+// takes the field back or gets a conflict. The command has Placeholder for the object.
 func EndSharing(by, with fieldowners.Manager, paths []fieldowners.Path) string {
 	command := Migrate(with.Name, by.Name, paths...)
 	if with.Operation == metav1.ManagedFieldsOperationApply {
@@ -86,7 +84,7 @@ func EndSharing(by, with fieldowners.Manager, paths []fieldowners.Path) string {
 // plainWord matches words that need no quotes in any shell. It excludes =, which zsh expands.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+:,./-]+$`)
 
-// Quote returns a word quoted for a shell. It adds no quotes to a word that needs none.
+// Quote returns a word quoted for a shell. A word that needs no quotes is returned unchanged.
 func Quote(word string) string {
 	if plainWord.MatchString(word) {
 		return word

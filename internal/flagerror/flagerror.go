@@ -1,5 +1,4 @@
-// Package flagerror rewrites errors about invalid flag values in plain words, instead of the messages
-// of Go's parsers.
+// Package flagerror rewrites errors about invalid flag values in plain words, instead of the messages of Go's parsers.
 package flagerror
 
 import (
@@ -9,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// wanted describes the valid values of each flag type.
+// wanted maps each flag type of pflag to a description of its valid values.
 var wanted = map[string]string{
 	"bool":          "true or false",
 	"int":           "a whole number",
@@ -21,7 +20,7 @@ var wanted = map[string]string{
 	"durationSlice": "times with their unit, such as 5ms,1s",
 }
 
-// Plain rewrites the error of pflag about an invalid flag value in plain words. It returns any other
+// Plain returns an error about an invalid flag value with a message in plain words, and any other
 // error unchanged.
 func Plain(err error) error {
 	var invalid *pflag.InvalidValueError

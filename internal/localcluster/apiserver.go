@@ -20,9 +20,9 @@ type APIServer struct {
 	config      *rest.Config
 }
 
-// StartAPIServer builds the binaries if necessary and starts etcd and kube-apiserver. If KUBEBUILDER_ASSETS is set, it
-// uses the binaries there and builds none. A failed start leaves nothing behind. The context bounds only the start: end
-// the API server with Stop.
+// StartAPIServer builds the binaries if necessary and starts etcd and kube-apiserver. If KUBEBUILDER_ASSETS is
+// set, it builds nothing, and uses the binaries in that folder. log receives the progress; nil discards it. A
+// failed start leaves no process and no run folder. The context bounds only the start: end the API server with Stop.
 func StartAPIServer(ctx context.Context, log io.Writer) (*APIServer, error) {
 	if log == nil {
 		log = io.Discard
@@ -50,8 +50,8 @@ func apiServerBinaries(ctx context.Context, log io.Writer) (Binaries, error) {
 	return Ensure(ctx, log)
 }
 
-// start starts etcd and kube-apiserver with envtest, whose Start takes no context. When ctx ends,
-// start therefore kills the processes of the run, which makes envtest fail at once.
+// start starts etcd and kube-apiserver with envtest, whose Start takes no context. If ctx ends,
+// start kills the processes of the run, so that envtest fails at once.
 func (s *APIServer) start(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.run.end(context.WithoutCancel(ctx)) })
 	defer stop()

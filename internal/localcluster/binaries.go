@@ -11,7 +11,7 @@ import (
 // its setup tool use the same variable.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
-// Binaries are the paths of the control plane's executables.
+// Binaries are the paths of the executables of the control plane, and of kubectl and kwok.
 type Binaries struct {
 	Etcd                  string
 	KubeAPIServer         string
@@ -35,8 +35,8 @@ func binariesIn(dir string) Binaries {
 	}
 }
 
-// withAssets returns b with etcd, kube-apiserver and kubectl from the assets folder dir. If dir is
-// "", it returns b unchanged.
+// withAssets returns a copy of b in which etcd, kube-apiserver and kubectl are those in the folder
+// dir, the value of KUBEBUILDER_ASSETS. If dir is "", it returns b unchanged.
 func (b Binaries) withAssets(dir string) Binaries {
 	if dir == "" {
 		return b
@@ -50,12 +50,13 @@ func (b Binaries) all() []string {
 	return append(b.apiServer(), b.KubeControllerManager, b.KubeScheduler, b.Kwok, b.Kwokctl)
 }
 
-// apiServer returns the binaries that StartAPIServer needs. An assets folder has exactly these.
+// apiServer returns the binaries that StartAPIServer needs. A folder of KUBEBUILDER_ASSETS has exactly these.
 func (b Binaries) apiServer() []string {
 	return []string{b.Etcd, b.KubeAPIServer, b.Kubectl}
 }
 
-// checkExecutable returns an error for the first path that is not executable; remedy ends the message.
+// checkExecutable returns an error for the first path that is not an executable file. remedy is the
+// end of the error message: what the user can do.
 func checkExecutable(paths []string, remedy string) error {
 	for _, path := range paths {
 		info, err := os.Stat(path)

@@ -12,10 +12,9 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Clean deletes the files of this package in the user's cache folder, and prints the freed space to
-// out. It deletes the folders of runs whose starting process has ended, after killing the other
-// processes of these runs. If no cluster is running, it also deletes the built binaries of all
-// versions. Go's own caches stay.
+// Clean deletes the files of this package in the user's cache folder, and prints the freed space to out. It
+// deletes the folders of runs whose starting process has ended, after killing the other processes of these
+// runs. If no cluster is running, it also deletes the built binaries of all versions. Go's own caches stay.
 func Clean(ctx context.Context, out io.Writer) error {
 	owned, err := userFolders()
 	if err != nil {
@@ -76,8 +75,8 @@ func cleanBuilds(ctx context.Context, builds string, out io.Writer) error {
 	return nil
 }
 
-// sizeOf returns the total size in bytes of the files in a folder. A file that cannot be read, or
-// that is deleted meanwhile, is not counted.
+// sizeOf returns the total size of the files in a folder, in bytes. A file that cannot be read, or
+// that is deleted while sizeOf runs, is not counted.
 func sizeOf(dir string) uint64 {
 	var bytes uint64
 	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {

@@ -17,19 +17,18 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// startTimeout bounds the start of a cluster on a slow machine; a start usually takes seconds.
+// startTimeout is the time limit for starting a cluster. A start usually takes seconds.
 const startTimeout = 2 * time.Minute
 
 // Options describe the cluster to start.
 type Options struct {
-	// Name becomes part of the names of the run folder and the kubeconfig context. The default is
-	// "coapply".
+	// Name becomes part of the names of the run folder and the kubeconfig context. The default is "coapply".
 	Name string
 	// Nodes is the number of simulated nodes. A cluster without nodes never runs a pod.
 	Nodes int
-	// APIServerPort is the API server's port, on loopback; 0 means a free one.
+	// APIServerPort is the port of the API server on loopback; 0 means any free port.
 	APIServerPort int
-	// Log receives one line for each step, and the progress of a build; nil discards both.
+	// Log receives one line for each step of the start, and the progress of a build; nil discards both.
 	Log io.Writer
 }
 
@@ -44,11 +43,11 @@ func (o Options) validated() (Options, error) {
 	}
 	switch {
 	case !nameFormat.MatchString(o.Name):
-		return o, fmt.Errorf("cluster name %q: use at most 40 lower-case letters, digits and dashes", o.Name)
+		return o, fmt.Errorf("the cluster name %q is not valid: use at most 40 lower-case letters, digits and dashes", o.Name)
 	case o.Nodes < 0:
-		return o, fmt.Errorf("cluster of %d nodes: use 0 or more", o.Nodes)
+		return o, fmt.Errorf("a cluster cannot have %d nodes: use 0 or more", o.Nodes)
 	case o.APIServerPort < 0 || o.APIServerPort > 65535:
-		return o, fmt.Errorf("API server port %d: use 0 for a free one, or 1 to 65535", o.APIServerPort)
+		return o, fmt.Errorf("the API server port %d is not valid: use 0 for any free port, or 1 to 65535", o.APIServerPort)
 	case o.APIServerPort == 0:
 		return o, nil
 	}
@@ -65,8 +64,9 @@ type Cluster struct {
 	attached   bool // another process has started the cluster
 }
 
-// Start builds the control plane if necessary and starts it. It waits until the API server and the nodes are ready and
-// pods can be created. A failed start leaves nothing behind. The context bounds only the start: end it with Stop.
+// Start builds the control plane if necessary and starts it. It returns when the API server and the
+// nodes are ready and pods can be created. A failed start leaves no process and no run folder. The
+// context bounds only the start: end the cluster with Stop.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	options, err := options.validated()
 	if err != nil {
@@ -120,12 +120,12 @@ func (c *Cluster) Kubeconfig() string { return c.kubeconfig }
 // Config returns a copy of the administrator's client configuration, without a client-side rate limit.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
-// Binaries returns the paths of the cluster's binaries, kubectl among them.
+// Binaries returns the paths of the cluster's binaries, including kubectl.
 func (c *Cluster) Binaries() Binaries { return c.binaries }
 
-// Stop ends every process of the cluster and deletes its data, and waits until both are done. If the
+// Stop ends every process of the cluster, deletes its data, and waits until both are done. If the
 // context ends first, Stop returns an error, and the work continues in the background. Stop may be
-// called again. For a cluster from Attach it does nothing.
+// called more than once. For a cluster from Attach it does nothing.
 func (c *Cluster) Stop(ctx context.Context) error {
 	if c.attached {
 		return nil
@@ -133,8 +133,8 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.run.end(ctx)
 }
 
-// ActAs writes a kubeconfig with which a program has only the rights of a service account, and
-// returns the path. In this kubeconfig the administrator impersonates the service account, so that
+// ActAs writes a kubeconfig for a program that should have only the rights of a service account,
+// and returns the path. In this kubeconfig the administrator impersonates the service account, so
 // there is no token that could expire.
 func (c *Cluster) ActAs(name types.NamespacedName) (kubeconfig string, err error) {
 	config, err := clientcmd.LoadFromFile(c.kubeconfig)
@@ -151,24 +151,24 @@ func (c *Cluster) ActAs(name types.NamespacedName) (kubeconfig string, err error
 	return kubeconfig, clientcmd.WriteToFile(*config, kubeconfig)
 }
 
-// Dir returns the run folder, with all files that the cluster writes, such as etcd's data. Stop
-// deletes the folder, including files that the caller put there.
+// Dir returns the path of the run folder, which has all files that the cluster writes, such as
+// etcd's data. Stop deletes the folder, including files that the caller put there.
 func (c *Cluster) Dir() string { return c.run.dir }
 
-// Command returns a command for a program that belongs to the cluster: however this process ends, the watchdog kills
-// the program with the control plane. When the context ends, the program gets SIGTERM. The program has its own process
-// group, so that a Ctrl-C in the terminal does not reach it.
+// Command returns an exec.Cmd, not started yet, for a program that belongs to the cluster: however this
+// process ends, the watchdog kills the program with the control plane. When the context ends, the program
+// gets SIGTERM. The program has its own process group, so that a Ctrl-C in the terminal does not reach it.
 func (c *Cluster) Command(ctx context.Context, program string, args ...string) (*exec.Cmd, error) {
 	program, err := filepath.Abs(program)
 	if err != nil {
 		return nil, fmt.Errorf("finding %s: %w", program, err)
 	}
-	if err := checkExecutable([]string{program}, "build it first"); err != nil {
+	if err := checkExecutable([]string{program}, "build the program first"); err != nil {
 		return nil, err
 	}
 	link := filepath.Join(c.run.binDir(), filepath.Base(program))
 	if err := os.Symlink(program, link); err != nil && !errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("preparing %s: %w", program, err)
+		return nil, fmt.Errorf("linking %s into the run folder: %w", program, err)
 	}
 	cmd := exec.CommandContext(ctx, link, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

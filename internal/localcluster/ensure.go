@@ -10,13 +10,13 @@ import (
 	"regexp"
 )
 
-// unfinished is the prefix of the names of folders whose build is not complete.
+// unfinished is the prefix of the names of folders in which a build has not completed.
 const unfinished = "building-"
 
-// Ensure returns the control plane's binaries, and compiles them first if they are missing. That
-// takes minutes; later calls take milliseconds and run no go command. Ensure writes progress: a bar
-// on a terminal, otherwise lines. If several processes call Ensure at once, one process builds while
-// the other processes print that they wait. An interrupted build is never used.
+// Ensure returns the paths of the control plane's binaries, and compiles them first if they are missing.
+// Compiling takes minutes; later calls take milliseconds and run no go command. Ensure writes its
+// progress: as a bar if progress is a terminal, otherwise as lines. If several processes call Ensure at
+// once, one process compiles and the others print that they wait. An interrupted build is never used.
 func Ensure(ctx context.Context, progress io.Writer) (Binaries, error) {
 	assets := os.Getenv(assetsVariable)
 	if assets != "" {
@@ -37,7 +37,8 @@ func Ensure(ctx context.Context, progress io.Writer) (Binaries, error) {
 	return binaries.withAssets(assets), nil
 }
 
-// chosenBuild returns the build folder and the source of the version in the environment variable K8S.
+// chosenBuild returns the source of the Kubernetes version in the environment variable K8S, and the
+// folder in which the binaries of this version are built.
 func chosenBuild() (dir string, from source, err error) {
 	owned, err := userFolders()
 	if err != nil {
@@ -63,9 +64,9 @@ func ensureBuilt(ctx context.Context, dir string, from source, progress io.Write
 		return err
 	}
 	defer l.Close()
-	problem := checkExecutable(binariesIn(dir).all(), "building it again")
+	problem := checkExecutable(binariesIn(dir).all(), "building the control plane again")
 	if problem == nil {
-		return nil // another process has built it while we waited
+		return nil // another process has built the binaries while this process waited
 	}
 	if _, err := os.Stat(dir); err == nil {
 		fmt.Fprintln(progress, problem)
@@ -76,8 +77,8 @@ func ensureBuilt(ctx context.Context, dir string, from source, progress io.Write
 	return buildInto(ctx, dir, from, progress)
 }
 
-// removeUnfinished removes the folders of incomplete builds. The caller holds the build lock, so no
-// other process is building: all incomplete builds were interrupted.
+// removeUnfinished removes the folders of incomplete builds. The caller has the build lock, so no
+// build is running, and all incomplete builds were interrupted.
 func removeUnfinished(parent string) error {
 	stale, err := filepath.Glob(filepath.Join(parent, unfinished+"*"))
 	if err != nil {
@@ -91,8 +92,8 @@ func removeUnfinished(parent string) error {
 	return nil
 }
 
-// buildInto builds in a temporary folder and renames it to dir at the end. So if dir exists, its
-// build is complete.
+// buildInto compiles in a temporary folder and renames this folder to dir at the end. So if dir
+// exists, its build is complete.
 func buildInto(ctx context.Context, dir string, from source, progress io.Writer) (err error) {
 	temporary, err := os.MkdirTemp(filepath.Dir(dir), unfinished)
 	if err != nil {
@@ -120,7 +121,7 @@ func buildInto(ctx context.Context, dir string, from source, progress io.Writer)
 	return nil
 }
 
-// folders are the places in the user's cache folder that this package owns.
+// folders are the paths in the user's cache folder that this package uses.
 type folders struct {
 	builds string // contains a folder for each version of the control plane
 	runs   string // contains a folder for each running cluster

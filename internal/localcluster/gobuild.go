@@ -18,14 +18,14 @@ import (
 	"golang.org/x/term"
 )
 
-// buildEnv makes the build independent of the user's settings: it uses no C compiler, and only the
-// modules that go.sum pins. The user's go.work file or GOFLAGS could otherwise change the binaries
-// without changing the name of the build folder.
+// buildEnv are environment variables that make the build independent of the user's settings: no C
+// compiler, and only the modules that go.sum pins. Otherwise the user's go.work file or GOFLAGS
+// could change the binaries without changing the name of the build folder.
 var buildEnv = []string{"CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off"}
 
-// compileFlags leaves out debug information, which is a quarter of the build cache. The Makefile
-// compiles coapply's commands with the same flags, so that the packages that they share with the
-// control plane are compiled only once. These are half of the commands' packages.
+// compileFlags leaves out debug information, which would be a quarter of the build cache. The
+// Makefile compiles coapply's commands with the same flags: half of their packages are also
+// packages of the control plane, and are thus compiled only once.
 const compileFlags = "-gcflags=all=-dwarf=false"
 
 // buildPace makes the compiler collect garbage less often, which saves a fifth of the build time.
@@ -61,8 +61,7 @@ func compile(ctx context.Context, program string, from source, progress io.Write
 	return runGo(ctx, from.dir, io.Discard, &meter.compiled, args...)
 }
 
-// countPackages returns the number of packages of a build. It also downloads the modules, as go
-// list needs their sources.
+// countPackages returns the number of packages to compile. It also downloads the modules, which go list needs.
 func countPackages(ctx context.Context, from source) (int, error) {
 	var out bytes.Buffer
 	args := append([]string{"list", "-deps"}, from.flags()...)
@@ -72,7 +71,8 @@ func countPackages(ctx context.Context, from source) (int, error) {
 	return bytes.Count(out.Bytes(), []byte("\n")), nil
 }
 
-// runGo runs a go command in dir. If the command fails, the error contains its last lines of output.
+// runGo runs a go command in dir, and adds the number of compiled packages to compiled unless it is
+// nil. If the command fails, the error contains the last lines of its output.
 func runGo(ctx context.Context, dir string, stdout io.Writer, compiled *atomic.Int64, args ...string) error {
 	last := &lastLines{keep: 12, compiled: compiled}
 	cmd := exec.CommandContext(ctx, "go", args...)
@@ -99,11 +99,11 @@ func runGo(ctx context.Context, dir string, stdout io.Writer, compiled *atomic.I
 	return fmt.Errorf("%w: go %s in %s: %w\n%s", ErrBuild, args[0], dir, err, last)
 }
 
-// lastLines is a writer that keeps the last lines written to it, for an error message. It counts the
-// lines that go build -v prints for each package, and does not keep them.
+// lastLines is a writer that keeps the last lines written to it, for an error message. Import
+// paths, which go build -v prints for each compiled package, are only counted.
 type lastLines struct {
-	keep     int
-	compiled *atomic.Int64 // the count of packages; nil: do not count
+	keep     int           // the number of lines to keep
+	compiled *atomic.Int64 // number of import paths; nil: do not count
 	lines    []string
 	partial  []byte
 }
@@ -143,24 +143,24 @@ func (l *lastLines) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// isPackageLine reports whether a line is an import path: go build -v prints one for each package.
+// isPackageLine reports whether a line is an import path. go build -v prints the path of each compiled package.
 func isPackageLine(line string) bool {
 	return line != "" && !strings.ContainsAny(line, " \t:#")
 }
 
-// linePeriod is the time between two lines of progress if the output is not a terminal.
+// linePeriod is the time between two lines of progress. A terminal shows a progress bar instead.
 const linePeriod = 15 * time.Second
 
-// meter shows the number of compiled packages during a build. Packages in the build cache are not
-// counted, so a build may end before the count reaches the total.
+// meter prints the number of compiled packages during a build. Packages in the build cache are not
+// counted, so a build may end before this number reaches the total.
 type meter struct {
 	compiled atomic.Int64
 	total    int
 	started  time.Time
 	bar      *progressbar.ProgressBar // nil: print lines of progress instead of a bar
 	out      io.Writer
-	quit     chan struct{}
-	quitted  chan struct{}
+	quit     chan struct{} // closed to end report
+	quitted  chan struct{} // closed when report has ended
 }
 
 func startMeter(out io.Writer, total int) *meter {
@@ -185,8 +185,8 @@ func newBar(out io.Writer, total int) *progressbar.ProgressBar {
 	)
 }
 
-// report shows the progress periodically until stop. On a terminal it does so once a second, so that
-// the elapsed time advances while the linker runs, which prints nothing.
+// report prints the progress periodically until stop is called. On a terminal it does so once a
+// second, because the elapsed time must advance even while the linker runs, which prints nothing.
 func (m *meter) report() {
 	defer close(m.quitted)
 	period := linePeriod
@@ -214,7 +214,7 @@ func (m *meter) show() {
 	fmt.Fprintf(m.out, "compiled %d of %d packages, %s elapsed\n", compiled, m.total, time.Since(m.started).Round(time.Second))
 }
 
-// stop ends the display. If failure is nil, it prints a summary of the build.
+// stop ends report. If failure is nil, it also prints a summary of the build.
 func (m *meter) stop(failure error) {
 	close(m.quit)
 	<-m.quitted

@@ -28,7 +28,7 @@ import (
 //go:embed stages/*.yaml
 var stages embed.FS
 
-// kwokctl runs the command kwokctl for the cluster of one run.
+// kwokctl runs the program kwokctl, which starts and configures the control plane of one run.
 type kwokctl struct {
 	run  *run
 	name string
@@ -38,8 +38,9 @@ func (k kwokctl) configFile() string { return filepath.Join(k.run.dir, "kwok.yam
 func (k kwokctl) kubeconfig() string { return filepath.Join(k.run.dir, "kubeconfig") }
 func (k kwokctl) logDir() string     { return filepath.Join(k.run.dir, "clusters", k.name, "logs") }
 
-// configure writes the configuration of kwokctl with the stages of nodes and pods. The stages include kwok's own node
-// stages, because kwokctl uses its default stages only if the configuration has no stage.
+// configure writes the configuration file of kwokctl. The file includes kwok's stages, the rules by
+// which kwok simulates nodes and pods. They include the node stages of kwok itself, because kwokctl
+// uses its default stages only if the configuration has no stage.
 func (k kwokctl) configure(apiServerPort int) error {
 	ports, err := freePorts(6)
 	if err != nil {
@@ -81,8 +82,7 @@ func (k kwokctl) configure(apiServerPort int) error {
 	return nil
 }
 
-// withArguments returns a kwokctl patch that adds arguments to a component. pairs alternates names
-// and values of the arguments.
+// withArguments returns a kwokctl patch that adds arguments to a component. pairs alternates their names and values.
 func withArguments(component string, pairs ...string) map[string]any {
 	var args []map[string]string
 	for pair := range slices.Chunk(pairs, 2) {
@@ -111,15 +111,14 @@ func (k kwokctl) create(ctx context.Context) error {
 	return k.do(ctx, "create", "cluster", "--kubeconfig", k.kubeconfig(), "--timeout", "1m")
 }
 
-// podsOfNode is the number of pods for which a node has room. The default of 110 is too low, because
-// the pods of earlier tests stay on the node.
+// podsOfNode is the largest number of pods on a node. The default of 110 is too low: pods of earlier tests stay.
 const podsOfNode = "10000"
 
 func (k kwokctl) scaleNodes(ctx context.Context, nodes int) error {
 	return k.do(ctx, "scale", "node", "--replicas", strconv.Itoa(nodes), "--param", ".allocatable.pods="+podsOfNode)
 }
 
-// do runs kwokctl by its link in the run folder, so that the watchdog finds the process.
+// do runs a kwokctl command, by the link to kwokctl in the run folder, so that the watchdog can find the process.
 func (k kwokctl) do(ctx context.Context, args ...string) error {
 	last := &lastLines{keep: 12}
 	cmd := exec.CommandContext(ctx, k.run.binaries().Kwokctl, append(args, "--name", k.name, "--config", k.configFile())...)
@@ -137,9 +136,9 @@ func (k kwokctl) do(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// environment returns the inherited environment without the user's KUBECONFIG and KWOK_ variables,
-// and with the cluster's kubectl first in the PATH. kwokctl uses the first kubectl in the PATH, and
-// would download kubectl if there is none.
+// environment returns the environment in which kwokctl runs: the inherited one without the user's
+// KUBECONFIG and KWOK_ variables, and with the cluster's kubectl first in the PATH. kwokctl uses
+// the first kubectl in the PATH, and would download kubectl if there is none.
 func (k kwokctl) environment(inherited []string) []string {
 	var env []string
 	path := []string{k.run.binDir()}
@@ -155,8 +154,7 @@ func (k kwokctl) environment(inherited []string) []string {
 	return append(env, "PATH="+strings.Join(path, string(os.PathListSeparator)), "KWOK_WORKDIR="+k.run.dir)
 }
 
-// waitReady waits until the API server and the nodes are ready, and until a pod can be created in
-// the default namespace.
+// waitReady waits until the API server and the nodes are ready, and a pod can be created in the default namespace.
 func waitReady(ctx context.Context, config *rest.Config, nodes int) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -173,7 +171,7 @@ func waitReady(ctx context.Context, config *rest.Config, nodes int) error {
 	return nil
 }
 
-// notReady returns an error that says what the cluster lacks to be ready, or nil.
+// notReady returns an error with the reason why the cluster is not ready yet, or nil if it is ready.
 func notReady(ctx context.Context, client kubernetes.Interface, nodes int) error {
 	if err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
 		return fmt.Errorf("the API server is not ready: %w", err)
@@ -196,8 +194,7 @@ func notReady(ctx context.Context, client kubernetes.Interface, nodes int) error
 	return nil
 }
 
-// countUsable returns the number of nodes that are ready and have no taint: pods are scheduled only
-// on such nodes.
+// countUsable returns the number of nodes that are ready and have no taint, so that pods can be scheduled on them.
 func countUsable(nodes []corev1.Node) int {
 	usable := 0
 	for _, node := range nodes {
@@ -210,8 +207,7 @@ func countUsable(nodes []corev1.Node) int {
 	return usable
 }
 
-// withLogs adds the last lines of each component's log to an error, because the caller deletes the
-// run folder with the logs next.
+// withLogs returns err with the last lines of each log in dir, because the caller deletes the logs next.
 func withLogs(err error, dir string) error {
 	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
 	var text strings.Builder

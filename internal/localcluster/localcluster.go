@@ -3,9 +3,9 @@
 //
 // [Ensure] compiles etcd, the Kubernetes components, kubectl and kwok from the modules pinned in tools/cluster, once
 // per version, into the user's cache folder. The version of Kubernetes is the value of the environment variable K8S,
-// such as 1.36.3, or that of tools/cluster/go.mod. [Start] runs a whole cluster with kwokctl; kwok simulates its nodes.
-// [StartAPIServer] runs only etcd and kube-apiserver, with envtest. [Cluster.ActAs] lets a program act as a service
-// account. [Clean] deletes the compiled binaries and the folders of old runs.
+// such as 1.36.3, or else the version in tools/cluster/go.mod. [Start] runs a whole cluster with kwokctl; kwok
+// simulates its nodes. [StartAPIServer] runs only etcd and kube-apiserver, with envtest. [Cluster.ActAs] lets a
+// program act as a service account. [Clean] deletes the compiled binaries and the folders of old runs.
 //
 //	cluster, err := localcluster.Start(ctx, localcluster.Options{Name: "demo", Nodes: 3, Log: os.Stderr})
 //	if err != nil {
@@ -45,7 +45,7 @@ var (
 	ErrGoToolchain = errors.New("no usable Go toolchain")
 	// ErrDiskSpace means that the disk has no room for a build.
 	ErrDiskSpace = errors.New("not enough disk space")
-	// ErrBuild means that the go command failed; the error carries the last lines it printed.
+	// ErrBuild means that the go command failed; the error has the last lines that the command printed.
 	ErrBuild = errors.New("building the control plane failed")
 	// ErrMissingBinary means that a binary is missing or cannot be executed.
 	ErrMissingBinary = errors.New("missing binary")

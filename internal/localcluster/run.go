@@ -15,16 +15,16 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// run is one running control plane. Its folder has links to the binaries, data, certificates and
-// logs. A process belongs to a run if it was started by a link in the run's folder.
+// run is one running control plane. Its folder has links to the binaries, and has the data,
+// certificates and logs. A process belongs to the run if it was started by such a link.
 type run struct {
 	dir   string
-	alive *flock.Flock // held while this process lives: if another process can lock it, the run is orphaned
+	alive *flock.Flock // locked while this process runs: if another process can lock the file, the run is orphaned
 	dog   *watchdog
 }
 
-// newRun removes orphaned runs, and creates a run folder with links to the binaries and a watchdog.
-// No process of the run may be started before newRun returns.
+// newRun removes orphaned runs, creates a run folder with links to the binaries, and starts the
+// watchdog. No process of the run may be started before newRun returns.
 func newRun(ctx context.Context, name string, binaries []string, log io.Writer) (*run, error) {
 	owned, err := userFolders()
 	if err != nil {
@@ -42,8 +42,8 @@ func newRun(ctx context.Context, name string, binaries []string, log io.Writer) 
 	return r, nil
 }
 
-// newRunFolder creates a run folder and takes its lock. It holds the lock over all runs meanwhile, so
-// that no other process regards the new folder as orphaned.
+// newRunFolder creates a run folder and locks its file alive. Meanwhile it has the lock over all
+// runs, so that no other process regards the new folder as orphaned.
 func newRunFolder(ctx context.Context, runs, name string, log io.Writer) (string, *flock.Flock, error) {
 	l, err := lock(ctx, filepath.Join(runs, "lock"), func() {
 		fmt.Fprintln(log, "waiting for another process that is removing old runs")
@@ -84,11 +84,10 @@ func (r *run) prepare(binaries []string) error {
 
 func (r *run) binDir() string { return filepath.Join(r.dir, "bin") }
 
-// binaries returns the links through which all processes of this run must be started.
+// binaries returns the links in the run folder by which all processes of the run must be started.
 func (r *run) binaries() Binaries { return binariesIn(r.binDir()) }
 
-// end kills the run's processes and deletes its folder, and waits until both are done. It may be
-// called again.
+// end kills the processes of the run, deletes its folder, and waits for both. It may be called more than once.
 func (r *run) end(ctx context.Context) error {
 	if err := r.dog.release(ctx); err != nil {
 		return fmt.Errorf("stopping the control plane in %s: %w", r.dir, err)
@@ -111,7 +110,7 @@ func orphans(runs string) (dirs []string, running int, err error) {
 		dir := filepath.Join(runs, entry.Name())
 		alive, err := tryLock(aliveFile(dir))
 		if errors.Is(err, os.ErrNotExist) {
-			continue // its watchdog has just deleted it
+			continue // the run's watchdog has just deleted the folder
 		}
 		if err != nil {
 			return nil, 0, err
@@ -140,9 +139,9 @@ func reapOrphans(ctx context.Context, runs string, log io.Writer) error {
 	return nil
 }
 
-// tryLock takes an exclusive file lock. The kernel frees such a lock however its holder ends, so the
-// holder of a lock that can be taken has ended. If another process holds the lock, tryLock returns
-// nil without an error.
+// tryLock takes an exclusive file lock without waiting. If another process has the lock, it returns
+// nil without an error. The kernel frees the lock when that process ends in any way. So if tryLock
+// succeeds, the process that had the lock has ended.
 func tryLock(path string) (*flock.Flock, error) {
 	l := flock.New(path)
 	held, err := l.TryLock()
@@ -155,7 +154,7 @@ func tryLock(path string) (*flock.Flock, error) {
 	return l, nil
 }
 
-// lock waits for an exclusive file lock. If another process holds the lock, it calls waiting once.
+// lock waits for an exclusive file lock and takes it. It calls waiting once if another process has the lock.
 func lock(ctx context.Context, path string, waiting func()) (*flock.Flock, error) {
 	if l, err := tryLock(path); l != nil || err != nil {
 		return l, err
@@ -170,9 +169,9 @@ func lock(ctx context.Context, path string, waiting func()) (*flock.Flock, error
 
 const loopback = "127.0.0.1"
 
-// Ports are chosen at random from a range below the ports of outgoing connections. The kernel would
-// soon give a free port that it has chosen to another process as well, and kwokctl would choose the
-// same ports for every cluster.
+// Ports are chosen at random from a range below the ports of outgoing connections. They are not
+// chosen by the kernel, which would soon give the same free port to another process, nor by
+// kwokctl, which would choose the same ports for every cluster.
 const (
 	firstPort = 20000
 	portCount = 10000

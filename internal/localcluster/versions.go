@@ -12,12 +12,10 @@ import (
 	"strings"
 )
 
-// versionVariable is the environment variable that chooses the version of Kubernetes, such as
-// K8S=1.36.3.
+// versionVariable is the environment variable that chooses the version of Kubernetes, such as K8S=1.36.3.
 const versionVariable = "K8S"
 
-// source is the source code of one version of the control plane: the program in tools/cluster, with
-// the go.mod file of that version.
+// source is the source code of one version of the control plane: the program in tools/cluster, with a go.mod file.
 type source struct {
 	dir        string
 	modFile    string
@@ -26,7 +24,7 @@ type source struct {
 
 func sourceDir(checkout string) string { return filepath.Join(checkout, "tools", "cluster") }
 
-// chosenSource returns the source of a version. An empty version means that of tools/cluster/go.mod.
+// chosenSource returns the source of a version. An empty version means the version in tools/cluster/go.mod.
 func chosenSource(dir, version string) (source, error) {
 	if version == "" {
 		return readSource(dir, filepath.Join(dir, "go.mod"))
@@ -86,7 +84,7 @@ func readSource(dir, modFile string) (source, error) {
 	return source{dir: dir, modFile: modFile, kubernetes: kubernetes}, err
 }
 
-// requiredVersion returns the version of a module that a go.mod file requires.
+// requiredVersion returns the version of a module in the require directives of a go.mod file.
 func requiredVersion(goMod, module string) (string, error) {
 	content, err := os.ReadFile(goMod)
 	if err != nil {
@@ -96,7 +94,7 @@ func requiredVersion(goMod, module string) (string, error) {
 	if required != nil {
 		return string(required[1]), nil
 	}
-	return "", fmt.Errorf("%s requires no %s", goMod, module)
+	return "", fmt.Errorf("%s does not require the module %s", goMod, module)
 }
 
 // flags returns the flags of go build and go list for this version of the source.
@@ -106,8 +104,8 @@ func (s source) flags() []string {
 
 func (s source) linkFlags() string { return "-ldflags=-s" + versionFlags(s.kubernetes) }
 
-// name returns the name of the build folder, which contains a hash of all inputs of the build. So
-// checkouts share a build folder exactly if they would build the same binaries.
+// name returns the name of the build folder. The name contains a hash of all inputs of the build,
+// so two checkouts share a build folder exactly if they would build the same binaries.
 func (s source) name() (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.Version(), runtime.GOOS, runtime.GOARCH, buildEnv, compileFlags, s.linkFlags())

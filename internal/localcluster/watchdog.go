@@ -13,15 +13,15 @@ import (
 //go:embed reap.sh
 var reapScript string
 
-// watchdog is a shell that waits for the end of its standard input: a pipe whose other end only this
-// process holds. The kernel closes the pipe however this process ends. The shell then kills the
-// processes of the run and deletes the run folder. A normal stop closes the pipe, too.
+// watchdog is a shell process that waits for the end of its standard input, a pipe whose other end
+// only this process has. However this process ends, the kernel closes the pipe. The shell then
+// kills the processes of the run and deletes the run folder. A normal stop closes the pipe, too.
 type watchdog struct {
 	run    string
 	pipe   *os.File
 	pid    int
 	exited chan struct{}
-	err    error // of the shell; to be read after exited is closed
+	err    error // the shell's exit error; read it only after exited is closed
 
 	closeOnce sync.Once
 }
@@ -49,13 +49,13 @@ func watch(run string) (*watchdog, error) {
 	return w, nil
 }
 
-// release closes the pipe, and waits until the watchdog has removed the run. If the context ends
-// first, the watchdog continues in the background.
+// release closes the pipe, and waits until the watchdog has killed the run's processes and deleted
+// its folder. If the context ends first, the watchdog continues in the background.
 func (w *watchdog) release(ctx context.Context) error {
 	w.closeOnce.Do(func() { _ = w.pipe.Close() })
 	select {
 	case <-ctx.Done():
-		return fmt.Errorf("still stopping in the background: %w", context.Cause(ctx))
+		return fmt.Errorf("the watchdog is still stopping the processes, in the background: %w", context.Cause(ctx))
 	case <-w.exited:
 	}
 	if w.err == nil {

@@ -9,7 +9,7 @@ type Cache[K comparable, V any] struct {
 	limit int
 
 	mu         sync.Mutex
-	young, old map[K]V
+	young, old map[K]V // once young has limit keys, it replaces old
 }
 
 // New returns an empty Cache that keeps at least limit values.
@@ -17,8 +17,7 @@ func New[K comparable, V any](limit int) *Cache[K, V] {
 	return &Cache[K, V]{limit: limit, young: map[K]V{}}
 }
 
-// Get returns the value of a key and marks the value as recently used. It returns false for an
-// absent key.
+// Get returns the value of a key and marks the value as recently used. For an absent key it returns false.
 func (r *Cache[K, V]) Get(key K) (V, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -32,7 +31,7 @@ func (r *Cache[K, V]) Get(key K) (V, bool) {
 	return value, ok
 }
 
-// Put sets the value of a key and marks it as recently used.
+// Put sets the value of a key and marks the value as recently used.
 func (r *Cache[K, V]) Put(key K, value V) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,11 +13,11 @@ import (
 	"coapply.dev/platform/controllers/user"
 )
 
-// Controller describes a reconciler of the platform, and how to add it to a manager.
+// Controller describes a reconciler of the platform.
 type Controller struct {
-	Name        string // the name that the flag --controllers accepts
-	Description string // one line for --help: the objects and fields that the reconciler writes
-	Setup       func(ctrl.Manager, setup.Options) error
+	Name        string                                  // the name that the flag --controllers accepts
+	Description string                                  // one line for --help: the objects and fields that the reconciler writes
+	Setup       func(ctrl.Manager, setup.Options) error // adds the reconciler to a manager
 }
 
 // All returns the reconcilers in the order in which they are set up.

@@ -26,7 +26,7 @@ const (
 	// to the node by other clients do not make it fail.
 	StrategyApply WriteStrategy = "Apply"
 	// StrategyUpdate is the fallback: get-modify-update with at most four attempts. It fails on
-	// a node that other clients write to so often that each attempt meets a conflict.
+	// a node that other clients write to so often that each attempt is a stale write.
 	StrategyUpdate WriteStrategy = "Update"
 )
 
@@ -147,7 +147,7 @@ type NodeMaintenanceStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// MaxNodes is the largest number of nodes of one NodeMaintenance. A selector that matches more is rejected.
+// MaxNodes is the largest number of nodes of one NodeMaintenance. A nodeSelector that matches more nodes is rejected.
 const MaxNodes = 1000
 
 // ConditionComplete says whether every node of a NodeMaintenance has succeeded or failed.

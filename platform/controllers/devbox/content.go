@@ -17,8 +17,8 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// SetupContent adds the reconciler that owns a Devbox's status.contentID. The reconciler applies
-// no object, and so it has no condition.
+// SetupContent adds the reconciler that owns a Devbox's status.contentID. It applies no object, and
+// so has no condition.
 func SetupContent(_ ctrl.Manager, options setup.Options) error {
 	return coapply.For(options.Runtime, fieldmanagers.DevboxContent, emitContent).
 		Named("devbox-content").
@@ -27,7 +27,7 @@ func SetupContent(_ ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// contentDependsOn are the status fields that contentOf reads.
+// contentDependsOn are the status fields that contentOf reads. A change of one of these starts a reconcile.
 var contentDependsOn = []func(*v1alpha1.Devbox) any{
 	func(box *v1alpha1.Devbox) any { return box.Status.ContentID },
 	func(box *v1alpha1.Devbox) any { return box.Status.LastContentID },
@@ -45,8 +45,8 @@ func emitContent(*v1alpha1.Devbox) ([]apply.Intent, error) {
 	return nil, nil
 }
 
-// contentStatus sets status.contentID. Change computes the value from the Devbox that is written,
-// which after a stale write is newer than the Devbox that was reconciled.
+// contentStatus returns the change of status.contentID. Change computes the contentID from the live
+// Devbox that is about to be written, which may be newer than the Devbox that was reconciled.
 func contentStatus(context.Context, *v1alpha1.Devbox, reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 	return reconciler.Report[*v1alpha1.Devbox]{Change: func(box *v1alpha1.Devbox) error {
 		box.Status.ContentID = contentOf(box)
@@ -54,8 +54,8 @@ func contentStatus(context.Context, *v1alpha1.Devbox, reconciler.Applied) (recon
 	}}, nil
 }
 
-// contentID matches the values that contentOf returns: a hash of the Devbox and its image, and a
-// hash of the committed changes.
+// contentID matches the values that contentOf returns: "c-", a hash of the Devbox's uid and image,
+// and a hash of the committed changes.
 var contentID = regexp.MustCompile(`^c-[0-9a-f]{8}-[0-9a-f]{8}$`)
 
 const nothingCommitted = "00000000"
@@ -88,8 +88,8 @@ func contentOf(box *v1alpha1.Devbox) string {
 	return current
 }
 
-// contentFits reports whether a Devbox's status.contentID belongs to its image. An empty or
-// malformed contentID does not.
+// contentFits reports whether a Devbox's status.contentID was computed for the image in spec.image.
+// An empty or malformed contentID was not.
 func contentFits(box *v1alpha1.Devbox) bool {
 	current := box.Status.ContentID
 	return contentID.MatchString(current) && strings.HasPrefix(current, imageContent(box))

@@ -46,7 +46,7 @@ const (
 	Label = "platform.coapply.dev/devbox"
 	// Finalizer keeps a Devbox until its Deployment and pods are gone.
 	Finalizer = "platform.coapply.dev/devbox-workload"
-	// PodFinalizer keeps a pod until the Devbox's status has the last status of its container.
+	// PodFinalizer keeps a pod until the Devbox's status has the last status of the pod's container.
 	PodFinalizer = "platform.coapply.dev/record-status"
 	// ContentAnnotation is an annotation of the pod template; its value is status.contentID.
 	ContentAnnotation = "platform.coapply.dev/content-id"
@@ -54,8 +54,8 @@ const (
 	ContainerName = "devbox"
 )
 
-// labels returns the labels of a Devbox's objects. Selectors use only Label, because the selector
-// of a Deployment is immutable.
+// labels returns the labels of a Devbox's objects. Selectors use only the label Label, because the
+// selector of a Deployment is immutable and the other labels may change.
 func labels(box *v1alpha1.Devbox) map[string]string {
 	return map[string]string{
 		Label:                          box.Name,
@@ -68,13 +68,13 @@ func selector(box *v1alpha1.Devbox) map[string]string {
 	return map[string]string{Label: box.Name}
 }
 
-// isDevboxes reports whether an object belongs to the Devbox with the object's name.
+// isDevboxes reports whether an object, a Deployment or a Service, belongs to the Devbox of the same name.
 func isDevboxes(_ *v1alpha1.Devbox, object client.Object) bool {
 	return setup.Belongs(object, kind, object.GetName(), Label)
 }
 
 // ownPods returns the pods that belong to the Devbox: pods of a ReplicaSet of its Deployment, and pods
-// without a controller that have our finalizer. The label is no proof, as any client may set it.
+// without a controller that have our finalizer. The label does not prove this, because any client may set it.
 func ownPods(box metav1.Object, pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !isOwnPod(box, pod) })
 }
@@ -87,13 +87,14 @@ func isOwnPod(box metav1.Object, pod *corev1.Pod) bool {
 	return owner.Kind == "ReplicaSet" && owner.Name == setName(box, pod)
 }
 
-// isOwnSet reports whether a ReplicaSet belongs, or belonged, to the Devbox's Deployment.
+// isOwnSet reports whether a ReplicaSet belongs to the Devbox's Deployment, or did before it lost its owner.
 func isOwnSet(box metav1.Object, set *appsv1.ReplicaSet) bool {
 	owner := metav1.GetControllerOf(set)
 	return set.Name == setName(box, set) && (owner == nil || owner.Kind == "Deployment" && owner.Name == box.GetName())
 }
 
-// setName returns the name of the Devbox's ReplicaSet with the pod-template-hash label of hashed.
+// setName returns the name of the Devbox's ReplicaSet whose pod-template-hash label is that of
+// hashed, a pod or ReplicaSet.
 func setName(box, hashed metav1.Object) string {
 	return box.GetName() + "-" + hashed.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey]
 }

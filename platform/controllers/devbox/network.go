@@ -34,8 +34,8 @@ type network struct {
 	live   client.Reader
 }
 
-// status returns the Devbox's new status, with the observed Service. If spec.network.type is None,
-// it deletes the Service; the deletion starts another reconcile, which reports None.
+// status returns the Devbox's new status, with the type and node port of its Service. If spec.network.type
+// is None, it also deletes the Service. The deletion starts another reconcile, which sets the type None.
 func (n network) status(ctx context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 	condition := reconciler.Condition(v1alpha1.ConditionNetworkApplied, box.Generation, applied)
 	var service corev1.Service
@@ -65,9 +65,9 @@ func (n network) status(ctx context.Context, box *v1alpha1.Devbox, applied recon
 	return report, nil
 }
 
-// remove deletes the Service if it still has the uid and resourceVersion that were read. If
-// another client has changed the Service since, such as its owner, a later reconcile decides. If
-// the Devbox has changed since, remove deletes nothing, as the Devbox may need the Service again.
+// remove deletes the Service if its uid and resourceVersion are still those that were read. If
+// another client has changed the Service since, such as its owner, a later reconcile decides. If the
+// Devbox has changed since, remove deletes nothing, because the Devbox may need the Service again.
 func (n network) remove(ctx context.Context, box *v1alpha1.Devbox, service *corev1.Service) error {
 	var now v1alpha1.Devbox // stays empty if the Devbox no longer exists
 	if err := n.live.Get(ctx, client.ObjectKeyFromObject(box), &now); client.IgnoreNotFound(err) != nil {
@@ -90,8 +90,8 @@ func networkStatus(service *corev1.Service) *v1alpha1.DevboxNetworkStatus {
 	return status
 }
 
-// emitNetwork returns the intent of the Service, or none if spec.network.type is None. The API
-// server chooses the node port.
+// emitNetwork returns the intent of the Service, or no intent if spec.network.type is None. The
+// intent does not set a node port, so the API server chooses it.
 func emitNetwork(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	if box.Spec.Network.Type == v1alpha1.NetworkNone {
 		return nil, nil

@@ -22,7 +22,7 @@ func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName)
 	var list corev1.PodList
 	err := reader.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})
 	if err != nil {
-		return nil, fmt.Errorf("listing the pods: %w", err)
+		return nil, fmt.Errorf("listing the pods of a Devbox: %w", err)
 	}
 	pods := make([]*corev1.Pod, 0, len(list.Items))
 	for i := range list.Items {
@@ -32,8 +32,8 @@ func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName)
 }
 
 // endedPods returns the pods that can lose our finalizer because they have ended, including pods of
-// other owners with a copy of our template. If the Devbox is to be Shutdown, its own finished or
-// deleted pods are returned too, even before their containers have ended.
+// other owners that were created from a copy of our pod template. If spec.state is Shutdown, it also
+// returns the Devbox's own pods that are finished or being deleted, even if their containers still run.
 func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	var ended []*corev1.Pod
 	for _, pod := range pods {
@@ -45,13 +45,13 @@ func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	return ended
 }
 
-// isShutdown reports whether a pod is to be deleted at once, rather than only lose our finalizer.
+// isShutdown reports whether a pod must be deleted at once. Other ended pods only lose our finalizer.
 func isShutdown(box *v1alpha1.Devbox, pod *corev1.Pod) bool {
 	return box.Spec.State == v1alpha1.DevboxShutdown && isOwnPod(box, pod)
 }
 
 // hasEnded reports whether all containers of a pod have ended. A grace period of 0 means that the
-// kubelet, or the pod garbage collector for a lost node, has finished with the pod.
+// kubelet has finished with the pod or, for a lost node, that the pod garbage collector has.
 func hasEnded(pod *corev1.Pod) bool {
 	if setup.PodFinished(pod) {
 		return true
@@ -68,7 +68,7 @@ func hasEnded(pod *corev1.Pod) bool {
 	})
 }
 
-// lastEnded returns the newest of the ended pods that have a container status; nil if there is none.
+// lastEnded returns the newest pod of ended that has a container status; nil if there is none.
 func lastEnded(ended []*corev1.Pod) *corev1.Pod {
 	var last *corev1.Pod
 	for _, pod := range ended {
@@ -82,7 +82,7 @@ func lastEnded(ended []*corev1.Pod) *corev1.Pod {
 	return last
 }
 
-// setLast records a pod's container status, and the contentID from which the container started.
+// setLast records a pod's container status, and the contentID from which the container started, in a Devbox's status.
 func setLast(status *v1alpha1.DevboxStatus, pod *corev1.Pod) {
 	status.LastContainerStatus = pod.Status.ContainerStatuses[0].DeepCopy()
 	status.LastContentID = pod.Annotations[ContentAnnotation]
@@ -91,8 +91,7 @@ func setLast(status *v1alpha1.DevboxStatus, pod *corev1.Pod) {
 	}
 }
 
-// phaseOf returns the phase of a Devbox with these pods. A finished pod counts only while it is
-// being deleted.
+// phaseOf returns the phase of a Devbox with these pods. A finished pod counts only while it is being deleted.
 func phaseOf(box *v1alpha1.Devbox, pods []*corev1.Pod) v1alpha1.DevboxPhase {
 	running := isToRun(box)
 	switch {
@@ -108,8 +107,7 @@ func phaseOf(box *v1alpha1.Devbox, pods []*corev1.Pod) v1alpha1.DevboxPhase {
 	return v1alpha1.PhaseStopped
 }
 
-// releasePod removes our finalizer from a pod. It succeeds if the pod no longer exists, or if
-// another pod now has the name.
+// releasePod removes our finalizer from a pod. If the pod is gone, or another pod has its name, it returns no error.
 func (w workload) releasePod(ctx context.Context, pod *corev1.Pod) error {
 	_, err := update.RemoveFinalizer(ctx, w.updater, pod, PodFinalizer)
 	if errors.Is(err, apply.ErrUIDMismatch) {

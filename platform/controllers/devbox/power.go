@@ -32,8 +32,9 @@ func SetupPower(_ ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// replicasPolicy returns the policy for conflicts over the replicas: decision. After a client has
-// emptied the managed fields, the owner is before-first-apply, which is no real manager: Force.
+// replicasPolicy returns the policy: decision for a conflict over the replicas, Reject for any
+// other. A conflict with before-first-apply is forced: the API server invents this owner after a
+// client has emptied the managed fields.
 func replicasPolicy(decision apply.Decision) apply.Policy {
 	const replicas = ".spec.replicas"
 	return apply.OnConflict(apply.Reject).At(replicas, decision).
@@ -49,8 +50,8 @@ func powerStatus(_ context.Context, box *v1alpha1.Devbox, applied reconciler.App
 	}}, nil
 }
 
-// emitPower returns an intent that sets only the replicas of the Deployment. The workload
-// reconciler creates the Deployment.
+// emitPower returns an intent that sets only the replicas of the Deployment: 1 if spec.state is
+// Running, else 0. It never creates the Deployment, which the workload reconciler creates.
 func emitPower(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	var replicas int32
 	if isToRun(box) {

@@ -11,9 +11,9 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// readyOf returns the condition Ready. It is True if every reconciler has applied this generation
-// of the spec, and the pod is ready, or there is no pod and none should run. readyOf reads the
-// conditions and the phase of the Devbox; deployment is the Devbox's Deployment, or nil.
+// readyOf returns the condition Ready of a Devbox. It is True if every reconciler has applied this
+// generation of the spec, and the pod is as spec.state requires: ready, or absent. readyOf reads
+// the other conditions and the phase from box; deployment is the Devbox's Deployment, or nil.
 func readyOf(generation int64, box *v1alpha1.Devbox, deployment *appsv1.Deployment) metav1.Condition {
 	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: generation}
 	for _, conditionType := range []string{v1alpha1.ConditionWorkloadApplied, v1alpha1.ConditionPowerApplied, v1alpha1.ConditionNetworkApplied} {
@@ -39,7 +39,7 @@ func readyOf(generation int64, box *v1alpha1.Devbox, deployment *appsv1.Deployme
 	return rolledOut(ready, box.Status.Phase, deployment, wasReady)
 }
 
-// said returns a condition's fields except lastTransitionTime, to compare two versions of it.
+// said returns the fields of a condition without lastTransitionTime, so that two versions can be compared.
 func said(box *v1alpha1.Devbox, conditionType string) [4]string {
 	condition := meta.FindStatusCondition(box.Status.Conditions, conditionType)
 	if condition == nil {
@@ -49,17 +49,17 @@ func said(box *v1alpha1.Devbox, conditionType string) [4]string {
 }
 
 func atRest(ready metav1.Condition, phase v1alpha1.DevboxPhase) metav1.Condition {
-	ready.Reason, ready.Message = string(phase), "spec.state asks for no pod, but a pod of the Devbox has not ended yet"
+	ready.Reason, ready.Message = string(phase), "no pod should run, but a pod of the Devbox has not ended yet"
 	if phase == v1alpha1.PhaseStopped || phase == v1alpha1.PhaseShutdown {
-		ready.Status, ready.Message = metav1.ConditionTrue, "there is no pod, as spec.state asks for none"
+		ready.Status, ready.Message = metav1.ConditionTrue, "there is no pod, and spec.state is not Running"
 	}
 	return ready
 }
 
 // rolledOut completes the condition Ready of a Devbox that should run. If the Deployment cannot
-// create its pod, such as because of a quota, it uses the Deployment's reason and message. A ready
-// Devbox stays ready until the Deployment controller has observed a new generation, because an
-// annotation set by another client also makes a new generation.
+// create its pod, such as because of a quota, Ready gets the reason and message of the Deployment's
+// condition. A ready Devbox stays ready while the Deployment controller has not observed a new
+// generation yet, because an annotation set by another client also makes a new generation.
 func rolledOut(ready metav1.Condition, phase v1alpha1.DevboxPhase, deployment *appsv1.Deployment, wasReady bool) metav1.Condition {
 	status := deployment.Status
 	for _, condition := range status.Conditions {

@@ -30,7 +30,7 @@ import (
 func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
 	updater, err := options.Runtime.Updater(fieldmanagers.DevboxWorkload)
 	if err != nil {
-		return fmt.Errorf("devbox-workload: %w", err)
+		return fmt.Errorf("reconciler devbox-workload: %w", err)
 	}
 	w := workload{client: mgr.GetClient(), live: mgr.GetAPIReader(), updater: updater}
 	return coapply.For(options.Runtime, fieldmanagers.DevboxWorkload, emitWorkload).
@@ -45,15 +45,16 @@ func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// workloadDependsOn are the status fields of a Devbox that other reconcilers write, and that the
-// Deployment's intent or readyOf reads.
+// workloadDependsOn are the status fields of a Devbox that other reconcilers write, and that
+// emitWorkload or readyOf reads. A change of one starts a reconcile.
 var workloadDependsOn = []func(*v1alpha1.Devbox) any{
 	func(box *v1alpha1.Devbox) any { return box.Status.ContentID },
 	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionPowerApplied) },
 	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionNetworkApplied) },
 }
 
-// devboxOfPod returns the Devbox in a pod's label, because the pod's controller is a ReplicaSet.
+// devboxOfPod returns the key of the Devbox in a pod's label. The owner reference does not name it:
+// the pod's controller is a ReplicaSet.
 func devboxOfPod(pod client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.GetNamespace(), Name: pod.GetLabels()[Label]}
 }
@@ -64,8 +65,8 @@ type workload struct {
 	updater *update.Updater
 }
 
-// status returns the Devbox's new status, computed from its pods. It records the container status
-// of ended pods, and then removes the finalizer of these pods.
+// status returns the Devbox's new status, computed from its pods and its Deployment. It also returns what follows
+// the status write: the finalizer is removed from the ended pods, whose container status is then recorded.
 func (w workload) status(ctx context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 	none := reconciler.Report[*v1alpha1.Devbox]{}
 	pods, err := podsOf(ctx, w.client, client.ObjectKeyFromObject(box))
@@ -108,26 +109,26 @@ func (w workload) deployment(ctx context.Context, box *v1alpha1.Devbox) (*appsv1
 	return &deployment, nil
 }
 
-// workloadCondition returns the condition WorkloadApplied. It is Unknown while status.contentID
-// does not belong to the image.
+// workloadCondition returns the condition WorkloadApplied. It is Unknown while status.contentID was
+// not computed for the image in spec.image.
 func workloadCondition(box *v1alpha1.Devbox, applied reconciler.Applied) metav1.Condition {
 	condition := deploymentCondition(v1alpha1.ConditionWorkloadApplied, box, applied)
 	if !contentFits(box) {
 		condition.Status = metav1.ConditionUnknown
 		condition.Reason = "WaitingForContent"
-		condition.Message = "waiting for the content reconciler to set a status.contentID that belongs to the image"
+		condition.Message = "waiting for the content reconciler to set the status.contentID of the image in spec.image"
 	}
 	return condition
 }
 
-// deploymentCondition returns a condition about the Deployment. It is True without a Deployment if
-// no pod should run.
+// deploymentCondition returns a condition that says whether the Deployment was applied. It is also
+// True if there is no Deployment and no pod should run.
 func deploymentCondition(conditionType string, box *v1alpha1.Devbox, applied reconciler.Applied) metav1.Condition {
 	condition := reconciler.Condition(conditionType, box.Generation, applied)
 	if condition.Reason == string(apply.Absent) && !isToRun(box) {
 		condition.Status = metav1.ConditionTrue
 		condition.Reason = "NothingToRun"
-		condition.Message = "the Deployment does not exist, as no pod should run; it is created once spec.state is Running"
+		condition.Message = "the Deployment does not exist, as no pod should run; the Deployment is created once spec.state is Running"
 	}
 	return condition
 }
@@ -146,8 +147,8 @@ func (w workload) letGo(ctx context.Context, box *v1alpha1.Devbox, ended []*core
 	return errors.Join(errs...)
 }
 
-// gone removes our finalizer from deleted pods whose Devbox no longer exists. This happens if the
-// Devbox lost its finalizer before the pods had ended.
+// gone removes our finalizer from pods that are being deleted and whose Devbox no longer exists.
+// This happens if a client removed the Devbox's finalizer before the pods had ended.
 func (w workload) gone(ctx context.Context, box types.NamespacedName) error {
 	pods, err := podsOf(ctx, w.client, box)
 	if err != nil {
@@ -162,10 +163,10 @@ func (w workload) gone(ctx context.Context, box types.NamespacedName) error {
 	return errors.Join(errs...)
 }
 
-// emitWorkload returns the intent of the Deployment without its replicas. It returns none until
-// status.contentID belongs to the image: otherwise the pod would be replaced a moment later. If no
-// pod should run, the intent does not create a Deployment: the workload reconciler does not set
-// the replicas, so the API server would set them to 1.
+// emitWorkload returns the intent of the Deployment without its replicas. It returns no intent
+// until status.contentID was computed for the image in spec.image: otherwise the pod would be
+// replaced a moment later. If no pod should run, the intent does not create a Deployment, because
+// the API server would set its replicas to 1.
 func emitWorkload(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	if !contentFits(box) {
 		return nil, nil
@@ -202,7 +203,7 @@ func container(box *v1alpha1.Devbox) *corev1ac.ContainerApplyConfiguration {
 }
 
 // cleanup deletes the Deployment in the foreground, so that its ReplicaSets create no more pods,
-// and removes the finalizer of its pods. It is done when a live read finds no pod: a pod that
+// and removes the finalizer of its pods. It returns done once a live read finds no pod: a pod that
 // outlived the Devbox would keep its finalizer forever.
 func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool, err error) {
 	var deployment appsv1.Deployment // stays empty if the Deployment does not exist
@@ -228,9 +229,9 @@ func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool,
 	return w.removePods(ctx, ownPods(box, pods), ours, kept)
 }
 
-// removePods removes the pods whose owner is not in kept, and reports whether there were no such
-// pods. If replaced is true, the Deployment still exists and would replace removed pods. Then it
-// removes only pods that are being deleted, and returns false.
+// removePods deletes the pods whose owner is not in kept, and reports whether there were none. If
+// replaced is true, the Deployment still exists and would replace deleted pods: then removePods
+// deletes only pods that are already being deleted, and returns false.
 func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced bool, kept map[types.UID]bool) (none bool, err error) {
 	none = !replaced
 	var errs []error
@@ -246,10 +247,10 @@ func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced b
 	return none, errors.Join(errs...)
 }
 
-// deleteReplicaSets deletes the ReplicaSets that an orphaning delete of the Deployment has left:
-// they would replace every removed pod. Their pods are not waited for; removePods removes them.
-// ReplicaSets of the Deployment with the uid taken, which no longer belongs to the Devbox, are kept
-// with their pods, and kept has their uids.
+// deleteReplicaSets deletes the Devbox's ReplicaSets that remain after a delete of the Deployment
+// that orphaned them: they would replace every deleted pod. Their pods are deleted later, by
+// removePods. ReplicaSets of the Deployment with the uid taken, which no longer belongs to the
+// Devbox, stay with their pods; kept has the uids of these ReplicaSets.
 func (w workload) deleteReplicaSets(ctx context.Context, box *v1alpha1.Devbox, taken types.UID) (kept map[types.UID]bool, err error) {
 	var list appsv1.ReplicaSetList
 	err = w.live.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})

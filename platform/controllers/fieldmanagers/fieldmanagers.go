@@ -1,6 +1,6 @@
 // Package fieldmanagers is the contract of the platform: it lists every field manager and the
-// fields that the manager may own. A test of each kind emits every intent and checks that it
-// sets exactly the claimed fields (applytest.Owns). cmd/manager calls Check before it starts;
+// fields that the manager may own. For each kind a test emits every intent and checks that the
+// intents set exactly the claimed fields (applytest.Owns). cmd/manager calls Check before it starts;
 // Check rejects a contract in which two managers claim the same field.
 //
 // From the contract, make generate writes config/contract.yaml and the list of kinds in the
@@ -41,16 +41,16 @@ func All() contract.Contract {
 	return slices.Concat(devbox, license, nodeMaintenance, slurm, user)
 }
 
-// Check returns an error if two managers claim the same field, or a name does not begin with Prefix.
+// Check returns an error if two managers claim the same field, or if a manager's name does not begin with Prefix.
 func Check(c contract.Contract) error {
 	errs := []error{contract.Check(c)}
 	for _, manager := range c.Managers() {
 		if !strings.HasPrefix(manager, Prefix) || manager == Prefix {
-			errs = append(errs, fmt.Errorf("%q does not begin with %s, the prefix that config/admission reserves", manager, Prefix))
+			errs = append(errs, fmt.Errorf("the name %q does not begin with %s, the prefix that config/admission reserves", manager, Prefix))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("field managers: %w", err)
+		return fmt.Errorf("checking the contract of the field managers: %w", err)
 	}
 	return nil
 }
@@ -68,12 +68,12 @@ var (
 	serviceAccount = schema.GroupKind{Kind: "ServiceAccount"}
 )
 
-// ours returns the GroupKind of a kind in the platform's API group.
+// ours returns the GroupKind of a kind of the platform, such as Devbox.
 func ours(kind string) schema.GroupKind {
 	return schema.GroupKind{Group: v1alpha1.SchemeGroupVersion.Group, Kind: kind}
 }
 
-// shared returns a value for Claim.Shared in which all paths have the same reason.
+// shared returns a value for Claim.Shared: other managers may claim each of these paths, too. why is the reason.
 func shared(why string, paths ...string) map[string]string {
 	reasons := map[string]string{}
 	for _, path := range paths {
@@ -92,7 +92,8 @@ var serviceFields = []string{
 	".spec.ports",
 }
 
-// The reconcilers never write to a Deployment or Service that does not belong to a Devbox (package setup).
+// devbox is the contract of the Devbox reconcilers. They never write to a Deployment or Service
+// that does not belong to a Devbox (package setup).
 var devbox = contract.Contract{
 	{Manager: DevboxWorkload, Kind: deployment, Applies: []string{
 		".metadata.labels",
@@ -135,7 +136,7 @@ var devbox = contract.Contract{
 	}},
 }
 
-// The manager User owns the other fields of the Namespace.
+// license is the contract of the License reconciler. User owns other fields of the Namespace: see user.
 var license = contract.Contract{
 	{Manager: License, Kind: namespace, Applies: []string{
 		`.metadata.labels["platform.coapply.dev/license"]`,
@@ -160,7 +161,7 @@ var license = contract.Contract{
 	}},
 }
 
-// nodeMarks are the fields that a NodeMaintenance sets on a node: by Server-Side Apply with
+// nodeMarks are the fields of a node that a NodeMaintenance sets: by Server-Side Apply with
 // strategy Apply, by get-modify-update with strategy Update.
 var nodeMarks = []string{
 	".spec.unschedulable",
@@ -228,7 +229,7 @@ var slurm = contract.Contract{
 	}},
 }
 
-// The manager License owns further fields of the Namespace: see license.
+// user is the contract of the User reconciler. License owns other fields of the Namespace: see license.
 var user = contract.Contract{
 	{Manager: User, Kind: namespace, Applies: []string{
 		`.metadata.labels["platform.coapply.dev/owner"]`,

@@ -36,8 +36,8 @@ import (
 // +kubebuilder:rbac:groups="",resources=resourcequotas,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// phaseAt returns the phase of a License at the time now, and the time until the phase changes;
-// 0 means never. The License is valid from notBefore (inclusive) to notAfter (exclusive).
+// phaseAt returns the phase of a License at the time now, and the time until the phase changes; 0 means
+// that the phase never changes. The License is valid from notBefore (inclusive) to notAfter (exclusive).
 func phaseAt(now time.Time, spec v1alpha1.LicenseSpec) (v1alpha1.LicensePhase, time.Duration) {
 	switch {
 	case spec.NotAfter != nil && !now.Before(spec.NotAfter.Time):
@@ -50,8 +50,8 @@ func phaseAt(now time.Time, spec v1alpha1.LicenseSpec) (v1alpha1.LicensePhase, t
 	return v1alpha1.LicenseActive, 0
 }
 
-// limitsIn returns the limits that apply in a phase. Unless the phase is Active, no pod may be
-// created; the other limits stay, so that the end of a license does not lift them.
+// limitsIn returns the limits that apply in a phase. In a phase other than Active, no pod may be
+// created. The other limits stay, so that they still apply after the end of the license.
 func limitsIn(phase v1alpha1.LicensePhase, spec v1alpha1.LicenseSpec) corev1.ResourceList {
 	limits := spec.Limits.DeepCopy()
 	if phase == v1alpha1.LicenseActive {
@@ -78,8 +78,8 @@ const (
 	kind = "License"
 )
 
-// emit returns the intents that follow from the status. It returns none unless the status names
-// the Namespace of the License's own User.
+// emit returns the intents of a License, for the User's Namespace and the ResourceQuota in it, with the values
+// in the License's status. It returns none until the status names the Namespace of the User of the same name.
 func emit(license *v1alpha1.License) ([]apply.Intent, error) {
 	if license.Status.Namespace != user.NamespaceOf(license.Name) {
 		return nil, nil
@@ -92,13 +92,12 @@ func emit(license *v1alpha1.License) ([]apply.Intent, error) {
 		WithOwnerReferences(setup.OwnedBy(kind, license)).
 		WithSpec(corev1ac.ResourceQuotaSpec().
 			WithHard(license.Status.Limits).
-			// An empty scope selector selects all objects. Another selector would limit only some
-			// of the pods.
+			// An empty scope selector selects all objects. Any other would limit only some of the pods.
 			WithScopeSelector(corev1ac.ScopeSelector()))
 	return []apply.Intent{{Config: namespace, MustExist: true}, {Config: quota}}, nil
 }
 
-// text returns limits as text, sorted by name and with canonical quantities.
+// text returns limits as text, sorted by name and with canonical quantities, such as "cpu=4,memory=8Gi".
 func text(limits corev1.ResourceList) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(limits)) {

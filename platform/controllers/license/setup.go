@@ -30,7 +30,7 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 	rt := options.Runtime.Within(func(namespace *corev1.Namespace) bool { return user.Owns(namespace) })
 	applier, err := rt.Applier(fieldmanagers.License, policy())
 	if err != nil {
-		return fmt.Errorf("license: %w", err)
+		return fmt.Errorf("reconciler license: %w", err)
 	}
 	toLicense := setup.Enqueue(user.Named) // a License has the name of its User
 	return coapply.For(rt, fieldmanagers.License, emit).
@@ -50,7 +50,7 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// policy forces the License's limits and phase, and rejects every other conflict.
+// policy returns the policy for conflicts: Force for the License's limits and phase, Reject for every other field.
 func policy() apply.Policy {
 	return apply.OnConflict(apply.Reject).
 		At(".spec.hard", apply.Force).
@@ -59,9 +59,9 @@ func policy() apply.Policy {
 		At(`.metadata.annotations["`+LimitsAnnotation+`"]`, apply.Force)
 }
 
-// belongs reports whether a License may apply to an object: the User's Namespace, or the License's
-// own ResourceQuota. A ResourceQuota with scopes was created by another client, as scopes are
-// immutable and the License sets none.
+// belongs reports whether a License may apply to an object: to the User's Namespace, or to the
+// License's own ResourceQuota. A ResourceQuota with scopes was created by another client, because
+// scopes are immutable and the License sets none.
 func belongs(object client.Object) bool {
 	quota, ok := object.(*corev1.ResourceQuota)
 	if !ok {
@@ -70,14 +70,14 @@ func belongs(object client.Object) bool {
 	return len(quota.Spec.Scopes) == 0 && setup.Belongs(object, kind, user.Of(object), user.OwnerLabel)
 }
 
-// dependsOn are the status fields of a License that emit reads.
+// dependsOn are the status fields of a License that emit reads. A change of one starts a reconcile.
 var dependsOn = []func(*v1alpha1.License) any{
 	func(l *v1alpha1.License) any { return l.Status.Phase },
 	func(l *v1alpha1.License) any { return l.Status.Limits },
 	func(l *v1alpha1.License) any { return l.Status.Namespace },
 }
 
-// namespaceChanged passes updates of a User that change status.namespace.
+// namespaceChanged is a predicate that passes the updates of a User that change status.namespace.
 func namespaceChanged() predicate.Predicate {
 	return coapply.Changed(func(object client.Object) any {
 		if user, ok := object.(*v1alpha1.User); ok {
@@ -87,8 +87,9 @@ func namespaceChanged() predicate.Predicate {
 	})
 }
 
-// namespaceDrifted passes updates of a Namespace that change the License's label or annotation, and
-// every write that leaves the status unchanged, as such a write may change the fields' owners.
+// namespaceDrifted is a predicate for Namespaces. It passes updates that change the License's label
+// or annotation, and every update that leaves the status unchanged, because such an update may
+// change the owners of fields.
 func namespaceDrifted() predicate.Predicate {
 	return predicate.Or(
 		coapply.BesidesStatus(func(namespace *corev1.Namespace) any { return namespace.Status }),
@@ -97,8 +98,8 @@ func namespaceDrifted() predicate.Predicate {
 		}))
 }
 
-// quotaDrifted passes events of the License's ResourceQuota, except updates of only its status,
-// which changes with every pod.
+// quotaDrifted is a predicate that passes events of the License's ResourceQuota, except updates of
+// only its status, which changes with every pod.
 func quotaDrifted() predicate.Predicate {
 	ours := predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetName() == Quota })
 	besides := coapply.BesidesStatus(func(quota *corev1.ResourceQuota) any { return quota.Status })
@@ -118,8 +119,8 @@ type cleanup struct {
 }
 
 // run deletes the License's ResourceQuota and removes the License's fields from the User's
-// Namespace. It finds the Namespace by the User's name and not by the status, because another
-// client may have cleared the status.
+// Namespace. It takes the name of the Namespace from the User's name and not from the status,
+// because another client may have cleared the status.
 func (c cleanup) run(ctx context.Context, license *v1alpha1.License) (done bool, err error) {
 	var namespace corev1.Namespace
 	err = c.live.Get(ctx, client.ObjectKey{Name: user.NamespaceOf(license.Name)}, &namespace)

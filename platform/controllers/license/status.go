@@ -23,8 +23,8 @@ type status struct {
 	events events.EventRecorder
 }
 
-// report returns the License's new status, from which the next reconcile emits: the phase and the
-// limits at this time. It requests a reconcile for the time of the next phase change.
+// report returns the License's new status: the phase and the limits that apply now. The next
+// reconcile applies them. report also requests a reconcile for the time of the next phase change.
 func (s status) report(ctx context.Context, license *v1alpha1.License, applied reconciler.Applied) (reconciler.Report[*v1alpha1.License], error) {
 	namespace, err := s.namespace(ctx, license)
 	if err != nil {
@@ -60,8 +60,8 @@ func (s status) report(ctx context.Context, license *v1alpha1.License, applied r
 	}, nil
 }
 
-// tell records an event about a new phase. If the manager dies just before, there is no event, but
-// the status has the phase.
+// tell records an event with a new phase and its limits. If the manager ends just before this,
+// there is no event, but the status has the phase.
 func (s status) tell(license *v1alpha1.License, worth v1alpha1.LicenseStatus) {
 	eventType := corev1.EventTypeNormal
 	if worth.Phase == v1alpha1.LicenseExpired {
@@ -74,8 +74,8 @@ func (s status) tell(license *v1alpha1.License, worth v1alpha1.LicenseStatus) {
 	reconciler.Event(s.events, license, eventType, string(worth.Phase), "limits are now "+limits)
 }
 
-// namespace returns the Namespace in the User's status, or "". It ignores a name other than
-// NamespaceOf, which another client has written into the status.
+// namespace returns the Namespace in the User's status, or "". A name other than NamespaceOf is
+// ignored, because another client must have written it into the status.
 func (s status) namespace(ctx context.Context, license *v1alpha1.License) (string, error) {
 	var holder v1alpha1.User
 	err := s.client.Get(ctx, client.ObjectKey{Name: license.Name}, &holder)
@@ -85,8 +85,8 @@ func (s status) namespace(ctx context.Context, license *v1alpha1.License) (strin
 	return holder.Status.Namespace, nil
 }
 
-// conditionOf returns the condition Applied for the applied intents. It is Unknown if there were no
-// intents, or if they follow from an outdated status.
+// conditionOf returns the condition Applied of a License. It is Unknown if there were no intents to
+// apply, or if the intents had the values of an outdated status.
 func conditionOf(license *v1alpha1.License, worth v1alpha1.LicenseStatus, applied reconciler.Applied) metav1.Condition {
 	condition := reconciler.Condition(v1alpha1.ConditionApplied, license.Generation, applied)
 	emitted := v1alpha1.LicenseStatus{

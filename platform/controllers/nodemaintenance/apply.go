@@ -20,18 +20,18 @@ import (
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
-var errNotFound = errors.New("not found")
+var errNotFound = errors.New("the node does not exist")
 
-// applying cordons and uncordons nodes by Server-Side Apply, which does not fail because of
-// concurrent writes. It retries until success, a permanent error, or the node's deadline.
+// applying cordons and uncordons nodes by Server-Side Apply, which concurrent writes of other clients
+// do not make fail. It retries until the node succeeds, fails permanently, or reaches its deadline.
 type applying struct {
 	live client.Reader
-	// The two appliers differ in their policies: force also takes a cordon of another manager.
+	// The appliers differ in their policies: force also takes spec.unschedulable from other managers.
 	strict, force *apply.Applier
 }
 
-// policies returns the policies of the two appliers. Both force fields that our own field manager
-// wrote with strategy Update.
+// policies returns the policies of the two appliers. Both force fields that our field manager wrote
+// with strategy Update.
 func policies() (strict, force apply.Policy) {
 	strict = apply.OnConflict(apply.Reject).When(apply.Match{
 		Manager:   fieldmanagers.NodeMaintenance,
@@ -44,7 +44,8 @@ func retryBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 10, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Cap: 5 * time.Second}
 }
 
-// do makes attempts until the node succeeds or fails permanently. No attempt begins after last.
+// do cordons or uncordons the node called name. It makes attempts until the node succeeds or fails
+// permanently, or ctx ends. No attempt begins after the time last.
 func (a applying) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name string, last time.Time) outcome {
 	log := logr.FromContextOrDiscard(ctx).WithValues("node", name)
 	var done outcome
@@ -56,8 +57,8 @@ func (a applying) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name s
 		switch {
 		case err == nil, !timeIsUp(ctx, err):
 			done.err = err
-		case done.err == nil: // otherwise the error of the previous attempt says more
-			done.err = fmt.Errorf("no response from the API server: %w", ctx.Err())
+		case done.err == nil: // an error of an earlier attempt says more
+			done.err = fmt.Errorf("the API server did not respond in time: %w", ctx.Err())
 		}
 		if done.final = ctx.Err() == nil && !mayPass(err); done.final || err == nil {
 			return done
@@ -101,8 +102,9 @@ func (a applying) try(ctx context.Context, work *v1alpha1.NodeMaintenance, name 
 	return true, err
 }
 
-// uncordon removes the marks from a node. Each step reads the node, then releases the marks that we
-// applied, or applies the marks that we may take, so that the next step releases them.
+// uncordon removes the marks of a NodeMaintenance from a node, in up to three steps. Each step
+// reads the node. Then it releases the marks that our field manager has applied, or applies the
+// marks that it may take (see mayTake), so that the next step can release them.
 func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) (wrote bool, err error) {
 	const steps = 3
 	for step := 0; ; step++ {
@@ -127,8 +129,7 @@ func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, 
 	}
 }
 
-// readAs returns the intent with node as its read object, so that the applier does not start a cache
-// of nodes.
+// readAs returns the intent with node as Intent.Read, so that the applier does not start a cache of nodes.
 func readAs(node *corev1.Node, intent apply.Intent) apply.Intent {
 	intent.Read = node
 	return intent

@@ -16,14 +16,16 @@ import (
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
-// mark is a field that a NodeMaintenance sets on a node: spec.unschedulable, or one of our annotations.
+// mark is a field that a NodeMaintenance sets on a node, with its owners: spec.unschedulable, or
+// one of the platform's annotations.
 type mark struct {
 	annotation string // key; "" stands for spec.unschedulable
 	owners     []fieldowners.Manager
 }
 
-// marksOf returns the marks on a node. They include a spec.unschedulable of false that we own: it is
-// left if a cordon was taken and not released, and only the managed fields show it.
+// marksOf returns the marks that are set on a node: spec.unschedulable and our two annotations. It
+// also returns a spec.unschedulable of false that our field manager owns. This remains if an uncordon
+// took the field from another manager and ended before the release; only the managed fields show it.
 func marksOf(node *corev1.Node) ([]mark, error) {
 	ownership, unread := fieldowners.ParseReadable(node.ManagedFields)
 	for _, entry := range unread {
@@ -50,14 +52,14 @@ func (m mark) path() fieldowners.Path {
 	return fieldowners.MustParsePath(fmt.Sprintf(".metadata.annotations[%q]", m.annotation))
 }
 
-// applied reports whether our manager owns the mark by Apply, so that a release removes it.
+// applied reports whether our field manager owns the field by Apply. Then a release removes the field.
 func (m mark) applied() bool {
 	return slices.ContainsFunc(m.owners, func(owner fieldowners.Manager) bool {
 		return owner.Name == fieldmanagers.NodeMaintenance && owner.Operation == metav1.ManagedFieldsOperationApply
 	})
 }
 
-// foreign returns the mark's owners other than our field manager, of either operation.
+// foreign returns the owners of the field, by Apply or Update, other than our field manager.
 func (m mark) foreign() []string {
 	var names []string
 	for _, owner := range m.owners {
@@ -68,15 +70,14 @@ func (m mark) foreign() []string {
 	return names
 }
 
-// mayTake reports whether an Uncordon may take the mark in order to remove it. It may take a mark
-// that no other manager owns (no manager at all, or ours by strategy Update). With force it may
-// also take spec.unschedulable from another manager.
+// mayTake reports whether an Uncordon may take ownership of the field in order to remove it: if no
+// other manager owns the field, or if force is true and the field is spec.unschedulable.
 func (m mark) mayTake(force bool) bool {
 	return len(m.foreign()) == 0 || force && m.annotation == ""
 }
 
-// wanted reports whether a node already is in the state that a Cordon produces: it has all marks,
-// and we own them by Apply, so that an Uncordon can release them.
+// wanted reports whether a node is already cordoned as this NodeMaintenance requires: it has all
+// marks, and our field manager owns them by Apply, so that an Uncordon can release them.
 func wanted(node *corev1.Node, marks []mark, work *v1alpha1.NodeMaintenance) bool {
 	return node.Spec.Unschedulable &&
 		node.Annotations[Annotation] == work.Name &&
@@ -84,11 +85,11 @@ func wanted(node *corev1.Node, marks []mark, work *v1alpha1.NodeMaintenance) boo
 		!slices.ContainsFunc(marks, func(m mark) bool { return !m.applied() })
 }
 
-// heldError is an ownership conflict: an Uncordon cannot remove marks that other managers own.
+// heldError is an ownership conflict: an Uncordon cannot remove fields of a node that other managers own.
 type heldError struct {
 	node  string
 	marks []mark
-	again bool // a retry may succeed: the marks can be taken now, but reappeared after every step
+	again bool // a retry may succeed: the marks can be taken, but reappeared after every step
 }
 
 func (e *heldError) Error() string {
@@ -109,7 +110,7 @@ func (e *heldError) Error() string {
 // Unwrap returns apply.ErrConflict.
 func (e *heldError) Unwrap() error { return apply.ErrConflict }
 
-// held returns the error for the marks that an Uncordon could not remove.
+// held returns the error of an Uncordon that could not remove these marks.
 func held(node string, marks []mark, force bool) error {
 	kept := slices.DeleteFunc(slices.Clone(marks), func(m mark) bool { return m.mayTake(force) })
 	if len(kept) == 0 {
@@ -124,8 +125,8 @@ func mayPass(err error) bool {
 	return isHeld && h.again || errors.Is(err, apply.ErrRetryable) || errors.Is(err, apply.ErrContended)
 }
 
-// cordon returns the intent that cordons a node, with our annotations. It has the uid of the node
-// that was read, so that the apply cannot create a node that was deleted meanwhile.
+// cordon returns the intent that cordons a node and sets our annotations. The intent has the uid of
+// the node that was read, so that it cannot create a node that was deleted since.
 func cordon(node *corev1.Node, work *v1alpha1.NodeMaintenance) apply.Intent {
 	annotations := map[string]string{Annotation: work.Name}
 	if work.Spec.Reason != "" {
@@ -137,8 +138,8 @@ func cordon(node *corev1.Node, work *v1alpha1.NodeMaintenance) apply.Intent {
 	return apply.Intent{Config: config, UID: node.UID}
 }
 
-// take returns an intent that makes our field manager the only owner of marks. A release then
-// removes them from the node.
+// take returns an intent that makes our field manager the only owner of these fields. A release
+// then removes the fields from the node.
 func take(node *corev1.Node, marks []mark) apply.Intent {
 	config := corev1ac.Node(node.Name)
 	for _, m := range marks {

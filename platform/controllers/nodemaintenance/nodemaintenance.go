@@ -2,8 +2,8 @@
 // once: its nodes are selected once, and each node gets one result.
 //
 //	pick.go      selects the nodes
-//	plan.go      pure: decides which nodes are next, and computes the status
-//	marks.go     pure: finds the marks on a node and their owners, and builds the intents
+//	plan.go      decides which nodes are next, and computes the status; sends no request
+//	marks.go     finds the fields that a cordon sets, the marks, and their owners; builds the intents
 //	apply.go     strategy Apply: Server-Side Apply
 //	update.go    strategy Update, the fallback: get-modify-update with four attempts
 //	reconcile.go works on one wave: several nodes at once, each until its deadline
@@ -52,8 +52,8 @@ const (
 // NodeMaintenance that waits for the API server does not delay the others.
 const atATime = 10
 
-// Setup adds the reconciler of NodeMaintenances to a manager. Nodes are not watched: changes of a
-// node after its result do not matter.
+// Setup adds the reconciler of NodeMaintenances to a manager. It does not watch nodes, because
+// changes of a node after its result do not matter.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
 	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(),
 		applying: applying{live: mgr.GetAPIReader()}, updating: updating{live: mgr.GetAPIReader()},
@@ -61,16 +61,16 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 	var err error
 	strict, force := policies()
 	if r.applying.strict, err = options.Runtime.Applier(fieldmanagers.NodeMaintenance, strict); err != nil {
-		return fmt.Errorf("nodemaintenance: %w", err)
+		return fmt.Errorf("reconciler nodemaintenance: %w", err)
 	}
 	if r.applying.force, err = options.Runtime.Applier(fieldmanagers.NodeMaintenance, force); err != nil {
-		return fmt.Errorf("nodemaintenance: %w", err)
+		return fmt.Errorf("reconciler nodemaintenance: %w", err)
 	}
 	if r.updating.updater, err = updater(update.Exponential, options); err != nil {
-		return fmt.Errorf("nodemaintenance: %w", err)
+		return fmt.Errorf("reconciler nodemaintenance: %w", err)
 	}
 	if r.status, err = updater(update.DefaultRetry, options); err != nil {
-		return fmt.Errorf("nodemaintenance: %w", err)
+		return fmt.Errorf("reconciler nodemaintenance: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.NodeMaintenance{}, builder.WithPredicates(coapply.Relevant[*v1alpha1.NodeMaintenance](fieldmanagers.NodeMaintenance))).

@@ -14,13 +14,13 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// refusal is the error of a NodeMaintenance that can never begin, as its spec is immutable.
+// refusal is the error of a NodeMaintenance that cannot begin, because its selector is invalid or too wide.
 type refusal struct{ reason, message string }
 
 func (r *refusal) Error() string { return r.message }
 
-// pick selects the nodes that exist now, and returns the status change that begins the work. For
-// an invalid or too wide selector, the status change ends the work.
+// pick selects the nodes that exist now, and returns the status change that begins the work on
+// them. For an invalid or too wide selector, the status change ends the NodeMaintenance instead.
 func (r *Reconciler) pick(ctx context.Context, work *v1alpha1.NodeMaintenance) (func(*v1alpha1.NodeMaintenance) error, error) {
 	nodes := work.Spec.Nodes
 	var err error
@@ -34,17 +34,17 @@ func (r *Reconciler) pick(ctx context.Context, work *v1alpha1.NodeMaintenance) (
 	return func(work *v1alpha1.NodeMaintenance) error { begin(work, nodes, now); return nil }, err
 }
 
-// matching returns the sorted names of the nodes that match, or a refusal if they are too many.
+// matching returns the sorted names of the nodes that match, or a refusal for an invalid or too wide selector.
 func (r *Reconciler) matching(ctx context.Context, labels *metav1.LabelSelector) ([]string, error) {
 	selector, err := metav1.LabelSelectorAsSelector(labels)
 	if err != nil {
-		return nil, &refusal{invalidSelector, "spec.nodeSelector: " + err.Error()}
+		return nil, &refusal{invalidSelector, "spec.nodeSelector is not valid: " + err.Error()}
 	}
 	var list metav1.PartialObjectMetadataList
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
 	err = r.live.List(ctx, &list, client.MatchingLabelsSelector{Selector: selector}, client.Limit(v1alpha1.MaxNodes+1))
 	if err != nil {
-		return nil, fmt.Errorf("listing the nodes: %w", err)
+		return nil, fmt.Errorf("listing the nodes that match spec.nodeSelector: %w", err)
 	}
 	if len(list.Items) > v1alpha1.MaxNodes {
 		return nil, &refusal{tooManyNodes, fmt.Sprintf(

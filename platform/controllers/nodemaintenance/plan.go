@@ -45,7 +45,7 @@ func refuse(work *v1alpha1.NodeMaintenance, why refusal, now time.Time) {
 	complete(work, why.reason, why.message, now)
 }
 
-// wave returns the nodes of the current wave: Pending, with a start time.
+// wave returns the nodes of the current wave: the Pending nodes that have a start time.
 func wave(work *v1alpha1.NodeMaintenance) []v1alpha1.NodeStatus {
 	var nodes []v1alpha1.NodeStatus
 	for _, node := range work.Status.Nodes {
@@ -56,8 +56,8 @@ func wave(work *v1alpha1.NodeMaintenance) []v1alpha1.NodeStatus {
 	return nodes
 }
 
-// fold records the results of a wave and starts the next wave. A node that already has a final
-// result keeps it, as another manager may have worked on the same wave.
+// fold records the results of a wave in the status and starts the next wave. A node that already has
+// a final result keeps it, because another replica of the manager may have worked on the same wave.
 func fold(work *v1alpha1.NodeMaintenance, results []v1alpha1.NodeStatus, now time.Time) {
 	byName := map[string]v1alpha1.NodeStatus{}
 	for _, result := range results {
@@ -131,8 +131,8 @@ func say(work *v1alpha1.NodeMaintenance, status metav1.ConditionStatus, reason, 
 	sayReady(work)
 }
 
-// sayReady sets the conditions Ready and Stalled from the condition Complete. Work that ended
-// without success is Stalled, so that tools that use kstatus, such as Helm and Flux, stop waiting.
+// sayReady sets the conditions Ready and Stalled from the condition Complete. A NodeMaintenance that
+// ended without success is Stalled, so that tools that use kstatus, such as Helm and Flux, stop waiting.
 func sayReady(work *v1alpha1.NodeMaintenance) {
 	end := *meta.FindStatusCondition(work.Status.Conditions, v1alpha1.ConditionComplete)
 	ready := setup.Ready(end, end.Reason, end.Message)
@@ -153,7 +153,7 @@ func isComplete(work *v1alpha1.NodeMaintenance) bool {
 	return meta.IsStatusConditionTrue(work.Status.Conditions, v1alpha1.ConditionComplete)
 }
 
-// isTold reports whether Ready, Stalled and observedGeneration already agree with Complete.
+// isTold reports whether the status already has the conditions and observedGeneration that sayReady would set.
 func isTold(work *v1alpha1.NodeMaintenance) bool {
 	told := work.DeepCopy()
 	sayReady(told)

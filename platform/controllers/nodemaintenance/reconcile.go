@@ -23,8 +23,8 @@ import (
 )
 
 // Reconciler reconciles NodeMaintenances: each reconcile works on one wave of nodes. It does not
-// use package reconciler, whose Emit returns all intents before the first write. Here, the next
-// nodes depend on the results of the previous nodes.
+// use package reconciler, in which Emit returns all intents before the first write, because here
+// the next nodes depend on the results of the previous nodes.
 type Reconciler struct {
 	client   client.Reader // reads NodeMaintenances from the cache
 	live     client.Reader // reads nodes from the API server
@@ -51,7 +51,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case work.DeletionTimestamp != nil, isComplete(&work) && isTold(&work):
 		return reconcile.Result{}, nil
 	case work.Annotations[reconciler.PausedAnnotation] == "true":
-		logr.FromContextOrDiscard(ctx).Info("paused", "annotation", reconciler.PausedAnnotation)
+		logr.FromContextOrDiscard(ctx).Info("paused by an annotation, nothing is written", "annotation", reconciler.PausedAnnotation)
 		return reconcile.Result{}, nil
 	}
 	change, err := r.proceed(ctx, &work)
@@ -85,7 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: atOnce}, nil
 }
 
-// proceed takes the next step of the work, and returns the status change that records its result.
+// proceed selects the nodes or works on one wave, and returns the status change that records the result.
 func (r *Reconciler) proceed(ctx context.Context, work *v1alpha1.NodeMaintenance) (func(*v1alpha1.NodeMaintenance) error, error) {
 	switch {
 	case isComplete(work):
@@ -103,8 +103,8 @@ func (r *Reconciler) proceed(ctx context.Context, work *v1alpha1.NodeMaintenance
 	return func(work *v1alpha1.NodeMaintenance) error { fold(work, results, now); return nil }, nil
 }
 
-// tell records an event about the end of the work. If the manager dies just before, there is no
-// event, but the status has the same information.
+// tell records an event about the end of a NodeMaintenance. If the manager ends just before this,
+// there is no event, but the status has the same information.
 func (r *Reconciler) tell(work *v1alpha1.NodeMaintenance) {
 	end := meta.FindStatusCondition(work.Status.Conditions, v1alpha1.ConditionComplete)
 	eventType := corev1.EventTypeWarning
@@ -117,17 +117,17 @@ func (r *Reconciler) tell(work *v1alpha1.NodeMaintenance) {
 
 // Time limits of a wave. A node without a result at the end of its wave stays Pending in the next wave.
 const (
-	lastAttempt = 10 * time.Second // no attempt begins later than this after the start of the wave
-	waveLimit   = 45 * time.Second // running attempts are cancelled then
-	// lastChance is the time for a node whose deadline passed before this wave began.
+	lastAttempt = 10 * time.Second // no attempt begins more than this time after the start of the wave
+	waveLimit   = 45 * time.Second // after this time, attempts that still run are cancelled
+	// lastChance is the time limit for a node whose deadline passed before this wave began.
 	lastChance = 5 * time.Second
 )
 
-// outcome is the result of a node in one wave.
+// outcome is the result of the work on one node in one wave.
 type outcome struct {
 	attempts int
 	err      error
-	final    bool // a further attempt would not change the result
+	final    bool // another attempt would have the same result
 }
 
 // work works on the nodes of a wave concurrently, and returns their status when all have ended.
@@ -144,8 +144,8 @@ func (r *Reconciler) work(ctx context.Context, work *v1alpha1.NodeMaintenance) [
 	return nodes
 }
 
-// limit returns the time limit of a wave: waveLimit, or three quarters of the reconcile's time if
-// that is less. The rest is for writing the status.
+// limit returns the time limit of a wave: waveLimit, or three quarters of the time that the
+// reconcile has left if that is less. The last quarter is for writing the status.
 func limit(ctx context.Context, now time.Time) time.Duration {
 	if end, ok := ctx.Deadline(); ok {
 		return min(waveLimit, end.Sub(now)*3/4)
@@ -153,7 +153,7 @@ func limit(ctx context.Context, now time.Time) time.Duration {
 	return waveLimit
 }
 
-// one works on one node until its deadline, and returns the node's new status.
+// one works on one node until the node's deadline, and returns the node's new status.
 func (r *Reconciler) one(ctx context.Context, work *v1alpha1.NodeMaintenance, node v1alpha1.NodeStatus, begun time.Time) v1alpha1.NodeStatus {
 	node = notAhead(node, begun)
 	deadline := deadlineOf(node, work.Spec.NodeDeadlineSeconds, begun)
@@ -172,8 +172,8 @@ func (r *Reconciler) one(ctx context.Context, work *v1alpha1.NodeMaintenance, no
 	return node
 }
 
-// notAhead returns the node with a start time that is not after begun. If the clock of an earlier
-// manager was ahead of ours, the node's deadline would otherwise be too late.
+// notAhead returns node with a start time that is not after begun. If an earlier manager ran on a
+// machine whose clock was ahead of ours, the node's deadline would otherwise be too late.
 func notAhead(node v1alpha1.NodeStatus, begun time.Time) v1alpha1.NodeStatus {
 	if node.StartTime.After(begun) {
 		node.StartTime = &metav1.MicroTime{Time: begun}
@@ -191,7 +191,8 @@ func deadlineOf(node v1alpha1.NodeStatus, seconds int32, begun time.Time) time.T
 	return begun.Add(lastChance)
 }
 
-// settle returns the status of a node after a wave; late means that its deadline has passed.
+// settle returns the status of a node after a wave, computed from done; late means that the node's
+// deadline has passed.
 func settle(node v1alpha1.NodeStatus, done outcome, late bool, work *v1alpha1.NodeMaintenance) v1alpha1.NodeStatus {
 	node.Attempts += int32(done.attempts)
 	switch {

@@ -16,15 +16,15 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// updating cordons and uncordons nodes by get-modify-update, the fallback strategy. Only stale
-// writes are retried, with update.Exponential: a node that other clients write to without pause
-// fails after four attempts. An update takes fields from their owners without a conflict.
+// updating cordons and uncordons nodes by get-modify-update, the fallback strategy. It retries only
+// stale writes, with the back-off update.Exponential. So a node that other clients write to without
+// pause fails after four attempts. An update takes fields from their owners without a conflict.
 type updating struct {
 	live    client.Reader
 	updater *update.Updater
 }
 
-// do updates the node. It passes an object with only the name, so that the first attempt reads live.
+// do cordons or uncordons the node called name. The first attempt, too, reads the node live and not from a cache.
 func (u updating) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) outcome {
 	result, err := update.Do(ctx, u.updater, emptyNode(name), func(node *unstructured.Unstructured) error {
 		return modify(node, work)
@@ -44,8 +44,8 @@ func (u updating) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name s
 	return done
 }
 
-// lookUp finds out whether a write without a response took effect. It reads the node until a read
-// succeeds or the context ends. If the context ends, the node stays Pending for the next wave.
+// lookUp finds out whether a write that got no response took effect. It reads the node until a read
+// succeeds or ctx ends. If ctx ends, the node stays Pending for the next wave.
 func (u updating) lookUp(ctx context.Context, work *v1alpha1.NodeMaintenance, name string, done outcome) outcome {
 	for backoff := retryBackoff(); ; {
 		node := emptyNode(name)
@@ -75,8 +75,7 @@ func emptyNode(name string) *unstructured.Unstructured {
 	return node
 }
 
-// modify sets the fields of the node to their desired values. It changes nothing on a node that is
-// already in the desired state.
+// modify sets the fields of the node to the values that work requires, unless they already have these values.
 func modify(node *unstructured.Unstructured, work *v1alpha1.NodeMaintenance) error {
 	wanted := map[string]string{}
 	if work.Spec.Action == v1alpha1.Cordon {

@@ -16,16 +16,16 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// atOnce is the largest number of concurrent writes of a reconcile.
+// atOnce is the largest number of concurrent writes in one reconcile.
 const atOnce = 16
 
-// result is the result of carrying out a decision.
+// result is the outcome of the writes to pods that a decision lists.
 type result struct {
-	errs    []error // in the order of the ordinals
-	changed bool    // at least one pod had changed since the decision, and so was not deleted
+	errs    []error // the errors of the writes, sorted by step and ordinal
+	changed bool    // at least one pod was not deleted, because it had changed since the decision
 }
 
-// after returns the time until the next reconcile if no event starts one earlier; 0 for none.
+// after returns the time until the next reconcile if no event starts one earlier; 0 means that none is scheduled.
 func (r result) after(d *decision) time.Duration {
 	if r.changed {
 		return lookAgain
@@ -33,8 +33,8 @@ func (r result) after(d *decision) time.Duration {
 	return d.after
 }
 
-// carryOut deletes, creates and corrects the pods of a decision. If one of the three steps fails,
-// the other steps still run.
+// carryOut deletes, creates and corrects the pods that a decision lists. If one of these three
+// steps fails, the other steps still run.
 func (n nodeSets) carryOut(ctx context.Context, set *v1alpha1.NodeSet, d *decision) result {
 	var changed atomic.Bool
 	removeErrs := inBatches(len(d.remove), func(i int) error {

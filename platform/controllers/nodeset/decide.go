@@ -19,13 +19,13 @@ const (
 	finishedRest = 10 * time.Second
 )
 
-// decision lists the writes that a NodeSet's pods need, and has the counts for the status.
+// decision lists the writes to the pods of a NodeSet that are needed now, and has counts for the status.
 type decision struct {
 	create  []int         // ordinals whose pod is missing
 	mend    []int         // ordinals whose pod has wrong mutable fields, to be applied again
 	remove  []*corev1.Pod // pods to delete, in this order
 	foreign []string      // desired pod names that a pod of another owner has
-	waiting bool          // true while the SlurmController has no address: no pod is created or replaced
+	waiting bool          // the SlurmController has no address yet, so no pod is created or replaced
 	more    bool          // create or mend had more than batch ordinals and was cut
 	after   time.Duration // time until a finished pod may be replaced; 0 for never
 
@@ -37,14 +37,14 @@ type decision struct {
 
 func (d *decision) idle() bool { return len(d.create)+len(d.mend)+len(d.remove) == 0 }
 
-// wanted is the input of replace: the number of unavailable desired pods, and the pods of an old revision.
+// wanted is the input of replace: the number of unavailable desired pods, and the pods that have an old revision.
 type wanted struct {
 	inWork            int // pods that are missing, finished, being deleted, or current and not ready
 	oldReady, oldIdle []*corev1.Pod
 }
 
 // decide returns the decision for a NodeSet and its pods, as read from the cache. It is a pure
-// function. pods are all pods whose name has the NodeSet's name, whoever owns them.
+// function. pods has all pods with a name NAME-NUMBER for this NodeSet, including pods of other owners.
 func decide(set *v1alpha1.NodeSet, pods []corev1.Pod, now time.Time) *decision {
 	d := &decision{waiting: set.Spec.ControllerName != "" && set.Status.ControllerAddress == ""}
 	if !d.waiting {
@@ -81,7 +81,7 @@ func (d *decision) count(set *v1alpha1.NodeSet, pod *corev1.Pod) {
 	}
 }
 
-// removeSurplus adds to remove the pods with ordinals from replicas on, the highest first.
+// removeSurplus adds to d.remove the pods whose ordinal is spec.replicas or higher, the highest first.
 func (d *decision) removeSurplus(set *v1alpha1.NodeSet, byOrdinal map[int]*corev1.Pod) {
 	var surplus []int
 	for ordinal, pod := range byOrdinal {
@@ -95,8 +95,8 @@ func (d *decision) removeSurplus(set *v1alpha1.NodeSet, byOrdinal map[int]*corev
 	}
 }
 
-// sort decides on the pods of the desired ordinals, except pods of an old revision. It returns the
-// pods of an old revision in w, for replace.
+// sort adds to the decision what the pods of the desired ordinals need, except pods of an old
+// revision, which it returns in w for replace.
 func (d *decision) sort(set *v1alpha1.NodeSet, byOrdinal map[int]*corev1.Pod, now time.Time) (w wanted) {
 	ready := 0
 	for ordinal := range replicas(set) {
@@ -141,10 +141,10 @@ func (d *decision) replaceFinished(pod *corev1.Pod, now time.Time) {
 	}
 }
 
-// replace adds pods of an old revision to remove: first pods that are not ready, then ready pods,
+// replace adds pods of an old revision to d.remove: first pods that are not ready, then ready pods,
 // the highest ordinals first. At most maxUnavailable pods are replaced at a time. A ready pod is
-// removed only if then at most maxUnavailable pods are missing or not ready, so the replacement
-// stops at a revision that never becomes ready. Pods of other owners do not count.
+// removed only if then at most maxUnavailable pods are missing or not ready. So the replacement
+// stops if the new revision never becomes ready. Pods of other owners do not count.
 func (d *decision) replace(set *v1alpha1.NodeSet, w wanted) {
 	slices.Reverse(w.oldIdle)
 	slices.Reverse(w.oldReady)

@@ -61,11 +61,11 @@ const (
 	ContainerName = "slurmd"
 )
 
-// podName returns the name of a NodeSet's pod with this ordinal.
+// podName returns the name of the pod with this ordinal of the NodeSet called set.
 func podName(set string, ordinal int) string { return set + "-" + strconv.Itoa(ordinal) }
 
-// parsePodName returns the NodeSet's name and the ordinal in a pod's name. ok is false for a name
-// that podName does not return, such as a-01.
+// parsePodName splits the name of a pod into the NodeSet's name and the ordinal. ok is false for a
+// name that podName never returns, such as a-01.
 func parsePodName(name string) (set string, ordinal int, ok bool) {
 	dash := strings.LastIndexByte(name, '-')
 	if dash < 1 {
@@ -76,13 +76,13 @@ func parsePodName(name string) (set string, ordinal int, ok bool) {
 	return set, ordinal, err == nil && ordinal >= 0 && podName(set, ordinal) == name
 }
 
-// isNodeSets reports whether a pod belongs to the NodeSet whose name is in the pod's name.
+// isNodeSets reports whether a pod belongs to the NodeSet that its name NAME-NUMBER names.
 func isNodeSets(object client.Object) bool {
 	return setup.Belongs(object, kind, setNamed(object).Name, Label)
 }
 
-// isOurs reports whether a pod belongs to this NodeSet. A pod of a deleted NodeSet of the same name
-// does not: the garbage collector is about to delete the pod.
+// isOurs reports whether a pod belongs to this NodeSet. A pod of a deleted NodeSet with the same
+// name does not belong to it: the garbage collector is about to delete the pod.
 func isOurs(set *v1alpha1.NodeSet, pod *corev1.Pod) bool {
 	return metav1.IsControlledBy(pod, set) || setup.Orphaned(pod, Label, set.Name)
 }
@@ -131,8 +131,8 @@ func labels(set *v1alpha1.NodeSet, revision string) map[string]string {
 	}
 }
 
-// podSpec returns the spec of a pod. It has the revision in the environment, which is immutable:
-// see the package comment.
+// podSpec returns the spec of a pod. The revision is in an environment variable, because these are
+// immutable: see the package comment.
 func podSpec(set *v1alpha1.NodeSet, revision string) *corev1ac.PodSpecApplyConfiguration {
 	c := corev1ac.Container().
 		WithName(ContainerName).
@@ -151,7 +151,7 @@ func podSpec(set *v1alpha1.NodeSet, revision string) *corev1ac.PodSpecApplyConfi
 func revision(set *v1alpha1.NodeSet) string {
 	spec, err := json.Marshal(podSpec(set, ""))
 	if err != nil {
-		panic(err) // strings, a bool and quantities
+		panic(err) // impossible: the spec has only strings, a bool and quantities
 	}
 	sum := sha256.Sum256(spec)
 	return hex.EncodeToString(sum[:5])

@@ -20,8 +20,8 @@ import (
 	"coapply.dev/platform/controllers/slurmcontroller"
 )
 
-// lookAgain is the time until the next reconcile if the cache was stale: the event that updates the
-// cache may be filtered, and so not start a reconcile.
+// lookAgain is the time until the next reconcile if the cache was stale. The event that updates the
+// cache may be filtered by a predicate, and so not start a reconcile.
 const lookAgain = time.Second
 
 type nodeSets struct {
@@ -54,8 +54,8 @@ func (n nodeSets) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	return requeue(ctx, done.after(d), append(done.errs, err)...)
 }
 
-// requeue returns the result of reconciler.Requeue, but requests the next reconcile after this time
-// at the latest; 0 sets no such limit.
+// requeue returns the result of reconciler.Requeue for errs. If there is no error, and after is not
+// 0, it limits RequeueAfter to after.
 func requeue(ctx context.Context, after time.Duration, errs ...error) (reconcile.Result, error) {
 	result, err := reconciler.Requeue(ctx, errs...)
 	if err == nil && after > 0 && (result.RequeueAfter == 0 || after < result.RequeueAfter) {
@@ -68,14 +68,14 @@ func wantsPods(set *v1alpha1.NodeSet) bool {
 	return set.DeletionTimestamp == nil && set.Annotations[reconciler.PausedAnnotation] != "true"
 }
 
-// view is the input of a decision, except the pods.
+// view is the input of decide, except the pods: a NodeSet and the address of its SlurmController.
 type view struct {
 	set     *v1alpha1.NodeSet
-	address string // HOST:PORT of slurmctld; "" for none, or none yet
+	address string // HOST:PORT of slurmctld; "" if there is none, or if it is not known yet
 }
 
-// told returns a copy of the NodeSet with the view's address in status.controllerAddress, where decide
-// and podIntent read it.
+// told returns a copy of the NodeSet whose status.controllerAddress is the view's address. decide
+// and podIntent read the address there.
 func (v view) told() *v1alpha1.NodeSet {
 	set := v.set.DeepCopy()
 	set.Status.ControllerAddress = v.address
@@ -92,10 +92,9 @@ func (n nodeSets) look(ctx context.Context, reader client.Reader, key types.Name
 	return view{set, address}, err
 }
 
-// controllerAddress returns the address of slurmctld, or "" if it is not known yet. A
-// SlurmController without a Service of its own has no status.serviceName, and its address is not
-// used. The address in the NodeSet's status is then kept, so that the pods keep running while the
-// SlurmController or its Service is recreated.
+// controllerAddress returns the address of slurmctld, or "" if it is not known yet. If the SlurmController
+// does not exist, or has no status.serviceName because its Service does not exist, the address in the
+// NodeSet's status is kept. So the pods keep running while the SlurmController or its Service is recreated.
 func controllerAddress(ctx context.Context, reader client.Reader, set *v1alpha1.NodeSet) (string, error) {
 	name := set.Spec.ControllerName
 	if name == "" {
@@ -116,15 +115,16 @@ func controllerAddress(ctx context.Context, reader client.Reader, set *v1alpha1.
 	return "", nil
 }
 
-// isAddressOf reports whether an address is this host with a port. The check is needed because
-// other clients may write the status, and the address goes into the pods' environment.
+// isAddressOf reports whether an address consists of this host and a port. The check is needed because
+// other clients may write the NodeSet's status, and the pods get the address in their environment.
 func isAddressOf(host, address string) bool {
 	port, ok := strings.CutPrefix(address, host+":")
 	_, err := strconv.ParseUint(port, 10, 16)
 	return ok && err == nil
 }
 
-// stillSo reports whether a live read returns the same view, with the same uid and generation.
+// stillSo reports whether a live read returns a NodeSet with the uid, generation and controller
+// address in seen, which is neither being deleted nor paused.
 func (n nodeSets) stillSo(ctx context.Context, seen view) (bool, error) {
 	live, err := n.look(ctx, n.live, client.ObjectKeyFromObject(seen.set))
 	if err != nil {

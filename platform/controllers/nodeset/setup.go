@@ -24,7 +24,7 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// setIndex is the name of the cache index of pods by the NodeSet in the pod's name.
+// setIndex is the name of the cache index that maps a NodeSet's name to the pods called NAME-NUMBER.
 const setIndex = "nodeset"
 
 const (
@@ -42,14 +42,14 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 	applier, err := options.Runtime.Applier(fieldmanagers.NodeSet, apply.OnConflict(apply.Reject).
 		At(".metadata.labels", apply.Force).At(".metadata.ownerReferences", apply.Force))
 	if err != nil {
-		return fmt.Errorf("nodeset: %w", err)
+		return fmt.Errorf("reconciler nodeset: %w", err)
 	}
 	updater, err := options.Runtime.Updater(fieldmanagers.NodeSet)
 	if err != nil {
-		return fmt.Errorf("nodeset: %w", err)
+		return fmt.Errorf("reconciler nodeset: %w", err)
 	}
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Pod{}, setIndex, setOfPod); err != nil {
-		return fmt.Errorf("nodeset: %w", err)
+		return fmt.Errorf("reconciler nodeset: %w", err)
 	}
 	n := nodeSets{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), applier: applier, updater: updater,
@@ -68,8 +68,8 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Complete(n)
 }
 
-// setOfPod returns the NodeSet in a pod's name, whoever owns the pod: a pod of another owner may
-// occupy the name of a NodeSet's pod, or free it.
+// setOfPod returns the name of the NodeSet in a pod's name NAME-NUMBER. The owner of the pod does
+// not matter: a pod of another owner may occupy the name of a NodeSet's pod.
 func setOfPod(pod client.Object) []string {
 	if set, _, ok := parsePodName(pod.GetName()); ok {
 		return []string{set}
@@ -85,8 +85,8 @@ func setNamed(pod client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.GetNamespace(), Name: set}
 }
 
-// requestsOfController returns requests for the NodeSets whose pods get the controller's address.
-// If listing the NodeSets fails, each NodeSet is reconciled only at its next event.
+// requestsOfController returns reconcile requests for the NodeSets whose pods get the address of this
+// SlurmController. If listing the NodeSets fails, each NodeSet is reconciled only at its next event.
 func (n nodeSets) requestsOfController(ctx context.Context, controller client.Object) []reconcile.Request {
 	var sets v1alpha1.NodeSetList
 	if err := n.client.List(ctx, &sets, client.InNamespace(controller.GetNamespace())); err != nil {
@@ -102,7 +102,7 @@ func (n nodeSets) requestsOfController(ctx context.Context, controller client.Ob
 	return requests
 }
 
-// serviceChanged passes updates that change a SlurmController's status.serviceName.
+// serviceChanged is a predicate that passes the updates that change a SlurmController's status.serviceName.
 func serviceChanged() predicate.Predicate {
 	return coapply.Changed(func(object client.Object) any {
 		if controller, ok := object.(*v1alpha1.SlurmController); ok {
@@ -112,7 +112,7 @@ func serviceChanged() predicate.Predicate {
 	})
 }
 
-// worthARound passes updates that change a field of a pod that decide reads.
+// worthARound is a predicate that passes the updates of a pod that change a field that decide reads.
 func worthARound() predicate.Predicate {
 	return coapply.Changed(func(object client.Object) any {
 		pod, ok := object.(*corev1.Pod)

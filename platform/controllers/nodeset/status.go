@@ -17,8 +17,8 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// writeStatus writes the counts and conditions of a reconcile into the NodeSet's status, unless the
-// spec has changed meanwhile: then the reconcile of the new spec writes the status.
+// writeStatus writes the counts and conditions of a reconcile into the NodeSet's status. If the
+// spec has changed since, it writes nothing: the reconcile of the new spec writes the status.
 func (n nodeSets) writeStatus(ctx context.Context, seen view, d *decision, done result) error {
 	conditions := []metav1.Condition{applied(seen.set.Generation, d, done), ready(seen.set.Generation, d)}
 	n.tell(seen.set, conditions[0])
@@ -48,8 +48,8 @@ func (n nodeSets) writeStatus(ctx context.Context, seen view, d *decision, done 
 	return nil
 }
 
-// tell records an event if a person must act because pods are missing or wrong. It does so when the
-// reason or message of the condition changes. Transient problems show only in the condition.
+// tell records an event if pods are missing or wrong and a person must act. It does so only when
+// the reason or message of the condition changes. Transient problems show only in the condition.
 func (n nodeSets) tell(set *v1alpha1.NodeSet, is metav1.Condition) {
 	was := meta.FindStatusCondition(set.Status.Conditions, is.Type)
 	if was != nil && was.Reason == is.Reason && was.Message == is.Message {
@@ -61,8 +61,8 @@ func (n nodeSets) tell(set *v1alpha1.NodeSet, is metav1.Condition) {
 	}
 }
 
-// applied returns the condition Applied. It contains only the first error, because the set of errors
-// differs between reconciles, and the condition should not change each time.
+// applied returns the condition Applied of a NodeSet. Its message has only the first error: the set
+// of errors differs between reconciles, but the condition should not change each time.
 func applied(generation int64, d *decision, done result) metav1.Condition {
 	var what reconciler.Applied
 	switch err := foreignError(d.foreign); {
@@ -78,7 +78,7 @@ func applied(generation int64, d *decision, done result) metav1.Condition {
 	case len(done.errs) == 0 && len(d.foreign) > 0:
 		condition.Reason = reconciler.ReasonNameTaken
 	case condition.Status == metav1.ConditionTrue && d.more:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionUnknown, "Applying", "more pods remain to be applied"
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionUnknown, "Applying", "some pods are not applied yet; the next reconcile applies more pods"
 	}
 	return condition
 }

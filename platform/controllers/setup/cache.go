@@ -12,10 +12,10 @@ import (
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
-// Cache returns the cache options of a manager, which bound the size of cached objects. A cached
-// object keeps our managed fields, those of other managers up to maxForeign bytes, and our
-// annotations: any client could make the rest large. No write sends data from the cache: an
-// apply sends the emitted intent, and an update reads live.
+// Cache returns the cache options of a manager, which limit the size of cached objects. A cached
+// object keeps our managed fields, at most maxForeign bytes of other managers' managed fields, and
+// our annotations. The rest is dropped, because any client could make it large. No write sends data
+// from the cache: an apply sends the emitted intent, and an update reads live.
 func Cache() cache.Options {
 	ours := fieldmanagers.All().Managers()
 	keepOwn := fieldowners.KeepOwn(ours...)
@@ -32,13 +32,13 @@ func Cache() cache.Options {
 	}
 }
 
-// maxForeign is the largest size in bytes of other managers' managed fields in a cached object:
-// enough for about thirty managers of a large Deployment.
+// maxForeign is the largest total size, in bytes, of other managers' managed fields in a cached
+// object: enough for about thirty managers of a large Deployment.
 const maxForeign = 64 << 10
 
-// boundForeign drops the largest managed fields entries of other managers until the rest fits
-// maxForeign: a client may apply under many manager names, up to the object's limit of 1.5 MiB.
-// The managers of dropped entries are not reported as sharing fields.
+// boundForeign drops the largest managed fields entries of other managers until the remaining
+// entries fit into maxForeign. A client may apply under many manager names, up to the object's
+// limit of 1.5 MiB. The managers of dropped entries are not reported as sharing fields.
 func boundForeign(object metav1.Object, ours []string) {
 	entries := object.GetManagedFields()
 	var foreign []int
@@ -70,8 +70,8 @@ func boundForeign(object metav1.Object, ours []string) {
 	object.SetManagedFields(slices.Clip(kept))
 }
 
-// ownAnnotations returns the annotations whose keys have our domain; intents set no others. It
-// returns a new map, so that the memory of the other annotations is freed.
+// ownAnnotations returns the annotations whose keys have the domain coapply.dev or a subdomain.
+// Intents set no others. It returns a new map, so that the memory of the other annotations is freed.
 func ownAnnotations(annotations map[string]string) map[string]string {
 	var own map[string]string
 	for key, value := range annotations {

@@ -18,9 +18,9 @@ import (
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
-// Belongs reports whether an object belongs to the parent of this kind and name: the parent is its
-// controller, or the object is Orphaned. The parent's uid is not compared: an object of a deleted
-// parent with the same name is about to be garbage collected. For an empty name it returns false.
+// Belongs reports whether an object belongs to the parent of this kind and name: the parent is the
+// object's controller, or the object is Orphaned. The parent's uid is not compared: an object of a deleted
+// parent with the same name is about to be garbage collected. For an empty name Belongs returns false.
 func Belongs(object metav1.Object, kind, name, label string) bool {
 	owner := metav1.GetControllerOf(object)
 	if owner == nil {
@@ -29,9 +29,10 @@ func Belongs(object metav1.Object, kind, name, label string) bool {
 	return name != "" && owner.Kind == kind && owner.Name == name && owner.APIVersion == v1alpha1.SchemeGroupVersion.String()
 }
 
-// Orphaned reports whether an object has lost its owner reference to the parent of this name. It
-// has no controller, but its label names the parent, and one of our field managers has applied it.
-// The label alone is no proof, as any client may set it; config/admission reserves the managers.
+// Orphaned reports whether an object has lost its owner reference to the parent of this name: it
+// has no controller, its label names the parent, and one of the platform's field managers has
+// applied it. The label alone does not prove this, because any client may set it. config/admission
+// reserves these field managers for the platform.
 func Orphaned(object metav1.Object, label, name string) bool {
 	return name != "" && metav1.GetControllerOf(object) == nil && object.GetLabels()[label] == name && applied(object)
 }
@@ -42,7 +43,7 @@ func applied(object metav1.Object) bool {
 	})
 }
 
-// OwnedBy returns an owner reference that makes parent, an object of a platform kind, the controller.
+// OwnedBy returns an owner reference to parent, an object of a platform kind, that makes parent the controller.
 func OwnedBy(kind string, parent metav1.Object) *metav1ac.OwnerReferenceApplyConfiguration {
 	return coapply.OwnedBy(parent, v1alpha1.SchemeGroupVersion.WithKind(kind))
 }
@@ -63,10 +64,10 @@ func DeleteAsRead(ctx context.Context, c client.Client, live client.Reader, obje
 
 // remove deletes an object. If it is gone, or its uid or resourceVersion differs, found is false without an error.
 //
-// The delete turns read-your-writes off. Otherwise a later read would wait until the cache has the delete's
-// resourceVersion. If the watch ends and the next list lacks the object, the cache never gets it. The client would also
-// watch kinds that are not cached, and the manager may not be allowed to watch them. So the cache may have the object
-// for a while yet, and a reconciler may delete the object again, which succeeds.
+// The delete turns read-your-writes off. Otherwise a later read would wait until the cache has the resourceVersion of
+// the delete. If the watch ends and the next list lacks the object, the cache never gets this resourceVersion. The
+// client would also watch kinds that are not cached, which RBAC may forbid. So the cache may still have the object for
+// a while, and a reconciler may delete the object again, which succeeds.
 func remove(ctx context.Context, c client.Client, live client.Reader, object client.Object, options ...client.DeleteOption) (found bool, err error) {
 	kind, _ := c.GroupVersionKindFor(object)
 	ref := apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object), UID: object.GetUID()}

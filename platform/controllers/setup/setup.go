@@ -22,7 +22,7 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// Options are the options of all reconcilers.
+// Options are the options that all reconcilers of the platform get.
 type Options struct {
 	// Runtime holds the coapply state that all reconcilers of a process share.
 	Runtime *coapply.Runtime
@@ -31,8 +31,8 @@ type Options struct {
 	Replicas apply.Decision
 }
 
-// SetContended sets the condition Contended of a parent: True while the circuit breaker for forced
-// applies stops one of its applies, False afterwards. A parent that was never contended gets none.
+// SetContended sets the condition Contended of a parent: True while the circuit breaker for forced applies
+// stops one of the parent's applies, and False afterwards. A parent that was never contended gets no condition.
 func SetContended(conditions *[]metav1.Condition, generation int64, applied reconciler.Applied) {
 	contended := breaker.Condition(generation, applied.Errs)
 	if contended.Status == metav1.ConditionTrue || meta.FindStatusCondition(*conditions, contended.Type) != nil {
@@ -40,9 +40,9 @@ func SetContended(conditions *[]metav1.Condition, generation int64, applied reco
 	}
 }
 
-// Enqueue returns an event handler that enqueues parentOf(object), whoever owns the object: if an
-// object of another owner is deleted, or loses its owner, its name may be free. An empty name
-// enqueues nothing.
+// Enqueue returns an event handler that enqueues parentOf(object) for each event of an object,
+// whoever owns the object: if an object of another owner is deleted or loses its owner, its name
+// may be free. If parentOf returns an empty name, nothing is enqueued.
 func Enqueue(parentOf func(client.Object) types.NamespacedName) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		parent := parentOf(object)
@@ -53,8 +53,8 @@ func Enqueue(parentOf func(client.Object) types.NamespacedName) handler.EventHan
 	})
 }
 
-// ResourceRequirements returns the resource requirements of a container. It returns nil if there
-// are none, because an empty value would own the field.
+// ResourceRequirements returns the resource requirements of a container for an apply configuration.
+// It returns nil if there are none, because the field manager would own even an empty value.
 func ResourceRequirements(wanted v1alpha1.Resources) *corev1ac.ResourceRequirementsApplyConfiguration {
 	if len(wanted.Requests) == 0 && len(wanted.Limits) == 0 {
 		return nil
@@ -69,9 +69,8 @@ func ResourceRequirements(wanted v1alpha1.Resources) *corev1ac.ResourceRequireme
 	return resources
 }
 
-// Ready derives the condition Ready from another condition. If the other condition is True, Ready is
-// True with the given reason and message. Otherwise Ready is False, with the reason and message of
-// the other condition.
+// Ready derives the condition Ready from another condition. If the other condition is True, Ready is True with
+// the given reason and message. Otherwise Ready is False, with the reason and message of the other condition.
 func Ready(of metav1.Condition, reason, message string) metav1.Condition {
 	ready := of
 	ready.Type = v1alpha1.ConditionReady

@@ -56,11 +56,11 @@ const (
 	serviceSuffix = "-controller"
 )
 
-// ServiceName returns the name of a SlurmController's Service.
+// ServiceName returns the name of the Service of the SlurmController with this name.
 func ServiceName(controller string) string { return controller + serviceSuffix }
 
-// labels returns the labels of a SlurmController's objects. Selectors use only Label, because the
-// selector of a StatefulSet is immutable.
+// labels returns the labels of a SlurmController's objects. Selectors use only the label Label,
+// because the selector of a StatefulSet is immutable and the other labels may change.
 func labels(controller *v1alpha1.SlurmController) map[string]string {
 	return map[string]string{
 		Label:                          controller.Name,
@@ -73,8 +73,9 @@ func selector(controller *v1alpha1.SlurmController) map[string]string {
 	return map[string]string{Label: controller.Name}
 }
 
-// controllerOf returns the key of the SlurmController that an object's name stands for: the name of
-// a StatefulSet, or the name of a Service without -controller. For other Services the name is empty.
+// controllerOf returns the key of the SlurmController to which an object belongs by its name: a
+// StatefulSet has the name of its SlurmController, a Service that name with -controller. The key of
+// any other Service has no name.
 func controllerOf(object client.Object) types.NamespacedName {
 	name := object.GetName()
 	if _, service := object.(*corev1.Service); service {
@@ -86,12 +87,12 @@ func controllerOf(object client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}
 }
 
-// isControllers reports whether an object belongs to the SlurmController that controllerOf returns.
+// isControllers reports whether an object belongs to the SlurmController that controllerOf returns for it.
 func isControllers(object client.Object) bool {
 	return setup.Belongs(object, kind, controllerOf(object).Name, Label)
 }
 
-// emit returns the intents of the governing Service and of the StatefulSet.
+// emit returns the intents of a SlurmController: its Service and its StatefulSet.
 func emit(controller *v1alpha1.SlurmController) ([]apply.Intent, error) {
 	return []apply.Intent{
 		{Config: service(controller)},

@@ -50,7 +50,7 @@ func (r statusReader) status(
 	}}, nil
 }
 
-// own reads an object by name and reports whether the SlurmController controls the object.
+// own reads an object by name into object, and reports whether it exists and the SlurmController controls it.
 func (r statusReader) own(ctx context.Context, controller *v1alpha1.SlurmController, name string, object client.Object) (bool, error) {
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: controller.Namespace, Name: name}, object)
 	if err != nil {
@@ -59,14 +59,13 @@ func (r statusReader) own(ctx context.Context, controller *v1alpha1.SlurmControl
 	return metav1.IsControlledBy(object, controller), nil
 }
 
-// hasReadyPod reports whether the StatefulSet has a ready pod of its current spec. A pod of an
-// earlier spec does not count.
+// hasReadyPod reports whether the StatefulSet has a ready pod that has its current spec.
 func hasReadyPod(set *appsv1.StatefulSet) bool {
 	return set.Status.ObservedGeneration >= set.Generation && set.Status.ReadyReplicas > 0 && set.Status.UpdatedReplicas > 0
 }
 
-// ready returns the condition Ready. It needs the condition Applied too: a ready pod may be of an
-// earlier spec if the current spec was not applied.
+// ready returns the condition Ready. It is True only if the condition Applied is True, too: if the
+// current spec was not applied, a ready pod has an earlier spec.
 func ready(applied metav1.Condition, isReady bool) metav1.Condition {
 	condition := setup.Ready(applied, "PodReady", "slurmctld's pod is ready")
 	if condition.Status == metav1.ConditionTrue && !isReady {

@@ -10,7 +10,8 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// emit returns the intents of a User: its Namespace and, once that exists, the objects in it.
+// emit returns the intents of a User: its Namespace and, once the status names the Namespace, its
+// ServiceAccount and RoleBinding.
 func emit(user *v1alpha1.User) ([]apply.Intent, error) {
 	intents := []apply.Intent{{Config: namespace(user)}}
 	if namespaceStands(user) {
@@ -20,8 +21,8 @@ func emit(user *v1alpha1.User) ([]apply.Intent, error) {
 }
 
 // namespaceStands reports whether the status names the User's own Namespace. Another client may
-// have written the Namespace of another User into the status. Objects emitted there would
-// overwrite that User's objects without a conflict, as all Users share one field manager.
+// have written the Namespace of another User into the status. Objects emitted there would overwrite
+// that User's objects without a conflict, because all Users share one field manager.
 func namespaceStands(user *v1alpha1.User) bool {
 	return user.Status.Namespace == NamespaceOf(user.Name)
 }
@@ -38,8 +39,7 @@ func namespace(user *v1alpha1.User) *corev1ac.NamespaceApplyConfiguration {
 	return namespace
 }
 
-// account returns the intent's ServiceAccount. The person uses it, and pods do not: its token is
-// not mounted into pods.
+// account returns the ServiceAccount that the person uses. Its token is not mounted into pods.
 func account(user *v1alpha1.User) *corev1ac.ServiceAccountApplyConfiguration {
 	return corev1ac.ServiceAccount(Account, user.Status.Namespace).
 		WithLabels(labels(user)).

@@ -15,8 +15,8 @@ import (
 
 type status struct{ client client.Reader }
 
-// report returns the User's new status, with the Namespace. The creation time of the first
-// Namespace is kept even if the cache is stale, because Change modifies the live User.
+// report returns the User's new status, with the name of its Namespace. A stale cache cannot
+// overwrite the creation time of the first Namespace, because Change reads it from the live User.
 func (s status) report(ctx context.Context, user *v1alpha1.User, applied reconciler.Applied) (reconciler.Report[*v1alpha1.User], error) {
 	namespace, err := s.namespace(ctx, user)
 	if err != nil {
@@ -54,8 +54,8 @@ func isThere(namespace *corev1.Namespace) bool {
 	return namespace != nil && namespace.DeletionTimestamp == nil
 }
 
-// conditionOf returns the condition Applied for the applied intents. It is not True while the
-// Namespace is being deleted, or before the ServiceAccount and RoleBinding were emitted.
+// conditionOf returns the condition Applied of a User. It is not True while the Namespace is being
+// deleted, or before the ServiceAccount and the RoleBinding were applied.
 func conditionOf(user *v1alpha1.User, namespace *corev1.Namespace, applied reconciler.Applied) metav1.Condition {
 	condition := reconciler.Condition(v1alpha1.ConditionApplied, user.Generation, applied)
 	switch {

@@ -43,12 +43,12 @@ import (
 const (
 	// OwnerLabel is a label on every object that belongs to a User; its value is the User's name.
 	OwnerLabel = "platform.coapply.dev/owner"
-	// DisplayNameAnnotation is an annotation of the Namespace; its value is spec.displayName.
+	// DisplayNameAnnotation is an annotation of a User's Namespace; its value is spec.displayName.
 	DisplayNameAnnotation = "platform.coapply.dev/display-name"
 	// Account is the name of the ServiceAccount in a User's Namespace, and of the RoleBinding
 	// that binds this ServiceAccount to Role.
 	Account = "devbox-user"
-	// Role is the ClusterRole (config/rbac) to which Account is bound in the Namespace.
+	// Role is the name of the ClusterRole (in config/rbac) to which Account is bound in a User's Namespace.
 	Role = "coapply-devbox-editor"
 
 	kind   = "User"
@@ -58,8 +58,8 @@ const (
 // NamespaceOf returns the name of the Namespace of the User with this name.
 func NamespaceOf(name string) string { return prefix + name }
 
-// Of returns the name of the User to whom an object's Namespace would belong by its name. For a
-// cluster-scoped object, the object's own name counts. It returns "" for any other name.
+// Of returns NAME, the name of a User, for an object in the Namespace user-NAME and for a
+// cluster-scoped object called user-NAME, such as this Namespace. For any other object it returns "".
 func Of(object client.Object) string {
 	if name, ok := strings.CutPrefix(cmp.Or(object.GetNamespace(), object.GetName()), prefix); ok {
 		return name
@@ -67,8 +67,8 @@ func Of(object client.Object) string {
 	return ""
 }
 
-// Owns reports whether an object belongs to the User that Of returns for it: the User's Namespace
-// itself, or an object in it that the User's reconciler has applied.
+// Owns reports whether an object belongs to the User whose name Of returns: whether it is the
+// User's Namespace, or an object in it that the User reconciler has applied.
 func Owns(object client.Object) bool {
 	return setup.Belongs(object, kind, Of(object), OwnerLabel)
 }
@@ -90,16 +90,16 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// policy forces the owner label of the Namespace and the subjects of the RoleBinding, and
-// rejects other conflicts.
+// policy returns the policy for conflicts: Force for the owner label of the Namespace and the
+// subjects of the RoleBinding, Reject for every other field.
 func policy() apply.Policy {
 	return apply.OnConflict(apply.Reject).
 		At(`.metadata.labels["`+OwnerLabel+`"]`, apply.Force).
 		At(".subjects", apply.Force)
 }
 
-// Named returns the key of the User that Of returns for an object.
+// Named returns the key of the User whose name Of returns for an object.
 func Named(object client.Object) types.NamespacedName { return types.NamespacedName{Name: Of(object)} }
 
-// dependsOn returns the only status field that emit reads: the name of the User's Namespace.
+// dependsOn returns the only status field that emit reads. A change of this field starts a reconcile.
 func dependsOn(user *v1alpha1.User) any { return user.Status.Namespace }

@@ -126,7 +126,7 @@ func TestHostileMaintenances(t *testing.T) {
 	}
 	m.wantMarked(t, nodes[1], good)
 	wantEvent(t, p, good, "Normal Succeeded: every node is in the desired state (of 1 nodes 1 succeeded, 0 failed)")
-	wantEvent(t, p, absent, "Warning Failed: 2 of 2 nodes failed (see status.nodes); the first is absent-a: not found "+
+	wantEvent(t, p, absent, "Warning Failed: 2 of 2 nodes failed (see status.nodes); the first is absent-a: the node does not exist "+
 		"(of 2 nodes 0 succeeded, 2 failed)")
 }
 

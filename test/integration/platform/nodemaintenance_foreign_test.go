@@ -76,7 +76,7 @@ func TestNodeDeletedMeanwhile(t *testing.T) {
 				})
 			})
 			status := m.do(t, test.name, test.spec, "Failed")
-			if got := status.Nodes[0]; got.Error != "not found" && !strings.Contains(got.Error, "deleted or recreated") || got.Attempts < 1 {
+			if got := status.Nodes[0]; got.Error != "the node does not exist" && !strings.Contains(got.Error, "deleted or recreated") || got.Attempts < 1 {
 				t.Errorf("%+v", got)
 			}
 			if err := m.Client.Get(t.Context(), client.ObjectKey{Name: nodes[0]}, &corev1.Node{}); !apierrors.IsNotFound(err) {

@@ -234,7 +234,7 @@ func TestWorkWithoutNodes(t *testing.T) {
 	for _, strategy := range []v1alpha1.WriteStrategy{v1alpha1.StrategyApply, v1alpha1.StrategyUpdate} {
 		absent := v1alpha1.NodeMaintenanceSpec{Action: v1alpha1.Cordon, Strategy: strategy, Nodes: []string{"absent-" + m.label}}
 		status := m.do(t, "absent-"+strings.ToLower(string(strategy)), absent, "Failed")
-		if got := status.Nodes[0]; got.Error != "not found" || got.Attempts != 1 {
+		if got := status.Nodes[0]; got.Error != "the node does not exist" || got.Attempts != 1 {
 			t.Errorf("%s: %+v", strategy, got)
 		}
 	}
