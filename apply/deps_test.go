@@ -42,6 +42,12 @@ func TestDependencies(t *testing.T) {
 			},
 		},
 		{
+			reason:    "the code of kube-apiserver is for tests: only applytest compiles it",
+			field:     "Deps",
+			packages:  []string{"coapply.dev", "coapply.dev/apply", "coapply.dev/apply/reconciler", "coapply.dev/apply/ownership", "coapply.dev/fieldowners/..."},
+			forbidden: []string{"go.etcd.io", "k8s.io/apiextensions-apiserver/pkg/apiserver", "k8s.io/apiserver/pkg/registry"},
+		},
+		{
 			reason:   "the library knows nothing of what is built on it",
 			field:    "Deps",
 			packages: library,

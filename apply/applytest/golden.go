@@ -4,14 +4,13 @@
 //     before you commit it: each line is a field that the reconciler will own. If an intent was built
 //     from a typed object, the file contains zero values. The reconciler will own these fields as well.
 //   - Owns checks the intents against the contract of the field manager.
+//   - NewServer starts an API server in memory, for tests of whole reconcilers. Its answers are those of a kube-apiserver. See
+//     docs/testing.md.
 //
-// # Tests without an API server
+// # The fake client
 //
-// Apply works on controller-runtime's fake client. The fake client returns conflicts for built-in
-// kinds, and supports forced applies of objects that have a uid. Use package interceptor of
-// controller-runtime to make a call of the fake client fail. The fake client (v0.25) differs from an
-// API server as follows. Use envtest for tests that depend on one of these points, or on applies that
-// change nothing:
+// Apply also works on controller-runtime's fake client. The fake client (v0.25) differs from an API server as follows. Use NewServer for tests
+// that depend on one of these points, or on applies that change nothing:
 //
 //   - A dry run of an apply is a real apply, so Applier.Plan writes.
 //   - An object that an apply creates has no uid, so no write can be pinned to the object, and Force,
