@@ -1,0 +1,462 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/test/kit/model"
+)
+
+// trace is a series of random requests about one object, on two servers.
+type trace struct {
+	model.Dice
+
+	kind  traceKind
+	key   client.ObjectKey
+	sides [2]*side
+	count *model.Tally
+	said  []string // the steps so far
+
+	returnsObject bool // the answer to the step is the object as it is stored
+}
+
+// side is one server, and what a client knows of the object there.
+type side struct {
+	client.Client
+
+	past     []*unstructured.Unstructured // versions that were read, the latest last
+	live     *unstructured.Unstructured   // nil: the object does not exist
+	uids     map[string]string            // the names of uids in comparisons
+	versions map[string]string            // the names of resourceVersions
+}
+
+func newSide(c client.Client) *side {
+	return &side{Client: c, uids: map[string]string{}, versions: map[string]string{}}
+}
+
+func newTrace(dice model.Dice, kind traceKind, namespace, name string, count *model.Tally) *trace {
+	return &trace{Dice: dice, kind: kind, key: client.ObjectKey{Namespace: namespace, Name: name}, count: count}
+}
+
+// request is a step: the same request for each server, with that server's uids and versions.
+type request func(ctx context.Context, s *side) (*unstructured.Unstructured, error)
+
+// run takes the steps and returns the first difference.
+func (t *trace) run(ctx context.Context) string {
+	for step := range stepsOfATrace {
+		name, request := t.next()
+		t.said = append(t.said, name)
+		var answers [2]any
+		var objects [2]*unstructured.Unstructured
+		for i, s := range t.sides {
+			object, err := request(ctx, s)
+			answers[i] = s.answer(object, err)
+			if objects[i] = object; err != nil {
+				objects[i] = nil
+			}
+		}
+		t.count.Add(name + ": " + outcome(answers[1]))
+		if found := differ(fmt.Sprintf("step %d, %s: the answers differ", step, name), answers[0], answers[1]); found != "" {
+			return found + t.before()
+		}
+		if found := t.read(ctx, step, name, answers, objects); found != "" {
+			return found + t.before()
+		}
+	}
+	return ""
+}
+
+// read reads the object on both sides, unless the answer to the step was the object.
+func (t *trace) read(ctx context.Context, step int, name string, answers [2]any, objects [2]*unstructured.Unstructured) string {
+	for i, s := range t.sides {
+		object := objects[i]
+		if object == nil || !t.returnsObject || object.GetDeletionTimestamp() != nil {
+			object = t.empty()
+			err := s.Get(ctx, t.key, object)
+			if err != nil && !apierrors.IsNotFound(err) {
+				return fmt.Sprintf("step %d: reading: %v", step, err)
+			}
+			answers[i] = s.answer(object, err)
+			if err != nil {
+				s.live = nil
+				continue
+			}
+		}
+		if s.live = object; len(s.past) == 0 || s.past[len(s.past)-1].GetResourceVersion() != object.GetResourceVersion() {
+			s.past = append(s.past, object)
+		}
+	}
+	return differ(fmt.Sprintf("step %d, %s: the objects differ", step, name), answers[0], answers[1])
+}
+
+func (t *trace) before() string { return "\nthe steps: " + strings.Join(t.said, "; ") }
+
+func (t *trace) empty() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(t.kind.GroupVersionKind)
+	object.SetNamespace(t.key.Namespace)
+	object.SetName(t.key.Name)
+	return object
+}
+
+func outcome(answer any) string {
+	if status, ok := answer.(metav1.Status); ok {
+		return fmt.Sprint(status.Code, " ", cmp.Or(string(status.Reason), "no reason"))
+	}
+	return "done"
+}
+
+var versionIn = regexp.MustCompile(`((?:precondition|record|precondition:|meta:|ResourceVersion:)[ (]+)(\d+)`)
+
+var timesIn = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+
+// answer is what is compared of an answer: an object or a Status, without times, and with names for uids and versions that say which are equal.
+func (s *side) answer(object *unstructured.Unstructured, err error) any {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		raw, _ := json.Marshal(status.Status())
+		var said metav1.Status
+		_ = json.Unmarshal([]byte(s.named(string(raw))), &said)
+		if said.Details != nil {
+			slices.SortFunc(said.Details.Causes, func(a, b metav1.StatusCause) int { return cmp.Compare(textOf(a), textOf(b)) })
+		}
+		return said
+	}
+	if err != nil {
+		return fmt.Sprint("error: ", err)
+	}
+	object = object.DeepCopy()
+	s.name("uid", s.uids, string(object.GetUID()))
+	s.name("version", s.versions, object.GetResourceVersion())
+	object.SetUID(types.UID(s.uids[string(object.GetUID())]))
+	object.SetResourceVersion(s.versions[object.GetResourceVersion()])
+	entries := object.GetManagedFields()
+	for i := range entries {
+		if entries[i].Time != nil {
+			entries[i].Time = &metav1.Time{}
+		}
+	}
+	slices.SortFunc(entries, func(a, b metav1.ManagedFieldsEntry) int { return cmp.Compare(textOf(a), textOf(b)) })
+	object.SetManagedFields(entries)
+	for _, field := range []string{"clusterIP", "clusterIPs"} {
+		if _, has, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", field); has && object.GetKind() == "Service" {
+			_ = unstructured.SetNestedField(object.Object, "an address", "spec", field)
+		}
+	}
+	raw, _ := json.Marshal(object.Object)
+	var content map[string]any
+	_ = json.Unmarshal([]byte(timesIn.ReplaceAllString(string(raw), "TIME")), &content)
+	return content
+}
+
+func (s *side) name(what string, names map[string]string, value string) {
+	if value != "" && names[value] == "" {
+		names[value] = fmt.Sprintf("%s-%d", what, len(names)+1)
+	}
+}
+
+// named replaces times, uids and versions in a text.
+func (s *side) named(text string) string {
+	text = timesIn.ReplaceAllString(text, "TIME")
+	for uid, name := range s.uids {
+		text = strings.ReplaceAll(text, uid, name)
+	}
+	return versionIn.ReplaceAllStringFunc(text, func(found string) string {
+		parts := versionIn.FindStringSubmatch(found)
+		return parts[1] + cmp.Or(s.versions[parts[2]], "an unknown version")
+	})
+}
+
+// next draws the next step.
+func (t *trace) next() (name string, _ request) {
+	live := t.sides[1].live != nil
+	if !live && t.Chance(0.6) {
+		if t.Chance(0.5) {
+			return t.create()
+		}
+		return t.apply()
+	}
+	switch n := t.IntN(100); {
+	case n < 40:
+		return t.apply()
+	case n < 60:
+		return t.update()
+	case n < 75:
+		return t.patch()
+	case n < 80:
+		return t.create()
+	case n < 88 && t.kind.scale:
+		return t.scale()
+	case n < 95:
+		return t.delete()
+	}
+	return t.finalizer()
+}
+
+var managers = []string{"a", "b", "c", "editor"}
+
+// body draws a configuration of the kind, for a subresource.
+func (t *trace) body(subresource string) map[string]any {
+	tree := t.Config(t.kind.Shape, subresource)
+	content, _ := tree.Build("").(map[string]any)
+	if content == nil {
+		content = map[string]any{}
+	}
+	return content
+}
+
+// complete makes a configuration of the object's name.
+func (t *trace) complete(content map[string]any) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: content}
+	object = object.DeepCopy()
+	object.SetGroupVersionKind(t.kind.GroupVersionKind)
+	object.SetNamespace(t.key.Namespace)
+	object.SetName(t.key.Name)
+	return object
+}
+
+// pin draws which uid and resourceVersion a request carries.
+func (t *trace) pin() (name string, set func(*side, metav1.Object)) {
+	uid, version := "", ""
+	if t.Chance(0.15) {
+		uid = model.Pick(t.Dice, []string{"current", "former", "other"})
+	}
+	if t.Chance(0.3) {
+		version = model.Pick(t.Dice, []string{"current", "current", "former", "1", "0", "none"})
+	}
+	if uid == "" && version == "" {
+		return "", func(*side, metav1.Object) {}
+	}
+	back := 1 + t.IntN(3)
+	return fmt.Sprintf(" uid %q version %q", uid, version), func(s *side, object metav1.Object) {
+		former := s.former(back)
+		switch uid {
+		case "current":
+			object.SetUID(s.uid())
+		case "former":
+			object.SetUID(former.GetUID())
+		case "other":
+			object.SetUID("00000000-0000-4000-8000-000000000000")
+		}
+		switch version {
+		case "current":
+			object.SetResourceVersion(s.version())
+		case "former":
+			object.SetResourceVersion(former.GetResourceVersion())
+		case "1", "0", "none":
+			object.SetResourceVersion(version)
+		}
+	}
+}
+
+func (s *side) former(back int) *unstructured.Unstructured {
+	if len(s.past) == 0 {
+		return &unstructured.Unstructured{Object: map[string]any{}}
+	}
+	return s.past[max(0, len(s.past)-1-back)]
+}
+
+func (s *side) uid() types.UID {
+	if s.live == nil {
+		return ""
+	}
+	return s.live.GetUID()
+}
+
+func (s *side) version() string {
+	if s.live == nil {
+		return ""
+	}
+	return s.live.GetResourceVersion()
+}
+
+func (t *trace) dryRun() []string {
+	t.returnsObject = !t.Chance(0.1)
+	if t.returnsObject {
+		return nil
+	}
+	return []string{metav1.DryRunAll}
+}
+
+func (t *trace) subresource() string {
+	if t.kind.Shape.Fields["status"] != nil && t.Chance(0.25) {
+		return "status"
+	}
+	return ""
+}
+
+func (t *trace) create() (string, request) {
+	content, by, dry := t.body(""), model.Pick(t.Dice, managers), t.dryRun()
+	t.kind.fill(content)
+	return "create", func(ctx context.Context, s *side) (*unstructured.Unstructured, error) {
+		object := t.complete(content)
+		return object, s.Create(ctx, object, &client.CreateOptions{FieldManager: by, DryRun: dry})
+	}
+}
+
+func (t *trace) apply() (string, request) {
+	subresource, by, force, dry := t.subresource(), model.Pick(t.Dice, managers), t.Chance(0.4), t.dryRun()
+	content := t.body(subresource)
+	if t.Chance(0.5) && subresource == "" {
+		t.kind.fill(content)
+	}
+	if t.Chance(0.05) {
+		content["odd"] = "field"
+	}
+	pinned, pin := t.pin()
+	return fmt.Sprintf("apply %s by %s, force %v%s", subresource, by, force, pinned), func(ctx context.Context, s *side) (*unstructured.Unstructured, error) {
+		object := t.complete(content)
+		pin(s, object)
+		config := client.ApplyConfigurationFromUnstructured(object)
+		options := client.ApplyOptions{FieldManager: by, Force: &force, DryRun: dry}
+		if subresource == "" {
+			return object, s.Apply(ctx, config, &options)
+		}
+		return object, s.SubResource(subresource).Apply(ctx, config, &client.SubResourceApplyOptions{ApplyOptions: options})
+	}
+}
+
+// update writes the live object back, with some fields changed.
+func (t *trace) update() (string, request) {
+	subresource, by, dry, whole := t.subresource(), model.Pick(t.Dice, managers), t.dryRun(), t.Chance(0.3)
+	content, wipe := t.body(subresource), t.Chance(0.05)
+	stale, back := t.Chance(0.1), 1+t.IntN(2)
+	pinned, pin := t.pin()
+	return fmt.Sprintf("update %s by %s%s", subresource, by, pinned), func(ctx context.Context, s *side) (*unstructured.Unstructured, error) {
+		object := t.complete(content)
+		if s.live != nil {
+			from := s.live
+			if stale {
+				from = s.former(back)
+			}
+			object = from.DeepCopy()
+			merge(object.Object, content, whole)
+		}
+		if wipe {
+			object.SetManagedFields([]metav1.ManagedFieldsEntry{{}})
+		}
+		pin(s, object)
+		options := client.UpdateOptions{FieldManager: by, DryRun: dry}
+		if subresource == "" {
+			return object, s.Update(ctx, object, &options)
+		}
+		return object, s.SubResource(subresource).Update(ctx, object, &client.SubResourceUpdateOptions{UpdateOptions: options})
+	}
+}
+
+// merge lays values over an object. whole replaces each top-level field.
+func merge(object, values map[string]any, whole bool) {
+	for name, value := range values {
+		inner, isMap := value.(map[string]any)
+		before, wasMap := object[name].(map[string]any)
+		if isMap && wasMap && (!whole || name == "metadata") {
+			merge(before, inner, whole)
+			continue
+		}
+		object[name] = value
+	}
+}
+
+func (t *trace) patch() (string, request) {
+	subresource, by, dry := t.subresource(), model.Pick(t.Dice, managers), t.dryRun()
+	content := t.body(subresource)
+	kind := types.MergePatchType
+	body, _ := json.Marshal(content)
+	if t.Chance(0.4) {
+		kind = types.JSONPatchType
+		body = []byte(model.Pick(t.Dice, []string{
+			`[{"op":"add","path":"/metadata/annotations","value":{"x":"1"}}]`,
+			`[{"op":"remove","path":"/metadata/annotations"}]`,
+			`[{"op":"test","path":"/metadata/annotations/x","value":"1"},{"op":"remove","path":"/metadata/annotations/x"}]`,
+			`[{"op":"replace","path":"/metadata/labels","value":{"app":"one"}}]`,
+			`[{"op":"add","path":"/metadata/managedFields","value":[{}]}]`,
+			`[{"op":"replace","path":"/spec/nothing/below","value":1}]`,
+			`{"op":"add"}`,
+		}))
+	} else if t.Chance(0.2) {
+		body = []byte(model.Pick(t.Dice, []string{
+			`{"metadata":{"annotations":null}}`, `{"metadata":{"labels":null}}`, `{"metadata":{"resourceVersion":"1"}}`,
+			`{"metadata":{"name":"other"}}`, `{"metadata":{"uid":"x"}}`, `{"spec":null}`, `{"metadata":{"finalizers":["x"]}}`, `[]`, `{`,
+		}))
+	}
+	return fmt.Sprintf("patch %s by %s with %s", subresource, by, body), func(ctx context.Context, s *side) (*unstructured.Unstructured, error) {
+		object := t.empty()
+		options := client.PatchOptions{FieldManager: by, DryRun: dry}
+		if subresource == "" {
+			return object, s.Patch(ctx, object, client.RawPatch(kind, body), &options)
+		}
+		return object, s.SubResource(subresource).Patch(ctx, object, client.RawPatch(kind, body), &client.SubResourcePatchOptions{PatchOptions: options})
+	}
+}
+
+func (t *trace) scale() (string, request) {
+	t.returnsObject = false
+	by, replicas, verb := model.Pick(t.Dice, managers), int64(t.IntN(5)-1), t.IntN(3)
+	return fmt.Sprintf("scale %d by %s to %d", verb, by, replicas), func(ctx context.Context, s *side) (*unstructured.Unstructured, error) {
+		scale := &unstructured.Unstructured{}
+		scale.SetGroupVersionKind(schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"})
+		if err := s.SubResource("scale").Get(ctx, t.empty(), scale); err != nil || verb == 0 {
+			return scale, err
+		}
+		scale.Object["spec"] = map[string]any{"replicas": replicas}
+		if verb == 1 {
+			return scale, s.SubResource("scale").Update(ctx, t.empty(), client.WithSubResourceBody(scale), client.FieldOwner(by))
+		}
+		body := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
+		return scale, s.SubResource("scale").Patch(ctx, t.empty(), client.RawPatch(types.MergePatchType, []byte(body)), client.WithSubResourceBody(scale), client.FieldOwner(by))
+	}
+}
+
+func (t *trace) delete() (string, request) {
+	uid, version, dry := t.IntN(4), t.IntN(4), t.dryRun()
+	policy := model.Pick(t.Dice, []metav1.DeletionPropagation{"", "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan})
+	t.returnsObject = false
+	return fmt.Sprintf("delete, uid %d, version %d, %s", uid, version, policy), func(ctx context.Context, s *side) (*unstructured.Unstructured, error) {
+		options := &client.DeleteOptions{DryRun: dry, Preconditions: &metav1.Preconditions{}}
+		if policy != "" {
+			options.PropagationPolicy = &policy
+		}
+		switch uid {
+		case 1:
+			options.Preconditions.UID = new(s.uid())
+		case 2:
+			options.Preconditions.UID = new(types.UID("other"))
+		}
+		switch version {
+		case 1:
+			options.Preconditions.ResourceVersion = new(s.version())
+		case 2:
+			options.Preconditions.ResourceVersion = new(s.former(1).GetResourceVersion())
+		}
+		return t.empty(), s.Delete(ctx, t.empty(), options)
+	}
+}
+
+// finalizer adds or removes a finalizer.
+func (t *trace) finalizer() (string, request) {
+	t.returnsObject = true
+	name := model.Pick(t.Dice, []string{"example.com/a", "example.com/b", "", "odd", metav1.FinalizerOrphanDependents})
+	return fmt.Sprintf("finalizer %q", name), func(ctx context.Context, s *side) (*unstructured.Unstructured, error) {
+		object := t.empty()
+		if s.live != nil {
+			object = s.live.DeepCopy()
+		}
+		object.SetFinalizers(nil)
+		if name != "" {
+			object.SetFinalizers([]string{name})
+		}
+		return object, s.Update(ctx, object, client.FieldOwner("finalizers"))
+	}
+}
