@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"coapply.dev/apply/applytest"
 	"coapply.dev/internal/localcluster"
 )
 
@@ -25,6 +27,19 @@ const (
 	serverVariable  = "COAPPLY_TEST_SERVER"
 	clusterVariable = "COAPPLY_TEST_CLUSTER"
 )
+
+// onRealServer has the tests that InMemory excepts, with the reason. nil: Server is never in memory.
+var onRealServer map[string]string
+
+// InMemory makes Server return the API server in memory, which is much faster. The tests that need a kube-apiserver are named, with the reason.
+// make soak and the tests with other versions of Kubernetes run all tests on a kube-apiserver.
+func InMemory(except map[string]string) { onRealServer = except }
+
+// isInMemory reports whether the server of a test is the one in memory.
+func isInMemory(t testing.TB) bool {
+	name, _, _ := strings.Cut(t.Name(), "/")
+	return onRealServer != nil && onRealServer[name] == "" && os.Getenv("K8S") == "" && os.Getenv("COAPPLY_REAL") == ""
+}
 
 // Main runs the tests of a package, and stops at their end what they shared.
 func Main(m *testing.M) {
@@ -99,6 +114,14 @@ var (
 		}
 		return server.Config(), nil
 	})
+	sharedMemory = sync.OnceValues(func() (*rest.Config, error) {
+		server, err := applytest.StartServer(context.Background(), applytest.WithScheme(Scheme))
+		if err != nil {
+			return nil, err
+		}
+		_, err = InstallCRDs(server.Config(), OurCRDs())
+		return server.Config(), err
+	})
 	sharedCluster = sync.OnceValues(func() (*localcluster.Cluster, error) {
 		if kubeconfig := os.Getenv(clusterVariable); kubeconfig != "" {
 			return localcluster.Attach(kubeconfig)
@@ -140,8 +163,21 @@ func StopAll() {
 	stops = nil
 }
 
-// ServerConfig returns a configuration of an API server without controllers, with our CRDs, for what is prepared once
-// and not by a test.
+// Server returns a configuration of an API server without controllers, with our CRDs. The tests of a process share the server.
+func Server(t testing.TB) *rest.Config {
+	t.Helper()
+	shared := sharedServer
+	if isInMemory(t) {
+		shared = sharedMemory
+	}
+	config, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rest.CopyConfig(config)
+}
+
+// ServerConfig returns a configuration of a kube-apiserver without controllers, with our CRDs, for what is prepared once and not by a test.
 func ServerConfig() (*rest.Config, error) {
 	config, err := sharedServer()
 	if err != nil {
@@ -150,14 +186,17 @@ func ServerConfig() (*rest.Config, error) {
 	return rest.CopyConfig(config), nil
 }
 
-// Server returns a configuration of an API server without controllers, with our CRDs.
-func Server(t testing.TB) *rest.Config {
-	t.Helper()
-	config, err := ServerConfig()
-	if err != nil {
-		t.Fatal(err)
+// OncePerServer returns a function that prepares the server of a test, if no test has done so before.
+func OncePerServer(prepare func(*rest.Config) error) func(testing.TB) {
+	var prepared sync.Map // by host
+	return func(t testing.TB) {
+		t.Helper()
+		config := Server(t)
+		once, _ := prepared.LoadOrStore(config.Host, sync.OnceValue(func() error { return prepare(config) }))
+		if err := once.(func() error)(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return config
 }
 
 // Cluster returns a whole control plane with simulated nodes and our CRDs.

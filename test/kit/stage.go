@@ -2,7 +2,6 @@ package kit
 
 import (
 	"encoding/json"
-	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
@@ -39,12 +39,8 @@ var typedConfigs = map[string]func() runtime.ApplyConfiguration{
 	"Deployment": func() runtime.ApplyConfiguration { return &appsv1ac.DeploymentApplyConfiguration{} },
 }
 
-var installShapes = sync.OnceValue(func() error {
-	s, err := ServerConfig()
-	if err != nil {
-		return err
-	}
-	_, err = InstallCRDs(s, envtest.CRDInstallOptions{
+var installShapes = OncePerServer(func(config *rest.Config) error {
+	_, err := InstallCRDs(config, envtest.CRDInstallOptions{
 		Paths: []string{File("test", "kit", "testdata", "shapes.yaml")}, ErrorIfPathMissing: true,
 	})
 	return err
@@ -53,11 +49,8 @@ var installShapes = sync.OnceValue(func() error {
 // ShapeClient returns a client of a server that has the kind Shape.
 func ShapeClient(t *testing.T) client.Client {
 	t.Helper()
-	config := Server(t)
-	if err := installShapes(); err != nil {
-		t.Fatal(err)
-	}
-	return NewClient(t, config)
+	installShapes(t)
+	return NewClient(t, Server(t))
 }
 
 // NewStage creates an object with what makes it valid, by a manager called base.

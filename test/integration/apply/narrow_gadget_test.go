@@ -3,7 +3,6 @@ package apply
 import (
 	"encoding/json"
 	"fmt"
-	"sync"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -177,11 +176,7 @@ properties:
             future: {type: string}
 `
 
-var installGadgets = sync.OnceValue(func() error {
-	s, err := kit.ServerConfig()
-	if err != nil {
-		return err
-	}
+var installGadgets = kit.OncePerServer(func(s *rest.Config) error {
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "gadgets." + gadgetGroup.Group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
@@ -200,16 +195,14 @@ var installGadgets = sync.OnceValue(func() error {
 			Schema:       &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: validation},
 		})
 	}
-	_, err = kit.InstallCRDs(s, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
+	_, err := kit.InstallCRDs(s, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
 	return err
 })
 
 // gadgets gives a client that knows the Go types of both versions.
 func gadgets(t testing.TB, config *rest.Config) client.Client {
 	t.Helper()
-	if err := installGadgets(); err != nil {
-		t.Fatal(err)
-	}
+	installGadgets(t)
 	known := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(known); err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -189,22 +188,15 @@ func CRD(plural string, shape *Shape, kinds ...schema.GroupVersionKind) *apiexte
 }
 
 // installSamples makes the server know sampleKind.
-var installSamples = sync.OnceValue(func() error {
-	config, err := kit.ServerConfig()
-	if err != nil {
-		return err
-	}
+var installSamples = kit.OncePerServer(func(config *rest.Config) error {
 	crd := CRD("samples", ObjectOf(map[string]*Shape{"spec": SpecShape, "status": StatusShape}), SampleKind.GroupVersionKind)
-	_, err = kit.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
+	_, err := kit.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
 	return err
 })
 
 // Server is the shared API server with the kinds of the model.
 func Server(t testing.TB) *rest.Config {
 	t.Helper()
-	config := kit.Server(t)
-	if err := installSamples(); err != nil {
-		t.Fatal(err)
-	}
-	return config
+	installSamples(t)
+	return kit.Server(t)
 }
