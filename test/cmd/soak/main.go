@@ -187,6 +187,6 @@ func (s step) run(ctx context.Context, race bool, environment []string) error {
 	command.WaitDelay = time.Minute
 	command.Dir = s.module
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
-	command.Env = append(append(os.Environ(), environment...), s.environment...)
+	command.Env = append(append(append(os.Environ(), "COAPPLY_REAL=1"), environment...), s.environment...) // no server in memory
 	return command.Run()
 }

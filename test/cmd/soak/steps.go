@@ -22,6 +22,11 @@ var steps = []step{
 		arguments: []string{"-v", "-run", "^Test(Model|RandomIntents|PlanOfRandomIntents)$", "./test/integration/apply", "-model.steps=15000"},
 	},
 	{
+		name:        "the server in memory",
+		arguments:   []string{"-v", "-run", "^TestTraces$", "./test/integration/memory"},
+		environment: []string{"COAPPLY_CASES=100000"},
+	},
+	{
 		name:        "faults",
 		arguments:   []string{"-v", "-run", "^Test(Matrix|RandomFaults|KilledServers|Troubles|WebhookThatChangesOurField|TerminatingNamespace|NamespaceGoes|CRDRemoved)$", "."},
 		environment: []string{"COAPPLY_CASES=60"},
