@@ -162,7 +162,7 @@ func (e *encodedIntent) pinTo(uid types.UID) error {
 	return nil
 }
 
-// replaceByBody replaces the intent's content by that of Intent.Body, for the object that Config names.
+// replaceByBody replaces the fields of Intent.Config by those of Intent.Body. The kind and the name stay.
 func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 	if e.Subresource == "" {
 		return errors.New("the intent has a Body and no Subresource to which the Body is sent; set Subresource")

@@ -41,8 +41,8 @@ func (c *call) settle(ctx context.Context, refused error, before settlement) (la
 	return c.settleBy(ctx, live, settled)
 }
 
-// readForSettling reads the object to which writes will be pinned. It returns nil without an error
-// if the object does not exist and the intent may create it.
+// readForSettling reads the live object, whose resourceVersion the next writes will carry. It returns
+// nil without an error if the object does not exist and the intent may create it.
 func (c *call) readForSettling(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, err := c.readLive(ctx)
 	absent := errors.Is(err, errAbsent)
@@ -144,8 +144,8 @@ func (c *call) sendConceding(ctx context.Context, read *unstructured.Unstructure
 	return nil, c.explain(ctx, err)
 }
 
-// judgeConflicts returns the conflicts in refused, the API server's response, with the decisions of
-// the policy, and adds them to the settlement. After a rejection, the error is a ConflictError.
+// judgeConflicts parses the conflicts in refused, the API server's response, and asks the policy about each. It returns
+// the conflicts with the decisions, and the settlement extended by them. If one is rejected, the error is a ConflictError.
 func (c *call) judgeConflicts(refused error, live *unstructured.Unstructured, settled settlement) (found []Conflict, _ settlement, err error) {
 	ownership, unread := c.readableOwners(live)
 	settled.unread = unread

@@ -82,7 +82,7 @@ func (p *pruning) deleteAll(ctx context.Context) {
 	p.pruned.Left, p.errs = slices.Concat(after.pruned.Left, after.dropped), after.errs
 }
 
-// parentStands returns an error unless the live parent is unchanged since its intents were emitted.
+// parentStands returns an error if the live parent was changed or deleted after its intents were emitted.
 func (p *pruning) parentStands(ctx context.Context) error {
 	live, err := p.readParent(ctx)
 	switch {

@@ -14,8 +14,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
@@ -49,8 +49,8 @@ var builtinGroups = []*builtinGroup{
 		},
 	}}},
 	{version: rbacv1.SchemeGroupVersion, kinds: []*kind{
-		{object: &rbacv1.Role{}, list: &rbacv1.RoleList{}, resource: "roles", putCreates: true, validate: validateRole, name: path.ValidatePathSegmentName},
-		{object: &rbacv1.ClusterRole{}, list: &rbacv1.ClusterRoleList{}, resource: "clusterroles", cluster: true, putCreates: true, validate: validateRole, name: path.ValidatePathSegmentName},
+		{object: &rbacv1.Role{}, list: &rbacv1.RoleList{}, resource: "roles", putCreates: true, validate: validateRole, name: pathSegment},
+		{object: &rbacv1.ClusterRole{}, list: &rbacv1.ClusterRoleList{}, resource: "clusterroles", cluster: true, putCreates: true, validate: validateRole, name: pathSegment},
 	}},
 	{version: eventsv1.SchemeGroupVersion, kinds: []*kind{
 		{object: &eventsv1.Event{}, list: &eventsv1.EventList{}, resource: "events", shortNames: []string{"ev"}, putCreates: true},
@@ -80,6 +80,14 @@ func addDefaults(scheme *runtime.Scheme) {
 	})
 	scheme.AddTypeDefaultingFunc(&corev1.Service{}, func(object any) { defaultService(object.(*corev1.Service)) })
 	scheme.AddTypeDefaultingFunc(&appsv1.Deployment{}, func(object any) { defaultDeployment(object.(*appsv1.Deployment)) })
+}
+
+// pathSegment validates the name of an RBAC object.
+func pathSegment(name string, prefix bool) []string {
+	if prefix {
+		return content.IsPathSegmentPrefix(name)
+	}
+	return content.IsPathSegmentName(name)
 }
 
 func setDefault[T comparable](field *T, value T) {

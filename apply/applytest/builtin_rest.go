@@ -2,6 +2,7 @@ package applytest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -246,7 +247,7 @@ func (l lifecycle) Admit(ctx context.Context, a admission.Attributes, _ admissio
 		return nil
 	}
 	err = admission.NewForbidden(a, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", a.GetNamespace()))
-	if status, ok := err.(*apierrors.StatusError); ok {
+	if status := (*apierrors.StatusError)(nil); errors.As(err, &status) {
 		status.ErrStatus.Details.Causes = append(status.ErrStatus.Details.Causes, metav1.StatusCause{
 			Type: corev1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated", a.GetNamespace()), Field: "metadata.namespace",
 		})

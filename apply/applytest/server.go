@@ -74,7 +74,8 @@ func StartServer(ctx context.Context, options ...ServerOption) (*Server, error) 
 	for _, option := range options {
 		option(s)
 	}
-	return s, s.start()
+	err := s.start()
+	return s, err
 }
 
 // Config returns a configuration for clients of the server. Requests do not use a network.

@@ -90,7 +90,7 @@ func (t transport) watch(req, served *http.Request) (*http.Response, error) {
 		defer stop()
 		t.server.handler.ServeHTTP(stream, served.WithContext(ctx))
 		stream.WriteHeader(http.StatusOK)
-		writer.Close()
+		_ = writer.Close() // which returns no error
 	}()
 	select {
 	case <-stream.started:

@@ -174,8 +174,8 @@ func (t *Transfer) findUnmatched() (none []string) {
 	return none
 }
 
-// owns reports whether the manager, by its operation and through any subresource, owns a field at or
-// below the path, or owns as a whole a field that contains the path.
+// owns reports whether the manager owns the field at the path, a field below the path, or an atomic field that
+// contains the path. Entries of the manager's operation count, whatever their subresource.
 func owns(owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners.Path) bool {
 	return slices.ContainsFunc(owned.Entries(), func(e fieldowners.Entry) bool {
 		return e.Name == who.Name && e.Operation == who.Operation &&

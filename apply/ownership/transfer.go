@@ -1,5 +1,5 @@
-// Package ownership moves fields of an object from other field managers to that of an Applier,
-// and back: to migrate from get-modify-update to intents, and to rename, merge and split
+// Package ownership moves the ownership of fields from other field managers to the field manager of
+// an Applier, and back: to migrate from get-modify-update to intents, and to rename, merge and split
 // managers. No value changes.
 //
 // # What the package promises

@@ -282,8 +282,8 @@ func (n news) isNew(of trouble, errs ...error) bool {
 	return isNew
 }
 
-// about records the errors. It returns the result of isNew, and the time since the first error after the
-// last success. The errors since then may differ, as the text of a refusal may be different each time.
+// about records the errors. It reports whether the trouble was not reported before, and returns the time since the
+// first error after the last success. Later errors may have another text: the time still counts from the first.
 func (n news) about(of trouble, errs ...error) (isNew bool, since time.Duration) {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	if len(errs) == 0 {

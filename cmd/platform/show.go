@@ -107,7 +107,7 @@ func until(ctx context.Context, what string, look func(context.Context) (string,
 // failure is the panic value by which check ends a step, so that the step needs no error handling in each line.
 type failure struct{ error }
 
-// carryOut runs a step and returns its error if the step panics with a failure.
+// carryOut runs a step. If the step panics with a failure, carryOut returns the error in the failure.
 func carryOut(ctx context.Context, step func(context.Context)) (err error) {
 	defer func() {
 		switch failed := recover().(type) {

@@ -113,8 +113,8 @@ var emptyDefaults = map[runtimeschema.GroupVersionKind]map[string]map[string]any
 	},
 }
 
-// notRestored returns those of the emptied paths whose live value is not the default that the API server
-// sets for an empty map.
+// notRestored returns those maps among the emptied ones that the API server would not fill with their live value again.
+// The apply removes all fields of an emptied map, and the API server then sets the defaults of an empty map.
 func (r Request) notRestored(emptied []fieldpath.Path, live *typed.TypedValue) []fieldpath.Path {
 	return slices.DeleteFunc(slices.Clone(emptied), func(path fieldpath.Path) bool {
 		restored, ok := emptyDefaults[r.Kind][path.String()]

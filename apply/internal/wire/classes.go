@@ -48,7 +48,7 @@ func IsImmutableUID(err error) bool {
 
 // RetryAfter reports whether a failed request may succeed if it is sent again, and returns how long the
 // API server asked the client to wait, or 0. A request that failed with a 500 may succeed later, unless
-// RefusedBy500 recognizes the message. Its write may even have been stored.
+// RefusedBy500 recognises the message. Its write may even have been stored.
 func RetryAfter(err error) (time.Duration, bool) {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		return time.Duration(seconds) * time.Second, true

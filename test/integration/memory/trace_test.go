@@ -30,7 +30,7 @@ func TestTraces(t *testing.T) {
 	steps := kit.Cases(t, 20000)
 	seed, count := kit.Seed(t), model.NewTally()
 	inMemory := applytest.NewServer(t, applytest.WithScheme(kit.Scheme))
-	real := kit.NewClient(t, kit.Server(t))
+	kubernetes := kit.NewClient(t, kit.Server(t))
 	crds := traceCRDs(t)
 	if _, err := kit.InstallCRDs(kit.Server(t), envtest.CRDInstallOptions{CRDs: clones(crds)}); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestTraces(t *testing.T) {
 		t.Fatal(err)
 	}
 	// One name for both, so that messages are equal.
-	namespace := kit.NewNamespace(t, real)
+	namespace := kit.NewNamespace(t, kubernetes)
 	if err := inMemory.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestTraces(t *testing.T) {
 				t.Parallel()
 				for i := worker; i < max(1, steps/stepsOfATrace); i += 4 {
 					tr := newTrace(model.NewDice(seed, uint64(i)), model.Pick(model.NewDice(seed, uint64(i)), traceKinds), namespace, fmt.Sprintf("object-%d", i), count)
-					tr.sides = [2]*side{newSide(inMemory), newSide(real)}
+					tr.sides = [2]*side{newSide(inMemory), newSide(kubernetes)}
 					if difference := tr.run(t.Context()); difference != "" {
 						t.Errorf("object %d, a %s: %s", i, tr.kind.Kind, difference)
 					}

@@ -162,7 +162,7 @@ func (d *Detector) Observe(uid string, before, after fieldowners.Ownership, at t
 	return found
 }
 
-// act counts the act a on a field, and returns the fight for the field if it must be reported now.
+// act counts a write to the field. It returns the fight for the field, and true if the fight must be reported now.
 func (d *Detector) act(uid string, path fieldowners.Path, a act) (Fight, bool) {
 	key := field{uid, path.String()}
 	h, known := d.fields.Get(key)
