@@ -64,6 +64,7 @@ var imported = map[string]string{
 	"retry":           "k8s.io/client-go/util/retry",
 	"schema":          "k8s.io/apimachinery/pkg/runtime/schema",
 	"strings":         "strings",
+	"testing":         "testing",
 	"types":           "k8s.io/apimachinery/pkg/types",
 	"update":          "coapply.dev/apply/update",
 	"v1alpha1":        "coapply.dev/platform/api/v1alpha1",
