@@ -445,12 +445,38 @@ func validateTemplate(template *corev1.PodTemplateSpec, selector labels.Selector
 		if container.Image == "" {
 			wrong = append(wrong, field.Required(at.Child("image"), ""))
 		}
+		wrong = append(wrong, validatePorts(container.Ports, at.Child("ports"))...)
 	}
 	if field := unmodelled(template); field != "" {
 		wrong = append(wrong, notModelled(at, "pod templates with "+field))
 	}
 	if template.Spec.RestartPolicy != corev1.RestartPolicyAlways {
 		wrong = append(wrong, field.NotSupported(at.Child("restartPolicy"), template.Spec.RestartPolicy, []corev1.RestartPolicy{corev1.RestartPolicyAlways}))
+	}
+	return wrong
+}
+
+func validatePorts(ports []corev1.ContainerPort, at *field.Path) (wrong field.ErrorList) {
+	named := map[string]bool{}
+	for i, port := range ports {
+		at := at.Index(i)
+		if port.Name != "" {
+			messages := validation.IsValidPortName(port.Name)
+			for _, message := range messages {
+				wrong = append(wrong, field.Invalid(at.Child("name"), port.Name, message))
+			}
+			if len(messages) == 0 && named[port.Name] {
+				wrong = append(wrong, field.Duplicate(at.Child("name"), port.Name))
+			}
+			named[port.Name] = true
+		}
+		if port.ContainerPort == 0 {
+			wrong = append(wrong, field.Required(at.Child("containerPort"), ""))
+		} else {
+			for _, message := range validation.IsValidPortNum(int(port.ContainerPort)) {
+				wrong = append(wrong, field.Invalid(at.Child("containerPort"), port.ContainerPort, message))
+			}
+		}
 	}
 	return wrong
 }

@@ -27,7 +27,7 @@ const stepsOfATrace = 50
 // TestTraces sends the same random requests to the API server in memory and to a kube-apiserver, and compares the answers, the objects with
 // their managed fields, and the events of a watch. COAPPLY_CASES is the number of requests.
 func TestTraces(t *testing.T) {
-	steps := kit.Cases(t, 20000)
+	steps := kit.Cases(t, 2000)
 	seed, count := kit.Seed(t), model.NewTally()
 	inMemory := applytest.NewServer(t, applytest.WithScheme(kit.Scheme))
 	kubernetes := kit.NewClient(t, kit.Server(t))
