@@ -13,18 +13,13 @@ var steps = []step{
 		environment: []string{"COAPPLY_CASES=20000"},
 	},
 	{
-		name:        "cases of narrow writes",
-		arguments:   []string{"-v", "-run", "^TestNarrowProperty$", "./test/integration/apply"},
+		name:        "cases of narrow writes, and of the server in memory",
+		arguments:   []string{"-v", "-run", "^Test(NarrowProperty|Traces)$", "./test/integration/apply", "./test/integration/memory"},
 		environment: []string{"COAPPLY_CASES=20000"},
 	},
 	{
 		name:      "random intents",
 		arguments: []string{"-v", "-run", "^Test(Model|RandomIntents|PlanOfRandomIntents)$", "./test/integration/apply", "-model.steps=15000"},
-	},
-	{
-		name:        "the server in memory",
-		arguments:   []string{"-v", "-run", "^TestTraces$", "./test/integration/memory"},
-		environment: []string{"COAPPLY_CASES=100000"},
 	},
 	{
 		name:        "faults",
