@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	restful "github.com/emicklei/go-restful/v3"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,16 +34,16 @@ import (
 
 // kind is a built-in kind: what kube-apiserver has of it in k8s.io/kubernetes, which cannot be imported.
 type kind struct {
-	object     runtime.Object
-	list       runtime.Object
-	resource   string
-	shortNames []string
-	cluster    bool   // cluster-scoped
-	status     bool   // has a subresource status
-	putCreates bool   // a PUT of an object that does not exist creates it
-	pinned     bool   // a PUT needs a resourceVersion
-	machinery  bool   // finalizers without a domain are allowed
-	prefix     string // of the keys in etcd; "" is the resource
+	object       runtime.Object
+	list         runtime.Object
+	resource     string
+	shortNames   []string
+	cluster      bool   // cluster-scoped
+	status       bool   // has a subresource status
+	putCreates   bool   // a PUT of an object that does not exist creates it
+	needsVersion bool   // a PUT needs a resourceVersion
+	anyFinalizer bool   // a finalizer without a domain is allowed
+	prefix       string // of the keys in etcd; "" is the resource
 
 	// prepare completes and changes a new object before it is validated. old is nil for a create.
 	prepare func(object, old runtime.Object)
@@ -62,9 +63,6 @@ var builtinScheme = runtime.NewScheme()
 
 var builtinCodecs = serializer.NewCodecFactory(builtinScheme)
 
-// metaCodecs encode the kinds of discovery.
-var metaCodecs = builtinCodecs
-
 func init() {
 	if err := clientgoscheme.AddToScheme(builtinScheme); err != nil {
 		panic(err)
@@ -77,7 +75,7 @@ func init() {
 		}
 	}
 	scale := schema.GroupVersion{Group: "autoscaling", Version: runtime.APIVersionInternal}
-	builtinScheme.AddKnownTypes(scale, scaleKind)
+	builtinScheme.AddKnownTypes(scale, &autoscalingv1.Scale{})
 	addDefaults(builtinScheme)
 }
 
@@ -156,7 +154,7 @@ func (s *Server) store(version schema.GroupVersion, k *kind, storages map[string
 		return err
 	}
 	storages[k.resource] = &resourceREST{store, k.shortNames}
-	if k.cluster && k.resource == "namespaces" {
+	if k.resource == "namespaces" {
 		storages[k.resource] = namespaceREST{storages[k.resource].(*resourceREST)}
 		store.ShouldDeleteDuringUpdate = deletedNamespace
 		s.namespaces = store
@@ -222,7 +220,7 @@ type strategy struct {
 
 func (s *strategy) NamespaceScoped() bool                                            { return !s.cluster }
 func (s *strategy) AllowCreateOnUpdate(context.Context) bool                         { return s.putCreates && !s.status }
-func (s *strategy) AllowUnconditionalUpdate(context.Context) bool                    { return !s.pinned }
+func (s *strategy) AllowUnconditionalUpdate(context.Context) bool                    { return !s.needsVersion }
 func (s *strategy) Canonicalize(runtime.Object)                                      {}
 func (s *strategy) WarningsOnCreate(context.Context, runtime.Object) []string        { return nil }
 func (s *strategy) WarningsOnUpdate(_ context.Context, _, _ runtime.Object) []string { return nil }

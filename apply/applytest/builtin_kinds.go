@@ -56,7 +56,7 @@ var builtinGroups = []*builtinGroup{
 		{object: &eventsv1.Event{}, list: &eventsv1.EventList{}, resource: "events", shortNames: []string{"ev"}, putCreates: true},
 	}},
 	{version: coordinationv1.SchemeGroupVersion, kinds: []*kind{
-		{object: &coordinationv1.Lease{}, list: &coordinationv1.LeaseList{}, resource: "leases", putCreates: true, pinned: true, machinery: true, validate: validateLease},
+		{object: &coordinationv1.Lease{}, list: &coordinationv1.LeaseList{}, resource: "leases", putCreates: true, needsVersion: true, anyFinalizer: true, validate: validateLease},
 	}},
 }
 
@@ -326,6 +326,14 @@ func defaultDeployment(deployment *appsv1.Deployment) {
 	defaultPod(&spec.Template.Spec)
 }
 
+// defaultStrategy is the strategy of a Deployment that has none.
+func defaultStrategy() appsv1.DeploymentStrategy {
+	quarter := intstr.FromString("25%")
+	return appsv1.DeploymentStrategy{
+		Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{MaxUnavailable: &quarter, MaxSurge: &quarter},
+	}
+}
+
 func defaultPod(pod *corev1.PodSpec) {
 	setDefault(&pod.ServiceAccountName, pod.DeprecatedServiceAccount)
 	pod.DeprecatedServiceAccount = pod.ServiceAccountName
@@ -407,6 +415,10 @@ func validateDeployment(object, old runtime.Object) (wrong field.ErrorList) {
 		wrong = append(wrong, field.Invalid(at.Child("selector"), spec.Selector, "invalid label selector"))
 	} else {
 		wrong = append(wrong, validateTemplate(&spec.Template, selector, at.Child("template"))...)
+	}
+	if strategy := spec.Strategy; strategy != (appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}) &&
+		!apiequality.Semantic.DeepEqual(strategy, defaultStrategy()) {
+		wrong = append(wrong, notModelled(at.Child("strategy"), "strategies other than Recreate and the default"))
 	}
 	wrong = append(wrong, apivalidation.ValidateNonnegativeField(int64(spec.MinReadySeconds), at.Child("minReadySeconds"))...)
 	wrong = append(wrong, apivalidation.ValidateNonnegativeField(int64(*spec.RevisionHistoryLimit), at.Child("revisionHistoryLimit"))...)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
+	storeerr "k8s.io/apiserver/pkg/storage/errors"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -37,7 +38,7 @@ func validateMeta(k *kind, object runtime.Object) field.ErrorList {
 
 func validateFinalizers(k *kind, object runtime.Object) (wrong field.ErrorList) {
 	for i, finalizer := range metaOf(object).GetFinalizers() {
-		if !k.machinery && !strings.Contains(finalizer, "/") && !standardFinalizers[finalizer] {
+		if !k.anyFinalizer && !strings.Contains(finalizer, "/") && !standardFinalizers[finalizer] {
 			wrong = append(wrong, field.Invalid(field.NewPath("metadata", "finalizers").Index(i), finalizer, "name is neither a standard finalizer name nor is it fully qualified"))
 		}
 	}
@@ -58,8 +59,6 @@ func scaleOfDeployment(object runtime.Object) scaled {
 	}
 	return scaled{deployment.Spec.Replicas, deployment.Status.Replicas, deployment.Spec.Selector}
 }
-
-var scaleKind = &autoscalingv1.Scale{}
 
 // scaleREST serves the subresource scale of a built-in kind, as the ScaleREST of each kind in k8s.io/kubernetes does.
 type scaleREST struct {
@@ -219,7 +218,8 @@ func (r namespaceREST) Delete(ctx context.Context, name string, validate rest.Va
 		namespace.Status.Phase = corev1.NamespaceTerminating
 		return namespace, nil
 	}), len(options.DryRun) > 0, nil)
-	return out, false, err
+	err = storeerr.InterpretGetError(err, corev1.Resource("namespaces"), name)
+	return out, false, storeerr.InterpretUpdateError(err, corev1.Resource("namespaces"), name)
 }
 
 // deletedNamespace reports whether an update completes the deletion of a Namespace.
@@ -227,12 +227,15 @@ func deletedNamespace(ctx context.Context, key string, object, existing runtime.
 	return len(object.(*corev1.Namespace).Spec.Finalizers) == 0 && registry.ShouldDeleteDuringUpdate(ctx, key, object, existing)
 }
 
-// lifecycle refuses to create an object in a namespace that does not exist or is terminating.
+// lifecycle refuses to create an object in a namespace that does not exist or is terminating, and to delete the namespace default.
 type lifecycle struct{ server *Server }
 
 func (lifecycle) Handles(admission.Operation) bool { return true }
 
 func (l lifecycle) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetOperation() == admission.Delete && a.GetKind().Kind == "Namespace" && a.GetName() == metav1.NamespaceDefault {
+		return apierrors.NewForbidden(a.GetResource().GroupResource(), a.GetName(), errors.New("this namespace may not be deleted"))
+	}
 	if a.GetOperation() != admission.Create || a.GetNamespace() == "" || a.GetKind().Kind == "Namespace" {
 		return nil
 	}

@@ -51,19 +51,26 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// TestLostAnswer loses the answer to an apply that landed. The Applier finds out, and does not apply a second time.
+// TestLostAnswer loses the answer to an apply that landed. The Applier repeats the apply, which changes nothing.
 func TestLostAnswer(t *testing.T) {
 	s := applytest.NewServer(t)
 	shop, err := apply.New(s, apply.Config{FieldManager: "shop", LiveReader: s})
 	if err != nil {
 		t.Fatal(err)
 	}
+	applies := 0
+	s.Inject(applytest.Fault{Match: func(r applytest.Request) bool {
+		if isApply("shop")(r) {
+			applies++
+		}
+		return false
+	}})
 	s.Inject(applytest.Fault{Match: isApply("shop"), Times: 1, LoseAnswer: true})
 
 	outcome, err := shop.Apply(t.Context(), apply.Intent{Config: deployment(2)})
 
-	if err != nil || outcome.Object.ResourceVersion == "" {
-		t.Fatalf("%+v, %v; want the version that landed", outcome, err)
+	if err != nil || outcome.Object.ResourceVersion == "" || applies != 2 {
+		t.Fatalf("%+v, %v after %d applies; want the version that landed, after 2", outcome, err, applies)
 	}
 }
 
@@ -84,9 +91,13 @@ func TestStaleCache(t *testing.T) {
 		t.Fatalf("%d replicas in the cache, want 1", got)
 	}
 	s.ReleaseAllEvents()
-	for cached(t, informers) != 3 { // until the events have come
+	for range 10000 { // until the events have come
+		if cached(t, informers) == 3 {
+			return
+		}
 		time.Sleep(time.Millisecond)
 	}
+	t.Fatal("the cache does not get the events that were released")
 }
 
 func cached(t *testing.T, reader client.Reader) int32 {

@@ -33,6 +33,7 @@ type Fault struct {
 	Times int
 
 	// Before is called before the server handles the request. It can write to the server, so that another client's write comes first, or wait.
+	// Requests that Before sends meet faults, too: let Match select the requests of one field manager.
 	Before func()
 	// LoseRequest: the server does not see the request, and the client gets a network error.
 	LoseRequest bool

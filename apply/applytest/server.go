@@ -1,8 +1,10 @@
 package applytest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -87,7 +89,7 @@ func (s *Server) start() (err error) {
 	container := restful.NewContainer()
 	container.ServeMux = http.NewServeMux()
 	container.Router(restful.CurlyRouter{})
-	s.groups = discovery.NewRootAPIsHandler(discovery.DefaultAddresses{DefaultAddress: "applytest"}, metaCodecs)
+	s.groups = discovery.NewRootAPIsHandler(discovery.DefaultAddresses{DefaultAddress: "applytest"}, builtinCodecs)
 	container.Add(s.groups.WebService())
 	if err := s.installBuiltin(container); err != nil {
 		return err
@@ -115,15 +117,20 @@ var admin = &user.DefaultInfo{Name: "applytest", Groups: []string{user.SystemPri
 func (s *Server) serveAPI(container http.Handler, w http.ResponseWriter, req *http.Request) {
 	info, _ := request.RequestInfoFrom(req.Context())
 	req = req.WithContext(request.WithUser(req.Context(), admin))
-	if s.builtin(req.URL.Path) {
-		container.ServeHTTP(w, req)
-	} else {
+	switch {
+	case !s.builtin(req.URL.Path):
 		s.crds.ServeHTTP(w, req)
-	}
-	if info.Resource == "customresourcedefinitions" && info.Verb != "get" && info.Verb != "list" && info.Verb != "watch" {
+	case info.Resource != "customresourcedefinitions" || info.Verb == "get" || info.Verb == "list" || info.Verb == "watch":
+		container.ServeHTTP(w, req)
+	default:
+		written := &answer{header: w.Header()}
+		container.ServeHTTP(written, req)
 		if err := s.crds.sync(); err != nil {
-			panic(err) // of http.Handler's contract: the request fails
+			answerWith(fmt.Errorf("applytest: serving the CRDs: %w", err), w, req)
+			return
 		}
+		w.WriteHeader(cmp.Or(written.status, http.StatusOK))
+		_, _ = w.Write(written.body.Bytes())
 	}
 }
 
@@ -153,7 +160,12 @@ func (s *Server) HoldEvents() {
 
 // ReleaseEvents lets watches see the next n writes that HoldEvents holds back.
 func (s *Server) ReleaseEvents(n int) {
-	s.etcd.show(func(revision, shown int64) int64 { return min(revision, shown+int64(n)) })
+	s.etcd.show(func(revision, shown int64) int64 {
+		if shown == math.MaxInt64 {
+			return shown // no events are held back
+		}
+		return min(revision, shown+int64(n))
+	})
 }
 
 // ReleaseAllEvents ends HoldEvents.

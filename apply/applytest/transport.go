@@ -24,15 +24,18 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	served := req.Clone(context.WithoutCancel(ctx)) // as over a network: the end of the client's context does not undo the request
 	served.RequestURI = req.URL.RequestURI()
 	served.RemoteAddr = "127.0.0.1:1"
-	if isWatch(req) {
-		return t.watch(req, served)
-	}
 	fault := t.server.fault(req)
 	if fault.Before != nil {
 		fault.Before()
 	}
 	if err := ctx.Err(); err != nil || fault.LoseRequest {
 		return nil, cmp.Or(err, error(errLost))
+	}
+	if fault.Answer == nil && isWatch(req) {
+		if fault.LoseAnswer {
+			return nil, errLost
+		}
+		return t.watch(req, served)
 	}
 	answer := &answer{header: http.Header{}}
 	if fault.Answer != nil {
@@ -85,6 +88,7 @@ func (t transport) watch(req, served *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(t.server.ctx, cancel)
 	reader, writer := io.Pipe()
+	context.AfterFunc(ctx, func() { _ = reader.CloseWithError(ctx.Err()) }) // or the handler waits for a reader
 	stream := &stream{header: http.Header{}, body: writer, started: make(chan struct{})}
 	go func() {
 		defer stop()

@@ -15,6 +15,7 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply"
+	"coapply.dev/apply/applytest"
 	"coapply.dev/apply/breaker"
 	"coapply.dev/test/kit"
 )
@@ -100,7 +101,7 @@ func TestBreakerOfFor(t *testing.T) {
 	}).Owns(&corev1.ConfigMap{}).OnConflict(apply.OnConflict(apply.Force)).Complete(); err != nil {
 		t.Fatal(err)
 	}
-	runDropInManager(t, f.mgr)
+	applytest.StartManager(t, f.mgr)
 	if err := f.client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "shop"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func TestBreakerOfFor(t *testing.T) {
 func TestBreakerOfAClient(t *testing.T) {
 	t.Parallel()
 	f := newFight(t)
-	runDropInManager(t, f.mgr)
+	applytest.StartManager(t, f.mgr)
 	ours := f.rt.Client(oursHere, apply.OnConflict(apply.Force))
 	for i := range 4 {
 		if err := ours.Apply(t.Context(), f.page()); err != nil {

@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"context"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +14,7 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply"
+	"coapply.dev/apply/applytest"
 	"coapply.dev/test/kit"
 )
 
@@ -49,7 +49,7 @@ func startDropIn(t *testing.T, ours bool, policy apply.Policy, changes ...func(*
 		}
 		d.Client = rt.Client(dropInManager, policy)
 	}
-	runDropInManager(t, mgr)
+	applytest.StartManager(t, mgr)
 	return d
 }
 
@@ -73,22 +73,6 @@ func newDropInManager(t *testing.T, restConfig *rest.Config, changes ...func(*ct
 // readYourWrites makes reads of the manager's client wait until the cache shows its own writes.
 func readYourWrites(o *ctrl.Options) {
 	o.Client = client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}}
-}
-
-func runDropInManager(t *testing.T, mgr ctrl.Manager) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("the manager ended with %v", err)
-		}
-	})
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		t.Fatal("the cache did not start")
-	}
 }
 
 // get reads past the cache; nil is that there is no object.

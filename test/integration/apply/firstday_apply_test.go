@@ -19,6 +19,7 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply"
+	"coapply.dev/apply/applytest"
 	"coapply.dev/test/kit"
 )
 
@@ -37,7 +38,7 @@ func TestFirstDayOfAnApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runDropInManager(t, mgr)
+	applytest.StartManager(t, mgr)
 	labels := map[string]string{"app": "web"}
 	web := func(name string) *appsv1ac.DeploymentApplyConfiguration {
 		return appsv1ac.Deployment(name, namespace).WithSpec(appsv1ac.DeploymentSpec().

@@ -17,6 +17,7 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply"
+	"coapply.dev/apply/applytest"
 	"coapply.dev/test/kit"
 )
 
@@ -68,7 +69,7 @@ func TestFirstDayOfAController(t *testing.T) {
 			}).Owns(&corev1.Secret{}).Complete(); err != nil {
 				t.Fatal(err)
 			}
-			runDropInManager(t, mgr)
+			applytest.StartManager(t, mgr)
 			if err := c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "parent"}}); err != nil {
 				t.Fatal(err)
 			}

@@ -20,6 +20,7 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply"
+	"coapply.dev/apply/applytest"
 	"coapply.dev/test/kit"
 )
 
@@ -48,7 +49,7 @@ func TestForRevertsChangesOfMetadataWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runDropInManager(t, mgr)
+	applytest.StartManager(t, mgr)
 	parent := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: "parent"}}
 	if err := live.Create(t.Context(), parent); err != nil {
 		t.Fatal(err)
@@ -98,7 +99,7 @@ func TestAlsoWatched(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Client = rt.Client(dropInManager, apply.OnConflict(apply.Force))
-		runDropInManager(t, mgr)
+		applytest.StartManager(t, mgr)
 		page := func() runtime.ApplyConfiguration { return d.page().WithData(map[string]string{"title": "ours"}) }
 		d.settle(t, page)
 		gate.Close()
@@ -159,7 +160,7 @@ func TestInformerOfAnotherVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Client = rt.Client(dropInManager, apply.OnConflict(apply.Force))
-	runDropInManager(t, mgr)
+	applytest.StartManager(t, mgr)
 	if _, err := mgr.GetCache().GetInformer(t.Context(), &autoscalingv2.HorizontalPodAutoscaler{}); err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply"
+	"coapply.dev/apply/applytest"
 	"coapply.dev/apply/update"
 	"coapply.dev/test/kit"
 )
@@ -66,7 +67,7 @@ func TestMetadataWatchRevertsChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runDropInManager(t, mgr)
+	applytest.StartManager(t, mgr)
 	for i := range changes {
 		d.settle(t, func() runtime.ApplyConfiguration { return page(fmt.Sprint("page-", i)) })
 	}
@@ -106,7 +107,7 @@ func TestOwnWritesInvalidate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runDropInManager(t, mgr)
+	applytest.StartManager(t, mgr)
 	d := &dropIn{Client: rt.Client(dropInManager, apply.OnConflict(apply.Force)), live: live, recorder: recorder}
 	second := rt.Client("second", apply.Policy{})
 	data := func(value string) *corev1.ConfigMap {
@@ -180,7 +181,7 @@ func TestOwnStatusWritesInvalidate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runDropInManager(t, mgr)
+	applytest.StartManager(t, mgr)
 	d := &dropIn{Client: rt.Client(dropInManager, apply.OnConflict(apply.Force)), live: live, recorder: recorder}
 	object := func() *appsv1.Deployment {
 		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: "web"}}

@@ -17,6 +17,7 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply"
+	"coapply.dev/apply/applytest"
 	"coapply.dev/test/kit"
 )
 
@@ -35,7 +36,7 @@ func TestFrontDoorRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runDropInManager(t, mgr)
+	applytest.StartManager(t, mgr)
 	page := func(data string) apply.Intent {
 		return apply.Intent{Config: corev1ac.ConfigMap("page", namespace).WithData(map[string]string{"a": data})}
 	}
@@ -71,7 +72,7 @@ func TestFrontDoorTakesTurns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runDropInManager(t, mgr)
+	applytest.StartManager(t, mgr)
 	ours := rt.Client(dropInManager, apply.Policy{})
 	ended := make(chan error, writers)
 	for i := range writers {
@@ -115,7 +116,7 @@ func TestFrontDoorPrunes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runDropInManager(t, mgr)
+	applytest.StartManager(t, mgr)
 	wantChildren := func(want ...string) {
 		t.Helper()
 		kit.WaitFor(t, fmt.Sprint("children ", want), func() string {

@@ -20,6 +20,7 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply"
+	"coapply.dev/apply/applytest"
 	"coapply.dev/test/kit"
 )
 
@@ -160,7 +161,7 @@ func (w *loopWorld) notes(t *testing.T, namespace, reason, kind, name string) (n
 func TestLoopOfTwoClients(t *testing.T) {
 	t.Parallel()
 	w := newLoopWorld(t)
-	runDropInManager(t, w.mgr)
+	applytest.StartManager(t, w.mgr)
 	clients := []client.Client{w.rt.Client("example-shop", apply.Policy{}), w.rt.Client("example-shop", apply.Policy{})}
 	w.alternate(t, func(i int) {
 		if err := clients[i%2].Apply(w.context(t), w.page(fmt.Sprint("of client ", i%2))); err != nil {
@@ -174,7 +175,7 @@ func TestLoopOfTwoClients(t *testing.T) {
 func TestLoopOfAClusterScopedObject(t *testing.T) {
 	t.Parallel()
 	w := newLoopWorld(t)
-	runDropInManager(t, w.mgr)
+	applytest.StartManager(t, w.mgr)
 	ours, name := w.rt.Client("example-shop", apply.Policy{}), "loop-"+w.namespace
 	kit.WaitFor(t, "the event", func() string {
 		for i := range loopLimit + 1 {
@@ -194,7 +195,7 @@ func TestLoopOfAClusterScopedObject(t *testing.T) {
 func TestLoopWithForcedApplies(t *testing.T) {
 	t.Parallel()
 	w := newLoopWorld(t)
-	runDropInManager(t, w.mgr)
+	applytest.StartManager(t, w.mgr)
 	ours := w.rt.Client("example-shop", apply.OnConflict(apply.Force))
 	w.alternate(t, func(int) {
 		if err := w.live.Apply(t.Context(), w.page("theirs"), client.FieldOwner("example-editor"), client.ForceOwnership); err != nil {
@@ -217,7 +218,7 @@ func TestLoopOfAController(t *testing.T) {
 	}).Owns(&corev1.ConfigMap{}).Complete(); err != nil {
 		t.Fatal(err)
 	}
-	runDropInManager(t, w.mgr)
+	applytest.StartManager(t, w.mgr)
 	shop := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "shop"},
 		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 	if err := w.live.Create(t.Context(), shop); err != nil {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applytest"
 	"coapply.dev/test/kit"
 )
 
@@ -30,7 +31,7 @@ func TestObjectsThatTheCacheDoesNotHold(t *testing.T) {
 		"none in several namespaces": {DefaultNamespaces: map[string]cache.Config{other: {}, "default": {}}},
 	} {
 		mgr := newDropInManager(t, kit.Server(t), func(o *ctrl.Options) { o.Cache, o.Client = options, client.Options{} })
-		runDropInManager(t, mgr)
+		applytest.StartManager(t, mgr)
 		applier, err := apply.New(mgr.GetClient(), apply.Config{FieldManager: "us", LiveReader: mgr.GetAPIReader()})
 		if err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply"
+	"coapply.dev/apply/applytest"
 	"coapply.dev/apply/ownership"
 	"coapply.dev/apply/update"
 	"coapply.dev/platform/controllers/setup"
@@ -176,7 +177,7 @@ func TestNotFoundOfWebhookThroughClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runDropInManager(t, mgr)
+	applytest.StartManager(t, mgr)
 	c := rt.Client("us", apply.Policy{})
 	e.webhook.Answer(kit.NotFoundOf("another"))
 	wantRefused(t, "status", c.Status().Apply(t.Context(), e.status()), "references.example.com")

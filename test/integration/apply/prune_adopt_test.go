@@ -18,6 +18,7 @@ import (
 	"coapply.dev"
 	"coapply.dev/apply"
 	"coapply.dev/apply/applyset"
+	"coapply.dev/apply/applytest"
 	"coapply.dev/fieldowners"
 	"coapply.dev/test/kit"
 )
@@ -66,7 +67,7 @@ func newFamily(t *testing.T, owned bool, children ...string) *family {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runDropInManager(t, mgr)
+	applytest.StartManager(t, mgr)
 	return f
 }
 

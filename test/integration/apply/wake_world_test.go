@@ -16,6 +16,7 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply"
+	"coapply.dev/apply/applytest"
 	"coapply.dev/fieldowners"
 	"coapply.dev/test/kit"
 )
@@ -54,7 +55,7 @@ func newWakeWorld(t *testing.T, policy apply.Policy, build func(*coapply.Builder
 		t.Fatal(err)
 	}
 	w.cached = mgr.GetClient()
-	runDropInManager(t, mgr)
+	applytest.StartManager(t, mgr)
 	return w
 }
 

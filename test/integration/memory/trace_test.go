@@ -24,8 +24,8 @@ import (
 // stepsOfATrace is how many requests one object gets.
 const stepsOfATrace = 50
 
-// TestTraces sends the same random requests to the API server in memory and to a kube-apiserver, and compares the answers, the objects with
-// their managed fields, and the events of a watch. COAPPLY_CASES is the number of requests.
+// TestTraces sends the same random requests to the API server in memory and to a kube-apiserver, and compares the answers and the objects with
+// their managed fields. COAPPLY_CASES is the number of requests.
 func TestTraces(t *testing.T) {
 	steps := kit.Cases(t, 2000)
 	seed, count := kit.Seed(t), model.NewTally()
