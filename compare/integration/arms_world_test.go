@@ -54,21 +54,7 @@ func schemasOf(t *testing.T, config *rest.Config) openapi.Client {
 // withCache opens the cache, which then shows what there is.
 func (w armWorld) withCache(t *testing.T) armWorld {
 	t.Helper()
-	informers, err := cache.New(kit.Server(t), cache.Options{
-		Scheme: kit.Scheme, DefaultNamespaces: map[string]cache.Config{w.namespace: {}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var ended sync.WaitGroup
-	ended.Go(func() {
-		if err := informers.Start(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() { cancel(); ended.Wait() })
-	w.session.Cache = informers
+	w.session.Cache = kit.StartCache(t, kit.Server(t), cache.Options{DefaultNamespaces: map[string]cache.Config{w.namespace: {}}})
 	return w
 }
 

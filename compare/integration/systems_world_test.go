@@ -115,23 +115,12 @@ func writeAll(t *testing.T, run compare.Run, stage compare.Stage, arm compare.Ar
 
 func openCache(t *testing.T, config *rest.Config, namespace string, kind compare.Kind, shared bool) client.Reader {
 	t.Helper()
-	informers, err := cache.New(config, cache.Options{
-		Scheme: kit.Scheme, DefaultNamespaces: map[string]cache.Config{namespace: {}}, DefaultUnsafeDisableDeepCopy: &shared,
+	informers := kit.StartCache(t, config, cache.Options{
+		DefaultNamespaces: map[string]cache.Config{namespace: {}}, DefaultUnsafeDisableDeepCopy: &shared,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var ended sync.WaitGroup
-	ended.Go(func() {
-		if err := informers.Start(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() { cancel(); ended.Wait() })
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind.GroupVersionKind)
-	if _, err := informers.GetInformer(ctx, object); err != nil {
+	if _, err := informers.GetInformer(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
 	return informers

@@ -15,24 +15,11 @@ import (
 // newCache starts a cache of the namespace; strip has it drop managed fields.
 func newCache(t *testing.T, namespace string, strip bool) cache.Cache {
 	t.Helper()
-	options := cache.Options{Scheme: kit.Scheme, DefaultNamespaces: map[string]cache.Config{namespace: {}}}
+	options := cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}}
 	if strip {
 		options.DefaultTransform = cache.TransformStripManagedFields()
 	}
-	informers, err := cache.New(kit.Server(t), options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- informers.Start(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	return informers
+	return kit.StartCache(t, kit.Server(t), options)
 }
 
 // seen waits until the cache has the live object.

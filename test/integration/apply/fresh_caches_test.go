@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -88,7 +87,7 @@ func TestAlsoWatched(t *testing.T) {
 		live := kit.NewClient(t, kit.Server(t))
 		d := &dropIn{live: live, namespace: kit.NewNamespace(t, live), recorder: &kit.Recorder{}}
 		restConfig.Wrap(d.recorder.Wrap)
-		other := startCache(t)
+		other := kit.StartCache(t, kit.Server(t), cache.Options{})
 		mgr := newDropInManager(t, restConfig)
 		var options []coapply.Option
 		if named {
@@ -120,25 +119,6 @@ func TestAlsoWatched(t *testing.T) {
 			t.Errorf("AlsoWatched names the cache: %v, the change is reverted: %v", named, reverted)
 		}
 	}
-}
-
-// startCache starts a cache with its own HTTP client.
-func startCache(t *testing.T) cache.Cache {
-	t.Helper()
-	other, err := cache.New(kit.Server(t), cache.Options{Scheme: kit.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- other.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("the cache ended with %v", err)
-		}
-	})
-	return other
 }
 
 // TestInformerOfAnotherVersion: an apply of autoscaling/v1 reverts a change that so far only the

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,27 +28,15 @@ func TestKeepOwnInACache(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cached, err := cache.New(kit.Server(t), cache.Options{
-		Scheme: kit.Scheme, DefaultTransform: fieldowners.KeepOwn("us"), DefaultNamespaces: map[string]cache.Config{namespace: {}},
+	cached := kit.StartCache(t, kit.Server(t), cache.Options{
+		DefaultTransform: fieldowners.KeepOwn("us"), DefaultNamespaces: map[string]cache.Config{namespace: {}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	stopped := make(chan error)
-	go func() { stopped <- cached.Start(ctx) }()
-	defer func() {
-		stop()
-		if err := <-stopped; err != nil {
-			t.Error(err)
-		}
-	}()
 	free, metadata := &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}
 	free.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	metadata.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	want := []string{"sharer/Apply .data.both", "sharer/Apply .data.sharer", "us/Apply .data.both", "us/Apply .data.us"}
 	for _, object := range []client.Object{&corev1.ConfigMap{}, free, metadata} {
-		if err := cached.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "kept"}, object); err != nil {
+		if err := cached.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "kept"}, object); err != nil {
 			t.Fatal(err)
 		}
 		ownership, err := fieldowners.Parse(object.GetManagedFields())

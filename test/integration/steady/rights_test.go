@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -49,21 +48,7 @@ func newRights(t *testing.T, c client.Client, name string, verbs ...string) (*re
 // newCachedClient gives a client that reads from a cache, as a manager's does.
 func newCachedClient(t *testing.T, config *rest.Config) (client.Client, client.Reader) {
 	t.Helper()
-	informers, err := cache.New(config, cache.Options{Scheme: kit.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := informers.Start(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() { stop(); running.Wait() })
-	if !informers.WaitForCacheSync(ctx) {
-		t.Fatal("the cache did not start")
-	}
+	informers := kit.StartCache(t, config, cache.Options{})
 	wrapped := rest.CopyConfig(config)
 	wrapped.Wrap(apply.RecordExchange)
 	c, err := client.New(wrapped, client.Options{Scheme: kit.Scheme, Cache: &client.CacheOptions{Reader: informers}})
