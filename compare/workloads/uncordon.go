@@ -134,7 +134,10 @@ func (r *uncordon) cordon(ctx context.Context, writer, round int, node string) e
 	if err := r.writeCordon(ctx, node, wanted); err != nil {
 		return fmt.Errorf("cordoning node %s: %w", node, err)
 	}
-	return r.leaveTime(ctx, node, true)
+	if err := r.leaveTime(ctx, node, true); err != nil {
+		return err
+	}
+	return r.seeCordon(ctx, node)
 }
 
 // writeCordon cordons the way the arm uncordons: what is to be given up by applying was applied.

@@ -69,6 +69,26 @@ func (r *uncordon) leaveTime(ctx context.Context, name string, cordoned bool) er
 	return err
 }
 
+// seeCordon waits until the cache of the arm shows that a node is cordoned. An operator uncordons a node that the operator sees
+// cordoned: an arm that skips needless writes would otherwise skip the uncordon of a node that still looks uncordoned.
+func (r *uncordon) seeCordon(ctx context.Context, name string) error {
+	if r.stage.Cache == nil || r.stage.Cache() == nil {
+		return nil
+	}
+	err := wait.PollUntilContextTimeout(ctx, nodePoll, nodePatience, true, func(ctx context.Context) (bool, error) {
+		node := &unstructured.Unstructured{}
+		node.SetGroupVersionKind(r.kind.GroupVersionKind)
+		if err := r.stage.Cache().Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		return maintenanceFields(node)["unschedulable"] != "", nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until the cache shows the cordon of node %s: %w", name, err)
+	}
+	return nil
+}
+
 func waitNode(ctx context.Context, c client.Client, name, what string, done func(*corev1.Node) bool) error {
 	var node corev1.Node
 	err := wait.PollUntilContextTimeout(ctx, nodePoll, nodePatience, true, func(ctx context.Context) (bool, error) {

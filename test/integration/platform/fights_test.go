@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,18 +22,22 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// startFights runs the reconcilers of namespaced kinds, which force the replicas, with a Breaker.
-func startFights(t *testing.T, config breaker.Config) *kit.Platform {
+// startFights runs the reconcilers of namespaced kinds, which force the replicas, with a Breaker. For the Breaker
+// no time passes but what sleep adds: how fast the machine is does not matter.
+func startFights(t *testing.T, config breaker.Config) (p *kit.Platform, sleep func(time.Duration)) {
 	t.Helper()
+	var slept atomic.Int64
+	start := time.Now()
+	config.Now = func() time.Time { return start.Add(time.Duration(slept.Load())) }
 	restConfig := kit.Cluster(t).Config()
 	c := kit.NewClient(t, restConfig)
-	p := &kit.Platform{Client: c, Namespace: kit.NewNamespace(t, c)}
+	p = &kit.Platform{Client: c, Namespace: kit.NewNamespace(t, c)}
 	var err error
 	if p.Breaker, err = breaker.New(config); err != nil {
 		t.Fatal(err)
 	}
 	p.Run(t, restConfig, apply.Force)
-	return p
+	return p, func(d time.Duration) { slept.Add(int64(d)) }
 }
 
 // contended returns the condition Contended of a Devbox, nil if there is none.
@@ -143,7 +148,7 @@ func waitForReplicas(t *testing.T, p *kit.Platform, name string, want int32) {
 // replicas three times, and once after each cool-down.
 func TestFight(t *testing.T) {
 	t.Parallel()
-	p := startFights(t, breaker.Config{CoolDown: 2 * time.Second})
+	p, sleep := startFights(t, breaker.Config{CoolDown: time.Minute})
 	p.Create(t, "box")
 	waitForPhase(t, p, "box", v1alpha1.PhaseRunning)
 	if c := contended(t, p, "box"); c != nil {
@@ -160,6 +165,7 @@ func TestFight(t *testing.T) {
 	waitForReplicas(t, p, "box", 3)
 
 	t.Log("the other goes on: one force after the cool-down")
+	sleep(90 * time.Second) // a minute, and up to a fifth more
 	kit.WaitFor(t, "one more force", func() string {
 		wake(t, p, "box")
 		if n := forced(p); n < 4 {
@@ -173,6 +179,7 @@ func TestFight(t *testing.T) {
 	t.Log("the other stops")
 	stop()
 	<-stopped
+	sleep(150 * time.Second) // twice as long
 	kit.WaitFor(t, "the reconciler sets the replicas", func() string {
 		wake(t, p, "box")
 		if n := replicas(t, p, "box"); n != 1 {
@@ -187,7 +194,7 @@ func TestFight(t *testing.T) {
 // autoscaler's minimum, for which it needs no metrics, every 15 seconds.
 func TestFightWithAutoscaler(t *testing.T) {
 	t.Parallel()
-	p := startFights(t, breaker.Config{PerMinute: 1})
+	p, _ := startFights(t, breaker.Config{PerMinute: 1})
 	p.Create(t, "box")
 	waitForPhase(t, p, "box", v1alpha1.PhaseRunning)
 	two := int32(2)

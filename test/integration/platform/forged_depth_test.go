@@ -97,7 +97,7 @@ func readableOwners(t *testing.T, c client.Client, ref apply.ObjectRef, path str
 // entry: power takes its field back, and an event names the forger.
 func TestForgedDepthBesidePower(t *testing.T) {
 	t.Parallel()
-	p := startFights(t, breaker.Config{})
+	p, _ := startFights(t, breaker.Config{})
 	p.Create(t, "box")
 	waitForPhase(t, p, "box", v1alpha1.PhaseRunning)
 	kit.ForgeDeepEntry(t, p.Client, kit.DeploymentRef(p.Namespace, "box"))

@@ -82,7 +82,7 @@ func TestMissingRights(t *testing.T) {
 			other := limited.applier("other", nil)
 
 			var told []string
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			logged := logr.NewContext(ctx, funcr.New(func(_, text string) { told = append(told, text) }, funcr.Options{}))
 			for n := range 20 {
