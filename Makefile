@@ -26,8 +26,11 @@ UNRACED = $$(go list ./... | grep -v -e ^coapply.dev/apply -e ^coapply.dev/test/
 # Packages of compare whose tests need a server, or read docs/, of which Go's cache of test results knows nothing there.
 COMPARED = integration commands summary
 # Tests against a server, which mostly wait for it: packages and tests of a package at once.
-SERVED = go test -short -timeout 20m -count 1 -p 3 -parallel 6
+SERVED = go test -short -timeout 20m -count 1 -p 4 -parallel 6
+# Those that take longest come first.
+INTEGRATION = $(addprefix ./test/integration/,platform steady plugin ...)
 # Servers, tests and the linker collect their garbage less often: a seventh less CPU for test/integration/steady.
+test test-integration test-compare: export COAPPLY_TEST_COMMANDS = $(CURDIR)/bin
 test test-unit test-integration test-compare: export GOGC = 400
 test test-unit test-integration test-compare: export GOMEMLIMIT = 2GiB
 
@@ -80,14 +83,14 @@ run: build ## Keep the same platform running, for kubectl, until Ctrl-C; options
 	bin/platform run $(ARGS)
 
 test: control-plane test-unit ## Run all tests but those of make soak, with the same random cases each time
-	go run ./test/cmd/share sh -c '(cd compare && $(SERVED) $(COMPARED:%=./%/...)) & $(SERVED) ./test/integration/...; status=$$?; wait $$! && exit $$status'
+	go run ./test/cmd/share sh -c '(cd compare && $(SERVED) $(COMPARED:%=./%/...)) & $(SERVED) $(INTEGRATION); status=$$?; wait $$! && exit $$status'
 
 test-unit: go ## Run the tests that need no control plane
 	@$(set_race); set -x; go test -short $$race -timeout 10m $(RACED) && export CGO_ENABLED=0 && \
 		go test -short -timeout 10m $(UNRACED) && cd compare && go test -short -timeout 10m $(UNRACED)
 
 test-integration: control-plane ## Run the tests against a real control plane
-	go run ./test/cmd/share $(SERVED) ./test/integration/...
+	go run ./test/cmd/share $(SERVED) $(INTEGRATION)
 
 test-compare: control-plane ## Run the benchmark's tests that need a control plane, or the docs
 	cd compare && go run coapply.dev/test/cmd/share $(SERVED) $(COMPARED:%=./%/...)

@@ -6,6 +6,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"coapply.dev/compare"
 	"coapply.dev/compare/arms"
 	"coapply.dev/compare/trial"
@@ -16,6 +19,7 @@ import (
 // TestMain is also a process of writers, as a trial in several processes starts its own program.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == trial.Command {
+		ctrl.SetLogger(logr.Discard())
 		c := compare.Catalogue{Arms: arms.All(), Workloads: workloads.All()}
 		if err := trial.Serve(context.Background(), c, os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)

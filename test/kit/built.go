@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 )
 
@@ -19,6 +20,29 @@ func Built(build func(folder string) error) func() (folder string, err error) {
 		return folder, build(folder)
 	})
 }
+
+// commandsVariable names a folder that make build has filled. Without it a process builds what it needs of that folder.
+const commandsVariable = "COAPPLY_TEST_COMMANDS"
+
+// BuiltCommands returns a folder with the manager, the kubectl plugin and what kubectl asks for completions.
+func BuiltCommands() (folder string, err error) {
+	if folder := os.Getenv(commandsVariable); folder != "" {
+		return folder, nil
+	}
+	return builtCommands()
+}
+
+var builtCommands = Built(func(folder string) error {
+	if err := BuildCommands(folder, "coapply.dev/cmd/manager", "coapply.dev/cmd/kubectl-fieldowners"); err != nil {
+		return err
+	}
+	const completes = "kubectl_complete-fieldowners"
+	script, err := os.ReadFile(File("cmd", "kubectl-fieldowners", completes))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, completes), script, 0o755)
+})
 
 // BuildCommands compiles commands to a path, or into a folder, without cgo as make build does. Tests with the race
 // detector have cgo, with which every library of a command would be compiled once more.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"coapply.dev/apply/applytest"
@@ -44,6 +45,7 @@ func isInMemory(t testing.TB) bool {
 // Main runs the tests of a package, and stops at their end what they shared.
 func Main(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard()) // the API server in memory logs each refusal
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	unwatch := context.AfterFunc(ctx, func() { StopAll(); os.Exit(130) })
 	code := m.Run()

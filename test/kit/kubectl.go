@@ -15,24 +15,11 @@ import (
 	"coapply.dev/internal/localcluster"
 )
 
-// BuiltPlugin is a folder as make build fills it: the plugin's executable, and what kubectl asks for completions.
-var BuiltPlugin = Built(func(folder string) error {
-	if err := BuildCommands(folder, "coapply.dev/cmd/kubectl-fieldowners"); err != nil {
-		return err
-	}
-	const completes = "kubectl_complete-fieldowners"
-	script, err := os.ReadFile(File("cmd", "kubectl-fieldowners", completes))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(folder, completes), script, 0o755)
-})
-
 // KubectlCommand prepares the real kubectl, which finds the plugin by its PATH, for
 // the API server of a configuration. It has a home of its own.
 func KubectlCommand(t testing.TB, config *rest.Config, args ...string) *exec.Cmd {
 	t.Helper()
-	dir, err := BuiltPlugin()
+	dir, err := BuiltCommands()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,6 @@ import (
 	"coapply.dev/internal/localcluster"
 )
 
-// builtManager is the folder of cmd/manager.
-var builtManager = Built(func(folder string) error { return BuildCommands(folder, "coapply.dev/cmd/manager") })
-
 // Process is a manager that runs beside the test.
 type Process struct {
 	Cmd    *exec.Cmd
@@ -25,7 +22,7 @@ type Process struct {
 // StartManager starts cmd/manager, and ends it with the test.
 func StartManager(t *testing.T, kubeconfig string, args ...string) *Process {
 	t.Helper()
-	folder, err := builtManager()
+	folder, err := BuiltCommands()
 	if err != nil {
 		t.Fatal(err)
 	}

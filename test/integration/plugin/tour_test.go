@@ -100,7 +100,7 @@ func tourWorld(t *testing.T) *tourist {
 	w := &tourist{dir: t.TempDir()}
 	tools := t.TempDir()
 	w.env = slices.Concat(command.Env, []string{"COLUMNS=80", "PATH=" + tools + string(os.PathListSeparator) + os.Getenv("PATH")})
-	bin, err := kit.BuiltPlugin()
+	bin, err := kit.BuiltCommands()
 	if err := errors.Join(err,
 		os.Symlink(command.Path, filepath.Join(tools, "kubectl")),
 		os.Symlink(bin, filepath.Join(w.dir, "bin")),
