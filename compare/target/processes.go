@@ -45,7 +45,7 @@ func (p processes) find(piece string) (pid int, arguments []string, err error) {
 		return 0, nil, fmt.Errorf("reading the arguments of %s: %w", piece, err)
 	}
 	program, rest, _ := bytes.Cut(bytes.TrimSuffix(line, []byte{0}), []byte{0})
-	if !strings.HasPrefix(string(program), p.dir+string(filepath.Separator)) { // the component has ended, and another process has its process id
+	if !strings.HasPrefix(string(program), p.dir+string(filepath.Separator)) { // another process has its id
 		return 0, nil, fmt.Errorf("the process of %s has ended", piece)
 	}
 	return pid, strings.Split(string(rest), "\x00"), nil
