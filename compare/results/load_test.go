@@ -82,7 +82,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"a schema that changed a type", RunFile,
 			func(string) string { return `{"schema":"coapply.dev/compare/v9","seed":"seven"}` },
 			[]string{"v9", "with the compare that wrote it"}},
-		{"no schema", RunFile, func(string) string { return "{}" }, []string{"names no schema"}},
+		{"no schema", RunFile, func(string) string { return "{}" }, []string{"has no schema"}},
 		{"no JSON", RunFile, func(string) string { return "hello" }, []string{"run.json is not a valid run.json"}},
 		{"a bad line in the middle", TrialsFile, func(s string) string { return strings.Replace(s, `{"id":"b"`, `{"id":b`, 1) },
 			[]string{"line 2 is not a trial", "remove the line"}},
