@@ -7,8 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Catalogue has the arms and workloads that the command compare can run: those of the benchmark, and those that
-// the user has added.
+// Catalogue has the arms and workloads that the command compare can run: those of the benchmark, and those that the user has added.
 type Catalogue struct {
 	Arms      []Arm
 	Workloads []Workload

@@ -8,8 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Workload defines the objects of trials, the writes to them, and the fields that the oracle tracks. Its name
-// never changes.
+// Workload defines the objects of trials, the writes to them, and the fields that the oracle tracks. Its name never changes.
 type Workload struct {
 	Name string
 	// Summary is a description in one line, for lists and the report.

@@ -7,8 +7,7 @@ import "time"
 // Outcome is the outcome of an intent, or of one part of it.
 type Outcome string
 
-// The outcomes. With an outcome other than Landed and Unknown, the API server has rejected the write or has
-// never received it.
+// The outcomes. With an outcome other than Landed and Unknown, the API server has rejected the write or has never received it.
 const (
 	Landed   Outcome = "landed"   // acknowledged by the API server
 	GaveUp   Outcome = "gave-up"  // every attempt was a stale write, until the arm stopped retrying

@@ -69,8 +69,7 @@ func cut(text string) string {
 	return fmt.Sprintf("%s… (%s more characters)", string(runes[:maxText]), summary.Count(len(runes)-maxText))
 }
 
-// visible replaces characters that a page must not contain: control characters, and characters that change the
-// direction of writing.
+// visible replaces characters that a page must not contain: control characters, and characters that change the direction of writing.
 func visible(text []byte) []byte {
 	return []byte(strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || unicode.IsGraphic(r) {

@@ -45,8 +45,7 @@ func OfLogarithms(logs []float64) Ratio {
 	return newRatio(len(logs), mean, deviation/math.Sqrt(float64(len(logs))), float64(len(logs)-1))
 }
 
-// Unpaired returns the ratio of a to b for two runs that have no common blocks. The interval is Welch's
-// interval of the logarithms.
+// Unpaired returns the ratio of a to b for two runs that have no common blocks. The interval is Welch's interval of the logarithms.
 func Unpaired(a, b []float64) (Ratio, error) {
 	var mean, variance [2]float64
 	var freedom float64

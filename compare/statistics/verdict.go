@@ -1,5 +1,4 @@
-// Package statistics compares the measurements of trials. Its functions have no side effects: equal input gives
-// equal results.
+// Package statistics compares the measurements of trials. Its functions have no side effects: equal input gives equal results.
 //
 // A trial gives one sample. Two arms are compared within blocks, so that influences on a whole block, such as a
 // noisy neighbour or a full disk, cancel out. The result is the mean of the logarithms of their ratios, with an
@@ -12,19 +11,16 @@ import (
 	"slices"
 )
 
-// Confidence is the confidence level of every interval. 1 - Confidence is the probability of an error in a
-// whole family of verdicts.
+// Confidence is the confidence level of every interval. 1 - Confidence is the probability of an error in a whole family of verdicts.
 const Confidence = 0.95
 
-// EnoughForInterval is the number of samples that an interval needs. With two samples, an interval would be too
-// wide to be useful.
+// EnoughForInterval is the number of samples that an interval needs. With two samples, an interval would be too wide to be useful.
 const EnoughForInterval = 3
 
 // Verdict is the result of a comparison of two arms.
 type Verdict string
 
-// The verdicts. Better and Worse are about the arm, not about the number: for a cost, the arm with the lower
-// value is better.
+// The verdicts. Better and Worse are about the arm, not about the number: for a cost, the arm with the lower value is better.
 const (
 	Better     Verdict = "better"
 	Worse      Verdict = "worse"
@@ -78,10 +74,9 @@ func (c Case) word(margin, p float64) Verdict {
 	return Worse
 }
 
-// First returns the p-value of the hypothesis that the arm with the best values is not really the best of
-// several arms. ratios are the ratios of this arm to each other arm; above 1 means better. The largest p-value
-// counts: the arm is the best only if it beats every other arm. The p-value is multiplied by the number of
-// arms, because each of them might have come out first by chance.
+// First returns the p-value of the hypothesis that the arm with the best values is not really the best of several arms. ratios are
+// the ratios of this arm to each other arm; above 1 means better. The largest p-value counts: the arm is the best only if it beats
+// every other arm. The p-value is multiplied by the number of arms, because each of them might have come out first by chance.
 func First(ratios []Ratio, margin float64) float64 {
 	if len(ratios) == 0 {
 		return 1

@@ -314,8 +314,7 @@ func either(text, other string) string {
 	return text
 }
 
-// steady compares the goodput in the first half of the blocks with the second half, over all arms and cells
-// with two blocks or more.
+// steady compares the goodput in the first half of the blocks with the second half, over all arms and cells with two blocks or more.
 func (r *reckoning) steady() (*bool, string) {
 	var logs []float64
 	for _, g := range r.ordinary() {

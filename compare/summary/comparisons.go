@@ -40,8 +40,7 @@ type Comparison struct {
 	picked   int
 }
 
-// Contest is the comparison of all arms of a cell by one measure. There is a winner only if the best arm beats
-// every other arm.
+// Contest is the comparison of all arms of a cell by one measure. There is a winner only if the best arm beats every other arm.
 type Contest struct {
 	Family  string `json:"family"`  // "first" for a primary cell, "situation" for another cell
 	Cell    string `json:"cell"`    // the name of the cell
@@ -93,8 +92,7 @@ func (r *reckoning) ours(measure string) []Comparison {
 	return family
 }
 
-// avoided returns the comparisons of plain Server-Side Apply with the best arm without Server-Side Apply, in
-// each primary cell.
+// avoided returns the comparisons of plain Server-Side Apply with the best arm without Server-Side Apply, in each primary cell.
 func (r *reckoning) avoided() []Comparison {
 	var family []Comparison
 	for _, cell := range r.primary {

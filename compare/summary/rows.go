@@ -149,8 +149,7 @@ func (g group) verbs() map[string]float64 {
 	return verbs
 }
 
-// bottleneck returns why the results of the group say more about the load generator than about the arm. It
-// returns "" if they do not.
+// bottleneck returns why the results of the group say more about the load generator than about the arm. It returns "" if they do not.
 func (g group) bottleneck(decisions decided.File) string {
 	if own, ok := g.row.Measures["own_share"]; ok && own.Mean > decisions.OwnShare {
 		return fmt.Sprintf("the load generator is the bottleneck: its own code took %s of the writers' time", Percent(own.Mean))

@@ -1,7 +1,6 @@
-// Package summary computes the content of a report from the trials of a run: one row for each arm in each cell,
-// comparisons within blocks, the answers to four questions, and the checks that the run has to pass. Its
-// functions have no side effects: equal trials give equal summaries. decided.yaml lists, before the run, the
-// cells and comparisons that are evaluated.
+// Package summary computes the content of a report from the trials of a run: one row for each arm in each cell, comparisons
+// within blocks, the answers to four questions, and the checks that the run has to pass. Its functions have no side effects:
+// equal trials give equal summaries. decided.yaml lists, before the run, the cells and comparisons that are evaluated.
 package summary
 
 import (
@@ -15,11 +14,9 @@ import (
 // Summary is the content of a report.
 type Summary struct {
 	Run Info
-	// Void is the reason why the whole run is void, such as a negative control that lost no updates. It is ""
-	// if the run is valid.
+	// Void is the reason why the whole run is void, such as a negative control that lost no updates. It is "" if the run is valid.
 	Void string
-	// Notes are warnings at the top of the report: that the run was interrupted, or that it was made with
-	// another decided.yaml.
+	// Notes are warnings at the top of the report: that the run was interrupted, or that it was made with another decided.yaml.
 	Notes       []string
 	Rows        []Row
 	Comparisons []Comparison

@@ -99,8 +99,7 @@ func digits(ratio float64) string {
 // usualManagers is the number of field managers that most cells have. Phrase does not mention this number.
 const usualManagers = 4
 
-// Phrase describes the parameters of a cell, such as "16 writers, 4 processes, 5 ms". The number of managers is
-// left out if it is 4.
+// Phrase describes the parameters of a cell, such as "16 writers, 4 processes, 5 ms". The number of managers is left out if it is 4.
 func Phrase(c compare.Cell) string {
 	parts := []string{plural(c.Writers, "writer")}
 	if c.Processes > 1 {

@@ -7,9 +7,8 @@ import (
 // where selects time series. For each of its labels, a time series must have the label with one of the listed values.
 type where map[string][]string
 
-// sum returns the sum of the selected values of a metric. known is false if the page lacks the metric, or has
-// it without these labels. If only the values of the labels are missing, nothing was counted for them yet: the
-// sum is 0 and known is true.
+// sum returns the sum of the selected values of a metric. known is false if the page lacks the metric, or has it without these
+// labels. If only the values of the labels are missing, nothing was counted for them yet: the sum is 0 and known is true.
 func (p page) sum(name string, of where) (float64, bool) {
 	sum, known := 0.0, false
 	for _, s := range p[name] {

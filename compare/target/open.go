@@ -54,8 +54,7 @@ func newTarget(admin *rest.Config, log io.Writer) (*Target, error) {
 	return t, nil
 }
 
-// opened creates the objects that a run needs, and returns the Target. If this fails, it deletes the objects
-// that were created.
+// opened creates the objects that a run needs, and returns the Target. If this fails, it deletes the objects that were created.
 func (t *Target) opened(ctx context.Context) (*Target, error) {
 	if err := t.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("preparing the benchmark: %w", err), t.Close(ctx))

@@ -28,8 +28,7 @@ var wanted = []string{
 	cpuSeconds, startTime, allocatedBytes, allocatedObjects, requestSeconds, etcdRequests, queueSeconds, proposals,
 }
 
-// page has the values of the wanted metrics of one /metrics page, by the name of the metric. It is nil if the
-// page could not be read.
+// page has the values of the wanted metrics of one /metrics page, by the name of the metric. It is nil if the page could not be read.
 type page map[string][]sample
 
 // sample is one time series: the value of a counter or gauge, or the sum of a histogram.

@@ -12,8 +12,7 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// scrapeTimeout is the time limit for reading metrics. Under load, the API server needs a large part of a
-// second for its page.
+// scrapeTimeout is the time limit for reading metrics. Under load, the API server needs a large part of a second for its page.
 const scrapeTimeout = 15 * time.Second
 
 // Snapshot has the values of the API server's and etcd's metrics at one moment.

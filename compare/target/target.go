@@ -59,9 +59,8 @@ type Target struct {
 // watch and to clean up. It uses JSON and has no client-side rate limit.
 func (t *Target) Admin() *rest.Config { return rest.CopyConfig(t.admin) }
 
-// User returns a copy of the client configuration of the benchmark's user. This is a service account that may
-// only write to objects of workloads. The configuration uses JSON and has no client-side rate limit. Its token
-// is valid for one day, or until Close.
+// User returns a copy of the client configuration of the benchmark's user. This is a service account that may only write to objects
+// of workloads. The configuration uses JSON and has no client-side rate limit. Its token is valid for one day, or until Close.
 func (t *Target) User() *rest.Config { return rest.CopyConfig(t.user) }
 
 // Namespace returns the name of the run's namespace.

@@ -186,7 +186,7 @@ func TestTrialsThatAreVoid(t *testing.T) {
 				return put(session)
 			}
 		}, "the API server could not be reached: 0 requests had an answer"},
-		"rounds and a rate": {func(_ *fakeServer, _ *plain, s *Spec) { s.Cell.Rate = 1 }, "not both"},
+		"rounds and a rate": {func(_ *fakeServer, _ *plain, s *Spec) { s.Cell.Rate = 1 }, "only one of them"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, p := newFakeServer(t), newPlain()

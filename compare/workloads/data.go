@@ -32,8 +32,7 @@ func (c configMaps) Fields(object *unstructured.Unstructured) map[string]string 
 // dataField returns the name of the tracked field for a key of the data.
 func dataField(key string) string { return ".data." + key }
 
-// prepare creates the ConfigMaps. It makes the j-th manager the owner of the data that owned(j) returns, unless
-// this is nil.
+// prepare creates the ConfigMaps. It makes the j-th manager the owner of the data that owned(j) returns, unless this is nil.
 func (c configMaps) prepare(ctx context.Context, owned func(j int) map[string]any) error {
 	none := func() map[string]any { return nil }
 	return c.objects.prepare(ctx, none, func(ctx context.Context, name string) error {
