@@ -20,8 +20,10 @@ const longest = 20_000
 // Every tracked field of every object is modelled as a register or a counter. Writes alone would always be
 // linearisable. Lost updates become visible by modelling every version as an atomic read, in the order of revisions:
 //
-//   - The read happens after the beginning of each write whose value it has, and before the first response with its revision or a later one.
-//   - An acknowledged write happens during its request: just before the version it was acknowledged with, or just after it if it changed nothing.
+//   - The read happens after the beginning of each write whose value it has, and before the first response with its
+//     revision or a later one.
+//   - An acknowledged write happens during its request: just before the version it was acknowledged with, or just after
+//     that version if the write changed nothing.
 //   - A write without an acknowledgement happens at any time after its beginning, or never.
 //   - Deletions, first versions, and removals by a field's own manager reset a register. Only Judge checks these.
 func CrossCheck(h history.History, timeout time.Duration) string {

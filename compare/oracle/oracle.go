@@ -31,16 +31,17 @@ const nobody = -1
 //
 //   - An acknowledged write must be found in the version whose revision it was acknowledged with. A write that changed nothing is
 //     acknowledged with an earlier revision. It is found if its values were still there when it began.
-//   - If a field changed from one version to the next and the version's writer did not want this, the old value is lost. If the new value is an
-//     older value of the field, it is resurrected instead. A writer may remove fields that it, or its field manager, has set.
+//   - If a field changed from one version to the next and the version's writer did not want this, the old value is lost.
+//     If the new value is an older value of the field, it is resurrected instead. A writer may remove fields that it, or
+//     its field manager, has set.
 //   - If the writer did want the change, but another field manager had set the old value, the old value is stolen.
 //   - A change that no operation explains is a phantom.
 //   - Each acknowledged increment must increase the counter by one step of its own.
 //
 // The writer of a version is known from the acknowledged revision. A write without an acknowledgement is recognised by
-// its values, and explains one change. Values at the first version of an object, or after it was created again, are not
-// judged. The results are weaker if values are not unique within the trial: an operation that never landed may then
-// explain the change of another.
+// its values, and explains one change. The first version of an object, also after a deletion, is not compared with earlier
+// values. The results are weaker if values are not unique within the trial: an operation that never landed may then explain
+// the change of another.
 //
 // Judge accepts any history and never panics. If versions are missing, Gap is set and the counts are meaningless.
 func Judge(h history.History) results.Oracle {
