@@ -9,58 +9,60 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Arm is one way to write what an intent wants. Its name is stable: it stands in flags and results.
+// Arm is one way to write an Intent. Its name never changes, because it appears in flags and in results.
 type Arm struct {
 	Name string
-	// Summary is one line for lists and the report.
+	// Summary is a description in one line, for lists and the report.
 	Summary string
-	// Source is the code of the arm as the report shows it, from the very file that is compiled.
+	// Source is the code of the arm that the report shows. It is taken from the file that is compiled.
 	Source string
-	// Control says that the arm is a negative control: it must lose updates, or the oracle is blind and the run void.
+	// Control means that the arm is a negative control: it must lose updates. If it loses none, the oracle may
+	// be unable to find lost updates, and the run is void.
 	Control bool
-	// Cached says that the arm reads from a cache of the trial's objects: Session.Cache is set.
+	// Cached means that the arm reads from a cache of the trial's objects. Then Session.Cache is set.
 	Cached bool
-	// Whole says that the arm takes an intent of several parts as it is, instead of part by part.
+	// Whole means that the arm writes an intent of several parts by itself. Otherwise it gets one part after the other.
 	Whole bool
-	// New returns the writer of one trial. It is called once a trial: what it holds is shared by all writers of the
-	// trial, as the reconcilers of one process share it.
+	// New returns the writer of one trial. It is called once per trial and process. The state of the writer is
+	// shared by all writers in the process, as the reconcilers of one process share their state.
 	New func(Session) (Writer, error)
 }
 
-// Writer writes intents. It is called by as many goroutines as the cell has writers.
+// Writer writes intents. Its method is called concurrently by as many goroutines as the cell has writers.
 type Writer interface {
-	// Write returns when the intent has landed, or the arm has given it up: then with an error that wraps that of
-	// the last request. It does not retry what the arm would not retry. The context carries what the trial counts
-	// requests by: every request has to be made with it.
+	// Write returns when the intent has landed, or when the arm has given it up. The error then wraps the error
+	// of the last request. Write retries only what the arm itself retries. All requests must be made with ctx,
+	// because the trial counts requests by their context.
 	Write(ctx context.Context, intent Intent) (Receipt, error)
 }
 
-// Receipt is what the API server answered to the write that landed.
+// Receipt is the result of an intent that has landed.
 type Receipt struct {
-	// ResourceVersion of the object as the last write left it; "" if nothing was sent.
+	// ResourceVersion is the resourceVersion in the response to the last write; "" if no write was sent.
 	ResourceVersion string
-	// Skipped says that nothing was sent because nothing had to change.
+	// Skipped means that no write was sent, because nothing had to change.
 	Skipped bool
 }
 
-// Session is what a trial gives to an arm: what a controller's process would have.
+// Session is what a trial provides to an arm: the things that the process of a controller has.
 type Session struct {
-	// Client returns the client of a field manager: live reads and writes as JSON, an ordinary user, no rate limit on
-	// the client's side, a connection of its own. The field manager is not set: name it in each write.
+	// Client returns the client of a field manager. It reads live, uses JSON, and belongs to an ordinary user. It has
+	// a connection of its own and no client-side rate limit. It does not set the field manager: set it in each write.
 	Client func(manager string) client.Client
-	// Config is the configuration of that client, for arms that call client-go themselves.
+	// Config returns the configuration of the client of a field manager, for arms that use client-go themselves.
 	Config func(manager string) *rest.Config
-	// Schemas are those of the API server. To fetch them is not counted: a process does it once.
+	// Schemas gets the OpenAPI schemas of the API server. These requests are not counted, because a process
+	// gets the schemas only once.
 	Schemas openapi.Client
-	// Cache reads from informers on the trial's objects; nil unless Arm.Cached.
+	// Cache reads the trial's objects from informers. It is nil unless Arm.Cached is set.
 	Cache client.Reader
 }
 
-// Kind is what a workload writes to, and what the oracle watches.
+// Kind is a kind of objects that a workload writes to and that the oracle watches.
 type Kind struct {
 	schema.GroupVersionKind
-	// Resource is the plural in URLs, such as configmaps.
+	// Resource is the plural name in URLs, such as configmaps.
 	Resource string
-	// Cluster says that objects of the kind have no namespace.
+	// Cluster means that objects of the kind are cluster-scoped.
 	Cluster bool
 }

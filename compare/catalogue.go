@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Catalogue is the arms and workloads that a command knows: those that come with the benchmark and the user's own.
+// Catalogue has the arms and workloads that the command compare can run: those of the benchmark, and those that the user has added.
 type Catalogue struct {
 	Arms      []Arm
 	Workloads []Workload
 }
 
-// Arm returns the arm of that name.
+// Arm returns the arm called name, and whether the catalogue has it.
 func (c Catalogue) Arm(name string) (Arm, bool) {
 	i := slices.IndexFunc(c.Arms, func(a Arm) bool { return a.Name == name })
 	if i < 0 {
@@ -22,7 +22,7 @@ func (c Catalogue) Arm(name string) (Arm, bool) {
 	return c.Arms[i], true
 }
 
-// Workload returns the workload of that name.
+// Workload returns the workload called name, and whether the catalogue has it.
 func (c Catalogue) Workload(name string) (Workload, bool) {
 	i := slices.IndexFunc(c.Workloads, func(w Workload) bool { return w.Name == name })
 	if i < 0 {
@@ -31,15 +31,16 @@ func (c Catalogue) Workload(name string) (Workload, bool) {
 	return c.Workloads[i], true
 }
 
-// Check refuses a catalogue in which a name stands twice, or something without which no trial can run is missing.
+// Check returns an error if two arms or two workloads have the same name, if a name is not valid, or if an arm
+// has no New or a workload no Prepare.
 func (c Catalogue) Check() error {
 	seen := map[string]bool{}
 	check := func(kind, name string, runs bool, needs string) error {
 		switch {
 		case name == "" || !runs:
-			return fmt.Errorf("%s %q: it needs a Name and %s", kind, name, needs)
+			return fmt.Errorf("%s %q: Name and %s must be set", kind, name, needs)
 		case !isName(name):
-			return fmt.Errorf("%s %q: a name is %s", kind, name, names)
+			return fmt.Errorf("%s %q is no valid name: use %s", kind, name, names)
 		case seen[kind+name]:
 			return fmt.Errorf("%s %q is registered twice", kind, name)
 		}
@@ -59,7 +60,7 @@ func (c Catalogue) Check() error {
 	return nil
 }
 
-// names stand in names of files and of objects.
+// names describes a valid name. Names become part of names of files and of Kubernetes objects.
 const names = "lower case letters, digits and hyphens, 63 at most"
 
 func isName(s string) bool { return len(validation.IsDNS1123Label(s)) == 0 }

@@ -14,10 +14,10 @@ func TestCatalogueRefuses(t *testing.T) {
 	}
 	for want, change := range map[string]func(*Catalogue){
 		"":                               func(*Catalogue) {},
-		"it needs a Name and New":        func(c *Catalogue) { c.Arms[0].New = nil },
-		"it needs a Name and Prepare":    func(c *Catalogue) { c.Workloads[0].Name = "" },
-		`arm "a/b": a name is`:           func(c *Catalogue) { c.Arms[0].Name = "a/b" },
-		`workload "My own": a name is`:   func(c *Catalogue) { c.Workloads[0].Name = "My own" },
+		"Name and New must be set":       func(c *Catalogue) { c.Arms[0].New = nil },
+		"Name and Prepare must be set":   func(c *Catalogue) { c.Workloads[0].Name = "" },
+		`arm "a/b" is no valid name`:     func(c *Catalogue) { c.Arms[0].Name = "a/b" },
+		`workload "My own" is no valid`:  func(c *Catalogue) { c.Workloads[0].Name = "My own" },
 		`arm "mine" is registered twice`: func(c *Catalogue) { c.Arms = append(c.Arms, c.Arms[0]) },
 		`workload "mine" is registered`:  func(c *Catalogue) { c.Workloads = append(c.Workloads, c.Workloads[0]) },
 	} {

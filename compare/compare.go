@@ -1,10 +1,11 @@
-// Package compare holds the words of the benchmark that measures Server-Side Apply against get-modify-update under
-// contention: an Arm is one way to write, a Workload is what is written, a Cell is a workload under parameters.
+// Package compare defines the types of a benchmark that measures Server-Side Apply against get-modify-update
+// under contention. An Arm is one way to write. A Workload defines the objects and the writes. A Cell is a
+// Workload with parameters; arms are compared in a cell.
 //
-// The packages beside it: history is what a trial records, oracle judges it, arms and workloads are those that come with
-// the benchmark, trial runs one trial, bench runs many and keeps what they measured, results is the data, statistics and
-// summary reckon with it, report shows it, commands is the command line. peers measures coapply beside other libraries.
-// docs/benchmarking.md has the method.
+// The other packages of this module: history defines what a trial records, and oracle finds lost updates in it.
+// arms and workloads are those of the benchmark. trial runs one trial, and bench runs many trials and stores the
+// results. results defines the stored data. statistics and summary evaluate it, and report shows it. commands is
+// the command line. peers measures coapply beside other libraries. docs/benchmarking.md explains the method.
 package compare
 
 import (
@@ -13,38 +14,41 @@ import (
 	"time"
 )
 
-// Parameters of a cell. Everything that a report has to name to be repeated is here.
+// Parameters are the parameters of a cell. They include everything that is needed to repeat its trials.
 type Parameters struct {
-	// Writers is the number of goroutines that write at once, over all processes.
+	// Writers is the number of goroutines that write concurrently, over all processes.
 	Writers int `json:"writers"`
-	// Processes is how many processes the writers are spread over: writer i is in process i modulo Processes. 1 is the
-	// benchmark's own; more are children, which share nothing with each other, as controllers of several programs do.
+	// Processes is the number of processes that the writers are spread over. Writer i is in process i modulo
+	// Processes. With 1, all writers are in the benchmark's own process. The other processes are its children.
+	// They share nothing with each other, like separate controllers.
 	Processes int `json:"processes,omitempty"`
-	// Objects is the number of objects written to; a writer takes them in turn, each writer beginning with another.
+	// Objects is the number of objects that are written to. Each writer writes to one object after the other,
+	// and each starts with another object.
 	Objects int `json:"objects"`
-	// Managers is the number of field managers on each object. Writer i writes as manager i modulo Managers; managers
-	// beyond the number of writers own their fields from the start and write no more.
+	// Managers is the number of field managers on each object. Writer i writes as manager i modulo Managers. If there
+	// are more managers than writers, the other managers own their fields from the start and do not write in the trial.
 	Managers int `json:"managers"`
-	// RTT is added to every request by the client's transport, half before it and half after.
+	// RTT is a round-trip time that the client adds to every request, half before and half after the request.
 	RTT time.Duration `json:"rttNs,omitempty"`
-	// Rate is the number of intents a second that arrive in open loop (Poisson), over all writers; 0 is a closed loop, in
-	// which a writer begins its next intent when its last has ended.
+	// Rate is the number of intents per second in an open loop, over all writers. They arrive at random times (a
+	// Poisson process). 0 means a closed loop: each writer begins its next intent when the last one has ended.
 	Rate float64 `json:"rate,omitempty"`
-	// Rounds ends a trial after so many intents of each writer instead of after Duration; 0 is by time.
+	// Rounds ends a trial after this number of intents of each writer. 0 means that the trial ends after Duration.
 	Rounds int `json:"rounds,omitempty"`
-	// Warmup is how long intents are written and judged, but not timed.
+	// Warmup is the time at the start of a trial in which intents are written and judged by the oracle, but not timed.
 	Warmup time.Duration `json:"warmupNs"`
-	// Duration is how long intents are timed.
+	// Duration is the time after the warm-up in which intents are timed.
 	Duration time.Duration `json:"durationNs"`
 }
 
-// Cell is a workload under parameters: what arms are compared in.
+// Cell is a workload with parameters. Arms are compared within a cell.
 type Cell struct {
-	Workload string `json:"workload"` // its name
+	Workload string `json:"workload"` // the name of the workload
 	Parameters
 }
 
-// String names the cell by what tells it from others: "hot-object w16 m4", and what is not 1 or 0 of the rest.
+// String returns the name of the cell, such as "hot-object w16 m4". It has the numbers of writers and managers,
+// and the other parameters that do not have their usual value.
 func (c Cell) String() string {
 	var name strings.Builder
 	fmt.Fprintf(&name, "%s w%d m%d", c.Workload, c.Writers, c.Managers)

@@ -7,48 +7,47 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Intent is what one writer wants of one object, said in each of the ways that arms need. All of them come to the same
-// fields with the same values.
+// Intent is the change that one writer wants to make to one object. It is described in several forms, one for
+// each kind of arm. All forms result in the same fields with the same values.
 type Intent struct {
-	// Writer and Sequence name the intent within its trial; both count from 0.
+	// Writer and Sequence identify the intent within its trial. Both count from 0.
 	Writer, Sequence int
-	// Kind, Namespace, Name are those of the object.
+	// Kind, Namespace and Name identify the object.
 	Kind            schema.GroupVersionKind
 	Namespace, Name string
-	// Subresource that is written through: "" or "status".
+	// Subresource is the subresource to write to: "" or "status".
 	Subresource string
 	// Manager is the field manager to write as.
 	Manager string
 
-	// Wants are the tracked fields that the intent sets, with their values; "" wants the field to be absent. The
-	// names are those of Run.Fields. A value is unique within its trial unless the workload says otherwise.
+	// Wants has the values that the intent gives to tracked fields. The value "" means that the field must be absent. The
+	// names of fields are those of Run.Fields. A value is unique within its trial, unless the workload says otherwise.
 	Wants map[string]string
-	// Increments is the tracked field that the intent makes one greater; "" for none. Its value is not in Wants.
+	// Increments is the tracked field that the intent increases by one; "" if there is none. This field is not in Wants.
 	Increments string
 
-	// Configure returns everything that the manager wants to own, as an apply configuration without apiVersion, kind
-	// and metadata.name. live is nil unless ReadsLive.
+	// Configure returns all fields that the manager wants to own, as an apply configuration without apiVersion,
+	// kind and name. live is nil unless ReadsLive is set.
 	Configure func(live *unstructured.Unstructured) map[string]any
-	// ReadsLive says that what is wanted depends on the live object, as an increment does: the arm reads it first and
-	// hands it to Configure.
+	// ReadsLive means that the wanted values depend on the live object, as for an increment. The arm must read
+	// the object and pass it to Configure.
 	ReadsLive bool
-	// Modify sets the intent's fields, and no others, on an object as it was read: what a closure of get-modify-update
-	// does. It can be repeated on a fresh object.
+	// Modify sets the fields of the intent, and no other fields, on an object that was read, as the closure of
+	// a get-modify-update does. It may be called again on a newly read object.
 	Modify func(*unstructured.Unstructured) error
-	// Replace sets the whole of what the writer knows (the spec, the status, the data) and so drops what others wrote;
-	// for the arm gmu-replace. nil where the workload has no such way.
+	// Replace replaces the whole part that the writer knows (the spec, the status or the data), and so drops the
+	// fields of other writers. It is for the arm gmu-replace. It is nil if the workload does not support this.
 	Replace func(*unstructured.Unstructured) error
 
-	// Creates says that the object may not exist yet.
+	// Creates means that the object may not exist yet.
 	Creates bool
-	// Pause is called once between the arm's first read and its first write, or before the first write if the arm
-	// does not read; nil for none. It holds all writers of a round until each has read.
+	// Pause may be nil. An arm calls it between its first read and its first write, or before the first write if it does
+	// not read. Pause then waits until all writers of the round have read, so that they all write at the same time.
 	Pause func(context.Context) error
 
-	// Parts are the intents that together are this one, such as one for each pod of a set. The fields above but
-	// Writer and Sequence are then empty, but for what an arm that takes intents as a whole needs: Kind, Namespace,
-	// Name and Replicas.
+	// Parts are the intents that make up this intent, such as one for each pod of a set. Only Writer, Sequence,
+	// Kind, Namespace, Name, Manager, Pause and Replicas of the whole intent are then set, for arms with Arm.Whole.
 	Parts []Intent
-	// Replicas is how many parts there should be.
+	// Replicas is the number of parts that should exist.
 	Replicas int
 }

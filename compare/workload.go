@@ -8,89 +8,97 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Workload is what is written: objects, who writes what, and which fields the oracle tracks. Its name is stable.
+// Workload defines the objects of trials, the writes to them, and the fields that the oracle tracks. Its name never changes.
 type Workload struct {
 	Name string
-	// Summary is one line for lists and the report.
+	// Summary is a description in one line, for lists and the report.
 	Summary string
-	// Claims are the published figures that the workload measures, and what about them contradicts itself.
+	// Claims are published claims that the workload measures.
 	Claims []Claim
-	// Demonstration says that the construction decides the outcome, as a barrier between read and write does: what is
-	// measured shows how something goes wrong, and not how often it does.
+	// Demonstration means that the construction of the workload decides the outcome, such as by a barrier
+	// between read and write. The results then show how something fails, and not how often it does.
 	Demonstration bool
-	// Defaults are the parameters of a cell that says nothing else.
+	// Defaults are the values of parameters that are not set otherwise.
 	Defaults Parameters
-	// Fixed names the parameters that mean nothing here: a run that sets one of them is refused.
+	// Fixed names the parameters that have no effect in this workload. A run that sets one of them is rejected.
 	Fixed []string
-	// Arms that make sense here, the first being what the others are compared with. A workload of the user's may
-	// leave it empty: any arm then.
+	// Arms are the names of the arms that make sense in this workload. The other arms are compared with the
+	// first. A workload of the user may leave this empty, and then any arm may run in it.
 	Arms []string
-	// Local says that the workload needs the local control plane: its controllers, nodes, or rights over the cluster.
+	// Local means that the workload needs the local control plane, because it needs its controllers, its nodes,
+	// or cluster-wide rights.
 	Local bool
-	// Needs names the CustomResourceDefinition that has to be installed; "" for none.
+	// Needs is the name of the CustomResourceDefinition that must be installed; "" if there is none.
 	Needs string
-	// SharedCache says that the cache hands out its own objects instead of copies (client.UnsafeDisableDeepCopy), and
-	// that every trial has a cache, whatever its arm: Stage.Cache looks into it.
+	// SharedCache means that the cache returns its own objects instead of copies (client.UnsafeDisableDeepCopy).
+	// Every trial then has a cache, whatever its arm, and Stage.Cache returns it.
 	SharedCache bool
-	// Deadline ends the context of each intent; 0 leaves it to the trial.
+	// Deadline is the time limit of each intent. If it is 0, the limit of the trial applies.
 	Deadline time.Duration
-	// Prepare creates the objects of one trial and lets every manager own its fields.
+	// Prepare creates the objects of one trial, and makes every manager the owner of its fields.
 	Prepare func(context.Context, Stage) (Run, error)
-	// Attach returns the Run of a trial that another process has prepared: Next is all that is called of it. It is nil
-	// where writers cannot be spread over processes.
+	// Attach returns the Run of a trial that another process has prepared, for writers in this process. Only
+	// Next of this Run is called. Attach is nil if the writers of the workload cannot be spread over processes.
 	Attach func(Stage) Run
 }
 
-// Claim is a published figure beside what is to be measured.
+// Claim is a published claim that a workload measures.
 type Claim struct {
-	// Text is the claim in our words.
+	// Text is the claim in our own words.
 	Text string `json:"text"`
-	// Measure names what in the results answers it, such as "requests_per_intent"; Arm and Value what is claimed.
+	// Measure is the name of the measure in the results that the claim is about, such as "requests_per_intent".
+	// Arm is the arm, and Value the published value.
 	Measure string  `json:"measure,omitempty"`
 	Arm     string  `json:"arm,omitempty"`
 	Value   float64 `json:"value,omitempty"`
-	// Against is the arm that the claim compares Arm with: goodput is the measure then, and Value its ratio.
+	// Against is the arm that the claim compares Arm with; "" if there is none. The measure is then goodput,
+	// and Value is the ratio.
 	Against string `json:"against,omitempty"`
-	// Contradiction says where the claim disagrees with itself; "" if nowhere.
+	// Contradiction explains how the claim contradicts itself; "" if it does not.
 	Contradiction string `json:"contradiction,omitempty"`
 }
 
-// Stage is what a trial gives to the workload that prepares it.
+// Stage is what a trial provides to the workload that prepares it.
 type Stage struct {
-	// Admin is a client that is not counted, for preparing and cleaning, and for writers that are no one's arm. It
-	// reads live.
+	// Admin is a live client whose requests are not counted. It is for preparing, for cleaning up, and for
+	// writes that are not made by an arm.
 	Admin client.Client
-	// Namespace belongs to the run. Objects outside of it need names that begin with Prefix.
+	// Namespace is the namespace of the run. Objects outside of it must have names that begin with Prefix.
 	Namespace string
-	// Prefix is unique to the trial: what the trial creates has names that begin with it.
+	// Prefix is the beginning of the names of all objects that the trial creates. Each trial has another prefix.
 	Prefix string
 	Parameters
-	// Arm that the trial is for.
+	// Arm is the name of the trial's arm.
 	Arm string
-	// Note tells the oracle of a write to tracked fields that is not an intent's, such as putting a field back for the
-	// next intent. Call it before the write with what the write wants; it is safe for concurrent use.
+	// Note records a write to tracked fields that is not made by an arm, such as a reset of a field before the
+	// next intent. It must be called before the write, with an intent that has the written values. The oracle
+	// would otherwise report the change. Note is safe for concurrent use.
 	Note func(Intent)
-	// Cache returns the reader that is Session.Cache, from the first intent on. It is nil, or returns nil, where the trial
-	// has no cache.
+	// Cache returns the trial's cache, the same as Session.Cache, once the first intent has begun. Cache is
+	// nil, or returns nil, if the trial has no cache.
 	Cache func() client.Reader
 }
 
-// Run is a prepared trial of a workload. Next and Background are called by many goroutines, Next by one a writer.
+// Run is a prepared trial of a workload. Each writer calls Next from one goroutine, concurrently with the other
+// writers and with Background.
 type Run interface {
-	// Kinds are watched from before the first intent.
+	// Kinds returns the kinds of objects to watch. The watches start before the first intent.
 	Kinds() []Kind
-	// Next returns the next intent of a writer; false when the writer has no more.
+	// Next returns the next intent of a writer. It returns false if the writer has no more intents.
 	Next(ctx context.Context, writer, sequence int) (Intent, bool, error)
-	// Fields are the tracked fields of an object with their values; nil for an object that is not the trial's.
+	// Fields returns the tracked fields of an object with their values. It returns nil for an object that does
+	// not belong to the trial.
 	Fields(*unstructured.Unstructured) map[string]string
-	// Background runs beside the writers until the context ends, as a foreign controller does; it returns nil then.
+	// Background runs concurrently with the writers until ctx ends, such as to write like another controller.
+	// It then returns nil.
 	Background(context.Context) error
-	// Finish is called when the writers have ended and returns what this workload alone counts, by name: such as
-	// duplicates, pods that are one too many.
+	// Finish is called when all writers have ended. It returns numbers that only this workload counts, by name,
+	// such as the number of pods that were created too many.
 	Finish(context.Context) (map[string]float64, error)
-	// Clean removes what the trial created. It is called after a failed Prepare as well, if Prepare gave a Run.
+	// Clean deletes the objects that the trial created. It is also called if Prepare failed, provided that
+	// Prepare returned a Run.
 	Clean(context.Context) error
 }
 
-// NodeSetLabel is on each pod of a set that an arm takes as a whole; its value is the name of the set.
+// NodeSetLabel is a label on each pod of a set. Its value is the name of the set. Arms with Arm.Whole find the pods by it.
 const NodeSetLabel = "compare.coapply.dev/nodeset"

@@ -10,59 +10,62 @@ import (
 	"coapply.dev/compare/summary"
 )
 
-// Situation is where a way of writing is looked for.
+// Situation describes the workload to get advice for.
 type Situation struct {
 	Writers, Processes, Objects, Managers int
 	RTT                                   time.Duration
 }
 
-// Advice is what a run measured in the cell that is nearest to a situation.
+// Advice is the result of a run in the cell that is the most similar to a Situation.
 type Advice struct {
-	// Situation has the arms to use and why; several of which none was shown to be better.
+	// Situation has the recommended arms and the reason. If there are several arms, none was shown to be better
+	// than the others.
 	Situation summary.Situation
-	// Rows are the arms of the cell: those in question, the best first, then those that lost or gave up something.
+	// Rows are the results of all arms in the cell: first the arms that were compared, the best first, then the
+	// arms that lost updates or gave up too many intents.
 	Rows []summary.Row
-	// Exact says that the situation itself was measured; otherwise the nearest cell stands for it.
+	// Exact means that the cell has exactly the parameters of the Situation.
 	Exact bool
 }
 
-// farthest a cell may be from a situation in any parameter: twice or half as much. Round-trip times below a millisecond
-// are alike.
+// farthest is the maximum distance of a cell from a Situation in any parameter, in powers of two: the cell may have
+// up to twice, and no less than half the value. Round-trip times below one millisecond count as one millisecond.
 const farthest = 1.0
 
-// For returns what the cells of hot-object say of a situation. It is an error where the run is void, no cell is near
-// enough, or the nearest one has no verdict: the message says which, and what was measured.
+// For returns the advice for a situation, from the cells of the workload hot-object. It returns an error if the
+// run is void, if no cell is similar enough, or if the most similar cell has no verdict.
 func For(s summary.Summary, situation Situation) (Advice, error) {
 	if s.Void != "" {
 		return Advice{}, fmt.Errorf("the run is void: %s", s.Void)
 	}
 	cells := situation.sorted(s)
 	if len(cells) == 0 {
-		return Advice{}, fmt.Errorf("it has no cell of hot-object in which arms were compared")
+		return Advice{}, fmt.Errorf("the run has no cell of hot-object in which arms were compared")
 	}
 	nearest := cells[0]
 	if nearest.worst > farthest {
-		return Advice{}, fmt.Errorf("nothing like it was measured: the nearest cell is %s, more than twice or less than half as much", nearest.row.Name)
+		return Advice{}, fmt.Errorf("nothing like it was measured: the most similar cell is %s, in which a parameter is more than twice or less than half as much", nearest.row.Name)
 	}
 	for _, contest := range s.Contests {
 		if contest.Cell != nearest.row.Name || contest.Measure != "goodput_per_s" {
 			continue
 		}
 		if contest.Why != "" {
-			return Advice{}, fmt.Errorf("its nearest cell, %s, has no verdict: %s", contest.Cell, contest.Why)
+			return Advice{}, fmt.Errorf("the most similar cell, %s, has no verdict: %s", contest.Cell, contest.Why)
 		}
 		return Advice{Situation: s.Explain(contest), Rows: rowsOf(s, contest), Exact: nearest.sum == 0}, nil
 	}
-	return Advice{}, fmt.Errorf("its nearest cell, %s, was not compared", nearest.row.Name)
+	return Advice{}, fmt.Errorf("the most similar cell, %s, has no comparison of arms", nearest.row.Name)
 }
 
-// distant is a cell with its distance, in powers of two: of the parameter that is farthest, and of all.
+// distant is a cell with its distance from a Situation, in powers of two: the largest distance in one
+// parameter, and the sum over all parameters.
 type distant struct {
 	row        summary.Row
 	worst, sum float64
 }
 
-// sorted are the cells with a contest, the nearest first.
+// sorted returns the cells of hot-object in which arms were compared, the most similar first.
 func (s Situation) sorted(all summary.Summary) []distant {
 	var cells []distant
 	for _, row := range all.Rows {

@@ -1,28 +1,30 @@
-// Package advise says which protections a write needs, and which way of writing was best where it was measured.
+// Package advise gives advice on how to write to Kubernetes objects: which protections a write needs, and which
+// arm was the best in a run.
 package advise
 
-// Write is what a piece of code does, as the answers to four questions.
+// Write describes a piece of code that writes to Kubernetes objects, by the answers to four questions.
 type Write struct {
-	// Cached: does it modify an object that came from a cache?
+	// Cached: does the code modify an object that came from a cache?
 	Cached bool
-	// Updates: does it update or patch an object that exists? Otherwise it creates or deletes.
+	// Updates: does the code update or patch an existing object? Otherwise it creates or deletes objects.
 	Updates bool
-	// Repeatable: may it be tried again, because the closure is idempotent and its side effects stand outside?
+	// Repeatable: may the write be retried? It may if the function that modifies the object is idempotent and
+	// has no side effects.
 	Repeatable bool
-	// Counts: does it act on several objects, or decide on a count of them?
+	// Counts: does the code write to several objects, or decide by a number of objects?
 	Counts bool
 }
 
-// Layer is one of the four protections, with why it is needed or not.
+// Layer is one of four protections against lost updates and races. Why says why it is needed or not needed.
 type Layer struct {
 	Name   string
 	Needed bool
 	Why    string
 }
 
-// Layers returns the four protections, each against a race of its own: two goroutines on one cached object, two clients on
-// one object of the API, a lost race that can be run again, two decisions on old data. The fewest that suffice are
-// needed.
+// Layers returns the four protections, each marked as needed or not needed. Each protects against another race: two
+// goroutines that share a cached object (deep copy), two clients that write to one API object (resourceVersion), a
+// stale write that can be repeated (retry), and two decisions by the same outdated data (expectations).
 func Layers(w Write) []Layer {
 	layer := func(name string, needed bool, why, otherwise string) Layer {
 		if !needed {

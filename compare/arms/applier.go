@@ -12,8 +12,9 @@ import (
 	"coapply.dev/compare"
 )
 
-// applier has one Applier for each field manager, all with the lanes and the steady-state check of the process. Nobody
-// else can have read inside of a lane, so that a barrier stands before it.
+// applier is coapply's Applier. There is one Applier for each field manager; all share the lanes and the steady-state
+// check of the process. The pause of the workload is before Apply: it waits until all writers have arrived, which they
+// cannot while one is in the lane.
 func applier(s compare.Session) writer {
 	byManager := appliers{lanes: lanes.New()}
 	byManager.steady, byManager.unfit = apply.NewSteadyState(s.Cache, s.Schemas)
@@ -33,7 +34,7 @@ func applier(s compare.Session) writer {
 			Read:        seen(ctx, s.Cache, intent),
 		})
 		switch {
-		case err != nil && outcome.Attempts == 0: // as at the end of its patience in the lane
+		case err != nil && outcome.Attempts == 0: // such as after waiting too long for the lane
 			return compare.Receipt{}, unsent(err)
 		case err != nil:
 			return compare.Receipt{}, err
@@ -46,8 +47,8 @@ func applier(s compare.Session) writer {
 	}
 }
 
-// recorded is the client of a field manager whose transport an Applier sees, as it is set up in a controller's process.
-// Where there is no transport, as with a fake client, it is that client.
+// recorded returns the client of a field manager, with a transport that records responses for an Applier, as a
+// controller would set it up. A fake client has no transport; recorded returns it unchanged.
 func recorded(s compare.Session, manager string) (client.Client, error) {
 	if s.Config == nil {
 		return s.Client(manager), nil
@@ -57,7 +58,8 @@ func recorded(s compare.Session, manager string) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: c.Scheme(), Mapper: c.RESTMapper()})
 }
 
-// seen is the object as the reconciler has it from its cache, which is not written to; nil if it is not there.
+// seen returns the object from the reconciler's cache, which must not be modified. It returns nil if the cache does not
+// have the object.
 func seen(ctx context.Context, cache client.Reader, intent compare.Intent) client.Object {
 	object := named(intent)
 	if err := cache.Get(ctx, client.ObjectKeyFromObject(object), object, client.UnsafeDisableDeepCopy); err != nil {
@@ -66,11 +68,11 @@ func seen(ctx context.Context, cache client.Reader, intent compare.Intent) clien
 	return object
 }
 
-// appliers are those of one process, by field manager.
+// appliers are the Appliers of one process, by field manager.
 type appliers struct {
 	lanes  *lanes.Set
 	steady *apply.SteadyState
-	unfit  error // why there is no steady
+	unfit  error // why steady could not be created
 	made   perManager[*apply.Applier]
 }
 
@@ -87,7 +89,7 @@ func (a *appliers) of(manager string, s compare.Session) (*apply.Applier, error)
 	})
 }
 
-// perManager makes one value for each field manager.
+// perManager creates and stores one value for each field manager.
 type perManager[T any] struct {
 	mu    sync.Mutex
 	known map[string]T

@@ -1,5 +1,5 @@
-// Package arms holds the ways to write that the benchmark compares. Each calls its libraries as those who use it do,
-// because the report shows its code.
+// Package arms has the arms of the benchmark: the ways to write that it compares. Each arm calls its libraries as users
+// of these libraries do, because the report shows the arm's code.
 package arms
 
 import (
@@ -10,17 +10,17 @@ import (
 	"coapply.dev/compare"
 )
 
-// All returns the arms: without Server-Side Apply, by Server-Side Apply, the original ways of the systems of practice, and
-// the negative controls.
+// All returns the arms in this order: without Server-Side Apply, with Server-Side Apply, common first attempts, and the
+// negative controls.
 func All() []compare.Arm {
 	return slices.Concat(getModifyUpdates(), applies(), originals(), controls())
 }
 
-// writer is an arm: it writes one intent.
+// writer is the function of an arm that writes one intent.
 type writer func(context.Context, compare.Intent) (compare.Receipt, error)
 
-// Write has Pause called once, however often the arm reads: an arm calls it after every read, so that its code does not
-// differ from that of a user.
+// Write calls the function of the arm. The arm may call intent.Pause after every read; only the first call pauses. So
+// the code of an arm need not differ from a user's code.
 func (w writer) Write(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 	pause, paused := intent.Pause, intent.Pause == nil
 	intent.Pause = func(ctx context.Context) error {
@@ -37,12 +37,12 @@ func (w writer) Write(ctx context.Context, intent compare.Intent) (compare.Recei
 	return receipt, nil
 }
 
-// made returns what makes the writer of a trial.
+// made returns a function for Arm.New. It makes the writer from a function of this package.
 func made(arm func(compare.Session) writer) func(compare.Session) (compare.Writer, error) {
 	return func(session compare.Session) (compare.Writer, error) { return arm(session), nil }
 }
 
-// madeWithCache is made for an arm that reads from a cache.
+// madeWithCache is like made, but for an arm that reads from a cache.
 func madeWithCache(arm func(compare.Session) writer) func(compare.Session) (compare.Writer, error) {
 	return func(session compare.Session) (compare.Writer, error) {
 		if session.Cache == nil {

@@ -15,19 +15,19 @@ import (
 	"coapply.dev/compare"
 )
 
-// Names of arms of ForBench.
+// Names of arms that only `compare bench` has.
 const (
 	LanesOnly    = "lanes"
 	RetryForever = "gmu-forever"
 )
 
-// Widths are those that lanes are fixed to for a comparison.
+// Widths are the fixed widths of lanes that `compare bench` compares: the number of concurrent writes in a lane.
 var Widths = []int{1, 2, 3, 4, 8}
 
-// OfWidth names the arm with lanes of a fixed width.
+// OfWidth returns the name of the arm with lanes of a fixed width.
 func OfWidth(width int) string { return fmt.Sprintf("%s-%d", LanesOnly, width) }
 
-// ForBench returns the arms that `compare bench` has beside those of All.
+// ForBench returns the arms that only `compare bench` has.
 func ForBench() []compare.Arm {
 	all := []compare.Arm{
 		{
@@ -48,7 +48,8 @@ func ForBench() []compare.Arm {
 	return all
 }
 
-// inLanes has one Applier for each field manager, all with one set of lanes.
+// inLanes is coapply's Applier without the steady-state check. There is one Applier for each field manager; all use the
+// same lanes.
 func inLanes(s compare.Session, shared *lanes.Set) writer {
 	byManager := appliers{lanes: shared}
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
@@ -68,7 +69,7 @@ func inLanes(s compare.Session, shared *lanes.Set) writer {
 	}
 }
 
-// gmuForever is what people make of DefaultRetry when it gives up too early.
+// gmuForever is gmuDefaultRetry without a limit of attempts, which people write when DefaultRetry gives up too early.
 func gmuForever(s compare.Session) writer {
 	forever := wait.Backoff{Steps: math.MaxInt, Duration: 10 * time.Millisecond, Factor: 1.0, Jitter: 0.1}
 	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {

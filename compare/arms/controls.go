@@ -8,7 +8,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// putNoRV writes the whole object as it was read a while ago, and asks nobody whether it has changed.
+// putNoRV writes the whole object without a resourceVersion. So the API server does not check whether the object has
+// changed since the read.
 func putNoRV(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 		c := s.Client(intent.Manager)
@@ -24,8 +25,8 @@ func putNoRV(s compare.Session) writer {
 	}
 }
 
-// sharedManager has all writers apply as one field manager. Each gives up what only the others list. It is forced, because the
-// fields belong to the managers that they were prepared with.
+// sharedManager applies as one field manager for all writers. Each apply removes the fields that only the other writers
+// list. The apply is forced, because the preparation made other field managers the owners.
 func sharedManager(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 		c := s.Client(intent.Manager)
@@ -37,7 +38,7 @@ func sharedManager(s compare.Session) writer {
 	}
 }
 
-// controls are ways that must lose updates.
+// controls returns the negative controls: arms that must lose updates.
 func controls() []compare.Arm {
 	return []compare.Arm{
 		{

@@ -13,7 +13,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// withExpectations remembers what it created and deleted. Until the cache shows it, a set is left alone.
+// withExpectations remembers the pods that it has created and deleted. It does not write to a set until the cache shows
+// these writes.
 func withExpectations(s compare.Session) writer {
 	var expected expectations
 	return func(ctx context.Context, set compare.Intent) (compare.Receipt, error) {
@@ -45,33 +46,33 @@ func withExpectations(s compare.Session) writer {
 	}
 }
 
-// expectations are what the cache has still to show of each set, as in the package controller of Kubernetes
-// (UIDTrackingControllerExpectations). There, a work queue gives a set to one worker at a time; here two writers may
-// hold one set, and who read before another acted has to come again.
+// expectations has, for each set, the writes that the cache does not show yet, like UIDTrackingControllerExpectations
+// in Kubernetes' package controller. In Kubernetes, the work queue gives a set to only one worker at a time. Here, two
+// writers may work on a set at the same time. A writer that has read before another writer wrote must not write.
 type expectations struct {
 	mu    sync.Mutex
 	bySet map[types.NamespacedName]*expectation
 }
 
 type expectation struct {
-	turn             int // counts those who acted
+	turn             int // number of writers that have begun to write to the set
 	acting           bool
 	created, deleted sets.Set[types.UID]
 	since            time.Time
 }
 
-// patience is how long Kubernetes waits for what it expects.
+// patience is the maximum time for which Kubernetes waits until the cache shows a write.
 const patience = 5 * time.Minute
 
-// turn is to be asked for before the set is read.
+// turn returns a number to pass to begin. It must be called before the pods of the set are read.
 func (e *expectations) turn(key types.NamespacedName) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.of(key).turn
 }
 
-// begin reports whether the pods that were read show everything that was done before. If so, no other writer begins until
-// end.
+// begin reports whether a writer may write to a set, because the pods that it has read show all earlier writes. If so,
+// no other writer may begin until end is called.
 func (e *expectations) begin(key types.NamespacedName, turn int, pods []unstructured.Unstructured) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -110,7 +111,7 @@ func (e *expectations) deleted(key types.NamespacedName, pod types.UID) {
 	e.of(key).deleted.Insert(pod)
 }
 
-// of returns what is expected of a set; the caller holds the lock.
+// of returns the expectation of a set. The caller must hold the lock.
 func (e *expectations) of(key types.NamespacedName) *expectation {
 	if e.bySet == nil {
 		e.bySet = map[types.NamespacedName]*expectation{}

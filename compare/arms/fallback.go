@@ -11,14 +11,14 @@ import (
 	"coapply.dev/compare"
 )
 
-// fallback has one Updater for each field manager, all with the lanes of the process. Nobody else can have read inside of
-// a lane, so that a barrier between read and write stands before it.
+// fallback is coapply's Updater. There is one Updater for each field manager; all share the lanes of the process. The pause
+// of the workload is before the update: it waits until all writers have arrived, which they cannot while one is in the lane.
 func fallback(s compare.Session) writer {
 	var byManager perManager[*update.Updater]
 	shared := lanes.New()
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 		if intent.Creates {
-			return compare.Receipt{}, errors.New("update: the fallback creates nothing; leave the arm out")
+			return compare.Receipt{}, errors.New("arm update: it cannot create objects; leave the arm out of this workload")
 		}
 		u, err := byManager.of(intent.Manager, func() (*update.Updater, error) {
 			c := s.Client(intent.Manager)

@@ -6,7 +6,7 @@ import (
 	"coapply.dev/compare"
 )
 
-// getModifyUpdate is one attempt.
+// getModifyUpdate makes one attempt: it reads the object, modifies it and updates it.
 func getModifyUpdate(ctx context.Context, s compare.Session, intent compare.Intent) (compare.Receipt, error) {
 	c := s.Client(intent.Manager)
 	object, err := read(ctx, c, intent)
@@ -19,7 +19,7 @@ func getModifyUpdate(ctx context.Context, s compare.Session, intent compare.Inte
 	return put(ctx, c, intent, object)
 }
 
-// getModifyUpdates are the ways without Server-Side Apply that a user chooses between.
+// getModifyUpdates returns the arms without Server-Side Apply that users choose between.
 func getModifyUpdates() []compare.Arm {
 	return []compare.Arm{
 		{

@@ -9,8 +9,9 @@ import (
 	"coapply.dev/compare"
 )
 
-// gmuLanes lets one writer of this process at a time read and write an object. The lane is free during back-off. Nobody
-// else can have read inside of a lane, so that a barrier between read and write stands before it.
+// gmuLanes is get-modify-update in which the writers of a process take turns for each object (in a lane). A writer
+// leaves the lane during back-off. The pause of the workload is before the lane: it waits until all writers have read,
+// which they cannot while one is in the lane.
 func gmuLanes(s compare.Session) writer {
 	lanes := lanes.New()
 	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {

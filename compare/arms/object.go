@@ -11,7 +11,7 @@ import (
 	"coapply.dev/compare"
 )
 
-// named returns an object that has its kind and name only.
+// named returns an object with only the kind, namespace and name of the intent's object.
 func named(intent compare.Intent) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(intent.Kind)
@@ -20,7 +20,8 @@ func named(intent compare.Intent) *unstructured.Unstructured {
 	return object
 }
 
-// read reads the object. One that is absent and may be created has no uid.
+// read reads the intent's object. If the object does not exist but the intent may create it, read returns an object
+// without a uid.
 func read(ctx context.Context, from client.Reader, intent compare.Intent) (*unstructured.Unstructured, error) {
 	object := named(intent)
 	err := from.Get(ctx, client.ObjectKeyFromObject(object), object)
@@ -33,7 +34,7 @@ func read(ctx context.Context, from client.Reader, intent compare.Intent) (*unst
 	return object, intent.Pause(ctx)
 }
 
-// put writes the object with the resourceVersion that it was read at, or creates it.
+// put updates the object at the resourceVersion that was read. It creates an object without a uid.
 func put(
 	ctx context.Context, c client.Client, intent compare.Intent, object *unstructured.Unstructured,
 ) (compare.Receipt, error) {
@@ -49,7 +50,7 @@ func put(
 	return compare.Receipt{ResourceVersion: object.GetResourceVersion()}, err
 }
 
-// patch sends a patch of the object.
+// patch sends the given patch of the object.
 func patch(
 	ctx context.Context, c client.Client, intent compare.Intent, object *unstructured.Unstructured, patch client.Patch,
 ) (compare.Receipt, error) {
@@ -62,7 +63,7 @@ func patch(
 	return compare.Receipt{ResourceVersion: object.GetResourceVersion()}, err
 }
 
-// configure returns the intent as an apply configuration, from a fresh read where it depends on the live object.
+// configure returns the apply configuration of the intent. If this depends on the live object, configure reads the object first.
 func configure(ctx context.Context, c client.Client, intent compare.Intent) (*unstructured.Unstructured, error) {
 	var live *unstructured.Unstructured
 	if intent.ReadsLive {
@@ -74,7 +75,7 @@ func configure(ctx context.Context, c client.Client, intent compare.Intent) (*un
 	return configured(intent, live), intent.Pause(ctx)
 }
 
-// configured adds what names the object.
+// configured returns the apply configuration of the intent, with kind, namespace and name added.
 func configured(intent compare.Intent, live *unstructured.Unstructured) *unstructured.Unstructured {
 	object := named(intent)
 	metadata, _ := object.Object["metadata"].(map[string]any)
@@ -88,7 +89,7 @@ func configured(intent compare.Intent, live *unstructured.Unstructured) *unstruc
 	return object
 }
 
-// serverSideApply sends an apply configuration, which takes the answer.
+// serverSideApply sends an apply configuration. Afterwards, object has the content of the response.
 func serverSideApply(
 	ctx context.Context, c client.Client, intent compare.Intent, object *unstructured.Unstructured, options client.ApplyOptions,
 ) (compare.Receipt, error) {

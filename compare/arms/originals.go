@@ -8,11 +8,11 @@ import (
 	"coapply.dev/compare"
 )
 
-// naive makes one attempt. Of a set of pods it counts those in the cache and creates or deletes the difference: the cache
-// may not show yet what was done a moment ago, and then it is done again.
+// naive makes one attempt. For a set of pods it counts the pods in the cache and creates or deletes the difference. The
+// cache may not show the last writes yet, and then naive repeats these writes.
 func naive(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
-		if intent.Modify != nil { // one object
+		if intent.Modify != nil { // an intent for a single object
 			return getModifyUpdate(ctx, s, intent)
 		}
 		pods, err := listPods(ctx, s.Cache, intent)
@@ -34,7 +34,7 @@ func naive(s compare.Session) writer {
 	}
 }
 
-// originals are ways that people began with, which the systems of practice show.
+// originals returns the arms for common first attempts, as found in existing systems.
 func originals() []compare.Arm {
 	return []compare.Arm{
 		{

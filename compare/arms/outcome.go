@@ -16,7 +16,7 @@ import (
 	"coapply.dev/compare/history"
 )
 
-// errUnsent says that the context ended before anything was written.
+// errUnsent means that the context ended before a write was sent.
 var errUnsent = errors.New("nothing was written")
 
 func unsent(err error) error {
@@ -26,8 +26,8 @@ func unsent(err error) error {
 	return fmt.Errorf("%w: %w", errUnsent, err)
 }
 
-// Classify says what came of an intent by the error of Writer.Write. Where the answer to a write may have been lost, or
-// leaves open whether the write reached the store, that is Unknown: the history tells.
+// Classify returns the outcome of an intent, given the error of Writer.Write. The outcome is Unknown if there was no
+// response, or if the response does not show whether the write was stored.
 func Classify(err error) history.Outcome {
 	switch {
 	case err == nil:
@@ -44,21 +44,21 @@ func Classify(err error) history.Outcome {
 	return history.Failed
 }
 
-// failedToRead recognises a live read without an answer, before the write that would have followed. Inside an Applier
-// reads follow writes as well.
+// failedToRead reports whether the error is from a read without a response, before any write. It does not recognise
+// reads of an Applier, because an Applier also reads after a write.
 func failedToRead(err error) bool {
 	var request *url.Error
 	class := apply.ResultOf(err)
 	return (class == "Error" || class == "Cancelled") && errors.As(err, &request) && request.Op == "Get"
 }
 
-// isOpen tells that there was no answer, one that broke off, or one that does not say what the store did.
+// isOpen reports whether it is unknown if a write was stored: there was no response, or an incomplete one, or a server error.
 func isOpen(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		return status.Status().Code >= http.StatusInternalServerError
 	}
-	var network net.Error // as every error of an http.Client is
+	var network net.Error // every error of an http.Client is a net.Error
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsHTTP2ConnectionLost(err)
 }

@@ -9,8 +9,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// patchLock sends the difference between what it read and what it wants, with the resourceVersion that it read, and
-// retries stale writes.
+// patchLock sends a merge patch from the object that it read to the wanted object. The patch has the resourceVersion
+// that was read, and stale writes are retried.
 func patchLock(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {
 		c := s.Client(intent.Manager)

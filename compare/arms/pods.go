@@ -9,7 +9,7 @@ import (
 	"coapply.dev/compare"
 )
 
-// listPods returns the pods of a set that are not being deleted.
+// listPods returns the pods of a set, except pods that are being deleted.
 func listPods(ctx context.Context, from client.Reader, set compare.Intent) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(set.Kind.GroupVersion().WithKind(set.Kind.Kind + "List"))
@@ -26,7 +26,8 @@ func listPods(ctx context.Context, from client.Reader, set compare.Intent) ([]un
 	return pods, set.Pause(ctx)
 }
 
-// newPod returns a pod with a name of the server's. No scheduler takes it, because only its number counts.
+// newPod returns a pod whose name the API server will generate. No scheduler schedules it, because only the number of
+// pods counts.
 func newPod(set compare.Intent) *unstructured.Unstructured {
 	pod := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"schedulerName": "none",

@@ -16,15 +16,16 @@ import (
 	"coapply.dev/compare"
 )
 
-// gmuRequeue is a Reconcile that returns a stale write as an error. Each writer is a controller of its own, with the rate
-// limiter that controller-runtime gives a queue: 5 ms after the first failure of an object, then twice as long each time.
+// gmuRequeue imitates a Reconcile function that returns a stale write as an error. Each writer is a controller of its
+// own. After a stale write it waits as long as the rate limiter of a controller-runtime queue says: 5 ms after the
+// first failure, and then twice as long each time.
 func gmuRequeue(s compare.Session) writer {
 	type item struct {
 		writer int
 		object string
 	}
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[item](5*time.Millisecond, 1000*time.Second)
-	var written sync.Map // the resourceVersion of the last write, by item
+	var written sync.Map // the resourceVersion of the last write to each item
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 		key := item{intent.Writer, intent.Namespace + "/" + intent.Name}
 		defer limiter.Forget(key)
@@ -48,8 +49,8 @@ func gmuRequeue(s compare.Session) writer {
 	}
 }
 
-// reconcile writes nothing if what the cache has is as it should be. It modifies the object that it was given without
-// copying it, which is safe for as long as the cache returns copies.
+// reconcile does one get-modify-update with a read from the cache. It sends nothing if the object already has the wanted values.
+// It modifies the object from the cache without copying it first. This is safe because by default the cache returns copies.
 func reconcile(ctx context.Context, s compare.Session, intent compare.Intent) (compare.Receipt, error) {
 	object, err := read(ctx, s.Cache, intent)
 	if err != nil {
@@ -65,12 +66,12 @@ func reconcile(ctx context.Context, s compare.Session, intent compare.Intent) (c
 	return put(ctx, s.Client(intent.Manager), intent, object)
 }
 
-// awaitOwn waits until the cache has the writer's own last write: its event is what wakes a controller again.
+// awaitOwn waits until the cache has the writer's own last write, because the event of this write would start the next reconcile.
 func awaitOwn(ctx context.Context, cache client.Reader, intent compare.Intent, last string) {
 	object := named(intent)
 	for ctx.Err() == nil {
 		if err := cache.Get(ctx, client.ObjectKeyFromObject(object), object, client.UnsafeDisableDeepCopy); err != nil {
-			return // the reconcile reports it
+			return // the following reconcile reports the error
 		}
 		if order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), last); err != nil || order >= 0 {
 			return

@@ -16,7 +16,7 @@ import (
 	"coapply.dev/compare"
 )
 
-// gmuDefaultRetry is what most controllers do.
+// gmuDefaultRetry is what most controllers do: get-modify-update in RetryOnConflict, with the back-off DefaultRetry.
 func gmuDefaultRetry(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {
 		err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -27,7 +27,7 @@ func gmuDefaultRetry(s compare.Session) writer {
 	}
 }
 
-// gmuExponential waits 100, 200 and 400 ms, and ends with the context.
+// gmuExponential makes up to four attempts, with waits of 100, 200 and 400 ms. It stops when the context ends.
 func gmuExponential(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {
 		waited := wait.ExponentialBackoffWithContext(ctx, update.Exponential, func(ctx context.Context) (done bool, _ error) {
@@ -41,8 +41,8 @@ func gmuExponential(s compare.Session) writer {
 	}
 }
 
-// gmuUnbounded ends with success, with an error that no retry heals, or with the context. It waits for a random part of
-// a time that doubles ("full jitter": M. Brooker, Exponential Backoff And Jitter, AWS Architecture Blog, 2015).
+// gmuUnbounded retries stale writes until the write succeeds or the context ends. Other errors are not retried. Each wait is a
+// random part of a time that doubles ("full jitter": M. Brooker, Exponential Backoff And Jitter, AWS Architecture Blog, 2015).
 func gmuUnbounded(s compare.Session) writer {
 	const first, longest = 10 * time.Millisecond, time.Second
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
@@ -54,13 +54,14 @@ func gmuUnbounded(s compare.Session) writer {
 			select {
 			case <-time.After(rand.N(ceiling)):
 			case <-ctx.Done():
-				return compare.Receipt{}, fmt.Errorf("the context ended before another attempt; the last: %w", err)
+				return compare.Receipt{}, fmt.Errorf("the context ended before another attempt; the last attempt: %w", err)
 			}
 		}
 	}
 }
 
-// gmuReplace reads inside the closure and is not saved by it: it writes what it knew before.
+// gmuReplace retries like gmuDefaultRetry and reads in each attempt, but then replaces all fields that it knows about
+// by its own values. This mistake loses updates even though there are retries.
 func gmuReplace(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {
 		if intent.Replace == nil {

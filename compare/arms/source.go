@@ -10,13 +10,13 @@ import (
 	"sync"
 )
 
-// files are those that this package is compiled from.
+// files are the source files of this package.
 //
 //go:embed *.go
 var files embed.FS
 
-// source returns the code of functions and types, these with their methods, as it stands in this package's files. A name
-// that is not declared gives "".
+// source returns the code of functions and types, with the methods of the types, from the source files of this package.
+// If a name is not declared, it returns "".
 func source(names ...string) string {
 	var parts []string
 	for _, name := range names {
@@ -29,7 +29,7 @@ func source(names ...string) string {
 	return strings.Join(parts, "\n\n") + "\n"
 }
 
-// declarations are the code of this package, by the name of the function or type.
+// declarations returns the code of all functions and types of this package, by their names.
 var declarations = sync.OnceValue(func() map[string][]string {
 	found := map[string][]string{}
 	names, err := fs.Glob(files, "*.go")
@@ -44,7 +44,7 @@ var declarations = sync.OnceValue(func() map[string][]string {
 		positions := token.NewFileSet()
 		file, err := parser.ParseFile(positions, name, text, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
-			continue // the compiler took it
+			continue // impossible: the compiler has accepted this file
 		}
 		for _, declaration := range file.Decls {
 			if name, begin := declared(declaration); name != "" {
@@ -56,7 +56,8 @@ var declarations = sync.OnceValue(func() map[string][]string {
 	return found
 })
 
-// declared returns the name that a declaration goes under, and where it begins with its comment.
+// declared returns the name of a function or type, and the position at which its declaration begins, including the
+// comment. A method has the name of its type.
 func declared(declaration ast.Decl) (name string, begin token.Pos) {
 	begin = declaration.Pos()
 	var comment *ast.CommentGroup
@@ -85,7 +86,7 @@ func receiver(kind ast.Expr) string {
 	switch of := kind.(type) {
 	case *ast.StarExpr:
 		return receiver(of.X)
-	case *ast.IndexExpr: // a type with a parameter
+	case *ast.IndexExpr: // a type with a type parameter
 		return receiver(of.X)
 	case *ast.Ident:
 		return of.Name

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ssa applies the intent; an ownership conflict ends it.
+// ssa applies the intent once. An ownership conflict is an error and is not retried.
 func ssa(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 		c := s.Client(intent.Manager)
@@ -24,8 +24,8 @@ func ssa(s compare.Session) writer {
 	}
 }
 
-// ssaLanes is ssa with one writer of this process at a time to an object. Nobody else can have read inside of a lane, so
-// that a barrier between read and write stands before it.
+// ssaLanes is ssa, but the writers of a process take turns for each object (in a lane). The pause of the workload is
+// before the lane: it waits until all writers have arrived, which they cannot while one is in the lane.
 func ssaLanes(s compare.Session) writer {
 	turns, inside := lanes.OfWidth(1), ssa(s)
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
@@ -41,14 +41,14 @@ func ssaLanes(s compare.Session) writer {
 	}
 }
 
-// objectOf names the object of an intent.
+// objectOf returns a reference to the intent's object.
 func objectOf(intent compare.Intent) apply.ObjectRef {
 	return apply.ObjectRef{
 		GroupVersionKind: intent.Kind, NamespacedName: types.NamespacedName{Namespace: intent.Namespace, Name: intent.Name},
 	}
 }
 
-// applies are the ways by Server-Side Apply.
+// applies returns the arms with Server-Side Apply.
 func applies() []compare.Arm {
 	return []compare.Arm{
 		{

@@ -14,16 +14,16 @@ import (
 	"coapply.dev/compare/trial"
 )
 
-// cluster is what a run needs of where it runs. Tests have one that does not measure.
+// cluster is the cluster of a run. Tests use an implementation that does not measure.
 type cluster interface {
 	Environment() results.Environment
-	// IsLocal says that the cluster is the run's own, which it may replace.
+	// IsLocal reports whether the cluster belongs to the run, which may replace it.
 	IsLocal() bool
-	// measure has an error only when the context ended before anything was measured.
+	// measure runs a trial. It returns an error only if the context ended before anything was measured.
 	measure(context.Context, trial.Spec) (trial.Recorded, error)
 	// has reports whether the cluster serves the group of a CustomResourceDefinition.
 	has(ctx context.Context, definition string) (bool, error)
-	// answers reports whether the API server does.
+	// answers returns an error if the API server does not respond.
 	answers(context.Context) error
 	Close(context.Context) error
 }
@@ -40,7 +40,7 @@ func openTarget(open func(context.Context) (*target.Target, error)) opener {
 	}
 }
 
-// onTarget is a target with the processes that writers are spread over.
+// onTarget is a target with a pool of processes for writers.
 type onTarget struct {
 	*target.Target
 	pool *trial.Pool
@@ -66,7 +66,7 @@ func (t onTarget) has(ctx context.Context, definition string) (bool, error) {
 
 func (t onTarget) answers(ctx context.Context) error {
 	err := t.get(ctx, "/readyz")
-	if apierrors.IsForbidden(err) { // who says so answers
+	if apierrors.IsForbidden(err) { // this is a response, too
 		return nil
 	}
 	return err
@@ -87,7 +87,7 @@ func (t onTarget) get(ctx context.Context, path string) error {
 
 const closeTimeout = time.Minute
 
-// close gives back what the run took of the cluster, also after the context has ended.
+// close deletes what the run has created on the cluster, even if ctx has ended.
 func (b *bench) close(ctx context.Context) error {
 	if b.cluster == nil {
 		return nil

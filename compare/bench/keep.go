@@ -17,7 +17,7 @@ import (
 	"coapply.dev/compare/trial"
 )
 
-// folder is what results.Folder does here; tests put one in whose disk is full.
+// folder has the used methods of results.Folder. Tests use an implementation that simulates a full disk.
 type folder interface {
 	Append(results.Trial) error
 	SaveRun(results.Run) error
@@ -26,8 +26,8 @@ type folder interface {
 
 type creator func(dir string, run results.Run) (folder, error)
 
-// claim makes the folder, so that nobody waits for a cluster to learn that nothing can be written. The function it returns
-// takes away a folder that it made and nothing came into.
+// claim creates the folder for the results and writes a test file. So nobody waits for a cluster if the folder is not writable.
+// The returned function deletes the folder if claim created it and it is still empty.
 func claim(dir string) (release func(), err error) {
 	if err := results.CheckNew(dir); err != nil {
 		return nil, err
@@ -42,12 +42,11 @@ func claim(dir string) (release func(), err error) {
 	}
 	return func() {
 		if errors.Is(missing, fs.ErrNotExist) {
-			_ = os.Remove(dir) // fails if it holds anything
+			_ = os.Remove(dir) // fails if the folder is not empty
 		}
 	}, nil
 }
 
-// probe writes a file and removes it.
 func probe(dir string) error {
 	file, err := os.CreateTemp(dir, ".probe.*")
 	if err != nil {
@@ -57,7 +56,7 @@ func probe(dir string) error {
 	return errors.Join(err, file.Close(), os.Remove(file.Name()))
 }
 
-// keep writes a trial where it survives whatever comes next.
+// keep saves a trial on the disk, and its history if the history was cross-checked.
 func (b *bench) keep(ctx context.Context, recorded trial.Recorded) error {
 	t := recorded.Trial
 	if err := b.append(ctx, t); err != nil {
@@ -69,7 +68,7 @@ func (b *bench) keep(ctx context.Context, recorded trial.Recorded) error {
 	if t.Oracle.Porcupine != "" {
 		b.seen[sample(t.Cell, t.Arm)] = true
 		if err := b.keepHistory(t.ID, recorded.History); err != nil {
-			b.progress.say(fmt.Sprintf("the history of %s is not kept: %v", t.ID, err))
+			b.progress.say(fmt.Sprintf("the history of trial %s was not saved: %v", t.ID, err))
 		}
 	}
 	for i, w := range b.Run.Workloads {
@@ -90,37 +89,37 @@ func (b *bench) keepHistory(id string, h history.History) error {
 	}
 	path := results.HistoryPath(b.Dir, id)
 	if err := os.WriteFile(path, out.Bytes(), 0o666); err != nil {
-		return errors.Join(err, os.Remove(path)) // half a history is none
+		return errors.Join(err, os.Remove(path)) // part of a history is of no use
 	}
 	return nil
 }
 
-// How long a run waits for someone to make room on the disk, and how often it looks.
+// How long a run waits until there is space on the disk, and how often it checks this.
 const (
 	spaceTimeout = 2 * time.Minute
 	pause        = 2 * time.Second
 )
 
-// append keeps a trial. One that cannot be kept at all is printed, so that it is not lost either.
+// append saves a trial. If this fails, it prints the trial, so that the trial is not lost.
 func (b *bench) append(ctx context.Context, t results.Trial) error {
 	err := b.withRoom(ctx, func() error { return b.folder.Append(t) })
 	if err == nil {
 		return nil
 	}
 	if line, unfit := json.Marshal(t); unfit == nil {
-		b.progress.say(fmt.Sprintf("the trial that is not saved, as a line for %s:\n%s", results.TrialsFile, line))
+		b.progress.say(fmt.Sprintf("the trial that was not saved, as a line for %s:\n%s", results.TrialsFile, line))
 	}
 	return err
 }
 
-// withRoom writes; a full disk is waited for.
+// withRoom calls write. If the disk is full, it waits for space and calls write again.
 func (b *bench) withRoom(ctx context.Context, write func() error) error {
 	err := write()
 	if !isFull(err) {
 		return err
 	}
 	deadline := time.Now().Add(spaceTimeout)
-	b.progress.say(fmt.Sprintf("no room in %s: make some, the run waits until %s", b.Dir, deadline.Format(time.TimeOnly)))
+	b.progress.say(fmt.Sprintf("no space on the disk of %s: free some space; the run waits until %s", b.Dir, deadline.Format(time.TimeOnly)))
 	for isFull(err) && time.Now().Before(deadline) && sleep(ctx, pause) {
 		err = write()
 	}

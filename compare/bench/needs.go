@@ -9,8 +9,8 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// leaveOut takes the cells from the plan whose workload needs a CustomResourceDefinition that the cluster lacks, and says
-// which. It fails if only controls are left.
+// leaveOut removes cells from the plan if the cluster lacks the CustomResourceDefinition that their workload needs, and prints
+// which. It returns an error if only negative controls remain.
 func (b *bench) leaveOut(ctx context.Context) error {
 	lacks := map[string]bool{}
 	var left []string

@@ -11,18 +11,18 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// step is a trial that is to be made.
+// step is one trial of a run that must still be made.
 type step struct {
-	cell  int // index in the plan
+	cell  int // index of the cell in the plan
 	arm   string
 	aa    bool
 	block int
 	seed  uint64
 }
 
-// order interleaves: in each block every arm of every cell runs once, in random order, so that what drifts with time
-// meets all of them alike (randomised multiple interleaved trials: Abedi and Brecht, ICPE 2017). The same seed gives the
-// same order.
+// order returns all trials of a plan in the order in which they are made. In each block, every arm of every cell runs once, in
+// random order. So changes over time affect all arms alike (randomised multiple interleaved trials: Abedi and Brecht, ICPE
+// 2017). The same seed gives the same order.
 func order(plan []results.PlannedCell, seed uint64) []step {
 	random := rand.New(rand.NewPCG(seed, 0))
 	var steps []step
@@ -56,7 +56,7 @@ func maxBlocks(plan []results.PlannedCell) int {
 	return blocks
 }
 
-// id names a trial, for files and for people.
+// id returns the ID of a trial.
 func (s step) id(number int, cell compare.Cell) string {
 	id := fmt.Sprintf("%04d-%s-%s", number, strings.ReplaceAll(cell.String(), " ", "-"), s.arm)
 	if s.aa {
@@ -65,22 +65,24 @@ func (s step) id(number int, cell compare.Cell) string {
 	return id
 }
 
-// overhead is what a trial takes beside its writing: objects prepared and removed, the watch, two readings of metrics.
+// overhead is the estimated time of a trial besides its writes: to prepare and delete objects, to start the watches, and to
+// read metrics twice.
 const overhead = 400 * time.Millisecond
 
-// converging is what it takes until all that arrived in an open loop has landed.
+// converging is the estimated time until all arrivals of an open loop have landed.
 const converging = 500 * time.Millisecond
 
-// perRound is what a round takes where a workload counts rounds: from 20 ms to 400 ms, with nodes.
+// perRound is the estimated time of a round. A round takes between 20 ms and, with nodes, 400 ms.
 const perRound = 300 * time.Millisecond
 
-// queueing is how long intents in flight at the end wait in the queues of gmu-requeue, with crowd writers or more of an object.
+// queueing is the estimated time for which the last intents of gmu-requeue wait in their queues, if there are crowd writers or
+// more per object.
 const (
 	queueing = 9 * time.Second
 	crowd    = 16
 )
 
-// Estimate is how long a plan takes, roughly: of rounds it only knows the number.
+// Estimate returns the approximate time of a plan. For trials by rounds it is less precise.
 func Estimate(plan []results.PlannedCell) time.Duration {
 	var total time.Duration
 	for _, cell := range plan {

@@ -8,40 +8,40 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// Profiles of a run.
+// Names of the profiles of a run.
 const (
 	Quick  = "quick"
 	Review = "review"
 	Custom = "custom"
 )
 
-// Arms that stand beside each other in the grid. A cell has those that its question is about.
+// Groups of arms for the cells of the grid.
 var (
-	// core are those of every cell.
+	// core has the arms of every cell.
 	core = []string{"gmu-default-retry", "update", "ssa", "apply"}
-	// queued has what a controller does with a stale write as well.
+	// queued also has the arm that returns a stale write to a controller's queue.
 	queued = slices.Concat(core, []string{"gmu-requeue"})
-	// lanes are those of writers that share a process. Each writer of gmu-requeue is a controller with a queue of its own,
-	// and nobody runs 16 or 64 for one object in one process: one such cell, about what it costs, is enough.
+	// lanes has the arms for writers in one process. It lacks gmu-requeue, in which each writer is a controller with a queue of
+	// its own. Nobody runs 16 or 64 such controllers for one object in one process, so one cell with this arm suffices.
 	lanes = slices.Concat(core, []string{"gmu-lanes", "ssa-lanes"})
-	// apart are those of writers that share no process: plain lanes come to nothing there.
+	// apart has the arms for writers in separate processes. It lacks the arms with plain lanes, which have no effect between processes.
 	apart = slices.Concat(queued, []string{"gmu-unbounded", "patch-lock"})
 	all   = slices.Concat(apart, []string{"gmu-lanes", "ssa-lanes"})
 )
 
-// gridCell is a cell of the grid.
+// gridCell is a cell of the grid: a cell of gridWorkload with chosen parameters and arms.
 type gridCell struct {
 	compare.Parameters
 	arms []string
-	aa   bool // plain Server-Side Apply runs twice
+	aa   bool // whether the arm ssa runs twice, for an A/A comparison
 }
 
-// shape is what a profile fixes of every cell.
+// shape has the settings of a profile.
 type shape struct {
-	blocks int // of the cells of the grid, and of workloads whose outcome is measured
-	shown  int // of demonstrations
+	blocks int // number of blocks, except for demonstrations
+	shown  int // number of blocks for demonstrations
 	warmup, duration,
-	other time.Duration // what a trial of another workload than the grid's counts
+	other time.Duration // duration, warm-up excluded, of trials of other workloads than gridWorkload
 	roundsAtMost int
 	grid         []gridCell
 }
@@ -56,11 +56,12 @@ var quickShape = shape{
 	},
 }
 
-// quickBlocks are those of the first cell of the quick run, which has a verdict.
+// quickBlocks is the number of blocks of the first cell of a quick run. This is enough for a verdict.
 const quickBlocks = 6
 
-// reviewShape has the cells that answer which way is fastest, by writers, processes and round-trip time, and what it
-// costs: a curve over writers at two round trips, one over round trips for four processes, and one step to each side.
+// reviewShape has the cells that show which arm is the fastest, and what it costs, by writers, processes and round-trip time: a
+// series over writers for each of two round-trip times, a series over round-trip times for four processes, and single
+// variations of other parameters.
 var reviewShape = shape{
 	blocks: 7, shown: 3, warmup: 200 * ms, duration: 1200 * ms, other: 800 * ms, roundsAtMost: 29,
 	grid: []gridCell{
@@ -84,7 +85,8 @@ var reviewShape = shape{
 	},
 }
 
-// QuickPlan is a look at every workload in under three minutes: intervals for one cell, one trial of the others.
+// QuickPlan returns the plan of the profile quick. It has every workload and takes less than three minutes. Only one cell has
+// enough trials for intervals.
 func QuickPlan(c compare.Catalogue) []results.PlannedCell {
 	plan := quickShape.plan(c)
 	if len(plan) > 0 && plan[0].Workload == gridWorkload {
@@ -93,10 +95,10 @@ func QuickPlan(c compare.Catalogue) []results.PlannedCell {
 	return plan
 }
 
-// ReviewPlan is what a design review needs, in three quarters of an hour.
+// ReviewPlan returns the plan of the profile review, for a design review. It takes three quarters of an hour.
 func ReviewPlan(c compare.Catalogue) []results.PlannedCell { return reviewShape.plan(c) }
 
-// gridWorkload is the workload of the grid and of the controls.
+// gridWorkload is the workload of the grid and of the negative controls.
 const gridWorkload = "hot-object"
 
 func (s shape) plan(c compare.Catalogue) []results.PlannedCell {
@@ -113,7 +115,7 @@ func (s shape) plan(c compare.Catalogue) []results.PlannedCell {
 	}
 	for _, w := range c.Workloads {
 		if w.Name == gridWorkload || len(w.Arms) == 0 {
-			continue // a workload of the user's without arms is for --arms
+			continue // the user must select the arms of such a workload with --arms
 		}
 		cell := s.cell(w, compare.Parameters{Duration: s.other})
 		cell.Blocks, cell.Baseline, cell.Arms = s.blocks, w.Arms[0], w.Arms[:1:1]
@@ -130,16 +132,16 @@ func (s shape) plan(c compare.Catalogue) []results.PlannedCell {
 	return append(plan, s.controls(c)...)
 }
 
-// forGrid are arms that a profile runs in the grid only: what they come to elsewhere follows from there.
+// forGrid lists arms that a profile runs only in the grid, because their results in other workloads can be derived from there.
 var forGrid = map[string]bool{"gmu-unbounded": true, "gmu-lanes": true, "patch-lock": true, "ssa-lanes": true}
 
-// claimed says that a published figure is about the arm.
+// claimed reports whether a published claim is about the arm.
 func claimed(w compare.Workload, arm string) bool {
 	return slices.ContainsFunc(w.Claims, func(c compare.Claim) bool { return c.Arm == arm })
 }
 
-// settled is the times of a cell whose writers wait for each other so long, and back off so far, that a trial of the usual
-// length would show its beginning only.
+// settled sets a longer warm-up and duration for cells with many writers. There, writers wait and back off for so long that a
+// trial of the usual length would only show the start.
 func settled(p compare.Parameters) compare.Parameters {
 	switch {
 	case p.Objects > 1:
@@ -151,7 +153,7 @@ func settled(p compare.Parameters) compare.Parameters {
 	return p
 }
 
-// cell fills in what the parameters leave open from the workload's defaults and the profile.
+// cell returns a cell in which missing parameters are set from the workload's defaults and the profile.
 func (s shape) cell(w compare.Workload, p compare.Parameters) results.PlannedCell {
 	d := w.Defaults
 	filled := compare.Parameters{
@@ -166,7 +168,7 @@ func (s shape) cell(w compare.Workload, p compare.Parameters) results.PlannedCel
 	return results.PlannedCell{Cell: compare.Cell{Workload: w.Name, Parameters: filled}}
 }
 
-// controls is the cell that shows whether the oracle sees losses. It is part of every run.
+// controls returns the cell with the negative controls, which shows whether the oracle finds lost updates. It is part of every run.
 func (s shape) controls(c compare.Catalogue) []results.PlannedCell {
 	w, found := c.Workload(gridWorkload)
 	if !found {

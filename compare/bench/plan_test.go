@@ -111,13 +111,13 @@ func TestSweep(t *testing.T) {
 		{"two ends", func(s *Sweep) { s.Rounds, s.Rate = 1, 1 }, "", "exclude each other"},
 		{"no time", func(s *Sweep) { s.Duration = 0 }, "", "--duration 0s"},
 		{"a day's round trip", func(s *Sweep) { s.RTT = []time.Duration{24 * time.Hour} }, "", "--rtt"},
-		{"an arm twice", func(s *Sweep) { s.Arms = []string{"ssa", "ssa"} }, "", "names ssa twice"},
+		{"an arm twice", func(s *Sweep) { s.Arms = []string{"ssa", "ssa"} }, "", "has ssa twice"},
 		{"a control", func(s *Sweep) { s.Arms = []string{"put-no-rv"} }, "", "negative control"},
 		{"an arm of another workload", func(s *Sweep) {
 			s.Workloads, s.Arms = []string{"local"}, []string{"apply"}
 		}, "", "makes no sense in workload local"},
 		{"an arm of the user's", func(s *Sweep) { s.Workloads, s.Arms = []string{"local"}, []string{"mine"} }, "", ""},
-		{"a parameter that means nothing", func(s *Sweep) { s.Workloads = []string{"rounds"} }, "managers", "--managers means nothing in rounds"},
+		{"a parameter that means nothing", func(s *Sweep) { s.Workloads = []string{"rounds"} }, "managers", "--managers has no effect in workload rounds"},
 	} {
 		s := good
 		test.change(&s)

@@ -15,26 +15,26 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// linePeriod is how often a run that is not watched on a terminal says where it is.
+// linePeriod is the time between two progress messages if the output is not a terminal.
 const linePeriod = 15 * time.Second
 
-// trust is how much time has to have been measured until it weighs as much as the estimate: the first trials of a run
-// say little of the others.
+// trust is the measured time at which the measured speed and the estimate have equal weight. The first trials of a run say
+// little about the others.
 const trust = 20 * time.Second
 
-// progress says where a run is and how long it still takes: by what the estimate says of the trials to come, corrected
-// by how the estimate has done so far. Its methods are safe for concurrent use.
+// progress shows the progress of a run and the remaining time. This is the estimate for the remaining trials, corrected by the
+// measured speed so far. Its methods are safe for concurrent use.
 type progress struct {
 	mu      sync.Mutex
 	out     io.Writer
-	bar     *progressbar.ProgressBar // nil: lines instead
-	width   func() int               // of the terminal
+	bar     *progressbar.ProgressBar // nil if lines are printed instead
+	width   func() int               // returns the width of the terminal
 	started time.Time
 	said    time.Time
 	done    int
 	voided  int
 	stopped bool
-	ahead   []time.Duration // by number: the estimate of that trial and all after it
+	ahead   []time.Duration // for each trial, the estimated time of this and all later trials
 }
 
 func startProgress(out io.Writer, plan []results.PlannedCell, steps []step) *progress {
@@ -62,13 +62,13 @@ func (p *progress) drawBar(width func() int) {
 		progressbar.OptionShowCount(), progressbar.OptionFullWidth(), progressbar.OptionClearOnFinish())
 }
 
-// left is how long the rest takes.
+// left returns the estimated remaining time.
 func (p *progress) left() time.Duration {
 	ahead, behind := p.ahead[p.done], p.ahead[0]-p.ahead[p.done]
 	return time.Duration(float64(ahead) * float64(time.Since(p.started)+trust) / float64(behind+trust))
 }
 
-// beside is what a bar, its percentage and counts need next to the description.
+// beside is the width that the bar, the percentage and the counts need beside the description.
 const beside = 36
 
 func (p *progress) begin(number int, cell compare.Cell, s step) {
@@ -79,7 +79,7 @@ func (p *progress) begin(number int, cell compare.Cell, s step) {
 	case p.bar != nil:
 		what := fmt.Sprintf("%s left, %s %s", round(p.left()), cell, s.arm)
 		p.bar.Describe(text.Snip(what, max(p.width()-beside, 10), "…"))
-		_ = p.bar.Set(number) // a bar that cannot be drawn is no reason to stop
+		_ = p.bar.Set(number) // an error in drawing the bar does not matter
 	case time.Since(p.said) >= linePeriod:
 		p.line(fmt.Sprintf("%d of %s, %s left", number, counted(len(p.ahead)-1), round(p.left())))
 	}
@@ -97,7 +97,7 @@ func (p *progress) end(t results.Trial) {
 	}
 }
 
-// say prints a line that is not to be missed.
+// say prints a message, even while a bar is shown.
 func (p *progress) say(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,7 +105,7 @@ func (p *progress) say(text string) {
 		return
 	}
 	if p.bar != nil {
-		_ = p.bar.Clear() // the line matters, the bar comes back
+		_ = p.bar.Clear() // the bar is drawn again later
 	}
 	p.line(text)
 }
@@ -115,7 +115,7 @@ func (p *progress) line(text string) {
 	fmt.Fprintln(p.out, text)
 }
 
-// stop says what was done; nothing is said any more after it.
+// stop prints a summary. No more messages are printed afterwards.
 func (p *progress) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,4 +1,5 @@
-// Package bench makes a run: which cells, in which order, and what was measured kept trial by trial.
+// Package bench plans and makes a run: it selects the cells, runs the trials in random order, and saves each trial as soon as
+// it is measured.
 package bench
 
 import (
@@ -14,22 +15,23 @@ import (
 	"coapply.dev/compare/trial"
 )
 
-// Options of a run.
+// Options are the options of Run.
 type Options struct {
 	Catalogue compare.Catalogue
-	Run       results.Run // Command, Seed, Profile, Plan and Decided; the rest is filled in
+	Run       results.Run // set Command, Seed, Profile, Plan and Decided; Run sets the other fields
 	Dir       string
-	// Open returns the cluster to run on. It is called again when the API server dies for good in the middle.
+	// Open returns the cluster for the run. It is called again if the local control plane dies during the run.
 	Open func(context.Context) (*target.Target, error)
-	// Progress gets what the run does, for a person: a bar if it is a terminal.
+	// Progress gets messages about the progress for the user. On a terminal it shows a progress bar.
 	Progress io.Writer
 }
 
-// ErrInterrupted says that the context ended before the plan did. What was measured until then is kept and marked.
+// ErrInterrupted means that the context ended before all trials were made. The trials so far are saved, and the run is marked
+// as interrupted.
 var ErrInterrupted = errors.New("interrupted")
 
-// Run makes every trial of the plan and keeps each as soon as it is measured, in Dir. It ends with ErrInterrupted when the
-// context ends, and with another error when nothing more can be measured or kept; what was measured stands in Dir then.
+// Run makes every trial of the plan and saves each in Dir as soon as it is measured. It returns ErrInterrupted if the context
+// ends, and another error if no more trials can be measured or saved. The trials so far are in Dir.
 func Run(ctx context.Context, options Options) error {
 	return run(ctx, options, openTarget(options.Open), func(dir string, r results.Run) (folder, error) {
 		return results.Create(dir, r)
@@ -70,14 +72,14 @@ type bench struct {
 	Options
 
 	open     opener
-	cluster  cluster // nil when none could be opened
+	cluster  cluster // nil if starting another control plane failed
 	folder   folder
 	progress *progress
-	measured int             // trials that are kept and count
-	seen     map[string]bool // cells and arms of which a history was judged twice
+	measured int             // number of saved trials that are not void
+	seen     map[string]bool // cells and arms of which a history was cross-checked
 }
 
-// begin writes what the run is, before anything is measured.
+// begin saves the run before anything is measured.
 func (b *bench) begin(ctx context.Context, create creator) error {
 	if err := b.leaveOut(ctx); err != nil {
 		return err
@@ -90,7 +92,7 @@ func (b *bench) begin(ctx context.Context, create creator) error {
 	return err
 }
 
-// describe names the arms and workloads of the plan as they are, so that the report shows what ran.
+// describe stores descriptions of the plan's arms and workloads in the run, for the report.
 func (b *bench) describe() {
 	arms, workloads := map[string]bool{}, map[string]bool{}
 	for _, cell := range b.Run.Plan {
@@ -115,7 +117,8 @@ func (b *bench) describe() {
 	}
 }
 
-// voidsInARow end a run: whatever makes trials void will not pass. Arms that fail by themselves alternate with others.
+// voidsInARow is the number of consecutive void trials after which a run ends, because the cause seems permanent. It cannot be
+// a single arm, because the trials of different arms alternate.
 const voidsInARow = 10
 
 func (b *bench) trials(ctx context.Context, steps []step) error {
@@ -129,7 +132,7 @@ func (b *bench) trials(ctx context.Context, steps []step) error {
 		switch {
 		case err != nil && ctx.Err() == nil:
 			return err
-		case err != nil: // it is the context's: nothing was measured
+		case err != nil: // the context has ended, and nothing was measured
 			return b.interrupted(len(steps))
 		}
 		if err := b.keep(ctx, recorded); err != nil {
@@ -147,7 +150,7 @@ func (b *bench) trials(ctx context.Context, steps []step) error {
 			return b.interrupted(len(steps))
 		}
 		if voids++; voids == voidsInARow {
-			return fmt.Errorf("the last %d trials are all void, %s because %s; what was measured until then is kept",
+			return fmt.Errorf("the last %d trials are all void, trial %s because of: %s; the trials before are saved",
 				voids, recorded.Trial.ID, recorded.Trial.Void)
 		}
 	}
@@ -160,7 +163,7 @@ func (b *bench) interrupted(planned int) error {
 
 func (b *bench) spec(number int, s step) trial.Spec {
 	cell := b.Run.Plan[s.cell].Cell
-	arm, _ := b.Catalogue.Arm(s.arm) // the plan was checked against the catalogue
+	arm, _ := b.Catalogue.Arm(s.arm) // exists, because the plan was checked
 	workload, _ := b.Catalogue.Workload(cell.Workload)
 	return trial.Spec{
 		ID: s.id(number, cell), Cell: cell, Arm: arm, Workload: workload, AA: s.aa, Block: s.block, Order: number,
@@ -168,10 +171,10 @@ func (b *bench) spec(number int, s step) trial.Spec {
 	}
 }
 
-// sample names an arm in a cell: one history of each is kept.
+// sample returns the key for an arm in a cell. One history is saved for each key.
 func sample(cell compare.Cell, arm string) string { return cell.String() + " " + arm }
 
-// end writes how the run ended. Of what went wrong with the trials it only needs to know whether something did.
+// end saves how the run ended. failure is the error with which the trials ended, or nil.
 func (b *bench) end(ctx context.Context, failure error) error {
 	now := time.Now().UTC()
 	b.Run.Ended = &now
@@ -182,7 +185,7 @@ func (b *bench) end(ctx context.Context, failure error) error {
 		b.Run.Interrupted = failure.Error()
 	}
 	save := func() error { return b.folder.SaveRun(b.Run) }
-	if isFull(failure) { // that was waited for
+	if isFull(failure) { // the run has already waited for space
 		return errors.Join(save(), b.folder.Close())
 	}
 	return errors.Join(b.withRoom(ctx, save), b.folder.Close())

@@ -193,7 +193,7 @@ func TestAHistoryThatCannotBeKept(t *testing.T) {
 	if _, counting, _ := a.kept(t); counting != 2 {
 		t.Errorf("%d trials count", counting)
 	}
-	a.wantSaid(t, 2, "is not kept: ")
+	a.wantSaid(t, 2, "was not saved: ")
 }
 
 // wait lets the fake time of a bubble pass, as a trial does.

@@ -12,8 +12,8 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// Sweep is what flags say to measure: every combination of the lists, in every workload. An empty list leaves a parameter
-// to the workload.
+// Sweep has the flags that select cells: a plan has every combination of the lists for every workload. For an empty list, the
+// workload's default is used.
 type Sweep struct {
 	Workloads, Arms                       []string
 	Writers, Processes, Objects, Managers []int
@@ -23,8 +23,8 @@ type Sweep struct {
 	Warmup, Duration                      time.Duration
 }
 
-// Plan returns the cells, and those of the controls. The names are in the catalogue. set says which flags were given:
-// parameters that mean nothing in a workload are refused only then.
+// Plan returns the selected cells, and the cell of the negative controls. All names must be in the catalogue. set reports
+// whether a flag was given: a flag that has no effect in a workload is an error only if it was given.
 func (s Sweep) Plan(c compare.Catalogue, set func(flag string) bool) ([]results.PlannedCell, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (s Sweep) Plan(c compare.Catalogue, set func(flag string) bool) ([]results.
 		}
 		for _, fixed := range w.Fixed {
 			if set(fixed) {
-				return nil, fmt.Errorf("--%s means nothing in %s: leave it out", fixed, w.Name)
+				return nil, fmt.Errorf("--%s has no effect in workload %s: leave it out", fixed, w.Name)
 			}
 		}
 		for _, p := range s.combinations() {
@@ -56,14 +56,14 @@ func (s Sweep) Plan(c compare.Catalogue, set func(flag string) bool) ([]results.
 	return append(plan, base.controls(c)...), nil
 }
 
-// arms are those of the flag, or of the workload.
+// arms returns the arms for a workload: those of the flag --arms, or else those that the workload names.
 func (s Sweep) arms(c compare.Catalogue, w compare.Workload) ([]string, error) {
 	arms := s.Arms
 	if len(arms) == 0 {
 		arms = w.Arms
 	}
 	if len(arms) == 0 {
-		return nil, fmt.Errorf("workload %s names no arms: say which with --arms", w.Name)
+		return nil, fmt.Errorf("workload %s has no default arms: set --arms", w.Name)
 	}
 	for _, name := range arms {
 		arm, _ := c.Arm(name)
@@ -77,7 +77,7 @@ func (s Sweep) arms(c compare.Catalogue, w compare.Workload) ([]string, error) {
 	return slices.Clone(arms), nil
 }
 
-// named says that a workload names the arm. One that none names is the user's own, and may run in any.
+// named reports whether any workload names the arm. Otherwise it is the user's own arm, which may run in every workload.
 func named(c compare.Catalogue, arm string) bool {
 	return slices.ContainsFunc(c.Workloads, func(w compare.Workload) bool { return slices.Contains(w.Arms, arm) })
 }
@@ -108,7 +108,7 @@ func orNone[T any](list []T) []T {
 	return list
 }
 
-// What a trial can be on one machine. Beyond that a cell measures the machine.
+// Limits for a trial on one machine. Beyond them, the results say more about the machine than about the arms.
 const (
 	maxWriters   = 1000
 	maxObjects   = 1000
@@ -131,46 +131,47 @@ func (s Sweep) check() error {
 		}
 	}
 	if s.Rounds > 0 && s.Rate > 0 {
-		return fmt.Errorf("--rounds and --rate exclude each other: arrivals end by time")
+		return fmt.Errorf("--rounds and --rate exclude each other: a trial with a rate ends by time")
 	}
 	return nil
 }
 
-// within refuses what is out of bounds, or given twice.
+// within returns an error if a value is out of bounds or given twice.
 func within[T cmp.Ordered](flag string, least, most T, values ...T) error {
 	for _, v := range values {
-		if cmp.Less(v, least) || v > most { // a rate that is no number is less than any
+		if cmp.Less(v, least) || v > most { // cmp.Less treats NaN as less than any number
 			return fmt.Errorf("--%s %v: use %v to %v", flag, v, least, most)
 		}
 	}
 	return once(flag, values)
 }
 
-// maxApplies is how many objects times managers a trial may have to prepare: beyond that it takes a minute or more.
+// maxApplies is the maximum number of objects times managers, which is the number of applies before a trial. More would take
+// over a minute.
 const maxApplies = 20_000
 
-// once refuses a list that names something twice: two cells of one name could not be told apart.
+// once returns an error if a list has a value twice, because two cells would then have the same name.
 func once[T comparable](flag string, list []T) error {
 	for i, v := range list {
 		if slices.Contains(list[:i], v) {
-			return fmt.Errorf("--%s names %v twice: more trials are by --trials", flag, v)
+			return fmt.Errorf("--%s has %v twice: to make more trials, use --trials", flag, v)
 		}
 	}
 	return nil
 }
 
-// checkCell refuses what contradicts itself only together, in the flags or with what the workload is by default.
+// checkCell returns an error if parameters of a cell contradict each other.
 func checkCell(c compare.Cell, w compare.Workload, set func(flag string) bool) error {
 	switch {
 	case c.Rounds > 0 && (set("duration") || set("warmup")):
-		return fmt.Errorf("%s: a trial ends after %d rounds, so --warmup and --duration mean nothing: leave them out", c, c.Rounds)
+		return fmt.Errorf("%s: a trial ends after %d rounds, so --warmup and --duration have no effect: leave them out", c, c.Rounds)
 	case c.Rounds > 0 && c.Rate > 0:
-		return fmt.Errorf("%s: a trial ends after %d rounds, and arrivals end by time: leave --rate out", c, c.Rounds)
+		return fmt.Errorf("%s: a trial ends after %d rounds, but a trial with a rate ends by time: leave --rate out", c, c.Rounds)
 	case c.Objects*c.Managers > maxApplies:
-		return fmt.Errorf("%s: before each trial every manager applies to every object, %d times: use at most %d",
+		return fmt.Errorf("%s: before each trial every manager applies to every object, in all %d times, but at most %d are allowed",
 			c, c.Objects*c.Managers, maxApplies)
 	case c.Processes > c.Writers:
-		return fmt.Errorf("%s: %d processes need as many writers: give them with --writers", c, c.Processes)
+		return fmt.Errorf("%s: %d processes need at least as many writers: set --writers", c, c.Processes)
 	case c.Processes > 1 && w.Attach == nil:
 		return fmt.Errorf("%s: the writers of %s cannot be spread over processes: leave --processes out", c, w.Name)
 	case c.Processes > 1 && c.Rounds > 0:
@@ -179,7 +180,7 @@ func checkCell(c compare.Cell, w compare.Workload, set func(flag string) bool) e
 	return nil
 }
 
-// CheckForeign refuses cells that need what only the local control plane has.
+// CheckForeign returns an error if a cell needs the local control plane.
 func CheckForeign(plan []results.PlannedCell, c compare.Catalogue) error {
 	for _, cell := range plan {
 		if w, _ := c.Workload(cell.Workload); w.Local {
@@ -189,7 +190,7 @@ func CheckForeign(plan []results.PlannedCell, c compare.Catalogue) error {
 	return nil
 }
 
-// WithoutLocal leaves out the cells that need what only the local control plane has.
+// WithoutLocal returns the cells that do not need the local control plane.
 func WithoutLocal(plan []results.PlannedCell, c compare.Catalogue) []results.PlannedCell {
 	return slices.DeleteFunc(slices.Clone(plan), func(cell results.PlannedCell) bool {
 		w, _ := c.Workload(cell.Workload)

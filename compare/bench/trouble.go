@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// reviveTimeout is how long a run waits for an API server that does not answer.
+// reviveTimeout is the time for which a run waits for an API server that does not respond.
 const reviveTimeout = 30 * time.Second
 
-// afterVoid waits until the API server answers, if that is what made the trial void. One that stays away is replaced if
-// it is the run's own, so that the rest of the plan is measured. It returns early, without an error, when the context
-// ends.
+// afterVoid is called after a void trial. If the API server does not respond, it waits for it. If the API server does not come back and
+// belongs to the run, it starts another control plane, so that the other trials can be made. If the context ends, afterVoid returns nil.
 func (b *bench) afterVoid(ctx context.Context) error {
 	err := b.cluster.answers(ctx)
 	if err == nil || ctx.Err() != nil {
-		return nil //nolint:nilerr // the caller looks at the context
+		return nil //nolint:nilerr // the caller notices the end of the context
 	}
-	b.progress.say(fmt.Sprintf("the API server does not answer; waiting %s for it: %v", reviveTimeout, err))
+	b.progress.say(fmt.Sprintf("the API server does not respond; waiting up to %s for it: %v", reviveTimeout, err))
 	for deadline := time.Now().Add(reviveTimeout); err != nil && time.Now().Before(deadline); err = b.cluster.answers(ctx) {
 		if !sleep(ctx, pause) {
 			return nil
@@ -27,26 +26,26 @@ func (b *bench) afterVoid(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case !b.cluster.IsLocal():
-		return fmt.Errorf("the API server does not come back: %w; what was measured until then is kept", err)
+		return fmt.Errorf("the API server still does not respond: %w; the trials so far are saved", err)
 	}
 	return b.replace(ctx)
 }
 
-// replace stops the run's own control plane, and starts another.
+// replace stops the run's control plane and starts another.
 func (b *bench) replace(ctx context.Context) error {
 	b.progress.say("the control plane is gone; starting another one")
 	if err := b.close(ctx); err != nil {
-		b.progress.say(fmt.Sprintf("the old control plane: %v", err))
+		b.progress.say(fmt.Sprintf("stopping the old control plane failed: %v", err))
 	}
 	var err error
 	b.cluster, err = b.open(ctx)
-	if err != nil && ctx.Err() == nil { // otherwise the caller looks at the context
-		return fmt.Errorf("starting another control plane: %w; what was measured until then is kept", err)
+	if err != nil && ctx.Err() == nil { // otherwise the caller notices the end of the context
+		return fmt.Errorf("starting another control plane: %w; the trials so far are saved", err)
 	}
 	return nil
 }
 
-// sleep is false when the context ended first.
+// sleep waits for d. It returns false if the context ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

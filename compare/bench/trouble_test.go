@@ -48,8 +48,8 @@ func TestAServerThatDies(t *testing.T) {
 		opened   int
 		said     string
 	}{
-		{"comes back", dying(20 * time.Second), false, "", 5, 1, "does not answer; waiting 30s for it: connection refused"},
-		{"stays away, and is the user's", dying(time.Hour), false, "the API server does not come back: connection refused", 1, 1, "does not answer"},
+		{"comes back", dying(20 * time.Second), false, "", 5, 1, "does not respond; waiting up to 30s for it: connection refused"},
+		{"stays away, and is the user's", dying(time.Hour), false, "the API server still does not respond: connection refused", 1, 1, "does not respond"},
 		{"stays away, and is replaced", dying(time.Hour), true, "", 5, 2, "the control plane is gone; starting another one"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestADiskThatIsFullForAWhile(t *testing.T) {
 			if run, counting, _ := a.kept(t); counting != 4 || run.Ended == nil || run.Interrupted != "" {
 				t.Errorf("%d trials count, ended %v, %q; want all, as room was made", counting, run.Ended, run.Interrupted)
 			}
-			a.wantSaid(t, 1, "no room in "+a.Dir)
+			a.wantSaid(t, 1, "no space on the disk of "+a.Dir)
 		})
 	}
 }

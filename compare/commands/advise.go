@@ -15,7 +15,7 @@ import (
 	"coapply.dev/compare/summary"
 )
 
-// questions are the four of advise: by flag, or one after another on a terminal.
+// questions are the four questions of advise, which are answered by flags or interactively on a terminal.
 var questions = []struct {
 	flag, usage, ask string
 	answer           func(*advise.Write) *bool
@@ -86,9 +86,9 @@ func runAdvise(cmd *cobra.Command, args []string, write advise.Write, situation 
 	case min(situation.Writers, situation.Processes, situation.Objects, situation.Managers) < 1 || situation.RTT < 0:
 		return errors.New("--writers, --processes, --objects and --managers are 1 or more, --rtt is 0 or more")
 	case situation.Processes > situation.Writers:
-		return fmt.Errorf("--processes %d: there are %d --writers for them", situation.Processes, situation.Writers)
+		return fmt.Errorf("--processes %d is more than --writers %d: each process needs a writer", situation.Processes, situation.Writers)
 	case len(args) == 0 && located:
-		return errors.New("--writers, --processes, --objects, --managers and --rtt need the folder of a run to look into: compare advise DIR")
+		return errors.New("--writers, --processes, --objects, --managers and --rtt need the folder of a run: compare advise DIR")
 	case len(args) == 0 && !answered:
 		if err := askAll(cmd, &write); err != nil {
 			return err
@@ -108,7 +108,7 @@ func runAdvise(cmd *cobra.Command, args []string, write advise.Write, situation 
 func askAll(cmd *cobra.Command, write *advise.Write) error {
 	a, err := newAsker(cmd)
 	if errors.Is(err, errNobody) {
-		return errors.New("advise on what? Answer the four questions by flags, or name the folder of a run; see compare advise --help")
+		return errors.New("nothing to advise on: answer the four questions by flags, or name the folder of a run; see compare advise --help")
 	}
 	for _, q := range questions {
 		if *q.answer(write), err = a.yes(cmd.Context(), q.ask); err != nil {
@@ -130,7 +130,7 @@ func layerTable(width int, layers []advise.Layer) string {
 	return tableOf(width, table.Row{"layer", "needed", "why"}, rows)
 }
 
-// adviseFrom says what a run measured in the cell that is nearest.
+// adviseFrom prints the advice for a situation, from the most similar cell of a run.
 func adviseFrom(dir string, situation advise.Situation, width int, out io.Writer) error {
 	run, trials, err := results.Load(dir)
 	if err != nil {
@@ -138,7 +138,7 @@ func adviseFrom(dir string, situation advise.Situation, width int, out io.Writer
 	}
 	advice, err := advise.For(summary.Of(run, trials), situation)
 	if err != nil {
-		return fmt.Errorf("%s cannot advise: %w", dir, err)
+		return fmt.Errorf("no advice from the run in %s: %w", dir, err)
 	}
 	answer := advice.Situation
 	fmt.Fprintln(out, text.WrapSoft("Use "+strings.Join(answer.Use, " or ")+": "+strings.ReplaceAll(answer.Because, "`", "")+".", width))
@@ -166,5 +166,5 @@ func estimated(r summary.Row, measure string) string {
 	if e, found := r.Measures[measure]; found {
 		return summary.Estimated(e)
 	}
-	return summary.NA // of a p99: that share of the intents did not land
+	return summary.NA // such as for the p99 if more than 1 % of the intents did not land
 }

@@ -12,16 +12,15 @@ import (
 	"golang.org/x/term"
 )
 
-// errNobody says that there is no terminal to ask on.
 var errNobody = errors.New("there is no terminal to ask on")
 
-// asker puts questions to who started the command. What was read ahead for one is there for the next.
+// asker asks the user questions on the terminal. All questions share one buffer, so that no input is lost.
 type asker struct {
 	cmd *cobra.Command
 	in  *bufio.Reader
 }
 
-// newAsker fails where there is nobody to ask.
+// newAsker returns an error if the standard input is not a terminal.
 func newAsker(cmd *cobra.Command) (*asker, error) {
 	if file, ok := cmd.InOrStdin().(*os.File); ok && !term.IsTerminal(int(file.Fd())) {
 		return nil, errNobody
@@ -29,7 +28,7 @@ func newAsker(cmd *cobra.Command) (*asker, error) {
 	return &asker{cmd: cmd, in: bufio.NewReader(cmd.InOrStdin())}, nil
 }
 
-// yes is false for everything but a yes.
+// yes asks a question, and reports whether the answer is yes.
 func (a *asker) yes(ctx context.Context, question string) (bool, error) {
 	fmt.Fprint(a.cmd.ErrOrStderr(), wrapped(a.cmd.ErrOrStderr(), question+" [y/N]"), " ")
 	type line struct {
@@ -37,7 +36,7 @@ func (a *asker) yes(ctx context.Context, question string) (bool, error) {
 		err  error
 	}
 	answered := make(chan line, 1)
-	go func() { // reading cannot be ended: after an interruption this waits until the process ends
+	go func() { // a read cannot be cancelled: after an interruption, this goroutine waits until the process ends
 		text, err := a.in.ReadString('\n')
 		answered <- line{text, err}
 	}()
@@ -47,7 +46,7 @@ func (a *asker) yes(ctx context.Context, question string) (bool, error) {
 		return false, context.Cause(ctx)
 	case answer := <-answered:
 		if answer.err != nil && answer.text == "" {
-			return false, errors.New("no answer: nothing was done")
+			return false, errors.New("the question was not answered, so nothing was done")
 		}
 		text := strings.ToLower(strings.TrimSpace(answer.text))
 		return text == "y" || text == "yes", nil

@@ -34,7 +34,7 @@ func TestOnlyYesIsYes(t *testing.T) {
 		}
 	}
 	a, _ := askerOf(t, strings.NewReader(""))
-	if _, err := a.yes(t.Context(), "Go on?"); err == nil || !strings.Contains(err.Error(), "no answer: nothing was done") {
+	if _, err := a.yes(t.Context(), "Go on?"); err == nil || !strings.Contains(err.Error(), "the question was not answered, so nothing was done") {
 		t.Errorf("the end of the input: %v", err)
 	}
 }

@@ -32,10 +32,10 @@ type benchFlags struct {
 	output, markdown string
 }
 
-// benchParts are those of the table, in its order.
+// benchParts are the names of the parts, in the order of the table.
 var benchParts = []string{"contention", "processes", "width", "requests", "micro", "scale"}
 
-// withBench returns the catalogue with the arms and the workload that only bench needs.
+// withBench adds the arms and the workload that only the command bench needs to a catalogue.
 func withBench(c compare.Catalogue) compare.Catalogue {
 	c.Arms, c.Workloads = append(c.Arms, arms.ForBench()...), append(c.Workloads, workloads.HotDeployment())
 	return c
@@ -69,7 +69,7 @@ The exit code is 1 if a must is missed.`,
 func (f *benchFlags) check() error {
 	for _, part := range f.only {
 		if !slices.Contains(benchParts, part) {
-			return fmt.Errorf("--only %s: there are %s", part, strings.Join(benchParts, ", "))
+			return fmt.Errorf("--only %s: the parts are %s", part, strings.Join(benchParts, ", "))
 		}
 	}
 	if f.rounds < 1 || f.rounds > 100 {
@@ -81,7 +81,8 @@ func (f *benchFlags) check() error {
 	return nil
 }
 
-// wanted parts, in the order of the table. A quick run has no scale, which takes minutes whatever its size.
+// wanted returns the parts to measure, in the order of the table. A quick run skips scale unless it is named, because scale
+// always takes minutes.
 func (f *benchFlags) wanted() []string {
 	return slices.DeleteFunc(slices.Clone(benchParts), func(part string) bool {
 		return len(f.only) > 0 && !slices.Contains(f.only, part) || len(f.only) == 0 && f.quick && part == "scale"
@@ -92,7 +93,7 @@ func (f *benchFlags) run(cmd *cobra.Command) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	notes, err := notesIn(f.markdown) // before the minutes that measuring takes
+	notes, err := notesIn(f.markdown) // read now, so that an error does not come only after minutes of measuring
 	if err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func (f *benchFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// notesHeading begins what people say of the numbers, which is kept when they are measured again.
+// notesHeading is the heading of the manually written notes in docs/performance.md. They are kept when the file is written again.
 const notesHeading = "\n## What is missed, and why\n"
 
 func notesIn(file string) (string, error) {
@@ -123,7 +124,7 @@ func notesIn(file string) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("--markdown: the notes to keep: %w", err)
+		return "", fmt.Errorf("reading the notes in the file of --markdown: %w", err)
 	}
 	_, notes, found := strings.Cut(string(content), notesHeading)
 	if !found {
@@ -132,8 +133,8 @@ func notesIn(file string) (string, error) {
 	return notesHeading + notes, nil
 }
 
-// measure makes the trials, and then runs the benchmarks of functions, which start control planes of their own. What was
-// measured before an error is kept.
+// measure runs the trials, and then the Go benchmarks, which start control planes of their own. After an error, it also returns
+// the results so far.
 func (f *benchFlags) measure(cmd *cobra.Command, progress io.Writer) (measure.Report, error) {
 	ctx := cmd.Context()
 	report := measure.Report{
@@ -150,7 +151,7 @@ func (f *benchFlags) measure(cmd *cobra.Command, progress io.Writer) (measure.Re
 		}
 		var rows []measure.Row
 		if rows, err = functions.Measure(ctx, part, functions.Options{Rounds: f.rounds, Quick: f.quick, Progress: progress}); err != nil {
-			err = fmt.Errorf("%s: %w", part, err)
+			err = fmt.Errorf("measuring %s: %w", part, err)
 		}
 		report.Rows = append(report.Rows, rows...)
 	}
@@ -158,7 +159,7 @@ func (f *benchFlags) measure(cmd *cobra.Command, progress io.Writer) (measure.Re
 	return report, err
 }
 
-// inCells makes the trials as a run does, in a folder that nobody needs afterwards.
+// inCells runs the trials as a run does, in a temporary folder.
 func (f *benchFlags) inCells(ctx context.Context, report *measure.Report, progress io.Writer) error {
 	open := func(ctx context.Context) (*target.Target, error) { return target.Local(ctx, progress) }
 	plan := cells.Plan(f.wanted(), f.rounds, f.quick)
@@ -174,7 +175,7 @@ func (f *benchFlags) inCells(ctx context.Context, report *measure.Report, progre
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // of no use to anybody
+	defer func() { _ = os.RemoveAll(dir) }()
 	failure := bench.Run(ctx, bench.Options{
 		Catalogue: f.catalogue, Dir: dir, Open: open, Progress: progress,
 		Run: results.Run{Command: report.Command, Seed: newSeed(), Profile: bench.Custom, Plan: plan},
@@ -193,7 +194,7 @@ func (f *benchFlags) inCells(ctx context.Context, report *measure.Report, progre
 	return failure
 }
 
-// write writes a file; "" is none.
+// write writes a file, unless path is "".
 func write(path string, content func(io.Writer) error) error {
 	if path == "" {
 		return nil

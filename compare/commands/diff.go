@@ -41,7 +41,7 @@ whether updates are lost that were not. The exit code is 1 when something change
 	}
 }
 
-// showDiff reports whether anything changed.
+// showDiff prints the differences, and reports whether anything changed.
 func showDiff(out io.Writer, d summary.Differences) (changed bool) {
 	for _, warning := range d.Warnings {
 		fmt.Fprintln(out, wrapped(out, "Warning: "+warning))

@@ -92,7 +92,7 @@ func runCommand(t *testing.T, args []string) string {
 			t.Fatal(err)
 		}
 		args = append(args, "--kubeconfig", "staging.yaml")
-		want, says = 2, "no answer from https://127.0.0.1:1"
+		want, says = 2, "no response from the API server https://127.0.0.1:1"
 	} else {
 		run, trials := summarytest.Run(10)
 		for _, folder := range []string{"review", "before", "after"} {

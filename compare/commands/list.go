@@ -26,7 +26,7 @@ func listCommand(catalogue compare.Catalogue) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:
-				return fmt.Errorf("list takes one of %s, %d given", strings.Join(kinds, ", "), len(args))
+				return fmt.Errorf("list takes at most one argument (%s), but %d are given", strings.Join(kinds, ", "), len(args))
 			case len(args) == 1 && !slices.Contains(kinds, args[0]):
 				return fmt.Errorf("there is no list of %q%s; use %s, or nothing for arms and workloads", args[0],
 					didYouMean(nearest.Names(args[0], kinds)), strings.Join(kinds, ", "))
@@ -69,7 +69,7 @@ func workloadTable(width int, catalogue compare.Catalogue) string {
 	return tableOf(width, table.Row{"workload", "what is written"}, rows)
 }
 
-// planTable says what a profile measures, and how long each cell takes.
+// planTable returns a table of the cells of a plan, with the estimated time for each cell.
 func planTable(width int, plan []results.PlannedCell) string {
 	var rows []table.Row
 	for _, cell := range plan {
@@ -104,7 +104,7 @@ func workloadNames(catalogue compare.Catalogue) (names []string) {
 	return names
 }
 
-// completeNames completes a flag that takes names separated by commas.
+// completeNames registers the shell completion of a flag whose value is a list of names, separated by commas.
 func completeNames(cmd *cobra.Command, flag string, names []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) (
 		[]string, cobra.ShellCompDirective,

@@ -12,7 +12,7 @@ import (
 	"coapply.dev/internal/flagerror"
 )
 
-// unknown says that a name is none of those there are, and which are near to it.
+// unknown returns the error for a name that does not exist. It suggests similar names.
 func unknown(kind, name string, names []string) error {
 	return fmt.Errorf("there is no %s %q%s; see compare list", kind, name, didYouMean(nearest.Names(name, names)))
 }
@@ -25,7 +25,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 	return fmt.Errorf("there is no command %q%s; use %s, or see compare --help", name, didYouMean(nearest.Names(name, names)), commandNames)
 }
 
-// badFlag says what is wrong with a flag, and which flags have a name near to one that is not there.
+// badFlag returns the error for an invalid flag. For a flag that does not exist it suggests similar names.
 func badFlag(cmd *cobra.Command, err error) error {
 	var missing *pflag.NotExistError
 	if !errors.As(err, &missing) || missing.GetSpecifiedShortnames() != "" {

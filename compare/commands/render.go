@@ -43,13 +43,12 @@ func arguments(what string, count int) cobra.PositionalArgs {
 	}
 }
 
-// folders completes the folder of a run.
+// folders is the shell completion for the folder of a run.
 func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// render writes everything that is reckoned from a run's data, and prints the answers. void says that nothing of the run
-// counts.
+// render writes all files that are computed from the data of a run, and prints the answers. void means that the whole run is void.
 func render(dir string, out io.Writer) (void bool, err error) {
 	run, trials, err := results.Load(dir)
 	if err != nil {
@@ -67,7 +66,7 @@ func render(dir string, out io.Writer) (void bool, err error) {
 	} {
 		data, err := file.make()
 		if err != nil {
-			return false, fmt.Errorf("%s: %w", file.name, err)
+			return false, fmt.Errorf("computing %s: %w", file.name, err)
 		}
 		if err := results.WriteDerived(dir, file.name, data); err != nil {
 			return false, err
@@ -79,7 +78,7 @@ func render(dir string, out io.Writer) (void bool, err error) {
 	return s.Void != "", say(dir, s, out)
 }
 
-// say prints what the run comes to, for a person.
+// say prints a summary of the run in plain text.
 func say(dir string, s summary.Summary, out io.Writer) error {
 	var lines []string
 	if s.Void != "" {
@@ -97,7 +96,7 @@ func say(dir string, s summary.Summary, out io.Writer) error {
 	return nil
 }
 
-// strays says which trials are of no cell of the plan. No report shows them.
+// strays returns a warning about trials that do not belong to a cell of the plan. The report ignores them.
 func strays(run results.Run, trials []results.Trial) string {
 	var names []string
 	for _, t := range trials {

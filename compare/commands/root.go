@@ -1,6 +1,5 @@
-// Package commands is the command line of the benchmark. It stands apart from cmd/compare so that arms and workloads of
-// your own can be measured beside those that come with it: a main of your own calls Main with a longer Catalogue.
-// compare/examples/mine is one.
+// Package commands implements the command line of the benchmark. To measure arms and workloads of your own together with those
+// of the benchmark, write a main function that calls Main with a longer Catalogue, as compare/examples/mine does.
 package commands
 
 import (
@@ -25,7 +24,7 @@ import (
 	"coapply.dev/compare/workloads"
 )
 
-// Exit codes: a run that is void, or a diff that found a change, is exitFound.
+// The exit codes. exitFound means that a run is void, or that diff found a change.
 const (
 	exitDone        = 0
 	exitFound       = 1
@@ -33,28 +32,28 @@ const (
 	exitInterrupted = 130
 )
 
-// Catalogue is the arms and workloads that come with the benchmark, to add to.
+// Catalogue returns the arms and workloads of the benchmark.
 func Catalogue() compare.Catalogue {
 	return compare.Catalogue{Arms: arms.All(), Workloads: workloads.All()}
 }
 
-// Main is the command compare with the arms and workloads of a catalogue. It returns the exit code: 0 done, 1 a run that
-// is void or a difference that was found, 2 an error, 130 interrupted.
+// Main runs the command compare with the arms and workloads of a catalogue, and returns its exit code: 0 if successful, 1 for a
+// void run or a difference that was found, 2 for an error, and 130 if interrupted.
 func Main(catalogue compare.Catalogue) int {
-	klog.SetLogger(logr.Discard()) // what client libraries have to say comes back as errors
+	klog.SetLogger(logr.Discard()) // client libraries also return their problems as errors
 	ctrllog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
+	context.AfterFunc(ctx, stop) // then a second signal ends the process at once
 	return Run(ctx, catalogue, os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 }
 
-// Streams are what a command reads and writes.
+// Streams are the standard input, output and error output of a command.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// Run is Main with its surroundings as arguments.
+// Run is like Main, but with the command's arguments and streams as parameters.
 func Run(ctx context.Context, catalogue compare.Catalogue, args []string, streams Streams) int {
 	if err := catalogue.Check(); err != nil {
 		fmt.Fprintln(streams.Err, "compare:", err)
@@ -65,7 +64,7 @@ func Run(ctx context.Context, catalogue compare.Catalogue, args []string, stream
 	return exitCode(root.ExecuteContext(ctx), streams.Err)
 }
 
-// errFound ends a command that found what it looks for. What that is has been said.
+// errFound is the error of a command that found a difference or a void run, and has printed this. It leads to the exit code 1.
 var errFound = errors.New("found")
 
 func exitCode(err error, stderr io.Writer) int {
@@ -105,7 +104,7 @@ with every lost update counted. A run leaves a folder with a report for a design
 			return nil
 		},
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("which command? Use " + commandNames + ", or see compare --help")
+			return errors.New("no command is given: use " + commandNames + ", or see compare --help")
 		},
 	}
 	root.SetIn(streams.In)
@@ -117,7 +116,7 @@ with every lost update counted. A run leaves a folder with a report for a design
 	return root
 }
 
-// writersCommand is a process of writers, which a trial in several processes starts.
+// writersCommand returns the hidden command that a trial in several processes starts for its writers.
 func writersCommand(catalogue compare.Catalogue) *cobra.Command {
 	return &cobra.Command{
 		Use: trial.Command, Hidden: true, Args: cobra.NoArgs,

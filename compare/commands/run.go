@@ -105,7 +105,7 @@ func (f *runFlags) run(cmd *cobra.Command, catalogue compare.Catalogue) error {
 	}
 	failure := bench.Run(cmd.Context(), options)
 	if _, _, err := results.Load(f.dir); err != nil && failure != nil {
-		return failure // nothing to report on
+		return failure // there are no results to report
 	}
 	void, err := render(f.dir, cmd.OutOrStdout())
 	switch {
@@ -117,7 +117,7 @@ func (f *runFlags) run(cmd *cobra.Command, catalogue compare.Catalogue) error {
 	return nil
 }
 
-// plan is what to measure, from a profile or from the flags.
+// plan returns the name of the profile and the cells to measure, from the flags.
 func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string, []results.PlannedCell, error) {
 	if f.quick && f.review {
 		return "", nil, errors.New("--quick and --review exclude each other")
@@ -125,7 +125,7 @@ func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string
 	for _, name := range []string{"kubeconfig", "context"} {
 		given := cmd.Flags().Changed(name)
 		if f.useKubeconfig = f.useKubeconfig || given; given && cmd.Flag(name).Value.String() == "" {
-			return "", nil, fmt.Errorf("--%s is empty: give one, or leave it out", name)
+			return "", nil, fmt.Errorf("--%s is empty: set a value, or leave the flag out", name)
 		}
 	}
 	var plan []results.PlannedCell
@@ -137,7 +137,7 @@ func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string
 			"warmup", "duration", "trials",
 		} {
 			if cmd.Flags().Changed(name) {
-				return "", nil, fmt.Errorf("--%s says what to measure, and so do --quick and --review: leave one out", name)
+				return "", nil, fmt.Errorf("--%s cannot be combined with --quick or --review, which select what to measure: leave one of them out", name)
 			}
 		}
 		profile, plan = bench.Quick, bench.QuickPlan(catalogue)
@@ -149,7 +149,7 @@ func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string
 		}
 		return profile, plan, nil
 	case len(f.cells.Workloads) == 0:
-		return "", nil, errors.New("what is to be measured? --quick, --review or --workload NAME; see compare list")
+		return "", nil, errors.New("nothing to measure: use --quick, --review or --workload NAME; see compare list")
 	}
 	if err := f.known(catalogue); err != nil {
 		return "", nil, err
@@ -161,7 +161,7 @@ func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string
 	return profile, plan, err
 }
 
-// known refuses names that stand for nothing, and says which were meant.
+// known returns an error if a workload or an arm does not exist. The error suggests similar names.
 func (f *runFlags) known(catalogue compare.Catalogue) error {
 	for _, name := range f.cells.Workloads {
 		if _, found := catalogue.Workload(name); !found {

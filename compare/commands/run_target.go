@@ -15,7 +15,6 @@ import (
 	"coapply.dev/compare/target"
 )
 
-// open returns the cluster to run on.
 func (f *runFlags) open(ctx context.Context, cmd *cobra.Command, plan []results.PlannedCell) (*target.Target, error) {
 	if !f.useKubeconfig {
 		t, err := target.Local(ctx, cmd.ErrOrStderr())
@@ -29,16 +28,16 @@ func (f *runFlags) open(ctx context.Context, cmd *cobra.Command, plan []results.
 		if f.agree {
 			return true, nil
 		}
-		f.agree = true // asked once, also if the cluster is connected to again
+		f.agree = true // ask only once, even if the run reconnects to the cluster
 		a, err := newAsker(cmd)
 		if err != nil {
-			return false, fmt.Errorf("%w: say --yes if the benchmark may run on that cluster", err)
+			return false, fmt.Errorf("%w: use --yes to permit the benchmark to run on this cluster", err)
 		}
 		return a.yes(ctx, fmt.Sprintf("%s It takes about %s. Go on?", question, takes(plan)))
 	})
 }
 
-// takes rounds what nobody knows to the second.
+// takes returns the estimated time of a plan, rounded.
 func takes(plan []results.PlannedCell) time.Duration {
 	about := bench.Estimate(plan)
 	if about < time.Minute {
@@ -47,7 +46,7 @@ func takes(plan []results.PlannedCell) time.Duration {
 	return about.Round(time.Minute)
 }
 
-// command is what repeats the run: the flags that were set, and the seed.
+// command returns the command that repeats the run, with the flags that were set and the seed.
 func (f *runFlags) command(cmd *cobra.Command, profile string) string {
 	words := repeated(cmd, "run", "seed", "output", "kubeconfig", "yes")
 	if f.useKubeconfig {
@@ -59,7 +58,7 @@ func (f *runFlags) command(cmd *cobra.Command, profile string) string {
 	return strings.Join(append(words, "--seed", fmt.Sprint(f.seed)), " ")
 }
 
-// repeated is the command with the flags that were set, but for some.
+// repeated returns the words of a command with the flags that were set, except the flags in without.
 func repeated(cmd *cobra.Command, name string, without ...string) []string {
 	words := []string{"compare", name}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {

@@ -12,10 +12,10 @@ import (
 const (
 	usualWidth = 80
 	mostWidth  = 140 // longer lines are hard to read
-	leastWidth = 18  // of the last column: the longest name of an arm
+	leastWidth = 18  // minimum width of the last column: the longest name of an arm
 )
 
-// widthOf is how wide tables on out may be.
+// widthOf returns the maximum width of tables that are written to out.
 func widthOf(out io.Writer) int {
 	file, ok := out.(*os.File)
 	if !ok {
@@ -28,7 +28,7 @@ func widthOf(out io.Writer) int {
 	return min(width, mostWidth)
 }
 
-// wrapped breaks a line between words on a terminal, and nowhere else: other programs read lines.
+// wrapped breaks a line between words if out is a terminal. Otherwise it returns the line unchanged, because programs may parse it.
 func wrapped(out io.Writer, line string) string {
 	if file, ok := out.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
 		return line
@@ -36,7 +36,7 @@ func wrapped(out io.Writer, line string) string {
 	return text.WrapSoft(line, widthOf(out))
 }
 
-// tableOf renders rows in the given width: the last column wraps.
+// tableOf returns a table of the given width. The text in the last column is wrapped.
 func tableOf(width int, header table.Row, rows []table.Row) string {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)

@@ -1,5 +1,6 @@
-// Package decided holds what is decided before a run: questions, margins, primary cells, comparisons. It is one file,
-// decided.yaml, compiled into the program; a run keeps its hash.
+// Package decided has the decisions about the evaluation of a run that are made before the run: questions,
+// margins, primary cells, and comparisons. They are in the file decided.yaml, which is compiled into the
+// program. Each run records the hash of this file.
 package decided
 
 import (
@@ -17,7 +18,7 @@ import (
 //go:embed decided.yaml
 var text []byte
 
-// File is decided.yaml; its comments say what each field is for.
+// File is the content of decided.yaml. The comments in decided.yaml explain the fields.
 type File struct {
 	Margin     float64     `json:"margin"`
 	Trials     int         `json:"trials"`
@@ -32,59 +33,59 @@ type File struct {
 	Losses     []Loss      `json:"losses"`
 }
 
-// Chart says which cells the first screen draws.
+// Chart selects the cells that the chart on the first screen of the report shows.
 type Chart struct {
 	Managers  int               `json:"managers"`
 	Processes int               `json:"processes"`
 	RTT       []metav1.Duration `json:"rtt"`
 }
 
-// Situation is a row of "your situation → use this → because".
+// Situation is one row of the table "your situation → use this → because" of the report.
 type Situation struct {
 	Situation string `json:"situation"`
 	Cell      string `json:"cell"`
 	Measure   string `json:"measure"`
 }
 
-// Loss says why arms lose updates, in some workloads or, without any named, in all.
+// Loss explains why arms lose updates, in the named workloads, or in all workloads if none is named.
 type Loss struct {
 	Arms      []string `json:"arms"`
 	Workloads []string `json:"workloads"`
 	Why       string   `json:"why"`
 }
 
-// Now is the file of this program.
+// Now is the decided.yaml of this program.
 var Now = must(Parse(text))
 
-// Hash is the sha256 of the file of this program.
+// Hash returns the sha256 of the decided.yaml of this program.
 func Hash() string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// Text is the file as it is.
+// Text returns the decided.yaml of this program as text.
 func Text() string { return string(text) }
 
-// Parse reads such a file and refuses what no report can be made from.
+// Parse parses a decided.yaml. It returns an error for values with which no report can be made.
 func Parse(text []byte) (File, error) {
 	var f File
 	if err := yaml.UnmarshalStrict(text, &f); err != nil {
-		return File{}, fmt.Errorf("decided.yaml: %w", err)
+		return File{}, fmt.Errorf("parsing decided.yaml: %w", err)
 	}
 	switch {
 	case f.Margin <= 0 || f.Margin >= 1:
-		return File{}, fmt.Errorf("decided.yaml: margin %g: it is a share above 0 and below 1", f.Margin)
+		return File{}, fmt.Errorf("decided.yaml: margin is %g, but must be above 0 and below 1", f.Margin)
 	case f.Trials < 3:
-		return File{}, fmt.Errorf("decided.yaml: trials %d: an interval needs 3 or more", f.Trials)
+		return File{}, fmt.Errorf("decided.yaml: trials is %d, but an interval needs 3 or more", f.Trials)
 	case f.Ours == "" || f.Plain == "" || f.Ours == f.Plain:
-		return File{}, fmt.Errorf("decided.yaml: ours %q and plain %q: two arms are compared first", f.Ours, f.Plain)
+		return File{}, fmt.Errorf("decided.yaml: ours is %q and plain is %q, but they must be two different arms", f.Ours, f.Plain)
 	case len(slices.Compact(slices.Sorted(slices.Values(f.Primary)))) != len(f.Primary):
-		return File{}, fmt.Errorf("decided.yaml: a primary cell stands twice: %q", f.Primary)
+		return File{}, fmt.Errorf("decided.yaml: primary lists a cell twice: %q", f.Primary)
 	}
 	return f, nil
 }
 
-// ExpectedLoss says why an arm loses updates in a workload; "" if it must not.
+// ExpectedLoss returns why an arm is expected to lose updates in a workload. It returns "" if the arm must not lose any.
 func (f File) ExpectedLoss(arm, workload string) string {
 	for _, loss := range f.Losses {
 		if slices.Contains(loss.Arms, arm) && (len(loss.Workloads) == 0 || slices.Contains(loss.Workloads, workload)) {
@@ -97,7 +98,7 @@ func (f File) ExpectedLoss(arm, workload string) string {
 // Applies reports whether an arm writes by Server-Side Apply.
 func (f File) Applies(arm string) bool { return slices.Contains(f.Applying, arm) }
 
-// RoundTrips are those of the chart.
+// RoundTrips returns the round-trip times of the chart.
 func (c Chart) RoundTrips() []time.Duration {
 	all := make([]time.Duration, len(c.RTT))
 	for i, rtt := range c.RTT {
@@ -108,7 +109,7 @@ func (c Chart) RoundTrips() []time.Duration {
 
 func must(f File, err error) File {
 	if err != nil {
-		panic(err) // TestNow parses the same text
+		panic(err) // impossible: TestNow parses the same file
 	}
 	return f
 }

@@ -7,14 +7,15 @@ import (
 	"io"
 )
 
-// end is the last line. It tells a complete file from one that lost lines and was compressed again.
+// end is the last line of a history file. The numbers of lines in it show whether lines are missing.
 type end struct {
 	Operations int `json:"operations"`
 	Versions   int `json:"versions"`
 }
 
-// Write writes the history as gzip'd JSON lines: the operations, the versions, and a last line with their numbers. Each is an
-// object with its kind (operation, version, end), under which its value stands. The same history gives the same bytes.
+// Write writes the history as JSON lines, compressed by gzip: the operations, the versions, and a last line
+// with the numbers of both. Each line is an object with two keys: kind (operation, version or end), and the
+// value under the name of its kind. Equal histories give equal bytes.
 func Write(w io.Writer, h History) error {
 	compressed := gzip.NewWriter(w)
 	lines := json.NewEncoder(compressed)

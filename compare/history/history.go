@@ -1,52 +1,52 @@
-// Package history is what a trial records: every intent with what came of it, and every version of every object as the
-// API server's watch gave it. The oracle judges it; nothing else of the benchmark is needed to do so.
+// Package history defines what a trial records: every intent with its outcome, and every version of every object,
+// as the watch of the API server reported it. The package oracle needs only the history to find lost updates.
 package history
 
 import "time"
 
-// Outcome of an intent, or of a part of one.
+// Outcome is the outcome of an intent, or of one part of it.
 type Outcome string
 
-// Outcomes. Every one but Landed and Unknown says that the API server refused, or was not asked.
+// The outcomes. With an outcome other than Landed and Unknown, the API server has rejected the write or has never received it.
 const (
 	Landed   Outcome = "landed"   // acknowledged by the API server
-	GaveUp   Outcome = "gave-up"  // stale writes until the arm stopped trying
+	GaveUp   Outcome = "gave-up"  // every attempt was a stale write, until the arm stopped retrying
 	Rejected Outcome = "rejected" // an ownership conflict
 	Failed   Outcome = "failed"   // any other error of the API server
-	Unknown  Outcome = "unknown"  // no answer: it may have landed
-	Noted    Outcome = "noted"    // the workload's own write, announced before it was made
+	Unknown  Outcome = "unknown"  // there was no response: the write may have landed
+	Noted    Outcome = "noted"    // a write of the workload itself, recorded before it was sent
 )
 
-// Operation is one intent (or part) with what came of it.
+// Operation is the record of one intent, or of one part of it, and of its outcome.
 type Operation struct {
 	Writer   int    `json:"writer"`
 	Sequence int    `json:"sequence"`
-	Object   string `json:"object"` // kind/namespace/name
+	Object   string `json:"object"` // KIND/NAMESPACE/NAME
 	Manager  string `json:"manager,omitempty"`
-	// Wants and Increments are those of the intent.
+	// Wants and Increments are the fields of the same names of compare.Intent.
 	Wants      map[string]string `json:"wants,omitempty"`
 	Increments string            `json:"increments,omitempty"`
-	// Begin and End since the start of the trial.
+	// Begin and End are the times at which the write began and ended, since the start of the trial.
 	Begin   time.Duration `json:"beginNs"`
 	End     time.Duration `json:"endNs"`
 	Outcome Outcome       `json:"outcome"`
-	// Revision is the resourceVersion that was acknowledged; "" if none was.
+	// Revision is the resourceVersion in the API server's response to the write. It is "" if no write was acknowledged.
 	Revision string `json:"revision,omitempty"`
-	// Skipped says that the arm found nothing to write.
+	// Skipped means that the arm sent no write, because the object already had the wanted values.
 	Skipped bool   `json:"skipped,omitempty"`
 	Error   string `json:"error,omitempty"`
 }
 
-// Version is an object as one write left it.
+// Version is one version of an object: the state after one write.
 type Version struct {
 	Object   string            `json:"object"`
 	Revision uint64            `json:"revision"`
 	Deleted  bool              `json:"deleted,omitempty"`
-	Fields   map[string]string `json:"fields,omitempty"` // tracked fields only
+	Fields   map[string]string `json:"fields,omitempty"` // the values of the tracked fields
 }
 
-// History of a trial. Versions are in the order of their revisions, each revision once: the first of an object is the one
-// that stood when the watch began.
+// History is the record of a trial. Versions are sorted by revision, and each revision is there once. The first
+// version of an object is its state when the watch began, or its creation.
 type History struct {
 	Operations []Operation `json:"operations"`
 	Versions   []Version   `json:"versions"`

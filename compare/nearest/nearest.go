@@ -1,4 +1,4 @@
-// Package nearest finds the names that a mistyped name may stand for.
+// Package nearest suggests existing names for a name that the user has mistyped.
 package nearest
 
 import (
@@ -13,8 +13,8 @@ const (
 	typos = 2
 )
 
-// Names returns up to three of the names, the nearest first: those a few typos away from given,
-// and those that contain it.
+// Names returns up to three of the names that given may stand for, the most similar first: names that differ
+// from given by a few letters, and names that contain given.
 func Names(given string, names []string) []string {
 	far := max(typos, len(given)/3) + 1
 	distance := func(name string) int {

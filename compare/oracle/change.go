@@ -2,10 +2,10 @@ package oracle
 
 import "slices"
 
-// change judges a version by the one before it.
+// change judges a version that is neither the first of its object nor a deletion.
 func (j *judging) change(v int) {
 	fields := j.changed(v)
-	by := make([]int, len(fields)) // who meant the change, -1 for nobody
+	by := make([]int, len(fields)) // the operation that wanted each change; -1 for none
 	known := j.isKnown(v)
 	for i, field := range fields {
 		if by[i] = j.claimant(v, field); by[i] < 0 && !known {
@@ -19,8 +19,8 @@ func (j *judging) change(v int) {
 	j.stand(v)
 }
 
-// claimant returns the operation acknowledged at the version that meant to change the field: rather one whose value is
-// there. One that began when the version was there has found its value.
+// claimant returns an operation that was acknowledged with the version and wanted to change the field. It prefers an operation
+// whose value the field has. Operations that began after the version existed have only found their value, and do not count.
 func (j *judging) claimant(v int, field string) int {
 	meant := -1
 	for _, o := range j.claims[v] {
@@ -39,8 +39,8 @@ func (j *judging) claimant(v int, field string) int {
 	return meant
 }
 
-// writerAmong returns who wrote the version: who meant a change, or else who was acknowledged. Of several that were
-// acknowledged, all but one changed nothing.
+// writerAmong returns the operation that wrote the version: one that wanted a change (by), or else one that was
+// acknowledged with it. If several were acknowledged, all but one changed nothing.
 func (j *judging) writerAmong(v int, by []int) int {
 	for _, o := range by {
 		if o >= 0 && j.place[o] == v {
@@ -56,7 +56,7 @@ func (j *judging) writerAmong(v int, by []int) int {
 	return -1
 }
 
-// changedField judges one field that changed.
+// changedField judges the change of one field in a version. by is the operation that wanted the change, or -1.
 func (j *judging) changedField(v int, field string, by int) {
 	was, after := j.field(v, field), j.Versions[v].Fields[field]
 	switch {
@@ -84,8 +84,9 @@ func (j *judging) changedField(v int, field string, by int) {
 	was.set(after, -1)
 }
 
-// givenUp reports whether a writer left out what it, or its field manager, had set: an Apply gives up what it does not list. Of
-// several that may have written the version each has to be such.
+// givenUp reports whether a field is absent because its own writer, or an operation of the same field manager, removed
+// it: an apply removes fields that it no longer lists. If several operations may have written the version, this must be
+// true for each of them.
 func (j *judging) givenUp(v int, was *value, after string) bool {
 	if was.by < 0 || j.writer[v] < 0 || after != "" {
 		return false
@@ -101,7 +102,7 @@ func (j *judging) givenUp(v int, was *value, after string) bool {
 	})
 }
 
-// steals reports whether a value of one field manager gives way to one that another wants.
+// steals reports whether an operation overwrote a value that another field manager had set.
 func (j *judging) steals(was *value, by int, field string) bool {
 	if was.by < 0 || was.text == "" {
 		return false
@@ -111,7 +112,7 @@ func (j *judging) steals(was *value, by int, field string) bool {
 		!increments(taker, field)
 }
 
-// field returns the field of the version's object as the versions before left it.
+// field returns the state of a field of the version's object, as of the versions judged so far.
 func (j *judging) field(v int, field string) *value {
 	fields := j.objects[j.Versions[v].Object]
 	if fields == nil {
@@ -124,7 +125,7 @@ func (j *judging) field(v int, field string) *value {
 	return fields[field]
 }
 
-// beginning takes an object as it is first seen.
+// beginning records the first version of an object.
 func (j *judging) beginning(v int) {
 	version := j.Versions[v]
 	by := []int{}
@@ -141,7 +142,7 @@ func (j *judging) beginning(v int) {
 	j.stand(v)
 }
 
-// deletion is fine if someone wanted it, or that what stood were gone.
+// deletion judges a deletion. It is a violation unless an operation wanted it, or wanted each remaining field to be absent.
 func (j *judging) deletion(v int) {
 	object := j.Versions[v].Object
 	defer delete(j.objects, object)

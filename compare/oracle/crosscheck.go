@@ -9,27 +9,30 @@ import (
 	"coapply.dev/compare/history"
 )
 
-// longest is how many operations on one field are checked: the checker's memory grows with their square.
+// longest is the maximum number of operations on one field. Beyond it CrossCheck does not check, because the memory
+// grows with the square.
 const longest = 20_000
 
-// CrossCheck asks porcupine, a linearisability checker, whether the history is one of correct registers, and compares its
-// word with Judge's. It returns "agrees: linearisable", "agrees: both see losses", "disagrees: ...", or "undecided ..." if
-// the time is over, the history has a gap, or is too long.
+// CrossCheck checks the history with porcupine, a linearisability checker, and compares the result with Judge's. It
+// returns "agrees: linearisable", "agrees: both see losses" or "disagrees: ...". It returns "undecided ..." if the time
+// is over, or the history has a gap or is too long.
 //
-// Every tracked field of every object is a register, or a counter, of its own. Blind writes alone are always
-// linearisable; what makes losses visible are the versions: each is an atomic read, at some time between the latest
-// beginning of a write that it holds and the first answer that names it or a later one, and reads happen in the order of
-// their revisions. An acknowledged write happens within its interval, and next to the version that it was acknowledged
-// at: before it, or after it if the value stands already. A write without an acknowledgement happens at any time after it
-// began, or never. Deletions, what an object begins with, and what its own
-// field manager gives up reset a register: of those only Judge judges.
+// Every tracked field of every object is modelled as a register or a counter. Writes alone would always be
+// linearisable. Lost updates become visible by modelling every version as an atomic read, in the order of revisions:
+//
+//   - The read happens after the beginning of each write whose value it has, and before the first response with its
+//     revision or a later one.
+//   - An acknowledged write happens during its request: just before the version it was acknowledged with, or just after
+//     that version if the write changed nothing.
+//   - A write without an acknowledgement happens at any time after its beginning, or never.
+//   - Deletions, first versions, and removals by a field's own manager reset a register. Only Judge checks these.
 func CrossCheck(h history.History, timeout time.Duration) string {
 	until := time.Now().Add(timeout)
 	j := judge(newIndex(h))
 	if j.gap != "" {
 		return "undecided: " + j.gap
 	}
-	bad := "" // the first register that is none
+	bad := "" // the first field that is not linearisable
 	for _, r := range registers(newIndex(h), j.resets) {
 		if len(r.operations) > longest {
 			return fmt.Sprintf("undecided: %d operations on %s of %s are too many", len(r.operations), r.field, r.object)

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// stand judges the increments that were acknowledged at a version. Several may have been: each read the same number, one
-// wrote the next, and the writes of the others changed nothing. One that began too late for the version is not found.
+// stand judges the increments that were acknowledged with a version. Several may be: all have read the same number, one
+// wrote the next number, and the writes of the others changed nothing. Increments that began after the version was
+// replaced are judged elsewhere.
 func (j *judging) stand(v int) {
 	claims := map[string][]int{}
 	for _, o := range j.claims[v] {
@@ -19,14 +20,14 @@ func (j *judging) stand(v int) {
 	}
 }
 
-// steps compares the acknowledged increments of a field with how far the version went. An increment that wrote a number
-// lower than the one before has undone the steps of others as well; they are given back should a later one make up for
-// them.
+// steps compares the number of acknowledged increments of a field with the growth of the counter in this version. An
+// increment that writes a lower number than before also undoes steps of others. If a later increment makes up for them,
+// they are no longer lost.
 func (j *judging) steps(v int, field string, claims []int) {
 	counter, missing := j.field(v, field), int64(len(claims))
 	went := j.went(v, field)
 	if !slices.ContainsFunc(claims, func(o int) bool { return j.Operations[o].Begin <= j.latest[v] }) {
-		went = 0 // the step was there when they began
+		went = 0 // the counter had already grown when these increments began
 	}
 	missing -= went
 	if missing > 0 {
@@ -44,7 +45,8 @@ func (j *judging) steps(v int, field string, claims []int) {
 	}
 }
 
-// went is the step from the version before. An object that begins with 1 was created by an increment.
+// went returns the growth of a counter since the previous version. An object whose first version has the number 1 was
+// created by an increment.
 func (j *judging) went(v int, field string) int64 {
 	after := j.Versions[v].Fields[field]
 	if j.begins(v) {

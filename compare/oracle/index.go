@@ -11,23 +11,25 @@ import (
 	"coapply.dev/compare/history"
 )
 
-// index is a history with its parts tied together. Operations and versions go by their index in the history.
+// index is a history with links between operations and versions. They are referred to by their position in the history.
 type index struct {
 	history.History
-	// before and after are the versions before and after a version of the same object, -1 for none.
+	// before and after are the previous and the next version of the same object, for each version; -1 if there is none.
 	before, after []int
-	// claims are the operations that were acknowledged at a version; place is the version of an operation, -1 for none.
+	// claims has the operations that were acknowledged with each version. place has the version of each operation, or
+	// -1 if there is none.
 	claims [][]int
 	place  []int
-	// latest is when a version was there at the latest: what was acknowledged at it, or later, had ended.
+	// latest is the time at which each version existed at the latest, because an operation acknowledged with it, or
+	// with a later one, had ended.
 	latest []time.Duration
-	// pending are operations that may have written a value though they were not acknowledged at its version.
+	// pending has the operations that may have written a value although they were not acknowledged with its version.
 	pending map[want]*pending
-	// gap is the first thing that the watch missed.
+	// gap describes the first problem found that shows that the watch missed versions. It is "" if there is none.
 	gap string
 }
 
-// want is a value that an operation wants a field to have; or that it be one greater.
+// want is a value that an operation gives to a field, or an increment of the field.
 type want struct {
 	object, field, value string
 	increments           bool
@@ -58,7 +60,7 @@ func (x *index) missed(format string, values ...any) {
 	}
 }
 
-// tieVersions returns the version of each revision.
+// tieVersions links the versions of each object, and returns the version of each revision.
 func (x *index) tieVersions() map[uint64]int {
 	n := len(x.Versions)
 	x.Versions = slices.Clone(x.Versions)
@@ -70,7 +72,7 @@ func (x *index) tieVersions() map[uint64]int {
 		}
 		x.before[v], x.after[v] = -1, -1
 		if version.Deleted {
-			x.Versions[v].Fields = nil // a watch tells what it had
+			x.Versions[v].Fields = nil // the event of a deletion has the last state of the object
 		}
 		if earlier, ok := last[version.Object]; ok {
 			x.before[v], x.after[earlier] = earlier, v
@@ -80,7 +82,8 @@ func (x *index) tieVersions() map[uint64]int {
 	return at
 }
 
-// tieOperations finds what was acknowledged, and keeps the rest as pending, in the order in which they began.
+// tieOperations links each operation to the version that it was acknowledged with. All operations are also stored as
+// pending, sorted by their beginning.
 func (x *index) tieOperations(at map[uint64]int) {
 	x.place = make([]int, len(x.Operations))
 	order := make([]int, len(x.Operations))
@@ -106,10 +109,10 @@ func (x *index) tieOperations(at map[uint64]int) {
 	}
 }
 
-// find returns the version that an operation was acknowledged at, -1 for none.
+// find returns the version that an operation was acknowledged with, or -1 if there is none.
 func (x *index) find(op history.Operation, at map[uint64]int) int {
 	if op.Revision == "" && op.Increments == "" && removesAll(op) {
-		return -1 // a DELETE is answered without a resourceVersion
+		return -1 // the response to a DELETE has no resourceVersion
 	}
 	revision, err := strconv.ParseUint(op.Revision, 10, 64)
 	v, ok := at[revision]
@@ -122,7 +125,7 @@ func (x *index) find(op history.Operation, at map[uint64]int) int {
 			revision, op.Object, op.Sequence, op.Writer)
 		return -1
 	}
-	// The write that takes the last finalizer deletes the object, and is answered with the revision before.
+	// The write that removes the last finalizer deletes the object. The response to it has the revision before the deletion.
 	if next := x.after[v]; next >= 0 && x.Versions[next].Deleted && len(op.Wants) > 0 && removesAll(op) && !x.holds(v, op) {
 		return next
 	}
@@ -138,10 +141,10 @@ func removesAll(op history.Operation) bool {
 	return true
 }
 
-// holds reports whether a version has what an operation wants.
+// holds reports whether a version has the values that an operation wants.
 func (x *index) holds(v int, op history.Operation) bool { return x.differs(v, op) == "" }
 
-// differs returns the first field that does not have the value that an operation wants, "" for none.
+// differs returns the first field whose value is not the one that an operation wants, or "" if there is none.
 func (x *index) differs(v int, op history.Operation) string {
 	for _, field := range sorted(op.Wants) {
 		if x.Versions[v].Fields[field] != op.Wants[field] {
@@ -151,16 +154,16 @@ func (x *index) differs(v int, op history.Operation) string {
 	return ""
 }
 
-// begins reports whether a version is the first of its object: as the watch found it, created, or created again.
+// begins reports whether a version is the first of its object, as found by the watch or after a creation.
 func (x *index) begins(v int) bool { return x.before[v] < 0 || x.Versions[x.before[v]].Deleted }
 
-// increments reports whether an operation makes a field one greater.
+// increments reports whether an operation increments a field.
 func increments(op history.Operation, field string) bool {
 	_, sets := op.Wants[field]
 	return op.Increments == field && field != "" && !sets
 }
 
-// changed are the fields that differ from the version before, in order.
+// changed returns the sorted fields that differ from the previous version of the object.
 func (x *index) changed(v int) []string {
 	before, after := x.Versions[x.before[v]].Fields, x.Versions[v].Fields
 	var fields []string
@@ -178,7 +181,7 @@ func (x *index) changed(v int) []string {
 	return fields
 }
 
-// made are the changes of a version that an operation acknowledged at it wanted, and did not find there.
+// made returns the changes of a version that an operation wanted which was acknowledged with the version.
 func (x *index) made(v, o int) []want {
 	op, was, is := x.Operations[o], x.Versions[x.before[v]].Fields, x.Versions[v].Fields
 	var made []want
@@ -196,18 +199,18 @@ func (x *index) made(v, o int) []want {
 	return made
 }
 
-// isKnown reports whether a version was made by one of the operations that were acknowledged at it, and so by no other.
+// isKnown reports whether one of the operations acknowledged with a version must have written it. Then no other operation has.
 func (x *index) isKnown(v int) bool {
 	return !x.begins(v) && slices.ContainsFunc(x.claims[v], func(o int) bool { return len(x.made(v, o)) > 0 })
 }
 
-// number reads the value of a counter.
+// number parses the value of a counter.
 func number(value string) (int64, bool) {
-	n, err := strconv.ParseInt(value, 10, 62) // so that a difference is no overflow
+	n, err := strconv.ParseInt(value, 10, 62) // 62 bits, so that a difference cannot overflow
 	return n, err == nil
 }
 
-// isNext reports whether a counter made one step; a counter that is absent stands at 0.
+// isNext reports whether after is before plus one; an absent counter is 0.
 func isNext(before, after string) bool {
 	if before == "" {
 		before = "0"

@@ -1,6 +1,6 @@
-// Package oracle judges the history of a trial: whether every value that the API server acknowledged was there, and stood
-// until someone wanted it otherwise. Judge returns exact numbers in linear time, because etcd's revisions are a total order
-// of all versions; CrossCheck asks a linearisability checker the same question.
+// Package oracle finds lost updates in the history of a trial. It checks that every acknowledged value was stored, and
+// that it remained until a writer wanted another value. Judge returns exact counts in linear time, because etcd's
+// revisions put all versions into one order. CrossCheck asks a linearisability checker the same question.
 package oracle
 
 import (
@@ -21,27 +21,29 @@ const (
 	kindLostIncrement = "lost-increment"
 )
 
-// kept is how many violations are kept with their particulars.
+// kept is the maximum number of violations that are returned in detail.
 const kept = 20
 
-// nobody is the writer that is not known.
+// nobody is the number of a writer that is not known.
 const nobody = -1
 
-// Judge finds what became of every acknowledged value.
+// Judge checks every acknowledged write and every version in a history:
 //
-// An acknowledged write must be found in the version that it was acknowledged at; a write that changed nothing is
-// answered with the revision of an earlier one, and is found if its values stood there until it began at least. From one
-// version of an object to the next, each field that changed without the version's writer wanting it is lost, or
-// resurrected if its value had been superseded before; but a writer may leave out, and so give up, what it or its field
-// manager had set. The writer is known by the revision; of an operation without an acknowledgement by its values, each of
-// which explains one change. A field that the writer wanted and another field manager had set is stolen; a change that no
-// operation explains is phantom. An increment has to have a step of its own. What stood when an object was first seen, or
-// was created again, is nobody's loss.
+//   - An acknowledged write must be found in the version whose revision it was acknowledged with. A write that changed nothing is
+//     acknowledged with an earlier revision. It is found if its values were still there when it began.
+//   - If a field changed from one version to the next and the version's writer did not want this, the old value is lost.
+//     If the new value is an older value of the field, it is resurrected instead. A writer may remove fields that it, or
+//     its field manager, has set.
+//   - If the writer did want the change, but another field manager had set the old value, the old value is stolen.
+//   - A change that no operation explains is a phantom.
+//   - Each acknowledged increment must increase the counter by one step of its own.
 //
-// Values that are not unique within a trial weaken it: an operation that never landed may then explain what another one
-// did.
+// The writer of a version is known from the acknowledged revision. A write without an acknowledgement is recognised by
+// its values, and explains one change. The first version of an object, also after a deletion, is not compared with earlier
+// values. The results are weaker if values are not unique within the trial: an operation that never landed may then explain
+// the change of another.
 //
-// Judge takes any history and never panics. A history that lacks versions has Gap set, and its counts mean nothing.
+// Judge accepts any history and never panics. If versions are missing, Gap is set and the counts are meaningless.
 func Judge(h history.History) results.Oracle {
 	x := newIndex(h)
 	return judge(x).found
@@ -70,34 +72,35 @@ func judge(x *index) *judging {
 	return j
 }
 
-// judging is how far Judge has come.
+// judging is the state of Judge.
 type judging struct {
 	*index
 	found results.Oracle
-	// objects are the fields of the objects as the last version that was judged has them.
+	// objects has the tracked fields of each object, as of the last judged version.
 	objects map[string]map[string]*value
-	// writer is the operation that wrote a version, -1 where it is not known.
+	// writer has, for each version, the operation that wrote it, or -1 if it is not known.
 	writer []int
-	// resets are the wants found in what an object began with, or in its deletion, and the fields that were given up.
+	// resets has the fields whose values are exempt from judgement: at the first version of an object, at its deletion,
+	// and after a removal.
 	resets map[reset]bool
-	// deletions are those of the phantoms that went with their object.
+	// deletions is the number of phantoms that were found at deletions of objects.
 	deletions int
 }
 
-// reset is a field of an operation, or of a version.
+// reset is a field of an operation (version is -1) or of a version (operation is -1).
 type reset struct {
 	operation, version int
 	field              string
 }
 
-// value is a field with its past since the object was created.
+// value is a field of an object with its history since the object was created.
 type value struct {
 	text string
-	// by is the operation that set it, -1 where it is not known.
+	// by is the operation that set the value, or -1 if it is not known.
 	by int
-	// earlier are the values that were superseded.
+	// earlier has the values that the field had before.
 	earlier map[string]bool
-	// undone are the steps of a counter that an increment overwrote.
+	// undone is the number of steps of a counter that increments with a lower number have undone.
 	undone int64
 }
 
@@ -111,7 +114,7 @@ func (v *value) set(text string, by int) {
 	v.text, v.by = text, by
 }
 
-// acknowledged looks for what an operation was told had been written.
+// acknowledged checks that the values of an acknowledged operation are in the version that it was acknowledged with.
 func (j *judging) acknowledged(o int) {
 	j.found.Acknowledged++
 	op, v := j.Operations[o], j.place[o]
@@ -119,7 +122,7 @@ func (j *judging) acknowledged(o int) {
 		if op.Revision == "" && removesAll(op) && op.Increments == "" {
 			j.found.Found++
 		}
-		return // otherwise there is a gap
+		return // the version is missing, so Gap is set
 	}
 	field := j.differs(v, op)
 	if field == "" && j.superseded(o) {
@@ -133,7 +136,8 @@ func (j *judging) acknowledged(o int) {
 	j.violation(kindNotFound, v, field, o, j.writer[v])
 }
 
-// superseded reports whether a write was acknowledged at a version that had been superseded before the write began.
+// superseded reports whether the version that a write was acknowledged with had been replaced by a newer one before the
+// write began.
 func (j *judging) superseded(o int) bool {
 	next := j.after[j.place[o]]
 	return next >= 0 && j.Operations[o].Begin > j.latest[next]

@@ -6,17 +6,18 @@ import (
 	"coapply.dev/compare/history"
 )
 
-// pending are the operations of one want that may have written it without having been acknowledged for it, in the order
-// in which they began. Each is taken once: a value that comes back a second time was written by someone else.
+// pending are the operations that may have written a value although no acknowledgement shows it. They are sorted by their
+// beginning. Each explains at most one change: if the value appears a second time, another writer must have written it.
 type pending struct {
-	// noted are the workload's own writes; open those without an answer, with an error, or given up. The API server says
-	// of the latter that nothing was written, but an intent may be several requests.
+	// noted are writes of the workload itself. open are writes that failed or had no response, even if the API server
+	// rejected the last request: an intent may consist of several requests.
 	noted, open queue
-	// later are landed operations: an intent of several requests is acknowledged at the last of them.
+	// later are operations that have landed. Only the last request of an intent is acknowledged, and an earlier one may
+	// have written the value.
 	later queue
 }
 
-// queue is operations that are taken from the front.
+// queue is a list of operations that are taken from the front.
 type queue []int
 
 func (q *queue) take(x *index, by time.Duration) int {
@@ -36,7 +37,7 @@ func (x *index) keepPending(o int) {
 	if increments(op, op.Increments) {
 		x.keep(want{object: op.Object, field: op.Increments, increments: true}, o)
 	}
-	if len(op.Wants) == 0 && op.Increments == "" { // a deletion
+	if len(op.Wants) == 0 && op.Increments == "" { // the operation is a deletion
 		x.keep(want{object: op.Object}, o)
 	}
 }
@@ -57,8 +58,8 @@ func (x *index) keep(w want, o int) {
 	}
 }
 
-// take returns the operation that wrote a value at a version although no operation was acknowledged for it, -1 for none.
-// It must have begun before the version was there.
+// take returns the operation that wrote a value at a version without an acknowledgement for it, or -1 if there is none.
+// The operation must have begun before the version existed.
 func (x *index) take(v int, w want) int {
 	p := x.pending[w]
 	if p == nil {
@@ -77,7 +78,8 @@ func (x *index) take(v int, w want) int {
 	return p.later.take(x, by)
 }
 
-// explain is take for a field that changed: it was set, or made one step.
+// explain returns the operation that changed a field at a version without an acknowledgement, by setting or
+// incrementing it. It returns -1 if there is none.
 func (x *index) explain(v int, field string) int {
 	version := x.Versions[v]
 	before := x.Versions[x.before[v]].Fields[field]

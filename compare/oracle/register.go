@@ -6,38 +6,39 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// register is one field of one object, with what porcupine is told of it.
+// register is one field of one object, with the operations on it for porcupine.
 type register struct {
 	object, field string
-	// chain is the versions that matter to the field.
+	// chain has the versions of the object that concern the field.
 	chain      []link
 	operations []porcupine.Operation
-	// acknowledged are the links of operations.
+	// acknowledged has, for each operation, the position in chain of the version that it was acknowledged with.
 	acknowledged map[int]int
 }
 
-// link is a version as one field sees it.
+// link is a version in the chain of a field.
 type link struct {
 	value string
-	// resets says that the field has this value whatever was written before.
+	// resets means that the field has this value regardless of earlier writes.
 	resets bool
-	// known says that an operation acknowledged at the version made it, counted that one incremented the field there.
+	// known means that an operation acknowledged with the version wrote it; counted means that such an operation
+	// incremented the field.
 	known, counted bool
 }
 
-// state of a register: the next link of its chain, and the value now.
+// state is the state of a register: the position of the next link, and the current value.
 type state struct {
 	next  int
 	value string
-	// counted says that the increment which created the object was seen.
+	// counted means that the increment that created the object has been applied.
 	counted bool
 }
 
-// step is the input of an operation on a register.
+// step is the input of one operation on a register, for porcupine.
 type step struct {
-	// do is one of the five below.
+	// do is one of the functions read, write, increment, writeUnknown and incrementUnknown.
 	do func(r *register, s state, at step) (bool, state)
-	// at is the link where the operation was acknowledged, or the link that it reads; -1 for none.
+	// at is the link that the operation was acknowledged with or that it reads; -1 if there is none.
 	at    int
 	value string
 }
@@ -52,13 +53,13 @@ func (r *register) model() porcupine.Model {
 	}
 }
 
-// read is a version.
+// read is the operation for a version: the value must be the one in the link.
 func read(r *register, s state, at step) (bool, state) {
 	link := r.chain[at.at]
 	return s.next == at.at && (link.resets || s.value == link.value), state{next: s.next + 1, value: link.value}
 }
 
-// write is acknowledged at a version: it made it, or found its value there.
+// write is the operation for an acknowledged write. It made the version, or found its value there.
 func write(r *register, s state, at step) (bool, state) {
 	switch {
 	case s.next == at.at && !r.chain[at.at].resets:
@@ -70,7 +71,7 @@ func write(r *register, s state, at step) (bool, state) {
 	return false, s
 }
 
-// increment is acknowledged at a version that it must have made.
+// increment is the operation for an acknowledged increment, which must have made the version.
 func increment(r *register, s state, at step) (bool, state) {
 	if resets := r.chain[at.at].resets; !resets && s.next == at.at {
 		s.value = successor(s.value)
@@ -82,7 +83,8 @@ func increment(r *register, s state, at step) (bool, state) {
 	return false, s
 }
 
-// writeUnknown happens where the next version needs it, or never: that is after everything else.
+// writeUnknown is the operation for a write without an acknowledgement. It happens just before a version that needs it.
+// If there is none, it happens after all versions, where it has no effect.
 func writeUnknown(r *register, s state, at step) (bool, state) {
 	if s.next == len(r.chain) {
 		return true, s
@@ -92,7 +94,7 @@ func writeUnknown(r *register, s state, at step) (bool, state) {
 	return ok, s
 }
 
-// incrementUnknown is writeUnknown of a counter.
+// incrementUnknown is the operation for an increment without an acknowledgement; otherwise like writeUnknown.
 func incrementUnknown(r *register, s state, at step) (bool, state) {
 	if s.next == len(r.chain) {
 		return true, s
@@ -102,8 +104,8 @@ func incrementUnknown(r *register, s state, at step) (bool, state) {
 	return ok, s
 }
 
-// open reports whether an operation that was not acknowledged at the next version may have made it: without an answer, or
-// acknowledged at a later one, for the last of its requests.
+// open reports whether the next version may have been made by an operation that was not acknowledged with it: because
+// the operation has no acknowledgement, or one with a later version, for its last request.
 func (r *register) open(s state, at step) bool {
 	next := r.chain[s.next]
 	return !next.resets && !next.known && (at.at < 0 || s.next < at.at)

@@ -9,19 +9,20 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// builder makes registers of a history.
+// builder builds the registers of a history.
 type builder struct {
 	*index
 	registers map[[2]string]*register
-	// earliest is when a version was there at the earliest.
+	// earliest is the time before which a version cannot have existed.
 	earliest []time.Duration
-	// wrote are the wants that a version may have been made by, without having been acknowledged at it.
+	// wrote has the wants that may have made a version without an acknowledgement.
 	wrote map[want]bool
-	// horizon is after everything.
+	// horizon is the time at which all operations had ended.
 	horizon time.Duration
 }
 
-// registers returns the registers in a fixed order. The index is one that Judge has not taken from.
+// registers returns the registers, sorted by object and field. x must be a new index: Judge removes pending operations
+// from its index.
 func registers(x *index, resets map[reset]bool) []*register {
 	b := &builder{
 		index: x, registers: map[[2]string]*register{}, earliest: make([]time.Duration, len(x.Versions)), wrote: map[want]bool{},
@@ -49,7 +50,8 @@ func (b *builder) register(object, field string) *register {
 	return b.registers[key]
 }
 
-// addVersion adds a version to the registers that it concerns. To the others it is a read of what they had before.
+// addVersion adds a version to the registers of the fields that it concerns. For other fields the version would only
+// repeat the last read.
 func (b *builder) addVersion(v int, resets map[reset]bool) {
 	version := b.Versions[v]
 	last, known := min(b.latest[v], b.horizon), b.isKnown(v)
@@ -78,7 +80,7 @@ func (r *register) add(input step, begin, end time.Duration) {
 	r.operations = append(r.operations, porcupine.Operation{Input: input, Call: int64(begin), Return: int64(max(begin, end))})
 }
 
-// concerned are the fields that changed or began, and those of the operations acknowledged at the version.
+// concerned returns the fields that a version changed or introduced, and the fields of operations acknowledged with it.
 func (b *builder) concerned(v int) []string {
 	fields := map[string]bool{}
 	for _, o := range b.claims[v] {
@@ -102,7 +104,7 @@ func (b *builder) concerned(v int) []string {
 	return slices.Sorted(maps.Keys(fields))
 }
 
-// note keeps which pending operations may have made the link: of the others nothing is to be seen.
+// note records which pending operations may have made a link. Other pending operations have no visible effect, and are left out.
 func (b *builder) note(v int, field string, l link) {
 	if l.resets || l.known {
 		return
@@ -116,7 +118,8 @@ func (b *builder) note(v int, field string, l link) {
 	}
 }
 
-// addPending adds what may have landed. Of what Judge found at a version that resets its register nothing is left.
+// addPending adds pending operations that may have landed. It leaves out operations that Judge has found at a reset of
+// the register.
 func (b *builder) addPending(w want, p *pending, resets map[reset]bool) {
 	if !b.wrote[w] {
 		return
@@ -140,8 +143,8 @@ func (b *builder) addPending(w want, p *pending, resets map[reset]bool) {
 	add(p.later, func(o int) int { return r.acknowledged[o] })
 }
 
-// bound returns when a version was there at the earliest: what changed was written by an operation acknowledged at it, or
-// by one that may have been, and the version before was there.
+// bound returns the time before which a version cannot have existed: its changes were written by an operation that had
+// begun, and the previous version existed.
 func (b *builder) bound(v int) time.Duration {
 	before := b.before[v]
 	if before < 0 || len(b.claims[v]) == 0 {

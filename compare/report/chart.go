@@ -13,20 +13,20 @@ import (
 	"coapply.dev/compare/summary"
 )
 
-// chartWorkload is drawn on the first screen.
+// chartWorkload is the workload of the chart on the first screen.
 const chartWorkload = "hot-object"
 
-// chart is goodput over writers, a panel for each round-trip time.
+// chart shows goodput as a function of the number of writers. It has one panel for each round-trip time.
 type chart struct {
 	Panels []panel
 	Note   string
 }
 
-// panel is one pair of axes. Both scales are logarithmic: the same ratio is the same distance everywhere.
+// panel is one diagram of the chart. Its vertical scale is logarithmic: equal ratios have equal distances.
 type panel struct {
 	Title          string
 	Width, Height  int
-	Left, Right    float64 // of the axes
+	Left, Right    float64 // horizontal ends of the axes
 	Top, Bottom    float64
 	XTicks, YTicks []tick
 	Lines          []line
@@ -37,7 +37,7 @@ type tick struct {
 	Label string
 }
 
-// line is an arm. Class says which colour and dashes it has.
+// line is the curve of one arm. Class is its CSS class, which sets colour and dashes.
 type line struct {
 	Arm, Class, Points string
 	Marks              []mark
@@ -46,10 +46,10 @@ type line struct {
 
 type mark struct{ X, Y, Lo, Hi float64 }
 
-// colours is how many of them the style has.
+// colours is the number of colours for curves in page.css.
 const colours = 9
 
-// Size of a panel, in the units of its text.
+// The size of a panel and of its margins, in units of the SVG image.
 const (
 	panelWidth, panelHeight = 440, 260
 	leftEdge, rightEdge     = 38.0, 310.0
@@ -81,7 +81,7 @@ func newChart(rows []summary.Row) chart {
 	return c
 }
 
-// charted reports whether a row is one of a line.
+// charted reports whether the chart shows a row as a point of a curve, in the panel for this round-trip time.
 func charted(r summary.Row, rtt time.Duration) bool {
 	want := decided.Now.Chart
 	return r.Workload == chartWorkload && r.RTT == rtt && max(1, r.Processes) == want.Processes && r.Rate == 0 && r.Objects <= 1 &&
@@ -149,7 +149,8 @@ func newMark(e statistics.Estimate, x float64, y func(float64) float64) mark {
 	return m
 }
 
-// logTicks are 1, 2 and 5 times powers of ten, or some powers of ten where those are many. The ends are logarithms.
+// logTicks returns the ticks of a logarithmic axis: 1, 2 and 5 times powers of ten, or only some powers of ten
+// on a long axis. lo and hi are the logarithms of its ends.
 func logTicks(lo, hi float64, at func(float64) float64) []tick {
 	steps, stride := []float64{1, 2, 5}, 1.0
 	if hi-lo > math.Log(2000) {
@@ -166,7 +167,7 @@ func logTicks(lo, hi float64, at func(float64) float64) []tick {
 	return ticks
 }
 
-// number writes a value that was set, not measured: 5, 0.5.
+// number formats the value of a tick, such as 5 or 0.5. It does not round.
 func number(v float64) string {
 	if v >= 1000 {
 		return summary.Count(int(v))
@@ -174,7 +175,7 @@ func number(v float64) string {
 	return fmt.Sprintf("%g", v)
 }
 
-// spread moves labels apart that would cover each other, and keeps them in the panel.
+// spread moves the labels of curves apart so that they do not overlap, and keeps them inside the panel.
 func spread(lines []line) {
 	order := make([]*line, len(lines))
 	for i := range lines {

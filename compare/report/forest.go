@@ -11,24 +11,25 @@ import (
 	"coapply.dev/compare/summary"
 )
 
-// forest is a ratio in each cell, with its interval, on one logarithmic scale.
+// forest is a forest plot: a ratio with its interval for each cell, on a common logarithmic scale.
 type forest struct {
 	Title  string
 	Ticks  []place
-	Margin [2]string // of equivalence: where it begins, and how wide it is
+	Margin [2]string // the start and the width of the band in which ratios are equivalent
 	Rows   []forestRow
 }
 
-// place is where something stands, in per cent of the scale.
+// place is a tick of the scale. At is its position in per cent of the width.
 type place struct{ At, Label string }
 
 type forestRow struct {
 	Cell, Text, Verdict, Class, First string
 	Against                           string
-	Lo, At, Width                     string // empty where there is nothing to draw
+	Lo, At, Width                     string // positions in per cent; empty if the ratio cannot be drawn
 }
 
-// newForest has a row for each comparison of a family. first is what the leader of a cell is called; "" leaves it out.
+// newForest returns the forest plot of one family of comparisons. Each row also names the best arm of its cell,
+// after the text first. If first is "", it does not.
 func newForest(s summary.Summary, family, measure, title, first string) forest {
 	f := forest{Title: title}
 	lo, hi := 0.5, 2.0
@@ -72,7 +73,7 @@ func newForestRow(s summary.Summary, c summary.Comparison, at func(float64) floa
 	return row
 }
 
-// leader names the winner of a cell, or those that share the lead.
+// leader returns a text that names the winner of a cell, or the arms that share the lead if there is no winner.
 func leader(s summary.Summary, cell, measure, first string) string {
 	for _, c := range s.Contests {
 		if c.Cell != cell || c.Measure != measure {
@@ -91,7 +92,7 @@ func leader(s summary.Summary, cell, measure, first string) string {
 	return ""
 }
 
-// phrase says in words what a cell is.
+// phrase returns a description of the cell with this name.
 func phrase(s summary.Summary, cell string) string {
 	for _, r := range s.Rows {
 		if r.Name == cell {

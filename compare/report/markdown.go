@@ -9,7 +9,7 @@ import (
 	"coapply.dev/compare/summary"
 )
 
-// Markdown returns the report as text of a few pages.
+// Markdown returns the report of a run as Markdown.
 func Markdown(run results.Run, s summary.Summary) []byte {
 	var out strings.Builder
 	p := newPage(run, s)
@@ -47,7 +47,7 @@ func situationRows(s summary.Summary) [][]string {
 	return rows
 }
 
-// list joins arms of which none was shown to be better.
+// list returns the recommended arms as text. If there are several, none of them was shown to be better than the others.
 func list(arms []string) string {
 	if len(arms) == 0 {
 		return "–"
@@ -55,7 +55,7 @@ func list(arms []string) string {
 	return "`" + strings.Join(arms, "` or `") + "`"
 }
 
-// cellRows puts the three comparisons of a cell into one row.
+// cellRows returns a table with one row for each cell. A row has the comparisons of this cell from the three forest plots.
 func cellRows(p page) [][]string {
 	var rows [][]string
 	at := func(f forest, cell string) forestRow {
@@ -117,7 +117,7 @@ var (
 	code    = regexp.MustCompile("`[A-Za-z0-9 ._-]+`")
 )
 
-// plain is text in Markdown that means nothing but itself; names in backticks stay marked.
+// plain escapes a text so that Markdown shows it unchanged. Names in backticks remain code.
 func plain(text string) string {
 	text = strings.Join(strings.Fields(cut(text)), " ")
 	var out strings.Builder

@@ -1,8 +1,9 @@
-// Package report shows a run: one self-contained HTML page for a design review, and the same as Markdown of a few pages.
+// Package report writes the report of a run: a self-contained HTML page for a design review, and a Markdown
+// text with the same content.
 //
-// It is pure: data in, bytes out, and the same data gives the same bytes. A page needs no network and runs no script,
-// which its Content-Security-Policy enforces. Names, errors and values come from whoever wrote the arm, the workload or
-// the object, so they pass through html/template only, as text. What was not measured is "n/a", never 0.
+// Its functions have no side effects: equal data gives equal bytes. The page needs no network and runs no script, which
+// its Content-Security-Policy enforces. Names, errors and values in the data come from users' arms, workloads and objects.
+// They are inserted only by html/template, as text. A value that was not measured is shown as "n/a", and never as 0.
 package report
 
 import (
@@ -28,11 +29,12 @@ var files embed.FS
 
 var pageTemplate = parse()
 
-// parse puts the style into the page. Nothing in it depends on data, and the policy allows nothing but it.
+// parse returns the template of the page, with the style sheet in it. The Content-Security-Policy permits only
+// this style sheet, by its hash.
 func parse() *template.Template {
 	frame, err := files.ReadFile("page.html")
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // impossible: the file is embedded
 	}
 	css, err := files.ReadFile("page.css")
 	if err != nil {
@@ -49,16 +51,16 @@ func parse() *template.Template {
 
 var name = regexp.MustCompile("`([^`]*)`")
 
-// marked sets names in backticks as code.
+// marked returns the text as HTML. Names in backticks become code elements.
 func marked(text string) template.HTML {
 	escaped := template.HTMLEscapeString(cut(text))
 	return template.HTML(name.ReplaceAllString(escaped, "<code>$1</code>")) //nolint:gosec // escaped above
 }
 
-// maxText is how much of a text is shown: an error may hold a whole object.
+// maxText is the maximum number of characters of a text that are shown. An error may contain a whole object.
 const maxText = 600
 
-// cut leaves out the end of a text that is too long, and says so.
+// cut shortens a text to maxText characters, and adds how many characters are missing.
 func cut(text string) string {
 	runes := []rune(text)
 	if len(runes) <= maxText {
@@ -67,7 +69,7 @@ func cut(text string) string {
 	return fmt.Sprintf("%s… (%s more characters)", string(runes[:maxText]), summary.Count(len(runes)-maxText))
 }
 
-// visible replaces what a page must not contain: control characters, and those that turn the direction of writing.
+// visible replaces characters that a page must not contain: control characters, and characters that change the direction of writing.
 func visible(text []byte) []byte {
 	return []byte(strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || unicode.IsGraphic(r) {
@@ -77,16 +79,16 @@ func visible(text []byte) []byte {
 	}, string(text)))
 }
 
-// HTML returns the page of a run.
+// HTML returns the report of a run as an HTML page.
 func HTML(run results.Run, s summary.Summary) ([]byte, error) {
 	var out bytes.Buffer
 	if err := pageTemplate.Execute(&out, newPage(run, s)); err != nil {
-		return nil, fmt.Errorf("report: %w", err)
+		return nil, fmt.Errorf("executing the template of the report: %w", err)
 	}
 	return visible(out.Bytes()), nil
 }
 
-// page is what the template shows.
+// page is the data of the template page.html.
 type page struct {
 	summary.Summary
 	Title, Scope string
@@ -117,7 +119,7 @@ func newPage(run results.Run, s summary.Summary) page {
 	return p
 }
 
-// Measures that charts show.
+// Names of the measures that the charts show.
 const (
 	goodput   = "goodput_per_s"
 	serverCPU = "apiserver_cpu_ms_per_intent"
@@ -127,7 +129,7 @@ func title(run results.Run) string {
 	return "Ways to write to one Kubernetes object, compared: " + either(run.Profile) + " run"
 }
 
-// scope says in one line what ran where.
+// scope returns a line for the head of the report: versions, cores, number of trials and date.
 func scope(run results.Run, s summary.Summary) string {
 	e := run.Environment
 	parts := []string{"Kubernetes " + either(e.Server), "etcd " + either(e.Etcd) + ", fsync " + either(e.EtcdFsync)}
@@ -146,7 +148,8 @@ func either(text string) string {
 	return text
 }
 
-// failedChecks are named on the first screen; the others stand with the method.
+// failedChecks returns the checks that failed. The first screen of the report names only these; the section
+// about the method has all checks.
 func failedChecks(s summary.Summary) []summary.Check {
 	var failed []summary.Check
 	for _, c := range s.Checks {
@@ -157,18 +160,19 @@ func failedChecks(s summary.Summary) []summary.Check {
 	return failed
 }
 
-// lossRow is an arm over all its cells.
+// lossRow is a row of the table of losses: one arm, over all cells.
 type lossRow struct {
 	Arm          string
 	Trials       int
 	Acknowledged string
 	Lost         string
 	GaveUp       string
-	Width        string // of the bar
+	Width        string // the width of the bar, in per cent
 	Class        string
 }
 
-// losses has what each arm lost over all cells, and the most that it gave up in one of the workload of the chart.
+// losses returns the rows of the table of losses. For each arm it has the number of lost updates over all
+// cells, and the highest share of intents that the arm gave up in one cell of chartWorkload.
 func losses(s summary.Summary) []lossRow {
 	var rows []lossRow
 	for _, arm := range armsOf(s.Rows) {
@@ -200,7 +204,7 @@ func losses(s summary.Summary) []lossRow {
 	return rows
 }
 
-// armsOf are the arms of rows, each once, without the controls.
+// armsOf returns the names of the arms in these rows, without duplicates and without negative controls.
 func armsOf(rows []summary.Row) []string {
 	var arms []string
 	for _, r := range rows {
@@ -211,7 +215,7 @@ func armsOf(rows []summary.Row) []string {
 	return arms
 }
 
-// method says how it was measured, as far as it is of this run.
+// method returns the facts about a run for the section about the method.
 func method(run results.Run, s summary.Summary) []fact {
 	e := run.Environment
 	pinned := "not pinned: " + either(e.Unpinned)
@@ -238,7 +242,7 @@ func method(run results.Run, s summary.Summary) []fact {
 	}
 }
 
-// beside are the files of the folder.
+// beside describes the other files in the folder of a run.
 var beside = []fact{
 	{"run.json", "what was to be done, and where it ran"},
 	{"trials.jsonl", "every trial as it was measured, a line each"},

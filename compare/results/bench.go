@@ -8,7 +8,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// units of results.bench, in the order of a line.
+// units are the units in results.bench, in the order in which they are in a line.
 var units = []struct{ name, better string }{
 	{"intents/s", "higher"},
 	{"p50-ms", "lower"},
@@ -19,9 +19,9 @@ var units = []struct{ name, better string }{
 	{"lost-updates", "lower"},
 }
 
-// Bench is results.bench, in the Go benchmark format: one line a trial that counts, so that benchstat has samples
-// (`benchstat -col /arm results.bench`). A value that was not measured is left out. A name has the workload, then the
-// arm and the parameters as name=value; the second run of an arm for A/A is the arm "NAME-again".
+// Bench returns the content of results.bench, in the Go benchmark format. There is a line for each valid trial, so that
+// benchstat has samples (`benchstat -col /arm results.bench`). Values that were not measured are left out. A name has the
+// workload, and the arm and the parameters as NAME=VALUE. The second run of an arm (A/A) has the arm name "NAME-again".
 func Bench(run Run, trials []Trial) ([]byte, error) {
 	var out bytes.Buffer
 	w := benchfmt.NewWriter(&out)
@@ -84,7 +84,7 @@ func benchName(t Trial) string {
 	return name
 }
 
-// benchValues are in the order of units.
+// benchValues returns the values of a trial, in the order of units.
 func benchValues(t Trial) ([]benchfmt.Value, error) {
 	latency, err := Merge(t.Latency)
 	if err != nil {

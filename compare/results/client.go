@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// MergeClients adds what the processes of one trial counted.
+// MergeClients adds up the counts of the processes of one trial.
 func MergeClients(clients ...Client) (Client, error) {
 	all := Client{Requests: map[string]Requests{}}
 	var protocols []string
@@ -48,7 +48,7 @@ func (r Requests) add(other Requests) (Requests, error) {
 	if err != nil {
 		return r, err
 	}
-	sum.Merge(more) // both hold an hour
+	sum.Merge(more) // drops no values: both histograms have the same range
 	encoded, err := EncodeHistogram(sum)
 	return Requests{Count: r.Count + other.Count, Histogram: encoded}, err
 }

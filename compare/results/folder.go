@@ -11,34 +11,34 @@ import (
 	"syscall"
 )
 
-// Files of a run's folder. Those that are derived are made again from the others by `compare render`.
+// Files in the folder of a run. `compare render` computes the other files from these.
 const (
 	RunFile    = "run.json"
 	TrialsFile = "trials.jsonl"
-	Histories  = "histories" // a folder
+	Histories  = "histories" // the folder with the histories of trials
 )
 
-// Folder is a run's folder while the run goes on. It is for one goroutine.
+// Folder writes the folder of a run while the run is in progress. It is not safe for concurrent use.
 type Folder struct {
 	path   string
 	trials file
 	saved  int
-	size   int64 // of what is saved
+	size   int64 // size of the saved trials in bytes
 }
 
-// file is what os.File does here; tests put one in that fills its disk.
+// file has the used methods of os.File. Tests use an implementation that simulates a full disk.
 type file interface {
 	io.WriteCloser
 	Sync() error
 	Truncate(size int64) error
 }
 
-// HistoryPath is where the history of a trial is kept.
+// HistoryPath returns the path of the file with the history of a trial.
 func HistoryPath(folder, trial string) string {
 	return filepath.Join(folder, Histories, trial+".jsonl.gz")
 }
 
-// Create makes the folder of a run and saves the run in it. It refuses a folder that holds anything.
+// Create creates the folder of a run and saves the run in it. It returns an error if the folder is not empty.
 func Create(path string, run Run) (*Folder, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, fmt.Errorf("the folder for the results: %w; give another with -o", err)
@@ -52,7 +52,7 @@ func Create(path string, run Run) (*Folder, error) {
 	}
 	trials, err := os.OpenFile(filepath.Join(path, TrialsFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o666)
 	if err != nil {
-		return nil, fmt.Errorf("the file for the trials: %w", err)
+		return nil, fmt.Errorf("creating the file for the trials: %w", err)
 	}
 	f.trials = trials
 	return f, nil
@@ -72,28 +72,28 @@ func refuseFull(path string) error {
 	return fmt.Errorf("%s is not empty (it holds %s): give a new folder with -o", path, entries[0].Name())
 }
 
-// SaveRun saves the run anew, such as with its end.
+// SaveRun saves the run again, such as after its end.
 func (f *Folder) SaveRun(run Run) error {
 	data, err := json.MarshalIndent(run, "", "  ")
 	if err != nil {
-		return fmt.Errorf("%s: %w", RunFile, err)
+		return fmt.Errorf("encoding %s: %w", RunFile, err)
 	}
 	return WriteDerived(f.path, RunFile, append(data, '\n'))
 }
 
-// Append saves a trial and returns when it is on the disk. After an error the trials before are as they were, and later
-// ones can be appended.
+// Append saves a trial and returns when it is on the disk. If Append fails, the saved trials are unchanged, and other
+// trials can still be appended.
 func (f *Folder) Append(trial Trial) error {
 	line, err := json.Marshal(trial)
 	if err != nil {
-		return fmt.Errorf("trial %s: %w", trial.ID, err)
+		return fmt.Errorf("encoding trial %s: %w", trial.ID, err)
 	}
 	line = append(line, '\n')
 	if _, err = f.trials.Write(line); err == nil {
 		err = f.trials.Sync()
 	}
 	if err != nil {
-		// What was written of the line must not stand before the next one. If it cannot be taken off, Load says so.
+		// Remove the part of the line that was written, so that the next line is valid. If this fails, Load reports the invalid line.
 		return errors.Join(f.notSaved(trial.ID, err), f.trials.Truncate(f.size))
 	}
 	f.size += int64(len(line))
@@ -103,16 +103,16 @@ func (f *Folder) Append(trial Trial) error {
 
 func (f *Folder) notSaved(id string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("no room in %s: trial %s is not saved, the %d before it are: make room for the trials to come (%w)",
+		return fmt.Errorf("no space on the disk of %s: trial %s is not saved, but the %d trials before it are: free some space for the next trials (%w)",
 			f.path, id, f.saved, err)
 	}
-	return fmt.Errorf("trial %s is not saved, the %d before it are: %w", id, f.saved, err)
+	return fmt.Errorf("trial %s is not saved, but the %d trials before it are: %w", id, f.saved, err)
 }
 
-// Close ends the appending.
+// Close closes the file of the trials.
 func (f *Folder) Close() error { return f.trials.Close() }
 
-// WriteDerived puts a file into a run's folder whole or not at all: who reads it never sees half of it.
+// WriteDerived writes a file into the folder of a run, either completely or not at all. A reader never sees a part of the file.
 func WriteDerived(folder, name string, data []byte) error {
 	path := filepath.Join(folder, name)
 	temporary, err := os.CreateTemp(folder, "."+name+".*")
@@ -138,14 +138,15 @@ func WriteDerived(folder, name string, data []byte) error {
 func notWritten(path string, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("no room for %s: make room and run `compare render %s` (%w)", path, filepath.Dir(path), err)
+		return fmt.Errorf("no space on the disk for %s: free some space and run `compare render %s` (%w)", path, filepath.Dir(path), err)
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s is not written: there is no such folder (%w)", path, err)
+		return fmt.Errorf("%s was not written: its folder does not exist (%w)", path, err)
 	}
-	return fmt.Errorf("%s is not written: %w", path, err)
+	return fmt.Errorf("%s was not written: %w", path, err)
 }
 
-// CheckNew refuses a path that Create would refuse, without creating anything: so that nobody waits for a cluster first.
+// CheckNew returns the error that Create would return for an existing folder, without creating anything. So nobody waits
+// for a cluster in vain.
 func CheckNew(path string) error {
 	if err := refuseFull(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -107,7 +107,7 @@ func TestAppendOnAFullDisk(t *testing.T) {
 	whole := f.trials
 	f.trials = fullDisk{whole.(*os.File)}
 	err := f.Append(someTrial("c"))
-	wants(t, err, "no room in", "trial c is not saved", "the 2 before it are", "make room")
+	wants(t, err, "no space on the disk of", "trial c is not saved", "the 2 trials before it are", "free some space")
 	f.trials = whole
 	if err := f.Append(someTrial("d")); err != nil {
 		t.Fatal(err)
@@ -129,5 +129,5 @@ func TestWriteDerived(t *testing.T) {
 	if entries, _ := os.ReadDir(dir); string(data) != "two" || len(entries) != 1 {
 		t.Errorf("%q, %v", data, entries)
 	}
-	wants(t, WriteDerived(filepath.Join(dir, "nowhere"), "report.md", nil), "report.md is not written", "no such folder")
+	wants(t, WriteDerived(filepath.Join(dir, "nowhere"), "report.md", nil), "report.md was not written", "its folder does not exist")
 }

@@ -7,19 +7,19 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Range of the histograms, in microseconds: what is longer than an hour no trial can measure.
+// The range of histograms, in microseconds. A trial takes less than one hour.
 const (
 	shortest = 1
 	longest  = 3600 * 1000 * 1000
 	digits   = 3
 )
 
-// NewHistogram is an empty histogram of microseconds, from 1 µs to an hour with three significant digits. It is not safe
-// for concurrent use: one a writer, merged.
+// NewHistogram returns an empty histogram of microseconds, from 1 µs to one hour, with three significant digits. It is not
+// safe for concurrent use: use one for each writer, and merge them.
 func NewHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(shortest, longest, digits) }
 
-// EncodeHistogram returns a histogram as it stands in trials.jsonl: HdrHistogram's V2 compressed base64, "" for one without
-// values.
+// EncodeHistogram encodes a histogram for trials.jsonl, as HdrHistogram's V2 compressed format in base64. For an empty
+// histogram it returns "".
 func EncodeHistogram(h *hdrhistogram.Histogram) (string, error) {
 	if h.TotalCount() == 0 {
 		return "", nil
@@ -28,25 +28,25 @@ func EncodeHistogram(h *hdrhistogram.Histogram) (string, error) {
 	return string(encoded), err
 }
 
-// DecodeHistogram reads what EncodeHistogram, or any other implementation of HdrHistogram, wrote.
+// DecodeHistogram decodes the result of EncodeHistogram, or of any other implementation of HdrHistogram.
 func DecodeHistogram(encoded string) (*hdrhistogram.Histogram, error) {
 	if encoded == "" {
 		return NewHistogram(), nil
 	}
 	h, err := hdrhistogram.Decode([]byte(encoded))
 	if err != nil {
-		return nil, fmt.Errorf("histogram: no HdrHistogram V2 in base64: %w", err)
+		return nil, fmt.Errorf("decoding a histogram: the text is not an HdrHistogram V2 in base64: %w", err)
 	}
 	return h, nil
 }
 
-// Distribution is the latencies of intents: of those that landed as measured, of the others without bound.
+// Distribution is a distribution of the latencies of intents. Intents that did not land count with an infinite latency.
 type Distribution struct {
 	landed    *hdrhistogram.Histogram
 	notLanded int64
 }
 
-// Merge puts the latencies of several trials together.
+// Merge returns the distribution of the latencies of several trials.
 func Merge(latencies ...Latency) (Distribution, error) {
 	all := Distribution{landed: NewHistogram()}
 	for i, latency := range latencies {
@@ -65,13 +65,13 @@ func Merge(latencies ...Latency) (Distribution, error) {
 	return all, nil
 }
 
-// Landed is how many intents have a latency.
+// Landed returns the number of intents that landed.
 func (d Distribution) Landed() int64 { return d.landed.TotalCount() }
 
-// Intents is how many there were.
+// Intents returns the number of all intents.
 func (d Distribution) Intents() int64 { return d.Landed() + d.notLanded }
 
-// Mean of the intents that landed, in milliseconds; nil if none did.
+// Mean returns the mean latency in milliseconds of the intents that landed, or nil if none landed.
 func (d Distribution) Mean() *float64 {
 	if d.Landed() == 0 {
 		return nil
@@ -79,13 +79,13 @@ func (d Distribution) Mean() *float64 {
 	return milliseconds(d.landed.Mean())
 }
 
-// Percentiles in milliseconds; nil where that share of intents did not land.
+// Percentiles are percentiles of a Distribution in milliseconds. A percentile is nil if too many intents did not land.
 type Percentiles struct {
 	P50, P99 *float64
-	Max      *float64 // of those that landed
+	Max      *float64 // the maximum of the intents that landed
 }
 
-// Percentiles of all intents. One that falls among those that did not land is nil.
+// Percentiles returns percentiles over all intents.
 func (d Distribution) Percentiles() Percentiles {
 	p := Percentiles{P50: d.percentile(50), P99: d.percentile(99)}
 	if d.Landed() > 0 {
@@ -94,7 +94,7 @@ func (d Distribution) Percentiles() Percentiles {
 	return p
 }
 
-// percentile is by nearest rank.
+// percentile returns a percentile, computed by the nearest-rank method.
 func (d Distribution) percentile(p float64) *float64 {
 	rank := max(1, int64(math.Ceil(p/100*float64(d.Intents()))))
 	if rank > d.Landed() {

@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 )
 
-// Load reads the run of a folder and its trials. A last line that was cut off, as by a crash, is left out and said in
-// Run.Interrupted; any other line that is no trial is an error with its number.
+// Load reads a run and its trials from a folder. If the last line of trials.jsonl is cut off, such as after a crash, it is
+// ignored and mentioned in Run.Interrupted. Any other invalid line is an error with the number of the line.
 func Load(folder string) (Run, []Trial, error) {
 	run, err := loadRun(folder)
 	if err != nil {
@@ -34,7 +34,7 @@ func Load(folder string) (Run, []Trial, error) {
 	return run, trials, nil
 }
 
-// loadTrials reads them as they were written, or as `gzip trials.jsonl` made them smaller.
+// loadTrials reads the trials from trials.jsonl, or from trials.jsonl.gz, the result of `gzip trials.jsonl`.
 func loadTrials(folder string) (trials []Trial, cut bool, err error) {
 	f, err := os.Open(filepath.Join(folder, TrialsFile))
 	compressed := errors.Is(err, fs.ErrNotExist)
@@ -48,7 +48,7 @@ func loadTrials(folder string) (trials []Trial, cut bool, err error) {
 	var from io.Reader = f
 	if compressed {
 		if from, err = gzip.NewReader(f); err != nil {
-			return nil, false, fmt.Errorf("%s: %w: take the file as gzip made it", f.Name(), err)
+			return nil, false, fmt.Errorf("%s is not a gzip file: %w", f.Name(), err)
 		}
 	}
 	if trials, cut, err = readTrials(from); err != nil {
@@ -63,7 +63,7 @@ func loadRun(folder string) (Run, error) {
 	if err != nil {
 		return Run{}, missing(folder, RunFile, err)
 	}
-	// The schema first: what else there is may have changed its type.
+	// Check the schema first, because fields may have other types in another schema.
 	var version struct {
 		Schema      string `json:"schema"`
 		Environment struct {
@@ -71,21 +71,21 @@ func loadRun(folder string) (Run, error) {
 		} `json:"environment"`
 	}
 	if err := json.Unmarshal(data, &version); err != nil {
-		return Run{}, fmt.Errorf("%s is no run's JSON: %w; the run cannot be shown without it", path, err)
+		return Run{}, fmt.Errorf("%s is not a valid run.json: %w; without this file, the run cannot be shown", path, err)
 	}
 	if version.Schema != Schema {
 		return Run{}, otherSchema(path, version.Schema, version.Environment.Commit)
 	}
 	var run Run
 	if err := json.Unmarshal(data, &run); err != nil {
-		return Run{}, fmt.Errorf("%s is no run's JSON: %w", path, err)
+		return Run{}, fmt.Errorf("%s is not a valid run.json: %w", path, err)
 	}
 	return run, nil
 }
 
 func otherSchema(path, schema, commit string) error {
 	if schema == "" {
-		return fmt.Errorf("%s names no schema: it was not written by compare", path)
+		return fmt.Errorf("%s has no schema, so compare has not written this file", path)
 	}
 	with := "with the compare that wrote it"
 	if commit != "" {
@@ -96,15 +96,15 @@ func otherSchema(path, schema, commit string) error {
 
 func missing(folder, name string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the results in %s: %w", folder, err)
+		return fmt.Errorf("reading the results in %s: %w", folder, err)
 	}
 	if _, stat := os.Stat(folder); stat != nil {
-		return fmt.Errorf("there is no folder %s: give the folder of a run, as `compare run -o` made it", folder)
+		return fmt.Errorf("there is no folder %s: give the folder of a run that `compare run -o` made", folder)
 	}
 	return fmt.Errorf("%s has no %s: it is not the folder of a run; give one that `compare run -o` made", folder, name)
 }
 
-// readTrials also says whether the last line was cut off.
+// readTrials parses trials.jsonl. cut means that the last line is cut off.
 func readTrials(r io.Reader) (trials []Trial, cut bool, err error) {
 	reader := bufio.NewReader(r)
 	lines := map[string]int{}
@@ -119,12 +119,12 @@ func readTrials(r io.Reader) (trials []Trial, cut bool, err error) {
 		trial, err := readTrial(bytes.TrimSuffix(line, []byte("\n")))
 		switch {
 		case err != nil && end != nil:
-			return trials, true, nil //nolint:nilerr // what was cut off is said, not refused
+			return trials, true, nil //nolint:nilerr // a line that is cut off is reported by cut
 		case err != nil:
-			return nil, false, fmt.Errorf("line %d is no trial: %w; take the line out to go on without it", number, err)
+			return nil, false, fmt.Errorf("line %d is not a trial: %w; remove the line to continue without this trial", number, err)
 		}
 		if before, ok := lines[trial.ID]; ok {
-			return nil, false, fmt.Errorf("line %d: trial %s stands in line %d already", number, trial.ID, before)
+			return nil, false, fmt.Errorf("line %d: trial %s is already in line %d", number, trial.ID, before)
 		}
 		lines[trial.ID] = number
 		trials = append(trials, trial)
@@ -137,7 +137,7 @@ func readTrial(line []byte) (Trial, error) {
 		return Trial{}, err
 	}
 	if trial.ID == "" || trial.Workload == "" || trial.Arm == "" {
-		return Trial{}, errors.New("it names no id, workload or arm")
+		return Trial{}, errors.New("id, workload or arm is missing")
 	}
 	for _, latency := range []Latency{trial.Latency, trial.Service} {
 		if _, err := DecodeHistogram(latency.Histogram); err != nil {

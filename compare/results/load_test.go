@@ -62,7 +62,7 @@ func TestLoadOfCompressedTrials(t *testing.T) {
 	wants(t, err, "trials.jsonl.gz", "unexpected EOF")
 	change(t, dir, TrialsFile+".gz", func(string) string { return "hello, this is no gzip" })
 	_, _, err = Load(dir)
-	wants(t, err, "trials.jsonl.gz", "take the file as gzip made it")
+	wants(t, err, "trials.jsonl.gz", "is not a gzip file")
 }
 
 func TestLoadRefuses(t *testing.T) {
@@ -82,17 +82,17 @@ func TestLoadRefuses(t *testing.T) {
 		{"a schema that changed a type", RunFile,
 			func(string) string { return `{"schema":"coapply.dev/compare/v9","seed":"seven"}` },
 			[]string{"v9", "with the compare that wrote it"}},
-		{"no schema", RunFile, func(string) string { return "{}" }, []string{"names no schema"}},
-		{"no JSON", RunFile, func(string) string { return "hello" }, []string{"run.json is no run's JSON"}},
+		{"no schema", RunFile, func(string) string { return "{}" }, []string{"has no schema"}},
+		{"no JSON", RunFile, func(string) string { return "hello" }, []string{"run.json is not a valid run.json"}},
 		{"a bad line in the middle", TrialsFile, func(s string) string { return strings.Replace(s, `{"id":"b"`, `{"id":b`, 1) },
-			[]string{"line 2 is no trial", "take the line out"}},
-		{"an empty line", TrialsFile, func(s string) string { return strings.Replace(s, "\n", "\n\n", 1) }, []string{"line 2 is no trial"}},
+			[]string{"line 2 is not a trial", "remove the line"}},
+		{"an empty line", TrialsFile, func(s string) string { return strings.Replace(s, "\n", "\n\n", 1) }, []string{"line 2 is not a trial"}},
 		{"a trial of no arm", TrialsFile, func(s string) string { return strings.Replace(s, `"arm":"ssa"`, `"arm":""`, 1) },
-			[]string{"line 1 is no trial", "no id, workload or arm"}},
+			[]string{"line 1 is not a trial", "id, workload or arm is missing"}},
 		{"a trial twice", TrialsFile, func(s string) string { return strings.Replace(s, `"id":"c"`, `"id":"a"`, 1) },
-			[]string{"line 3: trial a stands in line 1 already"}},
+			[]string{"line 3: trial a is already in line 1"}},
 		{"no histogram", TrialsFile, func(s string) string { return strings.Replace(s, `"histogram":""`, `"histogram":"x"`, 1) },
-			[]string{"line 1 is no trial", "HdrHistogram"}},
+			[]string{"line 1 is not a trial", "HdrHistogram"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, dir := create(t, "a", "b", "c")

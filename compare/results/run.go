@@ -1,6 +1,5 @@
-// Package results is the data of a run: what was measured as it was measured (Run and Trial, in run.json and
-// trials.jsonl), and what is reckoned from it alone (Results). Everything that is shown comes from there, so that
-// showing it again gives the same bytes.
+// Package results defines the stored data of a run: Run (the file run.json) and Trial (a line of trials.jsonl). All other
+// files of a run's folder are computed from these two. So they can be computed again, with the same content.
 package results
 
 import (
@@ -9,45 +8,45 @@ import (
 	"coapply.dev/compare"
 )
 
-// Schema is the version of what a folder holds; a folder of another version is refused.
+// Schema is the version of the format of a run's folder. Folders with another version are rejected.
 const Schema = "coapply.dev/compare/v2"
 
-// Run is what a run was to do and where it ran: run.json.
+// Run is the content of run.json: the plan of a run and its environment.
 type Run struct {
 	Schema string `json:"schema"`
-	// Command that repeats the run, seed included.
+	// Command is the command that repeats the run, with its seed.
 	Command string    `json:"command"`
 	Seed    uint64    `json:"seed"`
 	Started time.Time `json:"started"`
-	// Ended is nil while the run goes on and if it was killed; Interrupted says that it was ended early.
+	// Ended is nil while the run is in progress, and after it was killed. Interrupted is the reason if the run ended early.
 	Ended       *time.Time `json:"ended"`
 	Interrupted string     `json:"interrupted,omitempty"`
-	// Profile is quick, review or custom.
+	// Profile is "quick", "review" or "custom".
 	Profile string `json:"profile"`
-	// Decided is the sha256 of the file that says what was decided before the run: compare/decided/decided.yaml.
+	// Decided is the sha256 of compare/decided/decided.yaml, which has the decisions made before the run.
 	Decided string `json:"decided"`
-	// Plan is the cells in the order of the report.
+	// Plan lists the cells in the order of the report.
 	Plan        []PlannedCell `json:"plan"`
 	Environment Environment   `json:"environment"`
-	// Arms and Workloads as they were, so that the report shows the code that ran.
+	// Arms and Workloads describe the arms and workloads at the time of the run, so that the report shows the code that ran.
 	Arms      []ArmInfo      `json:"arms"`
 	Workloads []WorkloadInfo `json:"workloads"`
 }
 
-// PlannedCell is a cell with the arms that run in it.
+// PlannedCell is a cell of the plan, with its arms.
 type PlannedCell struct {
 	compare.Cell
 	Arms []string `json:"arms"`
-	// Blocks is how many times every arm runs in the cell.
+	// Blocks is the number of times that every arm runs in the cell.
 	Blocks int `json:"blocks"`
-	// Baseline is the arm that others are compared with; AA the arm that runs twice, "" for none.
+	// Baseline is the arm with which the others are compared. AA is the arm that runs twice in each block; "" if there is none.
 	Baseline string `json:"baseline"`
 	AA       string `json:"aa,omitempty"`
-	// Control says that the cell shows whether the oracle sees losses.
+	// Control means that the cell has the negative controls.
 	Control bool `json:"control,omitempty"`
 }
 
-// ArmInfo is an arm as the report shows it.
+// ArmInfo describes an arm in the report.
 type ArmInfo struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
@@ -55,22 +54,22 @@ type ArmInfo struct {
 	Control bool   `json:"control,omitempty"`
 }
 
-// WorkloadInfo is a workload as the report shows it.
+// WorkloadInfo describes a workload in the report.
 type WorkloadInfo struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
-	// Demonstration says that the construction decides the outcome.
+	// Demonstration means that the construction of the workload decides the outcome.
 	Demonstration bool            `json:"demonstration,omitempty"`
 	Claims        []compare.Claim `json:"claims,omitempty"`
-	// Object is one of the objects that were written, as YAML, from the first trial.
+	// Object is one object of the first trial as YAML.
 	Object string `json:"object,omitempty"`
 }
 
-// Environment in which a run was made. What could not be found out is "" or nil, and shown as n/a.
+// Environment describes where a run was made. A value that could not be found out is "" or nil, and is shown as n/a.
 type Environment struct {
 	Commit     string            `json:"commit"` // of coapply, with "+changes" for a checkout with changes
 	Go         string            `json:"go"`
-	Modules    map[string]string `json:"modules"` // versions of the libraries that take part
+	Modules    map[string]string `json:"modules"` // versions of the libraries that may influence the results
 	OS         string            `json:"os"`
 	Kernel     string            `json:"kernel"`
 	CPU        string            `json:"cpu"`
@@ -79,26 +78,26 @@ type Environment struct {
 	Memory     uint64            `json:"memoryBytes"`
 	Limits     string            `json:"limits"` // of the benchmark's control group, such as "2 CPUs, 4.0 GiB"; or "none"
 	FileSystem string            `json:"fileSystem"`
-	// Fsync is how long a write of 4 KiB with fsync took where etcd has its data.
+	// FsyncP50 and FsyncP99 are percentiles of the time for a write of 4 KiB with fsync, in the folder of etcd's data.
 	FsyncP50 *time.Duration `json:"fsyncP50Ns"`
 	FsyncP99 *time.Duration `json:"fsyncP99Ns"`
-	// LocalCluster says that the run started its own control plane.
+	// LocalCluster means that the run started a control plane of its own.
 	LocalCluster bool   `json:"localCluster"`
 	Server       string `json:"server"` // version of the API server
 	Etcd         string `json:"etcd"`
-	// EtcdFsync is "on", "off" or "" for not known; how it is known stands in the checks.
+	// EtcdFsync is "on" or "off", or "" if it is not known whether etcd uses fsync.
 	EtcdFsync      string            `json:"etcdFsync"`
 	APIServerFlags map[string]string `json:"apiserverFlags,omitempty"`
 	EtcdFlags      []string          `json:"etcdFlags,omitempty"`
 	User           string            `json:"user"`
 	Groups         []string          `json:"groups"`
-	QPS            float32           `json:"qps"` // of the clients; -1 is without limit
+	QPS            float32           `json:"qps"` // rate limit of the clients; -1 means no limit
 	Encoding       string            `json:"encoding"`
-	// ServerCores are those that API server and etcd were pinned to, GeneratorCores those of the benchmark's processes.
-	// Both are empty where the system does not allow that; Unpinned says why.
+	// ServerCores are the cores to which the API server and etcd were pinned, and GeneratorCores those of the benchmark's
+	// processes. If they could not be pinned, both are empty, and Unpinned is the reason.
 	ServerCores    []int  `json:"serverCores,omitempty"`
 	GeneratorCores []int  `json:"generatorCores,omitempty"`
 	Unpinned       string `json:"unpinned,omitempty"`
-	// Latency of an empty GET, median, on one connection: what the loop to the server costs.
+	// LoopbackP50 is the median latency of a GET that reads no object, on one connection.
 	LoopbackP50 *time.Duration `json:"loopbackP50Ns"`
 }

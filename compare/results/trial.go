@@ -6,198 +6,204 @@ import (
 	"coapply.dev/compare"
 )
 
-// Trial is what one trial measured: a line of trials.jsonl. The trial is the unit of the statistics.
+// Trial has the measurements of one trial. It is a line of trials.jsonl.
 type Trial struct {
-	// ID names the trial within its run, such as "012-hot-object-w16-m4-ssa"; its history, if kept, has that name.
+	// ID is the name of the trial within its run, such as "012-hot-object-w16-m4-ssa". The file of its history has this name, too.
 	ID string `json:"id"`
 	compare.Cell
 	Arm string `json:"arm"`
-	// AA says that the arm ran a second time in its block, to show what two equal arms differ by.
+	// AA means that this is the second run of the arm in its block. It shows how much two runs of one arm differ.
 	AA bool `json:"aa,omitempty"`
-	// Block is the number of the repetition: every arm of a cell runs once a block. Order is the trial's place in the
-	// order in which the trials of the run were made.
+	// Block is the number of the repetition: every arm of a cell runs once in each block. Order is the position of the
+	// trial among all trials of the run.
 	Block int `json:"block"`
 	Order int `json:"order"`
-	// Seed of the trial's random numbers.
+	// Seed is the seed of the trial's random numbers.
 	Seed    uint64    `json:"seed"`
 	Started time.Time `json:"started"`
-	// LoadAverage of the machine over one minute before the trial.
+	// LoadAverage is the load average of the machine in the minute before the trial.
 	LoadAverage *float64 `json:"loadAverage"`
-	// Void says why the trial counts for nothing; "" if it counts.
+	// Void is the reason why the trial is void, that is, does not count. It is "" for a valid trial.
 	Void string `json:"void,omitempty"`
 
-	// Measured is the time from the end of the warm-up to the end of the trial, without the draining after it.
+	// Measured is the length of the timed part: from the end of the warm-up to the end of the trial. The time to complete
+	// the last intents is not included.
 	Measured time.Duration `json:"measuredNs"`
-	// Timed are the intents that ended in that time, but Latency those that began in it: also when they ended later.
+	// Timed counts the intents that ended in the timed part. Latency has the intents that began in the timed part, even if
+	// they ended later.
 	Timed Counts `json:"timed"`
-	// All are the intents of the whole trial, its warm-up included. The server's part and the oracle's are of these.
+	// All counts the intents of the whole trial, including the warm-up. Server and Oracle are about all of these intents.
 	All Counts `json:"all"`
-	// Latency of an intent from when it began (in open loop: was to begin) until it landed; Service from when the arm
-	// was called. Neither has the time for which a workload holds an intent back on purpose, until other writers have
-	// read. An arrival that had not begun when the trial ended has not landed.
+	// Latency is the time from the beginning of an intent (in an open loop: its arrival) until it landed. Service is the
+	// time from the call of the arm. Both exclude the time for which the workload paused the intent until other writers had
+	// read. An arrival that was never started counts as not landed.
 	Latency Latency `json:"latency"`
 	Service Latency `json:"service"`
-	// PerWriter is how many timed intents of each writer landed.
+	// PerWriter has, for each writer, the number of intents of the timed part that landed.
 	PerWriter []int `json:"perWriter"`
-	// Open is what an open loop adds; nil in a closed one.
+	// Open has additional numbers of an open loop; nil for a closed loop.
 	Open *Open `json:"open,omitempty"`
 
-	// Load is how busy each part was.
+	// Load has the CPU usage of each part of the system.
 	Load   Shares  `json:"load"`
 	Client Client  `json:"client"`
 	Server Server  `json:"server"`
 	Oracle Oracle  `json:"oracle"`
-	Extra  Numbers `json:"extra,omitempty"` // what the workload counts, by name
+	Extra  Numbers `json:"extra,omitempty"` // numbers that only the workload counts
 }
 
-// Open is an open loop, in which intents arrive whatever became of those before.
+// Open has the numbers of an open loop. In an open loop, intents arrive at given times, whether or not earlier intents have ended.
 type Open struct {
-	// Arrived is the number of intents that arrived, the warm-up included.
+	// Arrived is the number of intents that arrived, including the warm-up.
 	Arrived int `json:"arrived"`
-	// Backlog is how many of them had not landed when the last arrived, PeakBacklog the most that had not at any time.
+	// Backlog is the number of intents that had arrived but not landed when the last intent arrived. PeakBacklog is the
+	// maximum of this number at any time.
 	Backlog     int `json:"backlog"`
 	PeakBacklog int `json:"peakBacklog"`
-	// Converged is how long it took from the last arrival until the last intent landed: nil if some had not landed when
-	// the trial stopped waiting, or never did.
+	// Converged is the time from the last arrival until the last intent landed. It is nil if an intent did not land.
 	Converged *time.Duration `json:"convergedNs"`
-	// Unstarted is how many had not begun when the trial stopped waiting.
+	// Unstarted is the number of arrivals that no writer had started when the trial ended.
 	Unstarted int `json:"unstarted"`
 }
 
-// Shares is how busy the parts of a trial were from its first intent to its last: the share, 0 to 1, of the cores that a part
-// may use, which API server and etcd share if they are pinned; nil where it is not known.
+// Shares has the CPU usage of the parts of a trial, from the first intent to the last, as a share (0 to 1) of the cores
+// that the part may use. If they are pinned, the API server and etcd share their cores. A share is nil if it is not known.
 type Shares struct {
-	Generator *float64 `json:"generator"` // the benchmark's processes: arms, watch and all
+	Generator *float64 `json:"generator"` // the benchmark's processes, including arms and watches
 	APIServer *float64 `json:"apiserver"`
 	Etcd      *float64 `json:"etcd"`
-	// Bottleneck is "generator" where the benchmark's processes used more than 80 % of their cores, and more than API
-	// server and etcd used of theirs: the trial says nothing of the arm then. Otherwise it is "".
+	// Bottleneck is "generator" if the benchmark's processes used more than 80 % of their cores, and a higher share than
+	// the API server and etcd. The trial then says nothing about the arm. Otherwise it is "".
 	Bottleneck string `json:"bottleneck,omitempty"`
 }
 
-// Numbers by name.
+// Numbers has numbers by name.
 type Numbers map[string]float64
 
-// Counts of intents by outcome.
+// Counts has the numbers of intents, in total and by outcome.
 type Counts struct {
 	Intents  int `json:"intents"`
 	Landed   int `json:"landed"`
-	Skipped  int `json:"skipped"` // of those landed: nothing had to be sent
+	Skipped  int `json:"skipped"` // the landed intents for which nothing had to be sent
 	GaveUp   int `json:"gaveUp"`
 	Rejected int `json:"rejected"`
 	Failed   int `json:"failed"`
 	Unknown  int `json:"unknown"`
 }
 
-// GiveUps is the number of intents that did not land, whatever the reason.
+// GiveUps returns the number of intents that did not land, for any reason.
 func (c Counts) GiveUps() int { return c.Intents - c.Landed }
 
-// Latency of intents. Histogram is of those that landed, in microseconds, as HdrHistogram's V2 compressed base64; NotLanded
-// are those that did not: their latency is without bound, and a percentile that falls among them has no value.
+// Latency has the latencies of intents. Histogram has the intents that landed, in microseconds, as HdrHistogram's V2 compressed
+// format in base64. NotLanded is the number of intents that did not land. They count with an infinite latency in percentiles.
 type Latency struct {
 	Histogram string `json:"histogram"`
 	NotLanded int    `json:"notLanded"`
 }
 
-// Client is what the trial's own side counted, in the whole trial.
+// Client has the counts of the client side, for the whole trial.
 type Client struct {
-	// Requests by verb and status code, such as "PUT 409", with the time until the answer was read. Server-Side Apply
-	// is "APPLY"; "PUT none" had no answer.
+	// Requests has the requests by verb and status code, such as "PUT 409", with the time until the response was read. The
+	// verb of Server-Side Apply is "APPLY". The status code of a request without a response is "none".
 	Requests map[string]Requests `json:"requests"`
-	// Conflicts are answers 409 with causes of type FieldManagerConflict; StaleWrites the other 409 of PUT and PATCH.
+	// Conflicts is the number of responses 409 with a cause FieldManagerConflict. StaleWrites is the number of other
+	// responses 409 to PUT and PATCH.
 	Conflicts   int `json:"conflicts"`
 	StaleWrites int `json:"staleWrites"`
-	// Throttled are answers 429.
+	// Throttled is the number of responses 429.
 	Throttled int `json:"throttled"`
-	// BytesUp and BytesDown are those of bodies, uncompressed.
+	// BytesUp and BytesDown are the sizes of the request bodies and the response bodies, uncompressed.
 	BytesUp   int64 `json:"bytesUp"`
 	BytesDown int64 `json:"bytesDown"`
-	// Connections that were opened, and the protocol that was spoken on them.
+	// Connections is the number of connections that were opened, and Protocol their protocol.
 	Connections int    `json:"connections"`
 	Protocol    string `json:"protocol"`
-	// CPU seconds of the benchmark's own processes, arms included.
+	// CPU is the CPU time of the benchmark's own processes, in seconds. It includes the arms.
 	CPU float64 `json:"cpuSeconds"`
-	// Busy is the writers' time inside the arm and Own their time in the benchmark's code between; Waited, that on
-	// purpose (think time, arrivals, barriers). Own / (Own + Busy) is the load generator's share.
+	// Busy is the time that writers spent in the arm, and Own the time that they spent in the benchmark's own code. Waited
+	// is the time that they waited on purpose (arrivals, barriers). Own / (Own + Busy) is the share of the load generator.
 	Busy   time.Duration `json:"busyNs"`
 	Own    time.Duration `json:"ownNs"`
 	Waited time.Duration `json:"waitedNs"`
-	// LimiterWaits is how often client-go's rate limiter held a request back: 0, or the trial is void.
+	// LimiterWaits is the number of requests that client-go's rate limiter delayed. If it is not 0, the trial is void.
 	LimiterWaits int `json:"limiterWaits"`
 }
 
-// Requests of one verb and status.
+// Requests has the requests with one verb and one status code.
 type Requests struct {
 	Count     int    `json:"count"`
-	Histogram string `json:"histogram"` // microseconds, as in Latency
+	Histogram string `json:"histogram"` // in microseconds, encoded as in Latency
 }
 
-// Server is what the API server and etcd counted over the whole trial; nil where the cluster does not show it.
+// Server has the counts of the API server and etcd for the whole trial. A value is nil if the cluster does not show it.
 type Server struct {
 	APIServerCPU    *float64 `json:"apiserverCPUSeconds"`
 	EtcdCPU         *float64 `json:"etcdCPUSeconds"`
 	APIServerAllocs *float64 `json:"apiserverAllocs"`
 	APIServerBytes  *float64 `json:"apiserverAllocBytes"`
-	// RequestSeconds is the sum of apiserver_request_duration_seconds over the verbs that write.
+	// RequestSeconds is the growth of the sum of apiserver_request_duration_seconds, for verbs that write.
 	RequestSeconds *float64 `json:"apiserverRequestSeconds"`
-	// Updates are etcd_requests_total{operation="update"}: the server's attempts to write an existing object.
+	// Updates is the growth of etcd_requests_total{operation="update"}: the API server's attempts to update an object in etcd.
 	Updates *float64 `json:"etcdUpdates"`
 	Gets    *float64 `json:"etcdGets"`
-	// Proposals are what etcd's raft committed, failed transactions included.
+	// Proposals is the number of proposals that etcd's raft committed, including failed transactions.
 	Proposals *float64 `json:"etcdProposals"`
-	// Revisions that the trial's objects got, and events of them, both from the watch; never nil.
+	// Revisions is the number of new revisions of the trial's objects, and WatchEvents the number of events. Both are from
+	// the watch and are always known.
 	Revisions   int `json:"revisions"`
 	WatchEvents int `json:"watchEvents"`
-	// ObjectBytes is the mean size of the trial's objects at the end, ManagedFieldsBytes of it their managed fields.
+	// ObjectBytes is the mean size of the trial's objects at the end; ManagedFieldsBytes is the part of it for managed fields.
 	ObjectBytes        int `json:"objectBytes"`
 	ManagedFieldsBytes int `json:"managedFieldsBytes"`
-	// QueueSeconds is the time that requests of our user waited in priority and fairness; PriorityLevel the level.
+	// QueueSeconds is the time for which requests of the benchmark's user waited in queues of API priority and fairness.
+	// PriorityLevel is their priority level.
 	QueueSeconds  *float64 `json:"queueSeconds"`
 	PriorityLevel string   `json:"priorityLevel,omitempty"`
 }
 
-// Oracle is what the oracle found in the trial's history.
+// Oracle has the results of the oracle for the trial's history.
 type Oracle struct {
-	// Acknowledged intents that sent a write, and how many of them were Found at their revision.
+	// Acknowledged is the number of acknowledged intents that sent a write. Found is the number of these whose values are
+	// in the acknowledged revision.
 	Acknowledged int `json:"acknowledged"`
 	Found        int `json:"found"`
-	// Lost, Resurrected, Stolen, Phantom and LostIncrements count values, not intents.
+	// Lost, Resurrected, Stolen, Phantom and LostIncrements are numbers of values, not of intents. See package oracle.
 	Lost           int `json:"lost"`
 	Resurrected    int `json:"resurrected"`
 	Stolen         int `json:"stolen"`
 	Phantom        int `json:"phantom"`
 	LostIncrements int `json:"lostIncrements"`
-	// Violations are the first of them.
+	// Violations has the first violations in detail.
 	Violations []Violation `json:"violations,omitempty"`
-	// Gap says that the watch missed something: the trial is void.
+	// Gap is not empty if the watch missed a version. The trial is then void.
 	Gap string `json:"gap,omitempty"`
-	// Porcupine is what the linearisability checker said: "agrees", "disagrees: ..." or "" where it was not asked.
+	// Porcupine is the result of the linearisability checker: "agrees: ...", "disagrees: ...", "undecided ...", or "" if it
+	// was not run.
 	Porcupine string `json:"porcupine,omitempty"`
 }
 
-// LostUpdates is what the report calls lost updates: values that were acknowledged and are gone without anyone having
-// wanted it.
+// LostUpdates returns the number of lost updates: acknowledged values that were not stored, or that disappeared although no
+// writer wanted this.
 func (o Oracle) LostUpdates() int {
 	return o.Acknowledged - o.Found + o.Lost + o.Resurrected + o.LostIncrements
 }
 
-// Violation is one value that is not what its writer was told.
+// Violation is one value that differs from what its writer was told, or a change that no operation explains.
 type Violation struct {
 	Kind     string `json:"kind"` // not-found, lost, resurrected, stolen, phantom, lost-increment
 	Object   string `json:"object"`
 	Field    string `json:"field"`
 	Revision uint64 `json:"revision"`
-	// Writer is whose value it was, By who wrote the revision; -1 for nobody known.
+	// Writer is the writer of the value, and By the writer of the revision; -1 means that the writer is not known.
 	Writer int `json:"writer"`
 	By     int `json:"by"`
-	// Before and After are the value in the version before and in this one; "" is absent.
+	// Before and After are the value of the field before and in this revision; "" means absent.
 	Before string `json:"before"`
 	After  string `json:"after"`
 }
 
-// Goodput of a trial: intents that landed in the timed part and were found by the oracle, a second. The oracle judges
-// the whole trial: the share of acknowledged intents that it found is taken for that of the timed part. It is nil where
-// no time was measured.
+// Goodput returns the number of intents per second that landed in the timed part and that the oracle found. The oracle judges
+// only the whole trial, so its share of found intents is assumed for the timed part. Goodput returns nil if no time was measured.
 func (t Trial) Goodput() *float64 {
 	if t.Measured <= 0 {
 		return nil

@@ -8,16 +8,16 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Estimate is a mean with Student's interval. Lo and Hi are nil with fewer than EnoughForInterval samples. Lo is not below 0
-// unless a sample is.
+// Estimate is a mean over trials with its 95 % interval, by Student's t distribution. Lo and Hi are nil with
+// fewer than EnoughForInterval samples. Lo is not negative unless a sample is negative.
 type Estimate struct {
-	N    int      `json:"trials"` // that it is the mean of
-	Mean float64  `json:"mean"`   // of the trials
+	N    int      `json:"trials"` // the number of trials
+	Mean float64  `json:"mean"`   // the mean of the trials
 	Lo   *float64 `json:"lo"`     // the lower end of the 95 % interval
-	Hi   *float64 `json:"hi"`     // the upper one
+	Hi   *float64 `json:"hi"`     // the upper end
 }
 
-// Mean returns the mean of samples; false for no samples.
+// Mean returns the mean of the samples and its interval. It returns false if there are no samples.
 func Mean(samples []float64) (Estimate, bool) {
 	if len(samples) == 0 {
 		return Estimate{}, false
@@ -34,7 +34,7 @@ func Mean(samples []float64) (Estimate, bool) {
 	return e, true
 }
 
-// quantile of Student's distribution that leaves half of the error above it.
+// quantile returns the quantile of Student's t distribution for a two-sided interval, given the degrees of freedom.
 func quantile(freedom float64) float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(1 - (1-Confidence)/2)
 }

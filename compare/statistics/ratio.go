@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Ratio of two measures: a geometric mean with Student's interval of the logarithms. Lo and Hi are 0 with fewer than
-// EnoughForInterval samples.
+// Ratio is a ratio of two measures: a geometric mean with an interval by Student's t distribution of the
+// logarithms. Lo and Hi are 0 with fewer than EnoughForInterval samples.
 type Ratio struct {
 	N             int
 	Ratio, Lo, Hi float64
@@ -17,11 +17,11 @@ type Ratio struct {
 	log, deviation, freedom float64 // the mean logarithm, the standard deviation of that mean, degrees of freedom
 }
 
-// Paired returns the ratio of a to b within pairs. A value that is not above 0 has no ratio and is an error, as are no
-// pairs.
+// Paired returns the ratio of a to b, where a[i] and b[i] are from the same block. It returns an error if there
+// are no pairs, or if a value is not positive.
 //
-// Student's and not the bootstrap over blocks: with few blocks the percentile bootstrap covers the truth less often.
-// TestCoverage shows it.
+// The interval is Student's and not a bootstrap over blocks. With few blocks, the interval of a percentile
+// bootstrap contains the true value less often than it should, as TestCoverage shows.
 func Paired(a, b []float64) (Ratio, error) {
 	if len(a) != len(b) || len(a) == 0 {
 		return Ratio{}, fmt.Errorf("no pairs: %d values against %d", len(a), len(b))
@@ -36,7 +36,7 @@ func Paired(a, b []float64) (Ratio, error) {
 	return OfLogarithms(logs), nil
 }
 
-// OfLogarithms returns the geometric mean of ratios of which the logarithms are known, at least one.
+// OfLogarithms returns the geometric mean of ratios, given their logarithms. There must be at least one.
 func OfLogarithms(logs []float64) Ratio {
 	if len(logs) == 1 {
 		return newRatio(1, logs[0], 0, 0)
@@ -45,7 +45,7 @@ func OfLogarithms(logs []float64) Ratio {
 	return newRatio(len(logs), mean, deviation/math.Sqrt(float64(len(logs))), float64(len(logs)-1))
 }
 
-// Unpaired returns the ratio of a to b, two runs that share no blocks: Welch's interval of the logarithms.
+// Unpaired returns the ratio of a to b for two runs that have no common blocks. The interval is Welch's interval of the logarithms.
 func Unpaired(a, b []float64) (Ratio, error) {
 	var mean, variance [2]float64
 	var freedom float64
@@ -71,8 +71,8 @@ func Unpaired(a, b []float64) (Ratio, error) {
 	return newRatio(min(len(a), len(b)), mean[0]-mean[1], math.Sqrt(sum), freedom), nil
 }
 
-// Apart is the ratio of two sides that have none, as one of them is 0, and of which every one of n samples of the first is
-// better than every one of the second.
+// Apart returns a Ratio for two sides whose ratio does not exist, because one of them has the value 0. Each of
+// the n samples of the first side must be better than every sample of the second side.
 func Apart(n int) Ratio { return Ratio{N: n, log: math.Inf(1), freedom: float64(n - 1)} }
 
 func newRatio(n int, log, deviation, freedom float64) Ratio {
@@ -86,17 +86,17 @@ func newRatio(n int, log, deviation, freedom float64) Ratio {
 
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
 
-// Beyond is the two-sided p of the hypothesis that the ratio is within the margin of 1 or at its edge: small where it
-// is surely beyond.
+// Beyond returns the two-sided p-value of the hypothesis that the ratio differs from 1 by at most the margin. A
+// small value shows that it differs by more.
 func (r Ratio) Beyond(margin float64) float64 {
 	return min(1, 2*r.tail(math.Abs(r.log)-math.Log1p(margin)))
 }
 
-// Above is the one-sided p of the hypothesis that the ratio is at the upper edge of the margin or below: small where it
-// is surely above.
+// Above returns the one-sided p-value of the hypothesis that the ratio is at most 1 plus the margin. A small
+// value shows that it is greater.
 func (r Ratio) Above(margin float64) float64 { return r.tail(r.log - math.Log1p(margin)) }
 
-// Inverse returns the ratio the other way round.
+// Inverse returns the ratio of the second measure to the first.
 func (r Ratio) Inverse() Ratio {
 	i := r
 	i.Ratio, i.log = 1/r.Ratio, -r.log
@@ -106,13 +106,13 @@ func (r Ratio) Inverse() Ratio {
 	return i
 }
 
-// Within is the p of the two one-sided tests (Schuirmann 1987) that the ratio is at the edge of the margin or beyond:
-// small where it is surely within.
+// Within returns the p-value of two one-sided tests (Schuirmann 1987) of the hypothesis that the ratio differs
+// from 1 by at least the margin. A small value shows that it differs by less.
 func (r Ratio) Within(margin float64) float64 {
 	return r.tail(math.Log1p(margin) - math.Abs(r.log))
 }
 
-// tail is the chance of a mean that is so much off.
+// tail returns the probability that the mean logarithm is off by at least distance just by chance.
 func (r Ratio) tail(distance float64) float64 {
 	switch {
 	case r.N < EnoughForInterval:

@@ -1,8 +1,9 @@
-// Package statistics compares what trials measured. It is pure: the same numbers give the same answer.
+// Package statistics compares the measurements of trials. Its functions have no side effects: equal input gives equal results.
 //
-// The trial is the unit. Two arms are compared within blocks, so that what a block shares (a noisy neighbour, a full
-// disk) cancels out: the mean of the logarithms of their ratios, with Student's interval. Each comparison belongs to a
-// family that was named before the run, and its verdict is adjusted for the size of that family.
+// A trial gives one sample. Two arms are compared within blocks, so that influences on a whole block, such as a
+// noisy neighbour or a full disk, cancel out. The result is the mean of the logarithms of their ratios, with an
+// interval by Student's t distribution. Each comparison belongs to a family of comparisons that was defined
+// before the run. Verdicts are adjusted for the number of comparisons in the family.
 package statistics
 
 import (
@@ -10,16 +11,16 @@ import (
 	"slices"
 )
 
-// Confidence of every interval; what is left is the error that a whole family of verdicts may make.
+// Confidence is the confidence level of every interval. 1 - Confidence is the probability of an error in a whole family of verdicts.
 const Confidence = 0.95
 
-// EnoughForInterval is how many samples an interval needs: of two, Student's is so wide that it says nothing.
+// EnoughForInterval is the number of samples that an interval needs. With two samples, an interval would be too wide to be useful.
 const EnoughForInterval = 3
 
-// Verdict is what a comparison shows.
+// Verdict is the result of a comparison of two arms.
 type Verdict string
 
-// The verdicts. Better and Worse are of the arm and not of the number: of a cost, the lower one is better.
+// The verdicts. Better and Worse are about the arm, not about the number: for a cost, the arm with the lower value is better.
 const (
 	Better     Verdict = "better"
 	Worse      Verdict = "worse"
@@ -28,25 +29,27 @@ const (
 	NoVerdict  Verdict = "no verdict"
 )
 
-// Case is one comparison of a family.
+// Case is one comparison of a family, as the input of Judge.
 type Case struct {
 	Ratio Ratio
-	// Picked is how many arms one of the two was picked from by what they measured; 0 and 1 if it was named before.
+	// Picked is the number of arms from which one of the two arms was picked because of its measurements. It is
+	// 0 or 1 if both arms were chosen before the run.
 	Picked int
-	// Cost says that lower is better.
+	// Cost means that lower values are better.
 	Cost bool
 }
 
-// Judged is the verdict of a comparison, with its p as adjusted for the family.
+// Judged is the verdict of a comparison, and its p-value adjusted for the size of the family.
 type Judged struct {
 	Verdict Verdict
 	P       float64
 }
 
-// Judge returns the verdicts of a family: the chance that any of them is wrong is at most 1 - Confidence.
+// Judge returns the verdicts of a family. The probability that any of them is wrong is at most 1 - Confidence.
 //
-// Better and worse say that the ratio is beyond the margin, not only that it is not 1; equivalent says that it is within.
-// Only one of the two can be wrong of a comparison, so the smaller p counts, and Holm's method adjusts it.
+// Better and worse mean that the ratio differs from 1 by more than the margin. Equivalent means that it differs
+// by less than the margin. For each comparison only one of these two statements can be wrong, so the smaller of
+// the two p-values is used. Holm's method adjusts it.
 func Judge(family []Case, margin float64) []Judged {
 	p := make([]float64, len(family))
 	for i, c := range family {
@@ -71,9 +74,9 @@ func (c Case) word(margin, p float64) Verdict {
 	return Worse
 }
 
-// First returns the p that the best of several arms is none: ratios are of the arm that did best to each other one, the
-// higher the better. One that is beaten by a hair is enough to leave the winner in doubt, so the largest p counts; and as
-// any of the arms might have come out first by chance, it is multiplied by their number.
+// First returns the p-value of the hypothesis that the arm with the best values is not really the best of several arms. ratios are
+// the ratios of this arm to each other arm; above 1 means better. The largest p-value counts: the arm is the best only if it beats
+// every other arm. The p-value is multiplied by the number of arms, because each of them might have come out first by chance.
 func First(ratios []Ratio, margin float64) float64 {
 	if len(ratios) == 0 {
 		return 1
@@ -85,8 +88,8 @@ func First(ratios []Ratio, margin float64) float64 {
 	return min(1, hardest*float64(len(ratios)+1))
 }
 
-// Holm returns p-values as Holm (1979) adjusts them for how many there are: who calls those up to 0.05 differences is
-// wrong about any of them in at most one of twenty families. The order is kept.
+// Holm returns p-values, adjusted by Holm's method (1979) for their number, in the same order. If adjusted
+// values up to 0.05 are called significant, the probability of any error in the family is at most 0.05.
 func Holm(p []float64) []float64 {
 	order := make([]int, len(p))
 	for i := range order {

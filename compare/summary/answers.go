@@ -8,11 +8,11 @@ import (
 	"coapply.dev/compare/statistics"
 )
 
-// Answer is one of the four that the first screen gives.
+// Answer is the answer to one of the four questions on the first screen of the report.
 type Answer struct {
-	Name     string `json:"name"`     // fastest, cost, lost, avoid
-	Question string `json:"question"` // in full
-	Text     string `json:"text"`     // names of arms stand in backticks
+	Name     string `json:"name"`     // fastest, cost, lost or avoid
+	Question string `json:"question"` // the text of the question
+	Text     string `json:"text"`     // the answer; names of arms are in backticks
 }
 
 func (r *reckoning) answers() []Answer {
@@ -48,7 +48,8 @@ func (r *reckoning) joined(parts ...string) string {
 	return strings.Join(parts, " ")
 }
 
-// tally says in how many cells the first arm of a family is better and worse than the other, and by how much at most.
+// tally returns a sentence about a family of comparisons: in how many cells the first arm is better and worse
+// than the second, and by how much at most.
 func (r *reckoning) tally(family, measure, better, worse string) string {
 	by := map[statistics.Verdict][]Comparison{}
 	for _, c := range r.comparisons {
@@ -72,7 +73,7 @@ func (r *reckoning) tally(family, measure, better, worse string) string {
 	return fmt.Sprintf("Against %s, %s %s.", arm(r.decided.Plain), arm(r.decided.Ours), strings.Join(parts, ", "))
 }
 
-// most names the one that is farthest off.
+// most returns the number of comparisons in found, and the comparison with the lowest or the highest ratio.
 func (r *reckoning) most(found []Comparison, lowest bool) string {
 	if len(found) == 0 {
 		return "none"
@@ -94,7 +95,7 @@ func (r *reckoning) most(found []Comparison, lowest bool) string {
 	return fmt.Sprintf("%s (%s%s%s)", plural(len(found), "cell"), upTo, Times(extreme.Ratio, extreme.Lo, extreme.Hi), at)
 }
 
-// winners counts the cells that an arm leads by more than the margin.
+// winners returns a sentence that says how many cells each arm wins by this measure.
 func (r *reckoning) winners(measure, adjective string) string {
 	wins, nobody, all := map[string]int{}, 0, 0
 	var names []string
@@ -129,7 +130,8 @@ func (r *reckoning) winners(measure, adjective string) string {
 	return fmt.Sprintf("The %s of all in %s: %s.", adjective, plural(all, "cell"), strings.Join(parts, ", "))
 }
 
-// lost tells losses that nobody expects from those that an arm's way of writing explains, and then who gives up.
+// lost returns the answer about lost updates. It first lists the losses that are explained by how an arm
+// writes, then all other losses, and then the arms that give up intents.
 func (r *reckoning) lost() string {
 	var unexpected, explained []string
 	for _, name := range r.armsOf() {
@@ -159,7 +161,8 @@ func (r *reckoning) lost() string {
 	return r.joined(append(parts, r.givenUp())...)
 }
 
-// clean says how sure it is that our arm loses nothing. The trial is the unit here as well.
+// clean returns the sentence for a run without unexplained losses, with the confidence that coapply's own arm
+// loses nothing. A trial is one sample.
 func (r *reckoning) clean(butExplained bool) string {
 	nothing := map[bool]string{true: "Nothing else is lost", false: "Nothing is lost"}[butExplained]
 	trials := 0
@@ -175,7 +178,8 @@ func (r *reckoning) clean(butExplained bool) string {
 	return nothing + "."
 }
 
-// givenUp names the arms that give up most in the primary cells, each where it is worst.
+// givenUp returns a sentence about the arms that give up the most intents in the primary cells. Each arm is
+// named with its worst cell.
 func (r *reckoning) givenUp() string {
 	var parts []string
 	for _, name := range r.armsOf() {
@@ -196,7 +200,7 @@ func (r *reckoning) givenUp() string {
 	return "Share of intents given up: " + several(parts) + "."
 }
 
-// armsOf are the arms of the plan, each once, without the controls.
+// armsOf returns the names of the arms in the plan, without duplicates and without negative controls.
 func (r *reckoning) armsOf() []string {
 	var names []string
 	for _, g := range r.ordinary() {
@@ -207,8 +211,8 @@ func (r *reckoning) armsOf() []string {
 	return names
 }
 
-// avoid is where plain Server-Side Apply loses updates, sends what need not be sent, or is slower than the best
-// get-modify-update.
+// avoid returns the answer about when not to use Server-Side Apply: where the plain apply loses updates, sends
+// needless requests, or is slower than the best get-modify-update.
 func (r *reckoning) avoid() string {
 	var parts []string
 	if g, found := r.first("increment", r.decided.Plain); found && g.row.LostUpdates > 0 {
@@ -245,7 +249,7 @@ func (r *reckoning) avoid() string {
 	return strings.Join(parts, " ")
 }
 
-// first returns an arm in the first cell of a workload.
+// first returns the group of an arm in the first cell of a workload that has this arm.
 func (r *reckoning) first(workload, name string) (group, bool) {
 	for _, g := range r.ordinary() {
 		if g.row.Workload == workload && g.row.Arm == name {

@@ -11,12 +11,12 @@ import (
 	"coapply.dev/compare/statistics"
 )
 
-// Check is a condition of an honest run, with what was seen. Each can fail.
+// Check is the result of checking one condition that an honest run must meet.
 type Check struct {
-	Name   string `json:"name"`   // stable
-	Threat string `json:"threat"` // what it guards against
-	State  string `json:"state"`  // passed, failed, or n/a: the run has not what it looks at
-	Seen   string `json:"seen"`   // in this run
+	Name   string `json:"name"`   // the name of the condition; it never changes
+	Threat string `json:"threat"` // the problem that the check would find
+	State  string `json:"state"`  // passed, failed, or n/a if the run lacks the data for the check
+	Seen   string `json:"seen"`   // what the check found in this run
 }
 
 // States of a check.
@@ -25,15 +25,16 @@ const (
 	failed = "failed"
 )
 
-// Limits of checks.
+// Limits of the checks.
 const (
-	accountLimit = 0.02 // what was counted twice, or not
-	driftLimit   = 1.25 // of the mean goodput of a half of the blocks to that of the other
-	edges        = 100  // how many intents fit into a trial, for Little's law
-	edgeShare    = 0.1  // of the time of a trial for which its last intents went on, likewise
+	accountLimit = 0.02 // maximum relative difference of two counts that should be equal
+	driftLimit   = 1.25 // maximum ratio of the mean goodputs in the two halves of the blocks
+	edges        = 100  // for Little's law: number of intents, one after the other, that must fit into the measured time
+	edgeShare    = 0.1  // for Little's law: maximum time of the last intents after the end of a trial, as a share of the trial
 )
 
-// checks are in the order of the documentation; each reports whether it passed, or nil if it has nothing to look at.
+// checks returns the results of all checks, in the order of the documentation. Each look function reports
+// whether its check passed, or nil if the run lacks the data for the check.
 func (r *reckoning) checks() []Check {
 	var all []Check
 	for _, c := range []struct {
@@ -117,7 +118,7 @@ func (r *reckoning) noPhantoms() (*bool, string) {
 	return whole(len(r.counting())), "none"
 }
 
-// whole passes where there was anything to look at.
+// whole returns true if n is positive, and otherwise nil: a check that had nothing to look at has not passed.
 func whole(n int) *bool {
 	if n == 0 {
 		return nil
@@ -147,7 +148,8 @@ func (r *reckoning) sameAsItself() (*bool, string) {
 	return new(true), strings.Join(rows, "; ")
 }
 
-// porcupineAgrees reads what oracle.CrossCheck says: agrees, disagrees, or undecided, each with a reason after a colon.
+// porcupineAgrees evaluates the results of oracle.CrossCheck in the trials: "agrees", "disagrees" or
+// "undecided", each with a reason after a colon.
 func (r *reckoning) porcupineAgrees() (*bool, string) {
 	agrees, undecided := 0, 0
 	var others []string
@@ -171,8 +173,8 @@ func (r *reckoning) porcupineAgrees() (*bool, string) {
 	return new(true), fmt.Sprintf("agrees on %d of %d histories", agrees, agrees+undecided)
 }
 
-// accounts holds what was answered against what was acknowledged. Only the workload of the grid has one write for each
-// intent.
+// accounts checks that the counts of responses and of acknowledged writes agree. It looks only at gridWorkload,
+// because only there each intent is exactly one write.
 func (r *reckoning) accounts() (*bool, string) {
 	worst, at, trials := 0.0, "", 0
 	for _, g := range r.where(func(row Row) bool { return row.Workload == gridWorkload }) {
@@ -210,9 +212,9 @@ func off(a, b int) float64 {
 	return math.Abs(float64(a-b)) / float64(max(a, b))
 }
 
-// littlesLaw: writers are throughput × time of an intent. It cannot hold for open loops, for rounds, where intents have no
-// end, where they are so long that those cut off at the edges of the trials weigh, and where the load generator is the
-// bottleneck, which the row says.
+// littlesLaw checks Little's law: the number of writers is the throughput times the mean time of an intent. The law does
+// not hold for the following cells, so they are skipped: open loops, trials by rounds, intents that are given up, intents
+// so long that those cut off at the edges of a trial matter, and cells in which the load generator is the bottleneck.
 func (r *reckoning) littlesLaw() (*bool, string) {
 	worst, at, cells := 0.0, "", 0
 	for _, g := range r.where(func(row Row) bool { return row.Rate == 0 && row.Rounds == 0 && row.Bottleneck == "" }) {
@@ -240,7 +242,8 @@ func (g group) busyWriters() (float64, bool) {
 			return 0, false
 		}
 		landed, measured = landed+float64(t.Timed.Landed), measured+t.Measured.Seconds()
-		// Not what was waited: without barriers and arrivals that is the spread of the beginnings, before the time.
+		// The waiting time is not added: in a closed loop without barriers, writers wait only at the beginning,
+		// before the measured time.
 		own += t.Client.Own.Seconds()
 		all += (t.Client.Own + t.Client.Busy).Seconds()
 		open += float64(t.Writers) * (t.Warmup + t.Measured).Seconds()
@@ -311,7 +314,7 @@ func either(text, other string) string {
 	return text
 }
 
-// steady compares the first half of the blocks with the second, over all arms and cells that have both.
+// steady compares the goodput in the first half of the blocks with the second half, over all arms and cells with two blocks or more.
 func (r *reckoning) steady() (*bool, string) {
 	var logs []float64
 	for _, g := range r.ordinary() {

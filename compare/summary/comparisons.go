@@ -8,58 +8,58 @@ import (
 	"coapply.dev/compare/statistics"
 )
 
-// Families of comparisons. The verdicts of one are adjusted for how many they are.
+// Families of comparisons. Verdicts are adjusted for the number of comparisons in their family.
 const (
-	familyOurs  = "ours"      // our arm against plain Server-Side Apply, a measure in every primary cell
-	familyAvoid = "avoid"     // plain Server-Side Apply against the best arm that does not apply
-	familyAA    = "a-a"       // an arm against itself
-	familyFirst = "first"     // the leader of each primary cell, by a measure
-	familyOther = "situation" // the leader of a cell of the situations that is not primary
+	familyOurs  = "ours"      // coapply's arm against plain Server-Side Apply, by one measure in every primary cell
+	familyAvoid = "avoid"     // plain Server-Side Apply against the best arm without Server-Side Apply
+	familyAA    = "a-a"       // an arm against a second run of itself
+	familyFirst = "first"     // the best arm of each primary cell, by one measure
+	familyOther = "situation" // the best arm of the other cells of the situations in decided.yaml
 )
 
-// Comparison is the paired ratio of one arm to another in a cell: geometric mean over blocks. Ratio is 0 where there is
-// none, Lo and Hi where there are too few blocks for an interval.
+// Comparison is the comparison of two arms in a cell: the ratio of a measure, as a geometric mean over the
+// blocks. Ratio is 0 if there is no ratio. Lo and Hi are 0 if there are too few blocks for an interval.
 type Comparison struct {
-	// Family is ours: coapply's arm against plain Server-Side Apply; avoid: that against the best arm without; a-a: an arm
-	// against itself.
+	// Family is "ours" (coapply's arm against plain Server-Side Apply), "avoid" (plain Server-Side Apply
+	// against the best arm without Server-Side Apply) or "a-a" (an arm against a second run of itself).
 	Family  string  `json:"family"`
-	Cell    string  `json:"cell"`       // its name
-	Arm     string  `json:"arm"`        // compared
-	Against string  `json:"against"`    // with this arm
-	Measure string  `json:"measure"`    // its name
-	Blocks  int     `json:"blocks"`     // with both arms
-	Ratio   float64 `json:"ratio"`      // of Arm to Against
+	Cell    string  `json:"cell"`       // the name of the cell
+	Arm     string  `json:"arm"`        // the arm that the verdict is about
+	Against string  `json:"against"`    // the arm that Arm is compared with
+	Measure string  `json:"measure"`    // the name of the measure
+	Blocks  int     `json:"blocks"`     // the number of blocks that have a valid trial of both arms
+	Ratio   float64 `json:"ratio"`      // the value of Arm divided by the value of Against
 	Lo      float64 `json:"lo"`         // the lower end of the 95 % interval
-	Hi      float64 `json:"hi"`         // the upper one
-	P       float64 `json:"p_adjusted"` // Holm over the comparisons of the family and measure
-	// Verdict is of Arm: better, worse, equivalent, undecided or no verdict.
+	Hi      float64 `json:"hi"`         // the upper end
+	P       float64 `json:"p_adjusted"` // the p-value, adjusted by Holm's method for the comparisons of the family and measure
+	// Verdict is the verdict about Arm: better, worse, equivalent, undecided or no verdict.
 	Verdict statistics.Verdict `json:"verdict"`
-	Why     string             `json:"why,omitempty"` // of no verdict
+	Why     string             `json:"why,omitempty"` // the reason if there is no verdict
 
 	measured statistics.Ratio
 	picked   int
 }
 
-// Contest is who leads a cell by a measure. There is a winner only if it beats every other arm.
+// Contest is the comparison of all arms of a cell by one measure. There is a winner only if the best arm beats every other arm.
 type Contest struct {
-	Family  string `json:"family"`  // first: of a primary cell; situation: of another
-	Cell    string `json:"cell"`    // its name
-	Measure string `json:"measure"` // its name
-	// Arms that took part, the best first. An arm that lost updates or gave up too much does not.
+	Family  string `json:"family"`  // "first" for a primary cell, "situation" for another cell
+	Cell    string `json:"cell"`    // the name of the cell
+	Measure string `json:"measure"` // the name of the measure
+	// Arms are the arms in the contest, the best first. Arms that lost updates or gave up too many intents are excluded.
 	Arms   []string `json:"arms"`
-	Winner string   `json:"winner,omitempty"` // beats every other arm
-	// Shared are the arms that the leader, first among them, was not shown to beat; none if there is a winner.
+	Winner string   `json:"winner,omitempty"` // the arm that beats every other arm; "" if there is none
+	// Shared is empty if there is a winner. Otherwise it has the best arm and the arms that it was not shown to beat.
 	Shared []string `json:"shared,omitempty"`
-	// Ratio of the leader to the runner-up, with its interval.
+	// Ratio is the value of the best arm divided by the value of the second-best arm.
 	Ratio float64 `json:"ratio"`
 	Lo    float64 `json:"lo"`            // the lower end of the 95 % interval
-	Hi    float64 `json:"hi"`            // the upper one
-	P     float64 `json:"p_adjusted"`    // that the winner is none; Holm over the contests of the family and measure
-	Why   string  `json:"why,omitempty"` // of no verdict
-	// Out are arms that took no part, with the reason.
+	Hi    float64 `json:"hi"`            // the upper end
+	P     float64 `json:"p_adjusted"`    // the p-value for Arms[0] being the best, adjusted for all contests of the family and measure
+	Why   string  `json:"why,omitempty"` // the reason if there is no verdict
+	// Out has the excluded arms, each with the reason.
 	Out map[string]string `json:"out,omitempty"`
 
-	ratios []statistics.Ratio // of the leader to each other arm, the higher the better
+	ratios []statistics.Ratio // of Arms[0] to each other arm; above 1 means that Arms[0] is better
 }
 
 func (r *reckoning) compareAll() {
@@ -79,7 +79,7 @@ func (r *reckoning) compareAll() {
 	r.settle(other)
 }
 
-// ours compares our arm with plain Server-Side Apply.
+// ours returns the comparisons of coapply's arm with plain Server-Side Apply in the primary cells.
 func (r *reckoning) ours(measure string) []Comparison {
 	var family []Comparison
 	for _, cell := range r.primary {
@@ -92,7 +92,7 @@ func (r *reckoning) ours(measure string) []Comparison {
 	return family
 }
 
-// avoided compares plain Server-Side Apply with whichever arm that does not apply did best.
+// avoided returns the comparisons of plain Server-Side Apply with the best arm without Server-Side Apply, in each primary cell.
 func (r *reckoning) avoided() []Comparison {
 	var family []Comparison
 	for _, cell := range r.primary {
@@ -114,7 +114,7 @@ func (r *reckoning) avoided() []Comparison {
 	return family
 }
 
-// selves compares arms that ran twice with themselves.
+// selves returns the comparisons of arms with second runs of themselves.
 func (r *reckoning) selves() []Comparison {
 	var family []Comparison
 	for _, g := range r.groups {
@@ -125,7 +125,8 @@ func (r *reckoning) selves() []Comparison {
 	return family
 }
 
-// compare is without a verdict unless none can be had.
+// compare returns the comparison of two groups, still without a verdict. Verdict and Why are set only if no
+// verdict is possible.
 func (r *reckoning) compare(family string, a, b group, measure string) Comparison {
 	c := Comparison{Family: family, Cell: a.row.Name, Arm: a.row.Arm, Against: b.row.Arm, Measure: measure, P: 1}
 	ratio, err := paired(a, b, measure)
@@ -140,7 +141,7 @@ func (r *reckoning) compare(family string, a, b group, measure string) Compariso
 	return c
 }
 
-// incomparable says why a ratio of two arms means nothing; "" if it does.
+// incomparable returns the reason why the ratio of two arms is meaningless. It returns "" if the arms can be compared.
 func (r *reckoning) incomparable(a, b group) string {
 	if r.void != "" {
 		return "the run is void"
@@ -156,7 +157,7 @@ func (r *reckoning) incomparable(a, b group) string {
 	return ""
 }
 
-// paired is over the blocks in which both arms have a trial that counts.
+// paired returns the ratio of two groups, over the blocks in which both have a valid trial.
 func paired(a, b group, measure string) (statistics.Ratio, error) {
 	m, _ := measureOf(measure)
 	byBlock := map[int]*float64{}
@@ -172,7 +173,8 @@ func paired(a, b group, measure string) (statistics.Ratio, error) {
 	return statistics.Paired(x, y)
 }
 
-// judge finds the verdicts of a family and keeps it. What gets none takes no part: it is no chance to err.
+// judge adds the verdicts to a family of comparisons and stores the comparisons in r. Comparisons without a
+// possible verdict do not count as members of the family.
 func (r *reckoning) judge(family []Comparison) {
 	var cases []statistics.Case
 	for _, c := range family {
@@ -191,7 +193,7 @@ func (r *reckoning) judge(family []Comparison) {
 	}
 }
 
-// byMean has the highest mean of a measure first; of a cost, the lowest.
+// byMean returns a sort function that puts the best mean of a measure first: the highest, or for a cost the lowest.
 func byMean(measure string) func(a, b group) int {
 	m, _ := measureOf(measure)
 	return func(a, b group) int {
@@ -203,7 +205,7 @@ func byMean(measure string) func(a, b group) int {
 	}
 }
 
-// out says why an arm is not the answer to a question; "" if it may be.
+// out returns the reason why an arm is excluded from contests. It returns "" if the arm is not excluded.
 func (r *reckoning) out(g group) string {
 	switch gaveUp, known := g.row.Measures["give_up_share"]; {
 	case g.row.LostUpdates > 0:
@@ -250,14 +252,15 @@ func (r *reckoning) contestsOf(family, measure string, cells []string) []Contest
 	return contests
 }
 
-// lead compares the leader with each other arm. Where a measure can be 0, such as the requests of a reconcile with
-// nothing to do, it has no ratio: then who had less in every trial is better.
+// lead compares the best arm, rivals[0], with each other arm. If a measure has the value 0, such as the
+// requests of a reconcile that changes nothing, there is no ratio. Then the best arm counts as better if all
+// its values are lower than all values of the other arm.
 func (c *Contest) lead(rivals []group) {
 	m, _ := measureOf(c.Measure)
 	for _, g := range rivals[1:] {
 		ratio, err := paired(rivals[0], g, c.Measure)
 		if err != nil {
-			ratio = statistics.Ratio{N: len(g.trials)} // never above a margin
+			ratio = statistics.Ratio{N: len(g.trials)} // a ratio that never counts as better
 			if m.Cost && slices.Max(rivals[0].values(m.of)) < slices.Min(g.values(m.of)) {
 				ratio = statistics.Apart(ratio.N)
 			}
@@ -275,7 +278,7 @@ func (c *Contest) lead(rivals []group) {
 	}
 }
 
-// settle finds the winners of a family of contests and keeps it.
+// settle adds the winners to a family of contests and stores the contests in r.
 func (r *reckoning) settle(family []Contest) {
 	var p []float64
 	for _, c := range family {
@@ -298,7 +301,7 @@ func (r *reckoning) settle(family []Contest) {
 	}
 }
 
-// close are the leader and the arms that it was not shown to beat; the runner-up always is one.
+// close returns the best arm and the arms that it was not shown to beat. The second-best arm is always one of them.
 func (c *Contest) close(margin float64, contests int) []string {
 	shared := c.Arms[:2:2]
 	for i, ratio := range c.ratios[1:] {
@@ -318,7 +321,7 @@ func (r *reckoning) contest(cell, measure string) (Contest, bool) {
 	return Contest{}, false
 }
 
-// counting returns the trials that count.
+// counting returns all trials that are not void.
 func (r *reckoning) counting() []results.Trial {
 	var all []results.Trial
 	for _, g := range r.groups {

@@ -7,37 +7,37 @@ import (
 	"coapply.dev/compare/statistics"
 )
 
-// Difference is an arm in a cell that two runs have.
+// Difference is the comparison of two runs for one arm in one cell.
 type Difference struct {
 	Cell, Arm             string
-	Before, After         statistics.Estimate // goodput
-	Ratio, Lo, Hi         float64             // of the goodput after to that before; Lo and Hi are 0 without an interval
+	Before, After         statistics.Estimate // goodput in the two runs
+	Ratio, Lo, Hi         float64             // After divided by Before; Lo and Hi are 0 without an interval
 	Verdict               statistics.Verdict
 	Why                   string
 	LostBefore, LostAfter int
 }
 
-// Changed reports whether the arm became better or worse, or loses updates in one of the runs only.
+// Changed reports whether the arm became better or worse, or whether it loses updates in only one of the runs.
 func (d Difference) Changed() bool {
 	return d.Verdict == statistics.Better || d.Verdict == statistics.Worse || (d.LostBefore == 0) != (d.LostAfter == 0)
 }
 
-// Differences of two runs.
+// Differences is the comparison of two runs.
 type Differences struct {
-	Warnings []string // what makes the runs hard to compare, such as another machine
+	Warnings []string // differences between the runs that make them hard to compare, such as another machine
 	Rows     []Difference
-	// OnlyBefore and OnlyAfter are the arms in cells that one of them does not have.
+	// OnlyBefore and OnlyAfter name arms in cells that only one of the two runs has measured.
 	OnlyBefore, OnlyAfter []string
 }
 
-// Measured is the data of a run.
+// Measured is a run with its trials.
 type Measured struct {
 	Run    results.Run
 	Trials []results.Trial
 }
 
-// Diff compares two runs, arm by arm in cells of the same name. They share no blocks, so the ratios are unpaired and their
-// intervals wide; what the machine did in between is in them.
+// Diff compares two runs: each arm in each cell that both runs have. The runs have no common blocks, so the ratios
+// are unpaired and their intervals are wide. Changes of the machine between the runs also change the ratios.
 func Diff(before, after Measured) Differences {
 	a, b := newReckoning(before), newReckoning(after)
 	d := Differences{Warnings: warnings(a, b)}
@@ -93,7 +93,7 @@ func difference(a, b group) (Difference, statistics.Ratio) {
 	return row, ratio
 }
 
-// warnings name what differs between the runs beside what they measured.
+// warnings returns the differences between two runs that may influence the measured values, such as another CPU.
 func warnings(a, b *reckoning) []string {
 	var found []string
 	for _, run := range []struct{ name, void string }{{"before", a.void}, {"after", b.void}} {

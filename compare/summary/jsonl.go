@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// JSONLines is results.jsonl: a line for each thing of a summary, as an object with one key, which says what it is:
-// run, answer, situation, row, comparison, contest, system, check.
+// JSONLines returns the content of the file results.jsonl. Each line is an object with one key, which is the kind of
+// the line: run, answer, situation, row, comparison, contest, system or check. The value is the item of the summary.
 func (s Summary) JSONLines() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -2,26 +2,27 @@ package summary
 
 import "coapply.dev/compare/results"
 
-// Measure is what is measured of a trial.
+// Measure is a quantity that every trial is evaluated for.
 type Measure struct {
 	Name, Unit, Text string
-	// Cost says that lower is better.
+	// Cost means that lower values are better.
 	Cost bool
-	// of returns nil where the trial has no value.
+	// of returns the value of a trial, or nil if the trial has none.
 	of func(results.Trial) *float64
 }
 
-// counts reports whether it is a number of requests or answers, which is the same however busy the load generator is.
+// counts reports whether the measure is a number of requests or responses. Such a measure does not depend on
+// how busy the load generator is.
 func (m Measure) counts() bool { return m.Unit == "requests" || m.Unit == "answers" }
 
-// Measures of the first two questions.
+// The measures of the questions about speed and cost.
 const (
 	goodput   = "goodput_per_s"
 	serverCPU = "apiserver_cpu_ms_per_intent"
 )
 
-// Measures are in the order of the documentation. "Per intent" is for each intent that landed, of the whole trial, its
-// warm-up included, as the server's counters do not know when that ended.
+// Measures lists all measures, in the order of the documentation. "Per intent" means for each intent that
+// landed in the whole trial. This includes the warm-up, because the counters of the server include it.
 var Measures = []Measure{
 	{goodput, "/s", "intents a second that landed and were found at their revision", false, results.Trial.Goodput},
 	{"p50_ms", "ms", "latency of an intent from when it was to begin, median", true, percentile(func(p results.Percentiles) *float64 { return p.P50 })},
@@ -98,7 +99,8 @@ func requests(t results.Trial) int {
 	return total
 }
 
-// othersWrote to the same kind, as controllers do to nodes: what the server counts is not the arm's then.
+// othersWrote reports whether other clients wrote to the objects of the trial, as controllers do to nodes. Then
+// the counters of the server include more than the writes of the arm.
 func othersWrote(t results.Trial) bool { return t.Server.Revisions > t.Oracle.Acknowledged }
 
 func serverAttempts(t results.Trial) *float64 {
@@ -110,7 +112,7 @@ func serverAttempts(t results.Trial) *float64 {
 
 func managedFields(t results.Trial) *float64 {
 	if t.Server.ObjectBytes == 0 {
-		return nil // no object was left to look at
+		return nil // at the end of the trial there was no object
 	}
 	return new(float64(t.Server.ManagedFieldsBytes))
 }

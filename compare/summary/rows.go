@@ -11,41 +11,40 @@ import (
 	"coapply.dev/compare/statistics"
 )
 
-// Row is one arm in one cell, over the trials that count. The trial is the unit: a measure is the mean of its values in
-// the trials.
+// Row is the result of one arm in one cell, over all trials that are not void. Each measure is the mean over these trials.
 type Row struct {
 	Name string `json:"cell"` // such as "hot-object w16 m4"
 	compare.Cell
-	Arm     string `json:"arm"`               // its name
-	AA      bool   `json:"aa,omitempty"`      // the second run of an arm
-	Control bool   `json:"control,omitempty"` // a negative control
-	Trials  int    `json:"trials"`            // that count
-	Void    int    `json:"void_trials"`       // that do not
-	// NoVerdict says why the arm takes part in no comparison of the cell.
+	Arm     string `json:"arm"`               // the name of the arm
+	AA      bool   `json:"aa,omitempty"`      // whether this is the second run of the arm, for the A/A comparison
+	Control bool   `json:"control,omitempty"` // whether the arm is a negative control
+	Trials  int    `json:"trials"`            // the number of trials that are not void
+	Void    int    `json:"void_trials"`       // the number of void trials
+	// NoVerdict is the reason why the arm is in no comparison of its cell. It is "" if the arm can be compared.
 	NoVerdict string `json:"no_verdict,omitempty"`
-	// Bottleneck says that the load generator was one, so that the cell has no verdict.
+	// Bottleneck is not empty if the load generator limited the results of this arm. Then the cell has no verdict.
 	Bottleneck string `json:"bottleneck,omitempty"`
-	// Measures by name; one that a trial lacks is left out.
+	// Measures has the measures by name. A measure is missing if a trial has no value for it.
 	Measures map[string]statistics.Estimate `json:"measures"`
-	// Verbs are requests by verb and answer, such as "PUT 409", for each intent that landed.
+	// Verbs has the number of requests per landed intent, by verb and status code, such as "PUT 409".
 	Verbs map[string]float64 `json:"verbs,omitempty"`
 
-	Acknowledged int `json:"acknowledged"` // intents that sent something
-	LostUpdates  int `json:"lost_updates"` // values
-	LossTrials   int `json:"loss_trials"`  // that lost something
-	Stolen       int `json:"stolen"`       // values that were overwritten on purpose
-	Phantom      int `json:"phantom"`      // values that no intent explains
+	Acknowledged int `json:"acknowledged"` // acknowledged intents that sent a write
+	LostUpdates  int `json:"lost_updates"` // values that were lost
+	LossTrials   int `json:"loss_trials"`  // trials with lost updates
+	Stolen       int `json:"stolen"`       // values that another field manager overwrote on purpose
+	Phantom      int `json:"phantom"`      // changed values that no intent explains
 }
 
-// group is the trials behind a row.
+// group has the trials from which a row is computed.
 type group struct {
 	planned results.PlannedCell
 	row     Row
-	trials  []results.Trial // those that count, by block
+	trials  []results.Trial // the trials that are not void, sorted by block
 	void    []results.Trial
 }
 
-// groupsOf is in the order of the plan. An arm of which there is no trial has no group.
+// groupsOf returns one group for each arm of each cell, in the order of the plan. An arm without any trial has no group.
 func groupsOf(decisions decided.File, run results.Run, trials []results.Trial) []group {
 	type key struct {
 		cell compare.Cell
@@ -102,7 +101,7 @@ func newGroup(decisions decided.File, cell results.PlannedCell, arm string, aa b
 	return g
 }
 
-// values of a measure; nil if a trial has none.
+// values returns the values of a measure in all trials of the group. It returns nil if any trial has no value.
 func (g group) values(of func(results.Trial) *float64) []float64 {
 	var values []float64
 	for _, t := range g.trials {
@@ -115,7 +114,7 @@ func (g group) values(of func(results.Trial) *float64) []float64 {
 	return values
 }
 
-// extras are what the workload counts, as measures named "extra.NAME".
+// extras adds the numbers that the workload itself counts to the measures of the row. Their names are "extra.NAME".
 func (g group) extras() {
 	if len(g.trials) == 0 {
 		return
@@ -150,7 +149,7 @@ func (g group) verbs() map[string]float64 {
 	return verbs
 }
 
-// bottleneck says that the load generator was measured, and not the arm.
+// bottleneck returns why the results of the group say more about the load generator than about the arm. It returns "" if they do not.
 func (g group) bottleneck(decisions decided.File) string {
 	if own, ok := g.row.Measures["own_share"]; ok && own.Mean > decisions.OwnShare {
 		return fmt.Sprintf("the load generator is the bottleneck: its own code took %s of the writers' time", Percent(own.Mean))
@@ -181,7 +180,8 @@ func (g group) noVerdict(decisions decided.File) string {
 	return ""
 }
 
-// lookup returns the group of an arm in a cell, without A/A.
+// lookup returns the group of an arm in a cell. It ignores the second runs of A/A comparisons, and groups in
+// which all trials are void.
 func (r *reckoning) lookup(cell, arm string) (group, bool) {
 	for _, g := range r.groups {
 		if g.row.Arm == arm && !g.row.AA && g.row.Name == cell && len(g.trials) > 0 {
@@ -191,7 +191,8 @@ func (r *reckoning) lookup(cell, arm string) (group, bool) {
 	return group{}, false
 }
 
-// where returns the groups that satisfy a condition, without A/A and without what has no trial that counts.
+// where returns the groups whose rows meet the condition. It ignores the second runs of A/A comparisons, and
+// groups in which all trials are void.
 func (r *reckoning) where(condition func(Row) bool) []group {
 	var found []group
 	for _, g := range r.groups {
@@ -210,5 +211,5 @@ func (r *reckoning) rows() []Row {
 	return rows
 }
 
-// ordinary are the groups of arms that are no controls.
+// ordinary returns the groups of all arms that are not negative controls.
 func (r *reckoning) ordinary() []group { return r.where(func(row Row) bool { return !row.Control }) }

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Situation is a row of "your situation → use this → because".
+// Situation is one row of the table "your situation → use this → because" of the report.
 type Situation struct {
-	Situation string   `json:"situation"` // in words
-	Cell      string   `json:"cell"`      // that it rests on
-	Use       []string `json:"use"`       // arms; several of which none was shown to be better; none without a verdict
-	Because   string   `json:"because"`   // the figures
+	Situation string   `json:"situation"` // a description of the situation
+	Cell      string   `json:"cell"`      // the name of the cell that was measured for it
+	Use       []string `json:"use"`       // the best arm, or several if none was shown to be better; empty without a verdict
+	Because   string   `json:"because"`   // the measured values, as the reason
 }
 
-// situations are those that were decided before, as far as the run has their cells. Of a run that has none of them, each
-// primary cell is one.
+// situations returns the situations of decided.yaml whose cells the run has measured. If there are none, it
+// returns one situation for each primary cell.
 func (r *reckoning) situations() []Situation {
 	var all []Situation
 	for _, s := range r.decided.Situations {
@@ -35,10 +35,10 @@ func (r *reckoning) situations() []Situation {
 	return all
 }
 
-// Explain says what a contest comes to.
+// Explain describes the result of a contest as a Situation.
 func (s Summary) Explain(c Contest) Situation { return situation(s.Rows, c.Cell, c) }
 
-// inWords are the units of measures in a sentence.
+// inWords has the units of measures, as used in sentences.
 var inWords = map[string]string{
 	goodput: "intents a second", serverCPU: "ms of the API server's CPU", "p99_ms": "ms for 99 in 100", "requests_per_intent": "requests an intent",
 }
@@ -83,7 +83,7 @@ func because(rows []Row, c Contest) string {
 	return fmt.Sprintf("%s, not shown to beat %s (%s)", value, arms(c.Shared[1:], "and"), Times(c.Ratio, c.Lo, c.Hi))
 }
 
-// outsiders names the arms that lost or gave up something, by the reason.
+// outsiders returns a text that names the arms that were excluded from a contest, grouped by the reason.
 func outsiders(c Contest) string {
 	byReason := map[string][]string{}
 	for name, why := range c.Out {

@@ -1,6 +1,6 @@
-// Package summary turns the trials of a run into what its report shows: a row for each arm in each cell, comparisons
-// within blocks, the answers to the four questions, and the checks that the run has to pass. It is pure: the same trials
-// give the same summary. What is asked and compared stands in decided.yaml, before the run.
+// Package summary computes the content of a report from the trials of a run: one row for each arm in each cell, comparisons
+// within blocks, the answers to four questions, and the checks that the run has to pass. Its functions have no side effects:
+// equal trials give equal summaries. decided.yaml lists, before the run, the cells and comparisons that are evaluated.
 package summary
 
 import (
@@ -11,12 +11,12 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// Summary is everything that a report shows.
+// Summary is the content of a report.
 type Summary struct {
 	Run Info
-	// Void says why nothing of the run counts, such as a control that was not caught.
+	// Void is the reason why the whole run is void, such as a negative control that lost no updates. It is "" if the run is valid.
 	Void string
-	// Notes are what a reader has to know before anything else: that the run was interrupted, or decided otherwise.
+	// Notes are warnings at the top of the report: that the run was interrupted, or that it was made with another decided.yaml.
 	Notes       []string
 	Rows        []Row
 	Comparisons []Comparison
@@ -27,27 +27,27 @@ type Summary struct {
 	Checks      []Check
 }
 
-// Info is what a reader has to know of a run.
+// Info describes a run.
 type Info struct {
-	Command    string  `json:"command"`        // repeats the run
-	Seed       uint64  `json:"seed"`           // of all random numbers
-	Started    string  `json:"started"`        // in RFC 3339, UTC
+	Command    string  `json:"command"`        // the command that repeats the run
+	Seed       uint64  `json:"seed"`           // the seed of all random numbers
+	Started    string  `json:"started"`        // the start of the run, in RFC 3339 and UTC
 	Profile    string  `json:"profile"`        // quick, review or custom
-	Decided    string  `json:"decided"`        // sha256 of the decisions that the summary was made by
-	Margin     float64 `json:"margin"`         // of equivalence, a share
-	Trials     int     `json:"trials"`         // measured
-	Planned    int     `json:"planned"`        // that were to be measured
-	VoidTrials int     `json:"void_trials"`    // measured, and counting for nothing
-	Void       string  `json:"void,omitempty"` // why nothing counts
+	Decided    string  `json:"decided"`        // sha256 of the decided.yaml that the summary was made with
+	Margin     float64 `json:"margin"`         // ratios that differ from 1 by less than this share are equivalent
+	Trials     int     `json:"trials"`         // the number of trials, void trials included
+	Planned    int     `json:"planned"`        // the number of trials in the plan
+	VoidTrials int     `json:"void_trials"`    // the number of void trials
+	Void       string  `json:"void,omitempty"` // why the whole run is void
 }
 
-// reckoning is what the parts of a summary share.
+// reckoning has the intermediate results from which the parts of a summary are computed.
 type reckoning struct {
 	decided     decided.File
 	run         results.Run
 	trials      []results.Trial
 	groups      []group
-	primary     []string // the cells of the first two questions
+	primary     []string // the names of the cells for the questions about speed and cost
 	void        string
 	comparisons []Comparison
 	contests    []Contest
@@ -59,7 +59,7 @@ func newReckoning(m Measured) *reckoning {
 	return r
 }
 
-// Of returns the summary of a run.
+// Of returns the summary of a run with these trials.
 func Of(run results.Run, trials []results.Trial) Summary {
 	r := newReckoning(Measured{run, trials})
 	primary := r.findPrimary()
@@ -91,7 +91,8 @@ func (r *reckoning) info() Info {
 	return info
 }
 
-// findPrimary reports whether the run has cells that were decided before. One of other cells is compared in all it has.
+// findPrimary sets r.primary and reports whether the run has primary cells of decided.yaml. If it has none, all
+// its cells of gridWorkload with several arms and without a rate become primary.
 func (r *reckoning) findPrimary() bool {
 	for _, name := range r.decided.Primary {
 		if _, found := r.planned(name); found {
@@ -109,7 +110,7 @@ func (r *reckoning) findPrimary() bool {
 	return false
 }
 
-// gridWorkload is the workload of the first two questions.
+// gridWorkload is the workload of the questions about speed and cost.
 const gridWorkload = "hot-object"
 
 func (r *reckoning) planned(name string) (results.PlannedCell, bool) {
@@ -146,8 +147,8 @@ func short(hash string) string {
 	return hash[:min(12, len(hash))]
 }
 
-// voidRun says why nothing of the run counts: without controls that lost updates, an oracle that finds no losses may be
-// blind.
+// voidRun returns why the whole run is void. It is void unless each negative control lost updates: otherwise
+// the oracle might be unable to find lost updates at all.
 func (r *reckoning) voidRun() string {
 	controls := 0
 	for _, cell := range r.run.Plan {

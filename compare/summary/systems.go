@@ -10,18 +10,18 @@ import (
 	"coapply.dev/compare/statistics"
 )
 
-// System is a published figure beside what this run measured.
+// System is a published claim about a system, beside the value that this run has measured.
 type System struct {
-	Workload string `json:"workload"` // its name
-	Claim    string `json:"claim"`    // in words
-	Claimed  string `json:"claimed"`  // the figure, if it is a number
-	Measured string `json:"measured"` // in this run
-	// Kind is demonstration, where the construction decides the outcome, or measurement.
+	Workload string `json:"workload"` // the name of the workload that measures the claim
+	Claim    string `json:"claim"`    // the text of the claim
+	Claimed  string `json:"claimed"`  // the published value; "" if the claim has no number
+	Measured string `json:"measured"` // the value in this run
+	// Kind is "demonstration" if the construction of the workload decides the outcome, and otherwise "measurement".
 	Kind          string `json:"kind"`
-	Contradiction string `json:"contradiction,omitempty"` // in the claim
+	Contradiction string `json:"contradiction,omitempty"` // how the claim contradicts itself
 }
 
-// systems are in the order of the run's workloads.
+// systems returns all claims of the run's workloads, with the measured values.
 func (r *reckoning) systems() []System {
 	var all []System
 	for _, w := range r.run.Workloads {
@@ -42,12 +42,12 @@ func published(claim compare.Claim) string {
 	case claim.Against != "":
 		return strconv.FormatFloat(claim.Value, 'g', -1, 64) + "×"
 	case claim.Measure == "", claim.Measure == "lost_updates" && claim.Value == 0:
-		return "" // its text says it
+		return "" // the text of the claim has no number to repeat
 	}
 	return figure(named(claim.Measure), claim.Value)
 }
 
-// measured is the claim's measure in each cell of its workload that has its arm.
+// measured returns the values that the run measured for a claim: one for each cell of the workload with the claim's arm.
 func (r *reckoning) measured(workload string, claim compare.Claim) string {
 	if claim.Measure == "" && claim.Against == "" {
 		return "not a number"
@@ -73,7 +73,8 @@ func (r *reckoning) measured(workload string, claim compare.Claim) string {
 	return several(found)
 }
 
-// answer is a measure of a claim: one of Measures, what the workload counts, or lost updates.
+// answer returns the group's value of a claim's measure. The measure is one of Measures, a number that the
+// workload counts, or lost_updates.
 func (g group) answer(name string) string {
 	if name == "lost_updates" {
 		return fmt.Sprintf("%s in %s", Count(g.row.LostUpdates), plural(g.row.Acknowledged, "write"))
@@ -93,7 +94,7 @@ func (g group) answer(name string) string {
 	return strings.TrimSpace(Estimated(e) + " " + unitOf(name))
 }
 
-// named returns the measure that answers a claim in counts or rates.
+// named returns the name in Measures for the measure of a claim, which may be a count or a rate.
 func named(measure string) string {
 	switch measure {
 	case "give_ups", "give_up_rate":
@@ -104,7 +105,7 @@ func named(measure string) string {
 	return measure
 }
 
-// meanLatency is of the intents that landed, trial by trial.
+// meanLatency returns the mean latency of the intents that landed, averaged over the trials.
 func (g group) meanLatency() string {
 	e, ok := statistics.Mean(g.values(func(t results.Trial) *float64 {
 		d, err := results.Merge(t.Latency)

@@ -10,10 +10,10 @@ import (
 	"coapply.dev/compare/statistics"
 )
 
-// NA stands where nothing was measured.
+// NA is shown for a value that was not measured.
 const NA = "n/a"
 
-// Number writes a value with about three digits: 12,345, 123, 12.3, 1.23, 0.0123.
+// Number formats a value with about three digits, such as 12,345, 123, 12.3, 1.23 or 0.0123.
 func Number(v float64) string {
 	switch size := math.Abs(v); {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -32,7 +32,7 @@ func Number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// Count writes a number of things: 12,345.
+// Count formats an integer with separators of thousands, such as 12,345.
 func Count(n int) string {
 	text := strconv.Itoa(n)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
@@ -41,7 +41,7 @@ func Count(n int) string {
 	return text
 }
 
-// Percent writes a share.
+// Percent formats a share as a percentage.
 func Percent(share float64) string {
 	switch {
 	case math.IsNaN(share) || math.IsInf(share, 0):
@@ -54,7 +54,7 @@ func Percent(share float64) string {
 	return strconv.FormatFloat(100*share, 'g', 2, 64) + " %"
 }
 
-// plural is "1 trial", "2 trials".
+// plural formats a number of things, such as "1 trial" or "2 trials".
 func plural(n int, what string) string {
 	if n != 1 {
 		what += "s"
@@ -62,7 +62,7 @@ func plural(n int, what string) string {
 	return Count(n) + " " + what
 }
 
-// Estimated writes a mean with its interval.
+// Estimated formats a mean with its interval.
 func Estimated(e statistics.Estimate) string {
 	if e.Lo == nil || e.Hi == nil {
 		return Number(e.Mean)
@@ -70,7 +70,7 @@ func Estimated(e statistics.Estimate) string {
 	return fmt.Sprintf("%s [%s, %s]", Number(e.Mean), Number(*e.Lo), Number(*e.Hi))
 }
 
-// estimatedShare ends the interval at 1.
+// estimatedShare formats the mean of a share as a percentage. The interval does not go above 100 %.
 func estimatedShare(e statistics.Estimate) string {
 	if e.Lo == nil || e.Hi == nil {
 		return Percent(e.Mean)
@@ -78,7 +78,7 @@ func estimatedShare(e statistics.Estimate) string {
 	return fmt.Sprintf("%s [%s, %s]", Percent(e.Mean), Percent(*e.Lo), Percent(min(1, *e.Hi)))
 }
 
-// Times writes a ratio with its interval: 1.53× [1.41, 1.66].
+// Times formats a ratio with its interval, such as 1.53× [1.41, 1.66].
 func Times(ratio, lo, hi float64) string {
 	switch {
 	case ratio == 0 || math.IsInf(ratio, 0) || math.IsNaN(ratio):
@@ -96,11 +96,10 @@ func digits(ratio float64) string {
 	return strconv.FormatFloat(ratio, 'f', 2, 64)
 }
 
-// usualManagers are not named in every cell.
+// usualManagers is the number of field managers that most cells have. Phrase does not mention this number.
 const usualManagers = 4
 
-// Phrase says in words what a cell is, without its workload: 16 writers, 4 processes, 5 ms. It has four field managers if it
-// does not say how many.
+// Phrase describes the parameters of a cell, such as "16 writers, 4 processes, 5 ms". The number of managers is left out if it is 4.
 func Phrase(c compare.Cell) string {
 	parts := []string{plural(c.Writers, "writer")}
 	if c.Processes > 1 {
@@ -121,7 +120,7 @@ func Phrase(c compare.Cell) string {
 	return strings.Join(parts, ", ")
 }
 
-// several joins names, the first few of many.
+// several joins names with commas. Of more than four names it lists the first four, and the number of the others.
 func several(names []string) string {
 	const most = 4
 	if len(names) > most {
@@ -130,7 +129,7 @@ func several(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Arm marks a name in a text: reports set it as code.
+// Arm puts the name of an arm into backticks. Reports show such names as code.
 func Arm(name string) string { return "`" + name + "`" }
 
 func arm(name string) string { return Arm(name) }

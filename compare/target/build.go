@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// module is the path of this project's.
+// module is the module path of this project.
 const module = "coapply.dev"
 
-// takePart are the modules whose code runs in a trial or reckons with what it measured.
+// takePart lists the modules whose versions may influence the results: their code runs in a trial, or evaluates its measurements.
 var takePart = []string{
 	"github.com/HdrHistogram/hdrhistogram-go", "github.com/anishathalye/porcupine", "golang.org/x/net", "golang.org/x/perf",
 	"gonum.org/v1/gonum", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime",
 	"sigs.k8s.io/structured-merge-diff/v4", "sigs.k8s.io/structured-merge-diff/v6",
 }
 
-// modules are versions as the go command recorded them in this program.
+// modules returns the versions of the modules in takePart, as the go command has recorded them in this program.
 func modules() map[string]string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -33,8 +33,8 @@ func modules() map[string]string {
 	return versions
 }
 
-// commit of coapply that this program was built from. A program of others' that imports the benchmark has a version of
-// it; go run and go test record nothing, so there the checkout is asked.
+// commit returns the commit of coapply that this program was built from. For another program that imports the benchmark, it returns
+// the version of the imported module. With go run and go test the program has no version; then commit asks git in the current folder.
 func commit(ctx context.Context) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -48,7 +48,7 @@ func commit(ctx context.Context) string {
 		return withChanges(revision, settings["vcs.modified"] == "true")
 	}
 	for _, dependency := range info.Deps {
-		if dependency.Path == module && dependency.Replace == nil { // a folder has no version
+		if dependency.Path == module && dependency.Replace == nil { // a module that is replaced by a folder has no version
 			return dependency.Version
 		}
 	}
@@ -62,7 +62,7 @@ func withChanges(revision string, changed bool) string {
 	return revision
 }
 
-// checkedOut is "" outside of a checkout of this project.
+// checkedOut returns the commit of the checkout in the current folder. It returns "" outside of a checkout of this project.
 func checkedOut(ctx context.Context) string {
 	if path, err := exec.CommandContext(ctx, "go", "list", "-m").Output(); err != nil || !strings.HasPrefix(string(path), module) {
 		return ""

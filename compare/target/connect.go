@@ -15,22 +15,22 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// ErrDeclined is what Connect returns when the user does not want the benchmark on that cluster.
+// ErrDeclined is the error of Connect if the user does not agree to run the benchmark on the cluster.
 var ErrDeclined = errors.New("declined: nothing was written")
 
-// Options say which cluster of the user's to run on.
+// Options select the user's cluster on which to run the benchmark.
 type Options struct {
-	// Kubeconfig is a file; "" is $KUBECONFIG or ~/.kube/config.
+	// Kubeconfig is the path of a kubeconfig file. If it is empty, $KUBECONFIG or ~/.kube/config is used.
 	Kubeconfig string
-	// Context in it; "" is the current one.
+	// Context is the name of a context in the kubeconfig. If it is empty, the current context is used.
 	Context string
-	// Log gets a line for each step; nil for none.
+	// Log gets one line for each step of the setup. It may be nil.
 	Log io.Writer
 }
 
-// Connect makes a namespace and a service account on a cluster of the user's, once confirm has said yes to what is to be
-// done; a nil confirm says no. What the user's own rights do not suffice for is found before anything is asked or
-// written. What exists on the cluster is never touched, and CustomResourceDefinitions are not installed.
+// Connect prepares a cluster of the user for a run: it creates a namespace, and a service account in it. Before it writes
+// anything, it checks whether the user has the rights that a run needs, and then asks for agreement with confirm. If confirm
+// is nil, Connect returns ErrDeclined. It does not change existing objects, and installs no CustomResourceDefinitions.
 func Connect(ctx context.Context, options Options, confirm func(question string) (bool, error)) (*Target, error) {
 	config, name, err := options.load()
 	if err != nil {
@@ -44,7 +44,7 @@ func Connect(ctx context.Context, options Options, confirm func(question string)
 		return nil, fmt.Errorf("context %q: %w", name, err)
 	}
 	if _, err := t.serverVersion(ctx); err != nil {
-		return nil, fmt.Errorf("context %q: no answer from %s: %w", name, config.Host, err)
+		return nil, fmt.Errorf("context %q: no response from the API server %s: %w", name, config.Host, err)
 	}
 	if err := t.checkRights(ctx); err != nil {
 		return nil, fmt.Errorf("context %q: %w", name, err)
@@ -68,20 +68,21 @@ func (t *Target) question(name string) string {
 		"depend on.", t.admin.Host, name, t.namespace)
 }
 
-// load reads kubeconfig files only: the service account of a pod that this may run in is never what the user means.
+// load reads the configuration of the selected context from kubeconfig files. It never uses the service account
+// of the pod that the benchmark may run in, because the user did not select this cluster.
 func (o Options) load() (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
-	rules.WarnIfAllMissing = false // the errors below say it
+	rules.WarnIfAllMissing = false // the errors below report this
 	raw, err := rules.Load()
 	where := strings.Join(rules.GetLoadingPrecedence(), ", ")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, "", fmt.Errorf("there is no kubeconfig %s", where)
+		return nil, "", fmt.Errorf("there is no kubeconfig file %s", where)
 	case err != nil:
 		return nil, "", fmt.Errorf("reading the kubeconfig: %w", err)
 	case len(raw.Contexts) == 0:
-		return nil, "", fmt.Errorf("no context in %s: name a kubeconfig that has one", where)
+		return nil, "", fmt.Errorf("the kubeconfig %s has no context: name a kubeconfig that has one", where)
 	}
 	name, err := o.contextOf(raw, where)
 	if err != nil {
@@ -102,11 +103,11 @@ func (o Options) contextOf(raw *api.Config, where string) (string, error) {
 	names := strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", ")
 	switch {
 	case name == "":
-		return "", fmt.Errorf("%s has no current context: name one of %s", where, names)
+		return "", fmt.Errorf("the kubeconfig %s has no current context: name one of its contexts: %s", where, names)
 	case raw.Contexts[name] == nil:
-		return "", fmt.Errorf("there is no context %q in %s: there are %s", name, where, names)
+		return "", fmt.Errorf("there is no context %q in the kubeconfig %s: its contexts are %s", name, where, names)
 	case raw.Clusters[raw.Contexts[name].Cluster] == nil:
-		return "", fmt.Errorf("context %q in %s names the cluster %q, which is not there", name, where, raw.Contexts[name].Cluster)
+		return "", fmt.Errorf("context %q in the kubeconfig %s refers to the cluster %q, which the file does not have", name, where, raw.Contexts[name].Cluster)
 	}
 	return name, nil
 }

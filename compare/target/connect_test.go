@@ -94,12 +94,12 @@ func TestConnectNeedsAContext(t *testing.T) {
 		options Options
 		words   []string
 	}{
-		{Options{Kubeconfig: "/no/such/file"}, []string{"there is no kubeconfig /no/such/file"}},
-		{Options{Kubeconfig: empty}, []string{"no context in", empty}},
-		{Options{Kubeconfig: kubeconfig(t, api.URL, "")}, []string{"no current context: name one of a, b, c"}},
-		{Options{Kubeconfig: kubeconfig(t, api.URL, "a"), Context: "d"}, []string{`no context "d"`, "there are a, b, c"}},
+		{Options{Kubeconfig: "/no/such/file"}, []string{"there is no kubeconfig file /no/such/file"}},
+		{Options{Kubeconfig: empty}, []string{empty, "has no context"}},
+		{Options{Kubeconfig: kubeconfig(t, api.URL, "")}, []string{"no current context: name one of its contexts: a, b, c"}},
+		{Options{Kubeconfig: kubeconfig(t, api.URL, "a"), Context: "d"}, []string{`no context "d"`, "its contexts are a, b, c"}},
 		{Options{Kubeconfig: kubeconfig(t, api.URL, "a"), Context: "c"}, []string{`context "c"`, `"gone"`}},
-		{Options{Kubeconfig: kubeconfig(t, "http://127.0.0.1:1", "a")}, []string{`context "a"`, "no answer from http://127.0.0.1:1"}},
+		{Options{Kubeconfig: kubeconfig(t, "http://127.0.0.1:1", "a")}, []string{`context "a"`, "no response from the API server http://127.0.0.1:1"}},
 	} {
 		_, err := Connect(t.Context(), test.options, agree)
 		wantError(t, err, test.words...)
@@ -114,7 +114,7 @@ func TestConnectWithoutKubeconfigIsNotThePod(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
 	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
 	_, err := Connect(t.Context(), Options{}, agree)
-	wantError(t, err, "no context in /no/such/file")
+	wantError(t, err, "/no/such/file has no context")
 }
 
 func TestConnectSaysWhichRightsAreMissing(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// describe finds out what it can. What it cannot is left empty: a run on a cluster that shows less is not an error.
+// describe returns the environment of a run. What cannot be found out is left empty and is no error, because a cluster may show less.
 func (t *Target) describe(ctx context.Context) results.Environment {
 	e := results.Environment{
 		Commit: commit(ctx), Go: runtime.Version(), Modules: modules(),
@@ -56,7 +56,7 @@ func (t *Target) describeLocal(ctx context.Context, e *results.Environment) {
 	}
 }
 
-// fsyncOf reads from the arguments of a running etcd whether it waits for the disk; without the flag it does.
+// fsyncOf returns whether a running etcd uses fsync, "on" or "off", from its command line arguments. Without the flag, fsync is on.
 func fsyncOf(arguments []string) string {
 	if slices.ContainsFunc(arguments, func(argument string) bool {
 		name, value, _ := strings.Cut(strings.TrimLeft(argument, "-"), "=")
@@ -90,7 +90,7 @@ func etcdVersion(ctx context.Context, server string) string {
 	return info.Server
 }
 
-// whoIs asks the server who the user is.
+// whoIs asks the API server for the name and groups of the benchmark's user.
 func (t *Target) whoIs(ctx context.Context) (string, []string) {
 	user, err := kubernetes.NewForConfig(t.user)
 	if err != nil {
@@ -103,7 +103,8 @@ func (t *Target) whoIs(ctx context.Context) (string, []string) {
 	return review.Status.UserInfo.Username, review.Status.UserInfo.Groups
 }
 
-// emptyGet is the median latency of a request that reads no object, as the user, on one connection that is warm.
+// emptyGet returns the median latency of requests of the benchmark's user that read no object, on one
+// connection that is already open.
 func (t *Target) emptyGet(ctx context.Context) *time.Duration {
 	client, address, err := t.asUser()
 	if err != nil {
@@ -133,13 +134,13 @@ func get(ctx context.Context, client *http.Client, address string) (body []byte,
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, nil, fmt.Errorf("%s answers %s", address, response.Status)
+		return nil, nil, fmt.Errorf("reading %s: the response is %s", address, response.Status)
 	}
 	body, err = io.ReadAll(response.Body)
 	return body, response.Header, err
 }
 
-// percentile sorts its argument.
+// percentile returns a percentile of the durations, or nil if there are none. It sorts its argument.
 func percentile(took []time.Duration, percent int) *time.Duration {
 	if len(took) == 0 {
 		return nil

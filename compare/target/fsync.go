@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// measureFsync is how long it takes to append 4 KiB and wait for the disk, as a write ahead log does, in a file beside
-// etcd's data.
+// measureFsync returns percentiles of the time that it takes to append 4 KiB to a file and wait for the disk, as a
+// write-ahead log does. The file is in folder, beside etcd's data. The results are nil if this cannot be measured.
 func measureFsync(ctx context.Context, folder string) (p50, p99 *time.Duration) {
 	file, err := os.CreateTemp(folder, "fsync-")
 	if err != nil {
 		return nil, nil
 	}
-	defer func() { _ = os.Remove(file.Name()) }() // the folder goes anyway
+	defer func() { _ = os.Remove(file.Name()) }() // no problem if this fails: the folder is deleted later
 	defer file.Close()
 	block := make([]byte, 4096)
 	var took []time.Duration

@@ -4,11 +4,11 @@ import (
 	"slices"
 )
 
-// where selects by each of its labels one of the values.
+// where selects time series. For each of its labels, a time series must have the label with one of the listed values.
 type where map[string][]string
 
-// sum adds up what is selected. It is false if the page does not have the counter, or not those labels; a counter that
-// has them, but none with such a value, has not counted yet and is 0.
+// sum returns the sum of the selected values of a metric. known is false if the page lacks the metric, or has it without these
+// labels. If only the values of the labels are missing, nothing was counted for them yet: the sum is 0 and known is true.
 func (p page) sum(name string, of where) (float64, bool) {
 	sum, known := 0.0, false
 	for _, s := range p[name] {
@@ -33,14 +33,16 @@ func (w where) in(labels map[string]string) (has, matches bool) {
 	return true, matches
 }
 
-// grown is what a counter has grown by between two pages; nil if one of them does not have it, or it began again.
+// grown returns the growth of a counter between two pages. It returns nil if a page lacks the counter, or if
+// the server was restarted.
 func grown(before, after page, name string, of where) *float64 {
 	if restarted(before, after) {
 		return nil
 	}
 	from, knownBefore := before.sum(name, of)
 	to, known := after.sum(name, of)
-	// A counter with labels is on the page from what it first counts; one without, from the start.
+	// A counter without labels is on every page. A counter with labels may be missing on the page before, until
+	// it counts for the first time.
 	if !known || (!knownBefore && (before == nil || len(of) == 0)) || to < from {
 		return nil
 	}
@@ -48,7 +50,7 @@ func grown(before, after page, name string, of where) *float64 {
 	return &growth
 }
 
-// restarted says that the pages are not of one and the same process.
+// restarted reports whether the two pages are from different processes, such as after a restart of the server.
 func restarted(before, after page) bool {
 	from, _ := before.sum(startTime, nil)
 	to, _ := after.sum(startTime, nil)

@@ -15,12 +15,12 @@ import (
 	"coapply.dev/internal/localcluster"
 )
 
-// localNodes are as many as workloads cordon and schedule to.
+// localNodes is the number of nodes of a local control plane. It suffices for the workloads that cordon nodes or schedule pods.
 const localNodes = 2
 
-// Local starts a control plane on this machine, with fsync as etcd has it by default, simulated nodes and the project's
-// CustomResourceDefinitions; Close stops it. The first call in a user's cache builds it, which takes minutes. log gets a
-// line for each step; nil for none. The context bounds the start only.
+// Local starts a control plane on this machine for a run, with simulated nodes and with the project's CustomResourceDefinitions.
+// etcd runs with fsync, as by default. The first call downloads and builds the programs into the user's cache, which takes
+// minutes. log gets one line for each step; it may be nil. ctx is used only for the start. Close stops the control plane.
 func Local(ctx context.Context, log io.Writer) (*Target, error) {
 	if log == nil {
 		log = io.Discard
@@ -44,8 +44,8 @@ func onInstalled(ctx context.Context, cluster *localcluster.Cluster, log io.Writ
 	return On(ctx, cluster, log)
 }
 
-// On is Local on a control plane that the caller has started, with the CustomResourceDefinitions installed. Close leaves
-// it running.
+// On prepares a run on a local control plane that the caller has started, and on which the
+// CustomResourceDefinitions are installed. Close does not stop this control plane.
 func On(ctx context.Context, cluster *localcluster.Cluster, log io.Writer) (*Target, error) {
 	if log == nil {
 		log = io.Discard

@@ -32,11 +32,11 @@ func cpuModel() string {
 	return cpus[0].ModelName
 }
 
-// allowed are the cores that this process may use.
+// allowed returns the cores that this process may use.
 func allowed() ([]int, error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return nil, fmt.Errorf("which cores may be used: %w", err)
+		return nil, fmt.Errorf("reading which cores this process may use: %w", err)
 	}
 	var cores []int
 	for core := range len(set) * strconv.IntSize {
@@ -47,8 +47,8 @@ func allowed() ([]int, error) {
 	return cores, nil
 }
 
-// confine lets all threads of a process, 0 being this one, use these cores only. Threads and processes that they start
-// inherit it.
+// confine pins all threads of a process to the given cores; pid 0 is this process. Threads and processes that
+// they start later are pinned, too.
 func confine(pid int, cores []int) error {
 	var set unix.CPUSet
 	for _, core := range cores {
@@ -57,7 +57,7 @@ func confine(pid int, cores []int) error {
 	if pid == 0 {
 		pid = os.Getpid()
 	}
-	for range 2 { // a thread that was started meanwhile may have inherited nothing yet
+	for range 2 { // twice, for threads that were started by a thread that was not pinned yet
 		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 		if err != nil {
 			return fmt.Errorf("pinning process %d: %w", pid, err)
@@ -67,7 +67,7 @@ func confine(pid int, cores []int) error {
 			if err == nil {
 				err = unix.SchedSetaffinity(thread, &set)
 			}
-			if err != nil && !errors.Is(err, unix.ESRCH) { // it has ended
+			if err != nil && !errors.Is(err, unix.ESRCH) { // ESRCH: the thread has ended
 				return fmt.Errorf("pinning process %d: %w", pid, err)
 			}
 		}
@@ -87,8 +87,8 @@ func memory() uint64 {
 	return *info.MemTotalBytes
 }
 
-// fileSystem names the type of the file system that a folder is on: of all that are mounted above it, the nearest, and
-// of those mounted there the last.
+// fileSystem returns the type of the file system that has the folder: the file system whose mount point is the
+// nearest parent of the folder. If several are mounted there, the last one counts.
 func fileSystem(folder string) string {
 	mounts, err := procfs.GetMounts()
 	if err != nil {
@@ -104,7 +104,8 @@ func fileSystem(folder string) string {
 	return found
 }
 
-// limits of this process's control group, below root: the least of version 2's on the way up, or version 1's.
+// limits returns the CPU and memory limits of this process's control group as text. root is the root folder, /
+// outside of tests. For control groups of version 2, the lowest limit of the group and its parents counts.
 func limits(root string) string {
 	path, ok := group(root)
 	if !ok {
@@ -139,7 +140,7 @@ func limits(root string) string {
 	return strings.Join(text, ", ")
 }
 
-// group is the path of the process's control group of version 2, "/" where there is version 1 only.
+// group returns the path of this process's control group of version 2. It returns "/" if the system has only version 1.
 func group(root string) (string, bool) {
 	lines, err := os.ReadFile(filepath.Join(root, "proc", "self", "cgroup"))
 	if err != nil {
@@ -154,11 +155,12 @@ func group(root string) (string, bool) {
 }
 
 func content(folder, file string) string {
-	text, _ := os.ReadFile(filepath.Join(folder, file)) // what is not there limits nothing
+	text, _ := os.ReadFile(filepath.Join(folder, file)) // without the file there is no limit
 	return strings.TrimSpace(string(text))
 }
 
-// quotient of "quota period", or the one number; 0 for "max", -1 and what is not there.
+// quotient returns the number that text, the content of a control group file, stands for: one number, or the
+// quotient of two numbers "quota period". It returns 0 if there is no limit ("max", -1 or an empty text).
 func quotient(text string) float64 {
 	fields := strings.Fields(text)
 	if len(fields) == 0 {
@@ -178,7 +180,7 @@ func quotient(text string) float64 {
 	return quota / period
 }
 
-// lesser of two limits, 0 being none.
+// lesser returns the lower of two limits; 0 means that there is no limit.
 func lesser(a, b float64) float64 {
 	if a == 0 || (b > 0 && b < a) {
 		return b

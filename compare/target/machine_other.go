@@ -4,7 +4,7 @@ package target
 
 import "errors"
 
-// What the machine is, is read on Linux only.
+// Properties of the machine are read on Linux only.
 
 func kernel() string { return "" }
 

@@ -24,18 +24,19 @@ import (
 )
 
 const (
-	// All that a run creates bears both.
+	// These two labels are on all objects that a run creates.
 	managedByLabel, managedBy = "app.kubernetes.io/managed-by", "coapply-compare"
 	runLabel                  = "compare.coapply.dev/run"
-	// account is the service account that arms write as.
+	// account is the name of the service account under which arms write.
 	account = "writer"
-	// tokenLife is longer than any run. The token dies with its service account, so a long life is no risk.
+	// tokenLife is the lifetime of the service account's token. It is longer than any run. A long lifetime is
+	// no risk: the token becomes invalid when the service account is deleted at the end of the run.
 	tokenLife = 24 * time.Hour
-	// readyTimeout bounds the wait for rights and for the namespace to be usable.
+	// readyTimeout is the time limit for waiting until the service account has its rights and the namespace can be used.
 	readyTimeout = 20 * time.Second
 )
 
-// newTarget writes nothing and asks nothing.
+// newTarget returns a Target that has clients, but that has not sent a request yet.
 func newTarget(admin *rest.Config, log io.Writer) (*Target, error) {
 	admin = rest.CopyConfig(admin)
 	unhindered(admin)
@@ -53,7 +54,7 @@ func newTarget(admin *rest.Config, log io.Writer) (*Target, error) {
 	return t, nil
 }
 
-// opened creates what a run needs. What a failure leaves half made is deleted.
+// opened creates the objects that a run needs, and returns the Target. If this fails, it deletes the objects that were created.
 func (t *Target) opened(ctx context.Context) (*Target, error) {
 	if err := t.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("preparing the benchmark: %w", err), t.Close(ctx))
@@ -89,7 +90,7 @@ func (t *Target) open(ctx context.Context) error {
 	return nil
 }
 
-// objects are what the run needs, in order.
+// objects returns the objects that a run needs, in the order in which they must be created.
 func (t *Target) objects(ctx context.Context) ([]client.Object, error) {
 	rules, err := t.namespacedRules(ctx)
 	if err != nil {
@@ -118,14 +119,14 @@ func (t *Target) objects(ctx context.Context) ([]client.Object, error) {
 }
 
 func (t *Target) create(ctx context.Context, object client.Object) error {
-	t.created = append(t.created, object) // also if this fails: it may have happened
+	t.created = append(t.created, object) // even if the creation fails: the object may exist nevertheless
 	if err := t.client.Create(ctx, object, client.FieldOwner(managedBy)); err != nil {
 		return fmt.Errorf("creating %s: %w", t.title(object), err)
 	}
 	return nil
 }
 
-// title is such as "Role compare-abc/writer".
+// title describes an object in messages, such as "Role compare-abc/writer".
 func (t *Target) title(object client.Object) string {
 	kind := "object"
 	if known, err := t.client.GroupVersionKindFor(object); err == nil {
@@ -134,16 +135,17 @@ func (t *Target) title(object client.Object) string {
 	return kind + " " + strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/")
 }
 
-// newUser takes a token that is bound to the service account's life.
+// newUser gets a token of the service account and makes the configuration of the benchmark's user from it. The
+// API server accepts the token until the service account is deleted.
 func (t *Target) newUser(ctx context.Context) error {
 	seconds := int64(tokenLife.Seconds())
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
 	request, err := t.set.CoreV1().ServiceAccounts(t.namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("taking a token of the service account %s: %w", account, err)
+		return fmt.Errorf("getting a token of the service account %s: %w", account, err)
 	}
 	if life := time.Until(request.Status.ExpirationTimestamp.Time).Round(time.Minute); life < tokenLife/2 {
-		fmt.Fprintf(t.log, "the cluster gives tokens for %v only: a longer run fails\n", life)
+		fmt.Fprintf(t.log, "the cluster limits tokens to %v: a longer run fails\n", life)
 	}
 	t.user = rest.AnonymousClientConfig(t.admin)
 	t.user.BearerToken = request.Status.Token
@@ -151,19 +153,19 @@ func (t *Target) newUser(ctx context.Context) error {
 	return nil
 }
 
-// unhindered takes the limit of requests from a configuration, and fixes the encoding: clients would send some kinds as
-// Protocol Buffers, and apply configurations as JSON.
+// unhindered switches the client-side rate limit off, and sets the encoding to JSON. By default, clients would
+// send some kinds as Protocol Buffers but apply configurations as JSON.
 func unhindered(config *rest.Config) {
 	config.QPS, config.UserAgent = -1, managedBy
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 }
 
-// waitUsable returns when the user's rights have reached the authorizer, and on the local control plane when pods can be
-// created in the namespace: without its default service account every pod is refused.
+// waitUsable waits until the service account has its rights. On a local control plane it also waits until the
+// namespace has its default service account, because before that every pod is rejected.
 func (t *Target) waitUsable(ctx context.Context) error {
 	user, err := kubernetes.NewForConfig(t.user)
 	if err != nil {
-		return fmt.Errorf("making the user's client: %w", err)
+		return fmt.Errorf("making a client for the service account: %w", err)
 	}
 	asUser := &Target{set: user}
 	missing := "the service account's rights"

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// The counters that are read. The API server's page has thousands of others.
+// The metrics that are read from the pages of the API server and of etcd. The pages have thousands of other metrics.
 const (
 	cpuSeconds       = "process_cpu_seconds_total"
 	startTime        = "process_start_time_seconds"
@@ -28,21 +28,22 @@ var wanted = []string{
 	cpuSeconds, startTime, allocatedBytes, allocatedObjects, requestSeconds, etcdRequests, queueSeconds, proposals,
 }
 
-// page is what of a page of metrics is wanted, by name; nil if it could not be read.
+// page has the values of the wanted metrics of one /metrics page, by the name of the metric. It is nil if the page could not be read.
 type page map[string][]sample
 
-// sample is a counter's value, or a histogram's sum.
+// sample is one time series: the value of a counter or gauge, or the sum of a histogram.
 type sample struct {
 	labels map[string]string
 	value  float64
 }
 
-// accept asks for Prometheus' binary form: it costs the API server half the CPU of the text, which would be counted
-// among that of the trial.
+// accept requests the binary format of Prometheus. It costs the API server half as much CPU as the text format.
+// This CPU counts as CPU of the trial.
 const accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited, " +
 	"text/plain;version=0.0.4;q=0.5"
 
-// fetchPage returns nil for a page that there is not, or that may not be read.
+// fetchPage reads the /metrics page at address. It returns nil, without an error, if the page does not exist or
+// if the client may not read it.
 func fetchPage(ctx context.Context, client *http.Client, address string) (page, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
@@ -60,7 +61,7 @@ func fetchPage(ctx context.Context, client *http.Client, address string) (page, 
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
 		return nil, nil
 	}
-	return nil, fmt.Errorf("%s answers %s", address, response.Status)
+	return nil, fmt.Errorf("reading %s: the response is %s", address, response.Status)
 }
 
 func readPage(in io.Reader, format expfmt.Format) (page, error) {
@@ -73,7 +74,7 @@ func readPage(in io.Reader, format expfmt.Format) (page, error) {
 			return read, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading a page of metrics: %w", err)
+			return nil, fmt.Errorf("parsing a page of metrics: %w", err)
 		}
 		if slices.Contains(wanted, family.GetName()) {
 			read[family.GetName()] = samples(&family)
@@ -95,7 +96,7 @@ func samples(family *dto.MetricFamily) []sample {
 			s.value = metric.GetGauge().GetValue()
 		case dto.MetricType_HISTOGRAM:
 			s.value = metric.GetHistogram().GetSampleSum()
-		default: // what is not known to count is not read
+		default: // other types of metrics are not read
 			continue
 		}
 		read = append(read, s)

@@ -6,14 +6,14 @@ import (
 	"runtime"
 )
 
-// pinned is which cores the parts of a run may use. Without any it is those of the machine, and why says why.
+// pinned lists the processor cores to which the servers and the benchmark are pinned. If they are not pinned, why is the reason.
 type pinned struct {
 	server, generator []int
 	why               string
 }
 
-// Cores returns how many cores API server and etcd, and the benchmark's processes, may use; 0 where that is not known, as
-// of a server elsewhere.
+// Cores returns the number of cores that the API server and etcd may use, and the number that the benchmark's
+// processes may use. 0 means that the number is not known, such as for a server on another machine.
 func (t *Target) Cores() (server, generator int) {
 	switch {
 	case len(t.pins.server) > 0:
@@ -24,8 +24,8 @@ func (t *Target) Cores() (server, generator int) {
 	return 0, runtime.NumCPU()
 }
 
-// Pin confines API server and etcd to one core, and this process, with those that it starts, to the others: neither then takes time
-// from the other unseen. Where that cannot be, the environment says why. Close gives this process its cores back.
+// Pin pins the API server and etcd to one core, and this process and its children to the other cores. So neither side takes CPU time
+// from the other side. If this is not possible, the reason is in Environment.Unpinned. Close undoes the pinning of this process.
 func (t *Target) Pin() {
 	t.pins = t.pin()
 	e := &t.environment
@@ -43,7 +43,7 @@ func (t *Target) pin() pinned {
 	}
 	cores, err := allowed()
 	if err == nil && len(cores) < 2 {
-		err = errors.New("there is one core")
+		err = errors.New("the machine has only one core")
 	}
 	if err != nil {
 		return pinned{why: err.Error()}
@@ -61,6 +61,6 @@ func (t *Target) pin() pinned {
 	if err := confine(0, p.generator); err != nil {
 		return pinned{why: err.Error()}
 	}
-	t.unpin = func() { _ = confine(0, cores) } // as it was
+	t.unpin = func() { _ = confine(0, cores) }
 	return p
 }

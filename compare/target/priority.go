@@ -13,11 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// priority is what the API server's priority and fairness puts the user's requests under; empty if it is switched off
-// or does not show it.
+// priority has the names of the FlowSchema and of the PriorityLevelConfiguration that the API server uses for
+// the requests of the benchmark's user (API priority and fairness). It is empty if API priority and fairness is
+// switched off, or if the names cannot be read.
 type priority struct{ flowSchema, level string }
 
-// priority reads from the headers of an answer to the user what it fell under, and from the objects their names.
+// priority sends one request as the benchmark's user. The headers of the response have the uids of the
+// FlowSchema and of the PriorityLevelConfiguration; priority looks up their names.
 func (t *Target) priority(ctx context.Context) priority {
 	header, err := t.answerToUser(ctx)
 	if err != nil {
@@ -52,7 +54,8 @@ func (t *Target) answerToUser(ctx context.Context) (http.Header, error) {
 	return header, err
 }
 
-// asUser returns a client with a connection of its own, and the address of what reads no object.
+// asUser returns an HTTP client for the benchmark's user, with a connection of its own, and the URL of
+// /version, which reads no object.
 func (t *Target) asUser() (*http.Client, string, error) {
 	address, _, err := rest.DefaultServerUrlFor(t.user)
 	if err != nil {
@@ -62,8 +65,9 @@ func (t *Target) asUser() (*http.Client, string, error) {
 	return c, address.JoinPath("version").String(), err
 }
 
-// manyServers counts the addresses of the service kubernetes. Where it may not be read, one is assumed: another server's
-// page has another time of start, which Snapshot.Until notices.
+// manyServers reports whether the cluster has several API servers, by the addresses of the service kubernetes.
+// If these cannot be read, it returns false. Should there be several servers nevertheless, Snapshot.Until
+// notices this: their processes have different start times.
 func (t *Target) manyServers(ctx context.Context) bool {
 	slices, err := t.set.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{
 		LabelSelector: discoveryv1.LabelServiceName + "=kubernetes",

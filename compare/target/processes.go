@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// processes finds the processes of a local cluster by what kwokctl keeps in its run folder.
+// processes finds the processes of a local control plane, by the files that kwokctl writes into its folder dir.
 type processes struct{ dir string }
 
-// etcd returns the URL of etcd's client port: plain HTTP on loopback, without authentication. Its
-// metrics are there too.
+// etcd returns the URL of etcd's client port, which also serves etcd's metrics: plain HTTP on the loopback
+// interface, without authentication.
 func (p processes) etcd() string {
 	file, err := os.Open(filepath.Join(p.dir, "kwok.yaml"))
 	if err != nil {
@@ -22,7 +22,7 @@ func (p processes) etcd() string {
 	}
 	defer file.Close()
 	var config struct{ Options struct{ EtcdPort int } }
-	_ = json.NewDecoder(file).Decode(&config) // after it there are stages, in YAML
+	_ = json.NewDecoder(file).Decode(&config) // read only the first document; YAML documents follow
 	return fmt.Sprintf("http://127.0.0.1:%d", config.Options.EtcdPort)
 }
 
@@ -38,15 +38,15 @@ func (p processes) find(piece string) (pid int, arguments []string, err error) {
 		pid, err = strconv.Atoi(strings.TrimSpace(string(content)))
 	}
 	if err != nil {
-		return 0, nil, fmt.Errorf("looking for the process of %s: %w", piece, err)
+		return 0, nil, fmt.Errorf("finding the process of %s: %w", piece, err)
 	}
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {
 		return 0, nil, fmt.Errorf("reading the arguments of %s: %w", piece, err)
 	}
 	program, rest, _ := bytes.Cut(bytes.TrimSuffix(line, []byte{0}), []byte{0})
-	if !strings.HasPrefix(string(program), p.dir+string(filepath.Separator)) { // it has ended, and its number is another's
-		return 0, nil, fmt.Errorf("%s does not run any more", piece)
+	if !strings.HasPrefix(string(program), p.dir+string(filepath.Separator)) { // another process has its id
+		return 0, nil, fmt.Errorf("the process of %s has ended", piece)
 	}
 	return pid, strings.Split(string(rest), "\x00"), nil
 }

@@ -13,10 +13,10 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// verbs are what arms and workloads do to objects.
+// verbs lists the verbs of requests that arms and workloads send.
 var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 
-// namespacedRules are the user's rights in the run's namespace.
+// namespacedRules returns the rights of the benchmark's user in the run's namespace.
 func (t *Target) namespacedRules(ctx context.Context) ([]rbacv1.PolicyRule, error) {
 	rules := []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"configmaps", "pods", "services"}, Verbs: verbs},
@@ -28,7 +28,7 @@ func (t *Target) namespacedRules(ctx context.Context) ([]rbacv1.PolicyRule, erro
 	switch {
 	case apierrors.IsNotFound(err): // the CustomResourceDefinition is not installed
 	case err != nil:
-		return nil, fmt.Errorf("asking which kinds the cluster has: %w", err)
+		return nil, fmt.Errorf("asking the API server whether it has the kind Devbox: %w", err)
 	default:
 		rules = append(rules, rbacv1.PolicyRule{
 			APIGroups: []string{group}, Resources: []string{"devboxes", "devboxes/status"}, Verbs: verbs,
@@ -37,13 +37,13 @@ func (t *Target) namespacedRules(ctx context.Context) ([]rbacv1.PolicyRule, erro
 	return rules, nil
 }
 
-// clusterRules are the user's rights over the local control plane. On a cluster of others there are none.
+// clusterRules are the cluster-wide rights of the benchmark's user on a local control plane. On a cluster of the user there are none.
 var clusterRules = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"namespaces", "nodes"}, Verbs: verbs},
 }
 
-// checkRights says what of all that a run needs its administrator may not do. Nobody can give rights that they do not
-// have, so the user's are among it.
+// checkRights returns an error that lists the missing rights, if whoever started the benchmark lacks rights that a
+// run needs. This includes all rights of the benchmark's user, because nobody may grant rights that they do not have.
 func (t *Target) checkRights(ctx context.Context) error {
 	needed, err := t.namespacedRules(ctx)
 	if err != nil {
@@ -67,7 +67,7 @@ func (t *Target) checkRights(ctx context.Context) error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("your rights on this cluster do not suffice. In a new namespace you may not: %s",
+		return fmt.Errorf("you lack rights on this cluster that the benchmark needs: in a new namespace you may not %s",
 			strings.Join(missing, "; "))
 	}
 	return nil
@@ -99,7 +99,7 @@ func (t *Target) mayI(ctx context.Context, attributes *authorizationv1.ResourceA
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("asking what you may do on this cluster: %w", err)
+		return false, fmt.Errorf("asking the API server for your rights on this cluster: %w", err)
 	}
 	return review.Status.Allowed, nil
 }

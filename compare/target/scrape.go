@@ -12,17 +12,17 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// scrapeTimeout bounds one page. Under load the API server's takes a good part of a second.
+// scrapeTimeout is the time limit for reading metrics. Under load, the API server needs a large part of a second for its page.
 const scrapeTimeout = 15 * time.Second
 
-// Snapshot is what the API server and etcd had counted at one moment.
+// Snapshot has the values of the API server's and etcd's metrics at one moment.
 type Snapshot struct {
 	apiserver, etcd page
 	level           priority
 }
 
-// Scrape reads the pages of metrics, etcd's on the local control plane only. A page that the cluster does not have or
-// does not show is left out; the error is for one that did not answer.
+// Scrape reads the metrics of the API server and, on a local control plane, of etcd. A page that does not exist, or that
+// the benchmark may not read, is missing in the Snapshot and is no error. It is an error if a server does not respond.
 func (t *Target) Scrape(ctx context.Context) (Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
 	defer cancel()
@@ -45,12 +45,13 @@ func (t *Target) Scrape(ctx context.Context) (Snapshot, error) {
 	return s, nil
 }
 
-// writing are the verbs of requests that change objects, as the API server counts them.
+// writing lists the verbs of requests that change objects, as they appear in metrics of the API server.
 var writing = []string{"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
 
-// Until is what was counted between two snapshots of one target; nil for what a page does not have, or what began again
-// with its process. Requests, updates and gets are those of the kinds, or of all kinds if none is given; all else is the
-// whole server's, whoever caused it. Revisions, events and sizes are left for the caller, who has the watch.
+// Until returns the growth of the metrics from this snapshot to a later one of the same target. A value is nil if
+// its metric is missing in a page, or if the server was restarted in between. RequestSeconds, Updates and Gets count
+// only requests for the given kinds, or for all kinds if none is given. All other values are for the whole server,
+// including work for other clients. Revisions, events and sizes are not set: the caller gets them from its watches.
 func (before Snapshot) Until(after Snapshot, kinds ...compare.Kind) results.Server {
 	server := results.Server{
 		APIServerCPU:    grown(before.apiserver, after.apiserver, cpuSeconds, nil),
@@ -70,7 +71,7 @@ func (before Snapshot) Until(after Snapshot, kinds ...compare.Kind) results.Serv
 	return server
 }
 
-// of selects the resources of kinds, and a label's values.
+// of returns a selection of the time series of these kinds whose label has one of the values.
 func of(kinds []compare.Kind, label string, values ...string) where {
 	w := where{label: values}
 	for _, kind := range kinds {

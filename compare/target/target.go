@@ -1,10 +1,13 @@
-// Package target is where a benchmark runs: a control plane of its own on this machine, or a cluster of the user's. It
-// makes the namespace and the ordinary user that the arms write as, says what the environment is, and reads what the
-// API server and etcd count.
+// Package target provides the cluster on which a benchmark runs: a control plane that it starts on this
+// machine, or a cluster of the user. On this cluster it creates the namespace and the ordinary user under which
+// arms write. It also describes the environment, and reads the metrics of the API server and etcd.
 //
-// What would make a run dishonest is guarded here: the arms' user is never an administrator, whom priority and fairness
-// lets pass; no client has a rate limit of its own; etcd's fsync is read from the running process; and what a cluster
-// does not show is nil, never 0.
+// The package makes sure that results are honest:
+//
+//   - The arms' user is never an administrator: API priority and fairness does not limit administrators.
+//   - No client has a rate limit of its own.
+//   - Whether etcd uses fsync is read from the running process.
+//   - A value that a cluster does not show is nil, and never 0.
 package target
 
 import (
@@ -25,50 +28,54 @@ import (
 	"coapply.dev/internal/localcluster"
 )
 
-// closeTimeout bounds Close.
+// closeTimeout is the time limit of Close.
 const closeTimeout = 30 * time.Second
 
-// Target is a cluster with what a run needs on it. End it with Close. Its methods but Close are safe for concurrent use.
+// Target is a cluster on which everything is prepared for a run. Call Close at the end. All methods but Close
+// are safe for concurrent use.
 type Target struct {
 	admin, user *rest.Config
 	namespace   string
 	environment results.Environment
 	level       priority
-	// several says that there is more than one API server: the page of one of them says nothing of what the others did.
+	// several means that there is more than one API server. Then the metrics of the API server are not read: a
+	// page has the metrics of only one of them.
 	several bool
 	log     io.Writer
 
-	cluster *localcluster.Cluster // nil if it is the user's
+	cluster *localcluster.Cluster // nil for a cluster of the user
 	pins    pinned
-	unpin   func() // this process
-	stops   bool   // Close stops the cluster
+	unpin   func() // undoes the pinning of this process
+	stops   bool   // whether Close stops the cluster
 
-	http    *http.Client // the administrator's, as client and set have it
+	http    *http.Client // the connection of client and set, which are the administrator's clients
 	client  client.Client
 	set     kubernetes.Interface
-	run     string          // the label's value on all that this run creates
+	run     string          // the value of the label runLabel on all objects that this run creates
 	created []client.Object // in the order of their creation
 }
 
-// Admin is a copy of the configuration that the target was opened with, speaking JSON and without a client-side rate
-// limit: to prepare, to watch and to clean up.
+// Admin returns a copy of the administrator's client configuration, which the benchmark uses to prepare, to
+// watch and to clean up. It uses JSON and has no client-side rate limit.
 func (t *Target) Admin() *rest.Config { return rest.CopyConfig(t.admin) }
 
-// User is a copy of the configuration of an ordinary user, a service account with rights on what workloads write to in
-// Namespace, speaking JSON and without a client-side rate limit. Its token is good for a day, and ends with Close.
+// User returns a copy of the client configuration of the benchmark's user. This is a service account that may only write to objects
+// of workloads. The configuration uses JSON and has no client-side rate limit. Its token is valid for one day, or until Close.
 func (t *Target) User() *rest.Config { return rest.CopyConfig(t.user) }
 
-// Namespace belongs to the run.
+// Namespace returns the name of the run's namespace.
 func (t *Target) Namespace() string { return t.namespace }
 
-// IsLocal says that the control plane runs on this machine for benchmarks: workloads may write outside of Namespace.
+// IsLocal reports whether this is a local control plane, which exists only for benchmarks. On it, workloads may
+// also write outside of Namespace.
 func (t *Target) IsLocal() bool { return t.cluster != nil }
 
-// Environment is what could be found out when the target was opened.
+// Environment returns the description of the environment, as found out when the target was opened.
 func (t *Target) Environment() results.Environment { return t.environment }
 
-// Close deletes what the target created and nothing else, also when the context has ended: it takes half a minute at
-// most. A namespace of the user's cluster is then still going. It may be called again.
+// Close deletes the objects that the target has created, and nothing else. It also works after ctx has ended,
+// and takes half a minute at most. On a cluster of the user, the deletion of the namespace may still be in
+// progress when Close returns. Close may be called again.
 func (t *Target) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
@@ -83,7 +90,7 @@ func (t *Target) Close(ctx context.Context) error {
 	for _, object := range slices.Backward(t.created) {
 		if err := t.remove(ctx, object); err != nil {
 			left = append(left, object)
-			trouble = append(trouble, fmt.Errorf("%s: %w: delete it by hand", t.title(object), err))
+			trouble = append(trouble, fmt.Errorf("deleting %s: %w: delete the object by hand", t.title(object), err))
 		}
 	}
 	slices.Reverse(left)
@@ -94,8 +101,8 @@ func (t *Target) Close(ctx context.Context) error {
 	return nil
 }
 
-// remove deletes an object that bears this run's label, and no namesake of it. It asks the server instead of keeping the
-// uid: of a creation that was cut off nobody knows whether it happened.
+// remove deletes an object if it has this run's label. It reads the object first: if a creation was
+// interrupted, its uid is not known, and another run may have an object of this name.
 func (t *Target) remove(ctx context.Context, object client.Object) error {
 	live := object.DeepCopyObject().(client.Object)
 	if err := t.client.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
@@ -106,7 +113,7 @@ func (t *Target) remove(ctx context.Context, object client.Object) error {
 	}
 	uid := live.GetUID()
 	err := t.client.Delete(ctx, live, client.Preconditions{UID: &uid})
-	if apierrors.IsConflict(err) { // another of that name by now
+	if apierrors.IsConflict(err) { // by now, another object has this name
 		return nil
 	}
 	return client.IgnoreNotFound(err)

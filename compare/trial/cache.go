@@ -13,7 +13,7 @@ import (
 	"coapply.dev/compare"
 )
 
-// cache is what a controller's process reads from. It has a connection of its own, which is not counted.
+// cache is the cache for arms and workloads of a trial. It has a connection of its own, whose requests are not counted.
 type cache struct {
 	reader     client.Reader
 	connection *connection
@@ -21,7 +21,7 @@ type cache struct {
 	done       chan struct{}
 }
 
-// startCache returns when the cache has synced.
+// startCache starts a cache and waits until it has synced.
 func startCache(ctx context.Context, s *session, namespace string, kinds []compare.Kind, shared bool) (*cache, error) {
 	connected, err := connect(s.user, nil, func(next http.RoundTripper) http.RoundTripper { return delay(next, s.rtt) })
 	if err != nil {
@@ -39,7 +39,7 @@ func startCache(ctx context.Context, s *session, namespace string, kinds []compa
 	c := &cache{reader: informers, connection: connected, cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
-		_ = informers.Start(running) // what is wrong, who waits for the sync finds out
+		_ = informers.Start(running) // an error shows in WaitForCacheSync
 	}()
 	for _, kind := range kinds {
 		object := &unstructured.Unstructured{}
@@ -56,7 +56,7 @@ func startCache(ctx context.Context, s *session, namespace string, kinds []compa
 	return c, nil
 }
 
-// stop returns when the informers have ended.
+// stop ends the informers and waits until they have ended.
 func (c *cache) stop() {
 	c.cancel()
 	<-c.done

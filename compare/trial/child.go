@@ -13,10 +13,10 @@ import (
 	"coapply.dev/compare"
 )
 
-// Command is the hidden subcommand that runs Serve.
+// Command is the name of the hidden subcommand of compare that calls Serve.
 const Command = "writers"
 
-// Serve is a process of writers: it makes its part of one trial after the other until its orders end.
+// Serve is the main loop of a child process. It runs the writers of one trial after the other, until its input ends.
 func Serve(ctx context.Context, catalogue compare.Catalogue, in io.Reader, out io.Writer) error {
 	orders, failed := make(chan order), make(chan error, 1)
 	go func() {
@@ -32,7 +32,7 @@ func Serve(ctx context.Context, catalogue compare.Catalogue, in io.Reader, out i
 	}()
 	answers := json.NewEncoder(out)
 	for o := range orders {
-		if o.Trial == nil { // a stop that came when the trial had ended
+		if o.Trial == nil { // a stop order that came after the trial had ended
 			continue
 		}
 		t, err := attach(ctx, catalogue, *o.Trial)
@@ -42,26 +42,27 @@ func Serve(ctx context.Context, catalogue compare.Catalogue, in io.Reader, out i
 			err = errors.Join(answers.Encode(answer{}), answers.Encode(t.serve(ctx, orders)))
 		}
 		if err != nil {
-			return fmt.Errorf("answering: %w", err)
+			return fmt.Errorf("sending a result to the parent process: %w", err)
 		}
 	}
 	if err := <-failed; !errors.Is(err, io.EOF) {
-		return fmt.Errorf("reading orders: %w", err)
+		return fmt.Errorf("reading an order of the parent process: %w", err)
 	}
 	return nil
 }
 
-// attach joins a trial that the parent has prepared. Discovery is the user's own here, and is not counted either.
+// attach returns a trial that the parent process has prepared. The discovery requests of this process are made as the
+// benchmark's user. They are not counted either.
 func attach(ctx context.Context, catalogue compare.Catalogue, a assignment) (*trial, error) {
 	arm, knownArm := catalogue.Arm(a.Arm)
 	workload, knownWorkload := catalogue.Workload(a.Cell.Workload)
 	if !knownArm || !knownWorkload || workload.Attach == nil {
-		return nil, fmt.Errorf("a process of writers does not know how %s writes %s", a.Arm, a.Cell.Workload)
+		return nil, fmt.Errorf("a process of writers lacks arm %s or workload %s, or the workload has no Attach", a.Arm, a.Cell.Workload)
 	}
 	user := &rest.Config{Host: a.Host, BearerToken: a.Token, TLSClientConfig: a.TLS, QPS: -1}
 	t := newTrial(place{admin: user, user: user, namespace: a.Namespace}, Spec{Cell: a.Cell, Arm: arm, Workload: workload, Seed: a.Seed})
 	t.process = a.Process
-	t.log.began = t.log.began.Add(a.Began.Sub(t.log.began)) // it keeps the monotonic clock of this process
+	t.log.began = t.log.began.Add(a.Began.Sub(t.log.began)) // keeps the reading of this process's monotonic clock
 	var err error
 	if t.session, err = newSession(t.place, a.Cell.RTT); err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func attach(ctx context.Context, catalogue compare.Catalogue, a assignment) (*tr
 	return t, err
 }
 
-// serve waits for the start, and writes.
+// serve waits for the order to start, and runs the writers of this process.
 func (t *trial) serve(ctx context.Context, orders <-chan order) answer {
 	defer t.session.close()
 	defer t.endCache()
@@ -91,7 +92,7 @@ func (t *trial) serve(ctx context.Context, orders <-chan order) answer {
 	defer stop(errEnded)
 	listening, done := context.WithCancel(ctx)
 	ended := make(chan struct{})
-	go func() { // the next order is Stop, or there is none because the parent has ended
+	go func() { // stop at the next order, which is Stop, or if the parent has ended
 		defer close(ended)
 		select {
 		case <-orders:

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// delaying adds a round trip to each request, half before it and half after, and half to each piece of a watch: who reads
-// from a cache sees what is as old as it would be over that distance.
+// delaying is a transport that adds a round-trip time to each request: half before and half after it. It also delays the
+// events of a watch by half of it. So a cache is as old as it would be over this distance.
 type delaying struct {
 	next http.RoundTripper
 	half time.Duration
@@ -33,7 +33,7 @@ func (d *delaying) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if err := d.wait(ctx, d.half); err != nil {
-		_ = response.Body.Close() // nobody reads it
+		_ = response.Body.Close()
 		return nil, err
 	}
 	if isWatch(request) {
@@ -42,17 +42,17 @@ func (d *delaying) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper returns the wrapped transport, which client-go looks for.
 func (d *delaying) WrappedRoundTripper() http.RoundTripper { return d.next }
 
-// punctual sleeps for as long as it is told in the mean. Timers are late, by up to a millisecond each, which of a round trip
-// of five would make more than six.
+// punctual sleeps with the requested time as its mean. Timers are late by up to 1 ms. Two of them would turn a round-trip
+// time of 5 ms into more than 6 ms.
 type punctual struct {
 	wait func(context.Context, time.Duration) error
-	late atomic.Int64 // nanoseconds that a timer is expected to be late
+	late atomic.Int64 // expected lateness of a timer, in nanoseconds
 }
 
-// learning is which part of what a sleep was too long by the next ones are shorter by.
+// learning is the divisor of the last lateness when the expected lateness is updated.
 const learning = 8
 
 func (p *punctual) sleep(ctx context.Context, d time.Duration) error {
@@ -65,7 +65,7 @@ func (p *punctual) sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// sleep returns early, with an error, when the context ends.
+// sleep waits for d. If the context ends first, it returns an error.
 func sleep(ctx context.Context, d time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -80,7 +80,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// delayLine returns what it reads a while later, without reading any slower.
+// delayLine is a response body that delays all data by the same time. It does not limit the rate of the data.
 type delayLine struct {
 	io.ReadCloser
 
@@ -88,7 +88,7 @@ type delayLine struct {
 	delay  time.Duration
 	pieces chan piece
 	rest   piece
-	ctx    context.Context //nolint:containedctx // that of the request whose body it is
+	ctx    context.Context //nolint:containedctx // the context of the request
 	cancel context.CancelFunc
 	done   chan struct{}
 }
@@ -146,7 +146,7 @@ func (l *delayLine) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close returns when nothing reads the body any more.
+// Close closes the body and waits until it is no longer read.
 func (l *delayLine) Close() error {
 	l.cancel()
 	err := l.ReadCloser.Close()

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// panicError is a panic of an arm or a workload: their code is a plug-in and ends the trial only.
+// panicError is the error for a panic of an arm or a workload. Such a panic only makes the trial void, because their code may
+// be the user's.
 type panicError struct {
 	what, where string
 	value       any
@@ -17,7 +18,7 @@ func (p *panicError) Error() string {
 	return fmt.Sprintf("%s panicked at %s: %v", p.what, p.where, p.value)
 }
 
-// guard calls code of an arm or a workload.
+// guard calls code of an arm or a workload, and returns a panic as an error.
 func guard(what string, call func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -27,7 +28,7 @@ func guard(what string, call func() error) (err error) {
 	return call()
 }
 
-// panickedAt is the first line above the runtime's own on the stack of a panic.
+// panickedAt returns the file and line of a panic: the first line on the stack that is not in package runtime.
 func panickedAt() string {
 	stack := make([]uintptr, 32)
 	frames := runtime.CallersFrames(stack[:runtime.Callers(0, stack)])

@@ -15,14 +15,14 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// log is what came of every intent. Writers keep their own and share nothing while they write.
+// log records the outcome of every intent. Each writer has its own part, so writers share nothing while they write.
 type log struct {
-	began   time.Time // of the trial: all times are since then
+	began   time.Time // the beginning of the trial; all other times are relative to it
 	writers []*writerLog
-	// start is when the writers began; from and until bound what is timed.
+	// start is the time at which the writers began. The timed part of the trial is between from and until.
 	start, from, until time.Duration
 	arrivals           *arrivals       // nil in a closed loop
-	left               []time.Duration // arrivals that no writer began
+	left               []time.Duration // arrivals that no writer has started
 
 	mu    sync.Mutex
 	noted []history.Operation
@@ -31,14 +31,14 @@ type log struct {
 type writerLog struct {
 	Intents    []measured
 	Operations []history.Operation
-	// Busy, Own and Waited are those of results.Client.
+	// Busy, Own and Waited are as in results.Client.
 	Busy, Own, Waited time.Duration
 }
 
-// measured is one intent, whole.
+// measured is the record of one intent with all its parts.
 type measured struct {
 	Due, Began, Ended time.Duration
-	// Paused is how long the workload held it back on purpose, until other writers had read.
+	// Paused is the time for which the workload paused the intent until other writers had read.
 	Paused  time.Duration
 	Outcome history.Outcome
 	Skipped bool
@@ -62,7 +62,7 @@ func (l *log) intents() int {
 	return n
 }
 
-// note keeps a write that no arm makes.
+// note records a write that is not made by an arm.
 func (l *log) note(intent compare.Intent) {
 	now := l.now()
 	l.mu.Lock()
@@ -74,7 +74,7 @@ func (l *log) note(intent compare.Intent) {
 	}
 }
 
-// parts returns what is written one after another.
+// parts returns the parts of an intent, or the intent itself if it has none.
 func parts(intent compare.Intent) []compare.Intent {
 	if len(intent.Parts) == 0 {
 		return []compare.Intent{intent}
@@ -90,7 +90,7 @@ func operation(intent compare.Intent) history.Operation {
 	}
 }
 
-// operations of all writers in the order in which they began.
+// operations returns the operations of all writers, sorted by their beginning.
 func (l *log) operations() []history.Operation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +102,7 @@ func (l *log) operations() []history.Operation {
 	return all
 }
 
-// acknowledged is the highest revision that the API server acknowledged for objects of a kind.
+// acknowledged returns the highest revision that the API server acknowledged for an object of the kind.
 func (l *log) acknowledged(kind string) uint64 {
 	var highest uint64
 	for _, w := range l.writers {
@@ -116,7 +116,7 @@ func (l *log) acknowledged(kind string) uint64 {
 	return highest
 }
 
-// count fills in what the trial comes to.
+// count computes the counts and latencies of the trial's result.
 func (l *log) count(t *results.Trial) (err error) {
 	t.Measured = max(0, l.until-l.from)
 	t.PerWriter = make([]int, len(l.writers))
@@ -148,7 +148,7 @@ func (l *log) count(t *results.Trial) (err error) {
 	return err
 }
 
-// unstarted is how many arrivals had not begun at the end, and how many of them were due in the time that counts.
+// unstarted returns the number of arrivals that were not started before the end, and how many of these arrived in the timed part.
 func (l *log) unstarted() (all, timed int) {
 	for _, at := range l.left {
 		due := l.start + at
@@ -184,7 +184,7 @@ func add(c *results.Counts, m measured) {
 	}
 }
 
-// latencies are of intents that landed; the others are without bound.
+// latencies collects the latencies of landed intents, and counts the others.
 type latencies struct {
 	landed    *hdrhistogram.Histogram
 	notLanded int
@@ -205,7 +205,7 @@ func (l *latencies) result() (results.Latency, error) {
 	return results.Latency{Histogram: encoded, NotLanded: l.notLanded}, err
 }
 
-// record clamps what a histogram has no room for.
+// record adds a latency to a histogram. It limits the latency to the range of the histogram.
 func record(histogram *hdrhistogram.Histogram, latency time.Duration) {
 	_ = histogram.RecordValue(min(max(latency.Microseconds(), 1), histogram.HighestTrackableValue()))
 }

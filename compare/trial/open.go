@@ -10,14 +10,15 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// arrivals are when intents arrive in an open loop, whatever became of those before: a Poisson process, drawn beforehand.
+// arrivals are the times at which intents arrive in an open loop. They are random, as a Poisson process, and do not depend on
+// earlier intents.
 type arrivals struct {
 	times []time.Duration // since the writers began
 	taken atomic.Int64
 	begun atomic.Int64
 }
 
-// newArrivals draws those within a duration, rate a second in the mean.
+// newArrivals returns random arrivals within a duration, with a mean of rate per second.
 func newArrivals(rate float64, within time.Duration, random *rand.Rand) *arrivals {
 	a := &arrivals{}
 	for at := 0.0; ; {
@@ -29,8 +30,8 @@ func newArrivals(rate float64, within time.Duration, random *rand.Rand) *arrival
 	}
 }
 
-// take returns the next arrival for an idle writer, which may still be to come; false if there is none. Writers take them in
-// order, so that each is served by the first writer that is idle.
+// take returns the next arrival for an idle writer, which waits if the arrival is in the future. It returns false if there
+// are no more. So each arrival is handled by the first idle writer.
 func (a *arrivals) take() (time.Duration, bool) {
 	i := a.taken.Add(1) - 1
 	if i >= int64(len(a.times)) {
@@ -39,10 +40,10 @@ func (a *arrivals) take() (time.Duration, bool) {
 	return a.times[i], true
 }
 
-// convergeBound is how long after the last arrival the writers work off what is left.
+// convergeBound is the maximum time after the last arrival for which writers handle the remaining arrivals.
 const convergeBound = 5 * time.Second
 
-// open is what an open loop comes to; nil in a closed one.
+// open returns the additional numbers of an open loop, or nil for a closed loop.
 func (l *log) open(unstarted int) *results.Open {
 	if l.arrivals == nil {
 		return nil

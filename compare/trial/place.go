@@ -11,20 +11,21 @@ import (
 	"coapply.dev/compare/target"
 )
 
-// place is what a trial takes of a target, so that tests can do without one.
+// place is the part of a target that a trial needs. Tests use a place without a target.
 type place struct {
 	admin, user *rest.Config
 	namespace   string
-	// scrape reads the server's counters; the function it returns reads them again, and returns the difference.
+	// scrape reads the counters of the server. The returned function reads them again and returns the difference.
 	scrape func(context.Context, []compare.Kind) func(context.Context) results.Server
-	// serverCores and generatorCores are how many API server and etcd, and the benchmark's processes, may use; 0 is unknown.
+	// serverCores and generatorCores are the numbers of cores for the servers and for the benchmark's processes; 0 if a
+	// number is not known.
 	serverCores, generatorCores int
 }
 
-// bottleneck is the share of its cores from which on the benchmark's own processes hold the writers up.
+// bottleneck is the share of its cores above which the load generator is considered to slow down the writers.
 const bottleneck = 0.8
 
-// load is how busy each part was.
+// load computes the CPU usage of each part of the system.
 func (p place) load(elapsed time.Duration, client results.Client, server results.Server) results.Shares {
 	share := func(seconds *float64, cores int) *float64 {
 		if seconds == nil || cores == 0 {
@@ -57,7 +58,7 @@ func placeOf(t *target.Target) place {
 	return p
 }
 
-// scrapeOf returns nothing, which is shown as n/a, where a scrape fails: that is not the arm's fault.
+// scrapeOf returns the function scrape for a target. If reading the counters fails, it returns no values, which are shown as n/a.
 func scrapeOf(t *target.Target) func(context.Context, []compare.Kind) func(context.Context) results.Server {
 	return func(ctx context.Context, kinds []compare.Kind) func(context.Context) results.Server {
 		before, err := t.Scrape(ctx)

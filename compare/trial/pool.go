@@ -18,27 +18,27 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// Pool is the processes that writers are spread over: children of this very program. They are started when a trial first
-// needs them, serve one trial after the other, and end with Close, or with this process, as their orders end then. The
-// zero Pool is ready.
+// Pool manages the child processes that run writers; each runs this same program. They are started when a trial first needs
+// them, and used by one trial after the other. They end at Close, or when this process ends, because their input then ends.
+// The zero Pool is ready to use.
 type Pool struct {
 	children []*child
 }
 
-// child is one process of writers.
+// child is one process that runs writers.
 type child struct {
 	command *exec.Cmd
 	in      io.WriteCloser
-	answers chan answer // closed when there are no more
+	answers chan answer // closed when the child has ended
 
 	mu     sync.Mutex
 	orders *json.Encoder
 }
 
-// endBound is how long a child may take to end when its orders have.
+// endBound is the time that a child has to end after its input has ended.
 const endBound = 5 * time.Second
 
-// take returns n children that run.
+// take returns n running children, and starts new ones if necessary.
 func (p *Pool) take(n int) ([]*child, error) {
 	for len(p.children) < n {
 		c, err := startChild()
@@ -50,7 +50,7 @@ func (p *Pool) take(n int) ([]*child, error) {
 	return p.children[:n], nil
 }
 
-// Close returns when all children have ended.
+// Close ends all children and waits until they have ended.
 func (p *Pool) Close() error {
 	var trouble []error
 	for _, c := range p.children {
@@ -100,7 +100,7 @@ func (c *child) order(o order) error {
 	return c.orders.Encode(o)
 }
 
-// answer waits for the next one until the context ends.
+// answer returns the next answer of the child. It waits until ctx ends.
 func (c *child) answer(ctx context.Context) (answer, error) {
 	select {
 	case a, more := <-c.answers:
@@ -112,21 +112,21 @@ func (c *child) answer(ctx context.Context) (answer, error) {
 		}
 		return a, nil
 	case <-ctx.Done():
-		return answer{}, fmt.Errorf("a process of writers does not answer: %w", context.Cause(ctx))
+		return answer{}, fmt.Errorf("a process of writers does not respond: %w", context.Cause(ctx))
 	}
 }
 
 func (c *child) close() error {
-	_ = c.in.Close() // it ends by that
+	_ = c.in.Close() // the child ends when its input ends
 	killed := time.AfterFunc(endBound, func() { _ = c.command.Process.Kill() })
 	defer killed.Stop()
-	for range c.answers { // nobody waits for these
+	for range c.answers { // discard the remaining answers
 	}
 	return c.command.Wait()
 }
 
-// spread hands each process its part of the trial; they wait for the start. After a failure nobody knows which of them wait
-// for what: the next trial has others.
+// spread assigns each process its part of the trial. The processes then wait for the start. If this fails, the state of the
+// processes is unknown, so all are ended, and the next trial starts new ones.
 func (t *trial) spread(ctx context.Context) error {
 	err := t.assign(ctx)
 	if err != nil {
@@ -160,10 +160,10 @@ func (t *trial) assign(ctx context.Context) error {
 	return nil
 }
 
-// barrier is how long after the order all processes begin, so that each has heard of it.
+// barrier is the time between the order to start and the start, so that all processes have received the order.
 const barrier = 50 * time.Millisecond
 
-// release returns when the processes begin.
+// release orders all processes to start at the same time, and returns at this time.
 func (t *trial) release(ctx context.Context) error {
 	at := time.Now().Add(barrier)
 	for _, c := range t.children {
@@ -171,15 +171,15 @@ func (t *trial) release(ctx context.Context) error {
 			return errors.Join(fmt.Errorf("a process of writers has ended: %w", err), t.Pool.Close())
 		}
 	}
-	_ = sleep(ctx, time.Until(at)) // the writers look at the context
+	_ = sleep(ctx, time.Until(at)) // the writers notice the end of ctx
 	return nil
 }
 
-// gather waits for what the processes came to. They end by themselves, or when open does.
+// gather waits for the results of all processes. They end when they have written everything, or when open ends.
 func (t *trial) gather(open, inflight context.Context, stop func(error)) {
 	stopped := context.AfterFunc(open, func() {
 		for _, c := range t.children {
-			_ = c.order(order{Stop: true}) // one that has ended is found out below
+			_ = c.order(order{Stop: true}) // if the child has ended, its missing answer is noticed below
 		}
 	})
 	defer stopped()
@@ -212,7 +212,7 @@ func (t *trial) gather(open, inflight context.Context, stop func(error)) {
 	}
 }
 
-// merge adds what one process came to.
+// merge adds the results of one process to those of the trial.
 func (t *trial) merge(p part) {
 	for i, w := range p.Writers {
 		t.log.writers[i] = w
@@ -224,16 +224,16 @@ func (t *trial) merge(p part) {
 	t.parts = append(t.parts, p.Client)
 }
 
-// order is a line to a process of writers; one of its parts is set.
+// order is a message to a process that runs writers, as one line of JSON. Exactly one of its fields is set.
 type order struct {
 	Trial *assignment `json:",omitempty"`
-	// Start is when all processes of the trial begin.
+	// Start is the time at which all processes of the trial must begin.
 	Start *time.Time `json:",omitempty"`
-	// Stop has no new intents begin.
+	// Stop means that no new intents may begin.
 	Stop bool `json:",omitempty"`
 }
 
-// assignment is a trial as one of its processes needs it.
+// assignment describes a trial to one of its processes.
 type assignment struct {
 	Host, Token string
 	TLS         rest.TLSClientConfig
@@ -243,20 +243,20 @@ type assignment struct {
 	Arm               string
 	Seed              uint64
 	Process           int
-	Began             time.Time // what all times are since
+	Began             time.Time // the beginning of the trial, to which all times are relative
 }
 
-// answer is a line from a process of writers: that it is ready, or what its writers came to.
+// answer is a message from a process that runs writers: that it is ready, or the results of its writers.
 type answer struct {
-	// Error makes the trial void.
+	// Error is the reason if the trial is void.
 	Error string `json:",omitempty"`
 	Part  *part  `json:",omitempty"`
 }
 
-// part is what the writers of one process came to.
+// part has the results of the writers of one process.
 type part struct {
-	Writers map[int]*writerLog // by their numbers
+	Writers map[int]*writerLog // by the number of the writer
 	Client  results.Client
-	// Arrivals of an open loop at this process, and those of them that no writer began.
+	// Arrivals are the arrivals of an open loop in this process, and Left those that no writer has started.
 	Arrivals, Left []time.Duration
 }

@@ -1,5 +1,5 @@
-// Package trial runs one trial of one arm in one cell: it prepares the objects, watches every version of them, lets the
-// writers write, and returns what was measured together with the history that the oracle judged.
+// Package trial runs one trial: one arm in one cell. It prepares the objects, watches all their versions, runs the writers,
+// and returns the measurements together with the history that the oracle has judged.
 package trial
 
 import (
@@ -15,33 +15,33 @@ import (
 	"coapply.dev/compare/target"
 )
 
-// Spec is which trial to run.
+// Spec describes the trial to run.
 type Spec struct {
 	ID       string
 	Cell     compare.Cell
 	Arm      compare.Arm
 	Workload compare.Workload
-	// AA, Block, Order and Seed are those of results.Trial.
+	// AA, Block, Order and Seed are as in results.Trial.
 	AA           bool
 	Block, Order int
 	Seed         uint64
-	// Pool is where a cell of several processes has its writers.
+	// Pool has the processes of the writers. It is needed if the cell has several processes.
 	Pool *Pool
-	// CrossCheck has a linearisability checker judge the history as well.
+	// CrossCheck means that a linearisability checker also judges the history.
 	CrossCheck bool
 }
 
-// Recorded is what a trial gave.
+// Recorded is the result of a trial.
 type Recorded struct {
 	Trial   results.Trial
 	History history.History
-	// Object is one of the objects as the trial left it, as YAML; "" if there is none.
+	// Object is one of the objects at the end of the trial, as YAML; "" if there is none.
 	Object string
 }
 
-// Run makes the trial. Whatever goes wrong, a panic of the arm or the workload included, makes a trial with Void set; the
-// error is that of a context which ended before anything was measured. It leaves nothing running and removes what the
-// trial created, also after the context has ended.
+// Run runs a trial. If anything fails, including a panic of the arm or the workload, the returned trial is void. Run returns
+// an error only if ctx ended before anything was measured. When Run returns, nothing runs any more, and the trial's objects
+// are deleted, even if ctx has ended.
 func Run(ctx context.Context, t *target.Target, spec Spec) (Recorded, error) {
 	return run(ctx, placeOf(t), spec)
 }
@@ -61,7 +61,7 @@ func run(ctx context.Context, p place, spec Spec) (Recorded, error) {
 	return Recorded{Trial: t.result, History: t.history, Object: t.object}, nil
 }
 
-// Bounds of the steps, so that no trial hangs.
+// Time limits of the steps, so that no trial hangs.
 const (
 	prepareBound = 2 * time.Minute
 	finishBound  = time.Minute
@@ -70,13 +70,13 @@ const (
 	cleanBound   = 30 * time.Second
 )
 
-// measure is the trial from its first request to its last.
+// measure runs the trial, from its preparation to its cleanup.
 func (t *trial) measure(ctx context.Context) error {
 	switch {
 	case t.Cell.Rounds > 0 && t.Cell.Rate > 0:
-		return errors.New("a trial is by rounds or has a rate of arrivals, not both")
+		return errors.New("the cell has rounds and a rate: a trial can have only one of them")
 	case t.Cell.Processes > 1 && (t.Workload.Attach == nil || t.Pool == nil || t.Cell.Rounds > 0):
-		return errors.New("a trial in several processes needs a pool, a workload that others can attach to, and an end by time")
+		return errors.New("the cell has several processes: this needs a pool, a workload with Attach, and no rounds")
 	}
 	var err error
 	if t.session, err = newSession(t.place, t.Cell.RTT); err != nil {
@@ -109,7 +109,7 @@ func (t *trial) measurePrepared(ctx context.Context) error {
 	t.result.Server = scrape(context.WithoutCancel(ctx))
 	t.result.Load = t.place.load(time.Since(began), t.result.Client, t.result.Server)
 	patience := settleBound
-	if failure != nil { // most often the API server is gone
+	if failure != nil { // usually because the API server does not respond any more
 		patience = failedBound
 	}
 	if err := bounded(context.WithoutCancel(ctx), patience, func(ctx context.Context) error { return t.settle(ctx, w) }); err != nil {
@@ -121,11 +121,11 @@ func (t *trial) measurePrepared(ctx context.Context) error {
 	return failure
 }
 
-// judge reckons what the trial comes to from what it recorded.
+// judge computes the result of the trial from its records.
 func (t *trial) judge() {
 	t.history.Operations = t.log.operations()
 	t.result.Oracle = oracle.Judge(t.history)
-	if t.gap != "" { // it says why there is less than the oracle misses
+	if t.gap != "" { // this reason is more precise than the oracle's
 		t.result.Oracle.Gap = t.gap
 	}
 	if gap := t.result.Oracle.Gap; gap != "" {

@@ -159,7 +159,7 @@ func TestTrialsThatAreVoid(t *testing.T) {
 		}, "workload plain panicked at run_test.go:"},
 		"Background fails": {func(_ *fakeServer, p *plain, s *Spec) {
 			p.background, s.Cell.Rounds = func(context.Context) error { return errors.New("foreign") }, 1e9
-		}, "beside the writers: foreign"},
+		}, "running the workload's background: foreign"},
 		"the arm tells no revision": {func(_ *fakeServer, _ *plain, s *Spec) {
 			s.Arm.New = func(compare.Session) (compare.Writer, error) {
 				return write(func(context.Context, compare.Intent) (compare.Receipt, error) { return compare.Receipt{}, nil }), nil
@@ -186,7 +186,7 @@ func TestTrialsThatAreVoid(t *testing.T) {
 				return put(session)
 			}
 		}, "the API server could not be reached: 0 requests had an answer"},
-		"rounds and a rate": {func(_ *fakeServer, _ *plain, s *Spec) { s.Cell.Rate = 1 }, "not both"},
+		"rounds and a rate": {func(_ *fakeServer, _ *plain, s *Spec) { s.Cell.Rate = 1 }, "only one of them"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, p := newFakeServer(t), newPlain()

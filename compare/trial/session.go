@@ -23,22 +23,22 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// session is the clients of one trial. A field manager has a connection of its own, as a controller's process has. Their
-// requests are counted; those of admin are not.
+// session has the clients of one trial. Each field manager has a connection of its own, as the process of a controller has.
+// Requests of field managers are counted, and requests of admin are not.
 type session struct {
 	user   *rest.Config
 	rtt    time.Duration
 	tally  *tally
 	mapper meta.RESTMapper
 	admin  *connection
-	// schemas are fetched by the administrator.
+	// schemas gets the OpenAPI schemas as the administrator.
 	schemas openapi.Client
 
 	mu        sync.Mutex
 	byManager map[string]*connection
 }
 
-// connection is one HTTP transport and what is built on it.
+// connection is an HTTP transport with the clients that use it.
 type connection struct {
 	config *rest.Config
 	http   *http.Client
@@ -49,7 +49,7 @@ var scheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(s); err != nil {
-			panic(err) // two types of one name: found by every test
+			panic(err) // impossible: every test would fail
 		}
 	}
 	return s
@@ -57,7 +57,8 @@ var scheme = func() *runtime.Scheme {
 
 var codecs = serializer.NewCodecFactory(scheme).WithoutConversion()
 
-// newSession connects the administrator, whose discovery serves all clients: theirs would be counted.
+// newSession returns a session with the connection of the administrator. All clients use the administrator's discovery,
+// because requests of their own would be counted.
 func newSession(p place, rtt time.Duration) (*session, error) {
 	s := &session{user: p.user, rtt: rtt, tally: newTally(), byManager: map[string]*connection{}}
 	admin, err := connect(p.admin, nil, waiting)
@@ -75,8 +76,8 @@ func newSession(p place, rtt time.Duration) (*session, error) {
 	return s, s.admin.open(s.mapper)
 }
 
-// connect returns a transport that nothing else shares, without a rate limit, speaking JSON. Authentication is part of the
-// transport, so that every client made of the configuration uses this one connection.
+// connect returns a connection with a transport of its own, which uses JSON and has no rate limit. Authentication is part of
+// the transport. So all clients made from the configuration use this connection.
 func connect(
 	base *rest.Config, dialled func(), wrap func(http.RoundTripper) http.RoundTripper,
 ) (*connection, error) {
@@ -115,7 +116,7 @@ func (c *connection) open(mapper meta.RESTMapper) (err error) {
 
 func (c *connection) close() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
 
-// of returns the connection of a field manager.
+// of returns the connection of a field manager, and makes it if necessary.
 func (s *session) of(manager string) *connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +128,8 @@ func (s *session) of(manager string) *connection {
 	return known
 }
 
-// connectUser panics if the configuration is of no use, as an arm has no way to hear of an error: the trial is void then.
+// connectUser makes a connection of the benchmark's user. It panics on an error, because compare.Session cannot return an
+// error. The trial is then void.
 func (s *session) connectUser() *connection {
 	made, err := connect(s.user, func() { s.tally.count(&s.tally.client.Connections) }, func(next http.RoundTripper) http.RoundTripper {
 		return &counting{next: delay(next, s.rtt), tally: s.tally}
@@ -141,7 +143,7 @@ func (s *session) connectUser() *connection {
 	return made
 }
 
-// arms returns what an arm sees of the session.
+// arms returns the session in the form in which arms get it.
 func (s *session) arms(cache client.Reader) compare.Session {
 	return compare.Session{
 		Client:  func(manager string) client.Client { return s.of(manager).client },

@@ -9,20 +9,20 @@ import (
 	"coapply.dev/compare"
 )
 
-// sizes are of the trial's objects at the end, as JSON.
+// sizes has the sizes of the trial's objects at the end, encoded as JSON.
 type sizes struct {
 	objects, bytes, managedFields int
-	yaml                          string // of the first of them
+	yaml                          string // the first object
 }
 
-// add returns the highest revision of the trial's objects among items.
+// add adds the objects of the trial among items, and returns the highest revision of these objects.
 func (s *sizes) add(w *watch, items []json.RawMessage, fields fieldsOf) (highest uint64, err error) {
 	for _, item := range items {
 		found, err := w.version(nil, event{Object: item}, fields)
 		if err != nil {
 			return 0, err
 		}
-		for _, version := range found { // one, or none of another's object
+		for _, version := range found { // at most one
 			highest = max(highest, version.Revision)
 			if err := s.measure(w.kind, version.Object, item); err != nil {
 				return 0, err
@@ -45,10 +45,10 @@ func (s *sizes) measure(kind compare.Kind, name string, item json.RawMessage) er
 	if err == nil && s.yaml == "" {
 		var text []byte
 		text, err = yaml.JSONToYAML(item)
-		s.yaml = fmt.Sprintf("apiVersion: %s\nkind: %s\n%s", kind.GroupVersion(), kind.Kind, text) // which lists leave out
+		s.yaml = fmt.Sprintf("apiVersion: %s\nkind: %s\n%s", kind.GroupVersion(), kind.Kind, text) // items of lists have no kind
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("reading %s at the end of the trial: %w", name, err)
 	}
 	return nil
 }

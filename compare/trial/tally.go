@@ -12,25 +12,26 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"k8s.io/client-go/tools/metrics"
-	_ "sigs.k8s.io/controller-runtime/pkg/metrics" // its init sets what ours wraps: it has to run first
+	_ "sigs.k8s.io/controller-runtime/pkg/metrics" // its init function must run before the one of this file, which wraps its metric
 
 	"coapply.dev/compare/results"
 )
 
-// tally is what the trial's clients counted.
+// tally has the counts of the trial's clients.
 type tally struct {
 	mu        sync.Mutex
 	client    results.Client
 	latencies map[string]*hdrhistogram.Histogram
 	protocols []string
-	silence   int // requests in a row without an answer
-	// answers and failures are of requests that were not cut off by ourselves.
+	silence   int // number of consecutive requests without a response
+	// answers and failures are the numbers of requests with and without a response, except requests that were cancelled by
+	// this program.
 	answers, failures int
 }
 
 func newTally() *tally { return &tally{latencies: map[string]*hdrhistogram.Histogram{}} }
 
-// count adds one to a number of the client's.
+// count increments one of the client's counts.
 func (t *tally) count(n *int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -51,14 +52,14 @@ func (t *tally) answered(response *http.Response, sent int64) {
 	}
 }
 
-// noAnswer stands where the status code of an answer would.
+// noAnswer is used in place of a status code if there was no response.
 const noAnswer = "none"
 
 func (t *tally) unanswered(request *http.Request, after time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.record(verb(request)+" "+noAnswer, after)
-	if request.Context().Err() == nil { // the end of the context is our doing
+	if request.Context().Err() == nil { // otherwise this program has cancelled the request
 		t.silence++
 		t.failures++
 	}
@@ -80,14 +81,15 @@ func (t *tally) record(key string, after time.Duration) {
 	record(histogram, after)
 }
 
-// silentFor is how many requests in a row got no answer.
+// silentFor returns the number of consecutive requests without a response.
 func (t *tally) silentFor() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.silence
 }
 
-// result returns the counts, and why the trial is void if the clients' side was not as it has to be.
+// result returns the counts. The error is the reason if the trial is void, because the API server was unreachable or a client
+// had a rate limit.
 func (t *tally) result() (results.Client, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,10 +113,10 @@ func (t *tally) result() (results.Client, error) {
 	return client, nil
 }
 
-// limiterWaits counts by client-go's own metric, which it observes wherever a request has a rate limiter.
+// limiterWaits counts requests that a rate limiter has delayed. client-go reports each such delay to this metric.
 type limiterWaits struct{ before metrics.LatencyMetric }
 
-// Observe is of one request. A token that is there at once takes microseconds.
+// Observe is called for each request with a rate limiter. Delays below 1 ms do not count.
 func (l limiterWaits) Observe(ctx context.Context, verb string, u url.URL, latency time.Duration) {
 	if of := attemptOf(ctx); latency > time.Millisecond && of.tally != nil {
 		of.tally.count(&of.tally.client.LimiterWaits)
@@ -122,6 +124,6 @@ func (l limiterWaits) Observe(ctx context.Context, verb string, u url.URL, laten
 	l.before.Observe(ctx, verb, u, latency)
 }
 
-func init() { // before any client exists that would read it meanwhile; metrics.Register serves the first caller only
+func init() { // before any client exists; metrics.Register cannot be used, because only its first call has an effect
 	metrics.RateLimiterLatency = limiterWaits{metrics.RateLimiterLatency}
 }

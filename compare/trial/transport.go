@@ -14,18 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// counting counts the requests of the writers.
+// counting is a transport that counts the requests of writers.
 type counting struct {
 	next  http.RoundTripper
 	tally *tally
 }
 
-// attempt is what one intent sent. Its requests carry it in their context.
+// attempt has the counts of the requests of one intent. The context of a request has its attempt.
 type attempt struct {
 	requests atomic.Int64
-	// open counts writes of which nobody told whether they landed.
+	// open is the number of writes for which no response shows whether they were stored.
 	open atomic.Int64
-	// waited is time spent on purpose.
+	// waited is the time in nanoseconds that was spent waiting on purpose.
 	waited atomic.Int64
 	tally  *tally
 }
@@ -36,7 +36,8 @@ func withAttempt(ctx context.Context, a *attempt) context.Context {
 	return context.WithValue(ctx, attemptKey{}, a)
 }
 
-// attemptOf returns an attempt that nobody looks at for a request that is no intent's.
+// attemptOf returns the attempt in a context. For a request that does not belong to an intent it returns a new attempt, which
+// nobody reads.
 func attemptOf(ctx context.Context) *attempt {
 	if a, ok := ctx.Value(attemptKey{}).(*attempt); ok {
 		return a
@@ -44,7 +45,7 @@ func attemptOf(ctx context.Context) *attempt {
 	return &attempt{}
 }
 
-// RoundTrip counts the request when its answer has been read: in full, or as far as the client wanted.
+// RoundTrip sends a request. The request is counted when its response has been read completely, or closed.
 func (c *counting) RoundTrip(request *http.Request) (*http.Response, error) {
 	began, of := time.Now(), attemptOf(request.Context())
 	of.requests.Add(1)
@@ -70,15 +71,15 @@ func (c *counting) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper returns the wrapped transport, which client-go looks for.
 func (c *counting) WrappedRoundTripper() http.RoundTripper { return c.next }
 
-// classify tells an ownership conflict from a stale write: both are a 409.
+// classify counts a response 409 as an ownership conflict or as a stale write.
 func (c *counting) classify(response *http.Response) (*http.Response, error) {
 	body, err := io.ReadAll(response.Body)
-	_ = response.Body.Close() // what matters has been read
+	_ = response.Body.Close()
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer 409: %w", err)
+		return nil, fmt.Errorf("reading the response 409: %w", err)
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	if namesOwners(body) {
@@ -109,7 +110,7 @@ func isWatch(request *http.Request) bool {
 	return value == "1" || value == "true"
 }
 
-// verb is the method, but for what the API server tells apart as well.
+// verb returns the method of a request, or WATCH or APPLY for these requests.
 func verb(request *http.Request) string {
 	switch {
 	case isWatch(request):
@@ -120,7 +121,7 @@ func verb(request *http.Request) string {
 	return request.Method
 }
 
-// countedBody tells once how many bytes were read.
+// countedBody is a response body that calls done once, with the number of bytes read.
 type countedBody struct {
 	io.ReadCloser
 	read int64
@@ -150,7 +151,8 @@ func (b *countedBody) tell() {
 	}
 }
 
-// waiting counts the administrator's requests inside Run.Next as waited on purpose: putting a field back is no load.
+// waiting returns a transport for the administrator. The time of its requests in Run.Next counts as waiting on purpose,
+// because it is not part of the load.
 func waiting(next http.RoundTripper) http.RoundTripper { return waitingTransport{next} }
 
 type waitingTransport struct{ next http.RoundTripper }
@@ -161,5 +163,5 @@ func (w waitingTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	return w.next.RoundTrip(request)
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper returns the wrapped transport, which client-go looks for.
 func (w waitingTransport) WrappedRoundTripper() http.RoundTripper { return w.next }

@@ -16,21 +16,21 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// trial is what the steps of one trial share.
+// trial is the state of one trial.
 type trial struct {
 	Spec
 
 	place   place
-	process int // of the writers that are here
+	process int // the number of this process, if the cell has several
 	log     *log
 	session *session
 	run     compare.Run
 	writer  compare.Writer
 	cache   *cache
 
-	children []*child         // the other processes, of a cell of several
-	parts    []results.Client // what they counted
-	lost     error            // what went wrong with them
+	children []*child         // the processes of the writers, if the cell has several
+	parts    []results.Client // the counts of the children
+	lost     error            // the errors of the children
 
 	result  results.Trial
 	history history.History
@@ -48,7 +48,7 @@ func newTrial(p place, spec Spec) *trial {
 	return t
 }
 
-// loadAverage is nil where the system does not tell.
+// loadAverage returns the load average of the last minute, or nil if the system does not provide it.
 func loadAverage() *float64 {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -61,9 +61,9 @@ func loadAverage() *float64 {
 	return &load.Load1
 }
 
-// void says why the trial counts for nothing; several reasons stand beside each other.
+// void makes the trial void. If there are several reasons, they are joined.
 func (t *trial) void(reason error) {
-	line := strings.ReplaceAll(reason.Error(), "\n", "; ") // as errors.Join has it
+	line := strings.ReplaceAll(reason.Error(), "\n", "; ") // errors.Join separates errors by line breaks
 	switch {
 	case t.result.Void == "":
 		t.result.Void = line
@@ -72,10 +72,10 @@ func (t *trial) void(reason error) {
 	}
 }
 
-// Streams of random numbers of one trial.
+// Numbers of the streams of random numbers of one trial.
 const (
 	offsetNumbers  = iota + 1
-	arrivalNumbers // those of the processes after the first follow
+	arrivalNumbers // each further process adds its number
 )
 
 func (t *trial) random(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(t.Seed, stream)) }
@@ -101,7 +101,7 @@ func (t *trial) stage(prefix string) compare.Stage {
 	}
 }
 
-// startArm makes the arm's writer, with a cache if it reads from one.
+// startArm makes the writer of the arm, and a cache if the arm or the workload needs one.
 func (t *trial) startArm(ctx context.Context) error {
 	if t.Arm.Cached || t.Workload.SharedCache {
 		var err error
@@ -125,7 +125,7 @@ func (t *trial) endCache() {
 	}
 }
 
-// reader is nil where the trial has no cache.
+// reader returns the reader of the cache, or nil if the trial has no cache.
 func (t *trial) reader() client.Reader {
 	if t.cache == nil {
 		return nil
@@ -133,15 +133,14 @@ func (t *trial) reader() client.Reader {
 	return t.cache.reader
 }
 
-// settle reads the objects as they are at last, waits until the watch has shown everything up to there, and reads what
-// it kept.
+// settle reads the final state of the objects, waits until the watches have seen it, and parses the events of the watches.
 func (t *trial) settle(ctx context.Context, w *watches) error {
 	defer w.stop()
 	size := &sizes{}
 	for _, one := range w.all {
 		list, err := one.list(ctx)
 		if err != nil {
-			return fmt.Errorf("the watch cannot be checked: %w", err)
+			return fmt.Errorf("checking whether the watches are complete: %w", err)
 		}
 		last, err := size.add(one, list.Items, t.fields)
 		if err != nil {
@@ -179,7 +178,7 @@ func (t *trial) finish(ctx context.Context) error {
 	return nil
 }
 
-// clean removes the trial's objects, also after the context has ended.
+// clean deletes the trial's objects, even if ctx has ended.
 func (t *trial) clean(ctx context.Context) error {
 	if t.run == nil {
 		return nil

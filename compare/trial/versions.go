@@ -14,7 +14,7 @@ import (
 	"coapply.dev/compare/history"
 )
 
-// event is a line of a watch.
+// event is one event of a watch, as one line of JSON.
 type event struct {
 	Type   string          `json:"type"`
 	Object json.RawMessage `json:"object"`
@@ -23,7 +23,7 @@ type event struct {
 func parseEvent(line []byte) (event, error) {
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil {
-		return e, fmt.Errorf("a line that is no event: %w", err)
+		return e, fmt.Errorf("parsing an event: %w", err)
 	}
 	return e, nil
 }
@@ -35,7 +35,7 @@ func (e event) revision() (string, error) {
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(e.Object, &object); err != nil {
-		return "", fmt.Errorf("a line that is no event: %w", err)
+		return "", fmt.Errorf("parsing the object of an event: %w", err)
 	}
 	if object.Metadata.ResourceVersion == "" {
 		return "", errors.New("an event without a resourceVersion")
@@ -43,17 +43,18 @@ func (e event) revision() (string, error) {
 	return object.Metadata.ResourceVersion, nil
 }
 
-// fieldsOf returns the tracked fields of an object, nil for one that is not the trial's.
+// fieldsOf returns the tracked fields of an object, or nil if the object does not belong to the trial.
 type fieldsOf func(*unstructured.Unstructured) (map[string]string, error)
 
-// watched is what the watches saw of the trial's objects.
+// watched has the versions of the trial's objects that the watches have seen.
 type watched struct {
-	versions []history.Version // in the order of revisions
-	// events are all, also those that came twice; revisions are of the versions that did not stand before.
+	versions []history.Version // sorted by revision
+	// events is the number of all events, including repeated events. revisions is the number of versions that are newer than
+	// the start of the watches.
 	events, revisions int
 }
 
-// read reads what the watches kept. They have to have stopped.
+// read parses the events that the watches stored. The watches must have ended.
 func (w *watches) read(fields fieldsOf) (seen watched, err error) {
 	for _, one := range w.all {
 		for _, item := range one.initial {
@@ -83,16 +84,16 @@ func (w *watches) read(fields fieldsOf) (seen watched, err error) {
 	return seen, nil
 }
 
-// version adds the version of an event, if its object is the trial's.
+// version appends the version of an event, if the object belongs to the trial.
 func (w *watch) version(versions []history.Version, e event, fields fieldsOf) ([]history.Version, error) {
 	object := &unstructured.Unstructured{}
-	if err := utiljson.Unmarshal(e.Object, &object.Object); err != nil { // integers as int64, as clients have them
-		return nil, fmt.Errorf("an object that is none: %w", err)
+	if err := utiljson.Unmarshal(e.Object, &object.Object); err != nil { // utiljson parses integers as int64, as clients do
+		return nil, fmt.Errorf("parsing the object of an event: %w", err)
 	}
-	object.SetGroupVersionKind(w.kind.GroupVersionKind) // lists leave it out
+	object.SetGroupVersionKind(w.kind.GroupVersionKind) // items of lists have no kind
 	revision, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("resourceVersion %q is no revision of etcd: versions cannot be put in order", object.GetResourceVersion())
+		return nil, fmt.Errorf("resourceVersion %q is not a revision of etcd, so versions cannot be sorted", object.GetResourceVersion())
 	}
 	tracked, err := fields(object)
 	if err != nil || tracked == nil {

@@ -17,26 +17,26 @@ import (
 	"coapply.dev/compare"
 )
 
-// watch keeps every version of the objects of one kind, as the lines that the API server sent: reading them is left for
-// after the trial, so that the writers have the machine.
+// watch stores every version of the objects of one kind, as the lines that the API server sent. The lines are parsed only
+// after the trial, so that the writers have all CPU time.
 type watch struct {
 	kind   compare.Kind
 	path   string
 	client rest.Interface
-	// initial are the objects that stood when the watch began, from is the list's resourceVersion.
+	// initial are the objects that existed when the watch began; from is the resourceVersion of this list.
 	initial []json.RawMessage
 	from    string
-	// lost is called once if the watch missed something.
+	// lost is called once if the watch misses versions.
 	lost func(error)
 
 	mu      sync.Mutex
 	lines   [][]byte
 	bytes   int
-	changed chan struct{} // closed and renewed with each line and with the gap
+	changed chan struct{} // closed and replaced when a line is added or gap is set
 	gap     error
 }
 
-// objectList is what a list of any kind has in common.
+// objectList has the fields that lists of all kinds have.
 type objectList struct {
 	Metadata struct {
 		ResourceVersion string `json:"resourceVersion"`
@@ -63,12 +63,12 @@ func (w *watch) list(ctx context.Context) (objectList, error) {
 		return list, fmt.Errorf("listing %s: %w", w.kind.Resource, err)
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
-		return list, fmt.Errorf("listing %s: the answer is no list: %w", w.kind.Resource, err)
+		return list, fmt.Errorf("listing %s: parsing the list: %w", w.kind.Resource, err)
 	}
 	return list, nil
 }
 
-// begin reads what stands. What is written after it returns is seen by follow.
+// begin lists the existing objects. The function follow sees all later writes.
 func (w *watch) begin(ctx context.Context) error {
 	list, err := w.list(ctx)
 	w.initial, w.from = list.Items, list.Metadata.ResourceVersion
@@ -76,15 +76,15 @@ func (w *watch) begin(ctx context.Context) error {
 }
 
 const (
-	// watchPatience is how long a watch tries to connect again; the API server keeps what it missed for longer.
+	// watchPatience is the maximum time for which a watch tries to reconnect. The API server stores events for longer.
 	watchPatience = 5 * time.Second
-	// watchMemory bounds what a watch keeps until the trial is over.
+	// watchMemory is the maximum size of the lines that a watch stores.
 	watchMemory = 512 << 20
 )
 
-// follow watches until the context ends or something was missed.
+// follow watches until the context ends or versions were missed.
 func (w *watch) follow(ctx context.Context) {
-	var failing time.Time // since when there is no connection
+	var failing time.Time // the time since which connecting fails
 	for ctx.Err() == nil {
 		err := w.stream(ctx)
 		if err == nil {
@@ -96,11 +96,12 @@ func (w *watch) follow(ctx context.Context) {
 			w.miss(fmt.Errorf("the watch of %s missed something: %w", w.kind.Resource, err))
 			return
 		}
-		_ = sleep(ctx, 50*time.Millisecond) // the loop's condition tells
+		_ = sleep(ctx, 50*time.Millisecond) // the loop notices the end of ctx
 	}
 }
 
-// stream keeps lines until the stream ends. A line that was cut off is left out: the next stream brings it in full.
+// stream stores the lines of one watch request until it ends. An incomplete last line is ignored: the next request gets the
+// event again.
 func (w *watch) stream(ctx context.Context) error {
 	from, err := w.reached()
 	if err != nil {
@@ -116,18 +117,18 @@ func (w *watch) stream(ctx context.Context) error {
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
-			return nil // streams end: the server closes them, and connections break
+			return nil // not an error: the server ends watches, and connections may break
 		}
 		if w.add(line); w.bytes > watchMemory {
-			return &hopelessError{fmt.Errorf("it came to %d MiB: use smaller objects or a shorter trial", watchMemory>>20)}
+			return &hopelessError{fmt.Errorf("its events exceed %d MiB: use smaller objects or a shorter trial", watchMemory>>20)}
 		}
 	}
 }
 
-// hopelessError is one that connecting again does not heal.
+// hopelessError is an error that reconnecting cannot solve.
 type hopelessError struct{ error }
 
-// judge returns the error that makes following on impossible.
+// judge returns err if the watch cannot continue, and nil if it can reconnect. failing is the time since which connecting fails.
 func (w *watch) judge(err error, failing time.Time) error {
 	_, hopeless := errors.AsType[*hopelessError](err)
 	if hopeless || err != nil && (apierrors.IsGone(err) || apierrors.IsResourceExpired(err) || time.Since(failing) > watchPatience) {
@@ -152,13 +153,13 @@ func (w *watch) miss(gap error) {
 	w.lost(gap)
 }
 
-// tell wakes who awaits something; the caller holds the lock.
+// tell wakes the goroutines in await. The caller must hold the lock.
 func (w *watch) tell() {
 	close(w.changed)
 	w.changed = make(chan struct{})
 }
 
-// reached is the resourceVersion up to which everything has been seen.
+// reached returns the resourceVersion up to which the watch has seen all events.
 func (w *watch) reached() (string, error) {
 	w.mu.Lock()
 	lines := w.lines
@@ -167,8 +168,8 @@ func (w *watch) reached() (string, error) {
 		return w.from, nil
 	}
 	last, err := parseEvent(lines[len(lines)-1])
-	if err == nil && last.Type == "ERROR" { // such as 410 for a resourceVersion that is too old: it ends a stream
-		err = fmt.Errorf("the API server ended it: %s", bytes.TrimSpace(last.Object))
+	if err == nil && last.Type == "ERROR" { // such as 410 for a resourceVersion that is too old
+		err = fmt.Errorf("the API server ended the watch: %s", bytes.TrimSpace(last.Object))
 	}
 	if err != nil {
 		return "", err
@@ -176,7 +177,7 @@ func (w *watch) reached() (string, error) {
 	return last.revision()
 }
 
-// await returns when everything up to a revision has been seen, or was missed.
+// await waits until the watch has seen all events up to a revision. It returns an error if the watch has missed versions.
 func (w *watch) await(ctx context.Context, revision uint64) error {
 	for {
 		w.mu.Lock()
@@ -195,7 +196,7 @@ func (w *watch) await(ctx context.Context, revision uint64) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("the watch of %s did not come to revision %d, but to %s only", w.kind.Resource, revision, text)
+			return fmt.Errorf("the watch of %s did not reach revision %d, but only %s", w.kind.Resource, revision, text)
 		}
 	}
 }

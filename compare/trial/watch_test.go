@@ -107,7 +107,7 @@ func TestAWatchThatMissedSomethingSaysSo(t *testing.T) {
 		"410 as an event": {func(w http.ResponseWriter, _ string) {
 			fmt.Fprint(w, line("ERROR", `{"kind":"Status","code":410,"message":"too old"}`))
 		}, "too old"},
-		"a line that is no event": {func(w http.ResponseWriter, _ string) { fmt.Fprint(w, "garbage\n") }, "no event"},
+		"a line that is no event": {func(w http.ResponseWriter, _ string) { fmt.Fprint(w, "garbage\n") }, "parsing an event"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFakeServer(t)

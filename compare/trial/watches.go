@@ -11,7 +11,7 @@ import (
 	"coapply.dev/compare"
 )
 
-// watches are those of all kinds of a trial, on a connection of their own.
+// watches are the watches of all kinds of a trial. They have a connection of their own.
 type watches struct {
 	all        []*watch
 	connection *connection
@@ -19,11 +19,11 @@ type watches struct {
 	running    sync.WaitGroup
 
 	mu     sync.Mutex
-	missed error       // the first
+	missed error       // the first reason why a watch missed versions
 	stops  func(error) // ends the trial early
 }
 
-// startWatches returns when every later write will be seen.
+// startWatches starts the watches. When it returns, no later write can be missed.
 func startWatches(ctx context.Context, p place, kinds []compare.Kind) (*watches, error) {
 	c, err := connect(p.admin, nil, func(next http.RoundTripper) http.RoundTripper { return next })
 	if err != nil {
@@ -44,7 +44,7 @@ func startWatches(ctx context.Context, p place, kinds []compare.Kind) (*watches,
 		}
 		w.all = append(w.all, one)
 	}
-	// The watch goes on when the trial is interrupted, until what was written then has been seen.
+	// If the trial is interrupted, the watches continue until they have seen the writes made so far.
 	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w.cancel = cancel
 	for _, one := range w.all {
@@ -53,7 +53,7 @@ func startWatches(ctx context.Context, p place, kinds []compare.Kind) (*watches,
 	return w, nil
 }
 
-// onLost has stop called if a watch misses something, or has done so already; nil is nobody to call.
+// onLost sets the function to call if a watch misses versions. If this has already happened, stop is called at once. stop may be nil.
 func (w *watches) onLost(stop func(error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +74,7 @@ func (w *watches) lost(err error) {
 	}
 }
 
-// stop returns when nothing watches any more.
+// stop ends all watches and waits until they have ended.
 func (w *watches) stop() {
 	w.cancel()
 	w.running.Wait()

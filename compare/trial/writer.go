@@ -11,7 +11,7 @@ import (
 	"coapply.dev/compare/history"
 )
 
-// oneWriter is a goroutine that writes one intent after the other.
+// oneWriter is a writer: a goroutine that writes one intent after the other.
 type oneWriter struct {
 	*trial
 
@@ -20,7 +20,7 @@ type oneWriter struct {
 	offset time.Duration
 }
 
-// loop writes until open ends or the writer has no more; its error makes the trial void.
+// loop writes intents until open ends or the workload has no more. An error makes the trial void.
 func (w *oneWriter) loop(open, inflight context.Context) error {
 	began := time.Now()
 	defer func() { w.log.Own = time.Since(began) - w.log.Busy - w.log.Waited }()
@@ -42,7 +42,7 @@ func (w *oneWriter) loop(open, inflight context.Context) error {
 	return nil
 }
 
-// unlessEnded forgives a Next that was cut off.
+// unlessEnded returns the error of Run.Next, or nil if Next failed because the trial had ended. A panic is always returned.
 func (w *oneWriter) unlessEnded(open context.Context, err error) error {
 	_, panicked := errors.AsType[*panicError](err)
 	if err == nil || (open.Err() != nil && !panicked) {
@@ -51,16 +51,16 @@ func (w *oneWriter) unlessEnded(open context.Context, err error) error {
 	return fmt.Errorf("the next intent of writer %d: %w", w.number, err)
 }
 
-// wait is on purpose.
+// wait waits, and counts the time as waiting on purpose.
 func (w *oneWriter) wait(ctx context.Context, d time.Duration) {
 	if d > 0 {
 		began := time.Now()
-		_ = sleep(ctx, d) // the caller looks at the context
+		_ = sleep(ctx, d) // the caller notices the end of ctx
 		w.log.Waited += time.Since(began)
 	}
 }
 
-// due is when the next intent is to begin: now, or when it arrives. It is false when no more begin.
+// due returns the time at which the next intent must begin: its arrival, or -1 for now. It returns false if no more intents may begin.
 func (w *oneWriter) due(open context.Context) (time.Duration, bool) {
 	if w.trial.log.arrivals == nil {
 		return -1, open.Err() == nil
@@ -74,8 +74,8 @@ func (w *oneWriter) due(open context.Context) (time.Duration, bool) {
 	return at, open.Err() == nil
 }
 
-// next asks the workload. A trial by rounds holds its writers together there, so that all of the time counts as waited;
-// otherwise only that of the administrator's requests does.
+// next gets the next intent from the workload. In a trial by rounds, Run.Next also waits for the other writers, so all its
+// time counts as waiting on purpose. Otherwise only the time of the administrator's requests does.
 func (w *oneWriter) next(ctx context.Context, sequence int) (intent compare.Intent, more bool, err error) {
 	began, of := time.Now(), &attempt{}
 	err = guard("workload "+w.Workload.Name, func() error {
@@ -90,10 +90,10 @@ func (w *oneWriter) next(ctx context.Context, sequence int) (intent compare.Inte
 	return intent, more, err
 }
 
-// unreachable is how many requests without an answer, one after the other, mean that there is no API server any more.
+// unreachable is the number of consecutive requests without a response after which the API server is considered gone.
 const unreachable = 20
 
-// write writes one intent, part by part unless the arm takes it as a whole, and keeps what came of it.
+// write writes one intent and records the outcome. The arm gets the intent part by part, or as a whole if it is an arm with Whole.
 func (w *oneWriter) write(ctx context.Context, intent compare.Intent, due time.Duration, sequence int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.bound(), fmt.Errorf("the intent took longer than %s", w.bound()))
 	defer cancel()
@@ -122,7 +122,7 @@ func (w *oneWriter) bound() time.Duration {
 
 func (w *oneWriter) writeParts(ctx context.Context, intent compare.Intent, sequence int, m *measured) error {
 	if w.Arm.Whole && len(intent.Parts) > 0 {
-		w.trial.log.note(intent) // the arm may write them, in a way of its own
+		w.trial.log.note(intent) // the arm writes the parts in its own way, so record all of them
 		_, err := w.writeOne(ctx, intent, m)
 		return err
 	}
@@ -137,14 +137,14 @@ func (w *oneWriter) writeParts(ctx context.Context, intent compare.Intent, seque
 	return nil
 }
 
-// writeOne calls the arm. The error is a panic of it.
+// writeOne calls the arm and records the operation. It returns an error only if the arm panicked.
 func (w *oneWriter) writeOne(ctx context.Context, intent compare.Intent, m *measured) (history.Operation, error) {
 	o, of := operation(intent), &attempt{tally: w.session.tally}
 	if pause := intent.Pause; pause != nil {
 		intent.Pause = func(ctx context.Context) error {
 			began := time.Now()
 			defer func() { of.waited.Add(int64(time.Since(began))) }()
-			return pause(withAttempt(ctx, &attempt{})) // the administrator's requests in it are part of the pause
+			return pause(withAttempt(ctx, &attempt{})) // a new attempt, so that requests in the pause do not count twice
 		}
 	}
 	var receipt compare.Receipt
@@ -171,7 +171,8 @@ func (w *oneWriter) writeOne(ctx context.Context, intent compare.Intent, m *meas
 	return o, nil
 }
 
-// outcome knows more than the error: a stale write after a write without an answer may be stale by that one.
+// outcome returns the outcome of an intent, from the error of the arm and from the requests. If an earlier write had no
+// response, the outcome is unknown: a later stale write may be stale because of this write.
 func outcome(err error, of *attempt) history.Outcome {
 	o := arms.Classify(err)
 	switch {
@@ -180,7 +181,7 @@ func outcome(err error, of *attempt) history.Outcome {
 	case of.open.Load() > 0:
 		return history.Unknown
 	case o == history.Unknown && of.requests.Load() > 0 && cutOff(err):
-		return history.GaveUp // between two requests, each of which was answered
+		return history.GaveUp // interrupted between two requests that both had a response
 	}
 	return o
 }

@@ -12,27 +12,26 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// Bounds of the writing.
+// Time limits for the writers.
 const (
-	// intentBound ends an intent. It is longer than the 34 s after which the API server gives a request up, so that its
-	// answer is seen.
+	// intentBound is the time limit of an intent. The API server ends a request after 34 s, and its response is then still received.
 	intentBound = 40 * time.Second
-	// drainBound is how long intents in flight may go on when no new ones begin.
+	// drainBound is the time for which intents in progress may continue when no new intents begin.
 	drainBound = 10 * time.Second
-	// startSpread is the time over which writers begin, so that they do not write in step.
+	// startSpread is the time over which the starts of the writers are spread, so that they do not write in lockstep.
 	startSpread = 100 * time.Millisecond
 )
 
-// Why no new intents begin.
+// Reasons why no new intents begin.
 var (
 	errEnded  = errors.New("the trial's time is over")
-	errBeside = errors.New("what runs beside the writers failed") // which is told by itself
+	errBeside = errors.New("the workload's background or a process of writers failed") // its own error is also reported
 )
 
-// write has the writers write, and the workload's background beside them, until the trial's time or rounds are over. It
-// returns what makes the trial void, when all of them have ended.
+// write runs the writers and the workload's background until the trial's time or rounds are over. When all have ended, it
+// returns the error that makes the trial void, if any.
 func (t *trial) write(ctx context.Context, w *watches) error {
-	open, stop := context.WithCancelCause(ctx) // no new intents when it ends
+	open, stop := context.WithCancelCause(ctx) // when open ends, no new intents begin
 	defer stop(errEnded)
 	w.onLost(stop)
 	defer w.onLost(nil)
@@ -47,16 +46,17 @@ func (t *trial) write(ctx context.Context, w *watches) error {
 	return errors.Join(t.writeTimed(ctx, open, stop, writers), end())
 }
 
-// writing returns when open has ended and no intent is in flight. Intents end with inflight.
+// writing runs writers. It returns when no intent is in progress any more. After the end of open no new intents begin;
+// inflight is the context of intents.
 type writing func(open, inflight context.Context, stop func(error))
 
-// writeTimed has writers write until their time or rounds are over, and counts what was spent.
+// writeTimed runs writers until their time or rounds are over, and records the counts of the client side.
 func (t *trial) writeTimed(ctx, open context.Context, stop func(error), writers writing) error {
 	inflight, abort := context.WithCancelCause(ctx)
 	defer abort(errEnded)
 	before, err := ownCPU()
 	if err != nil {
-		return fmt.Errorf("the processor time of this process: %w", err)
+		return fmt.Errorf("reading the CPU time of this process: %w", err)
 	}
 	t.beginTiming()
 	endTime := t.deadline(stop)
@@ -75,14 +75,15 @@ func (t *trial) writeTimed(ctx, open context.Context, stop func(error), writers 
 	return errors.Join(failureOf(ctx, open), err, failure, t.lost)
 }
 
-// ownCPU is the time that this process has spent on processors.
+// ownCPU returns the CPU time of this process.
 func ownCPU() (time.Duration, error) {
 	var usage unix.Rusage
 	err := unix.Getrusage(unix.RUSAGE_SELF, &usage)
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), err
 }
 
-// drain bounds how long intents go on when no new ones begin; the function it returns is to be called when all have ended.
+// drain cancels inflight if intents are still in progress drainBound after the end of open. The returned function must be
+// called when all writers have ended.
 func drain(open, inflight context.Context, abort func(error)) (drained func()) {
 	waiting, cancel := context.WithCancel(inflight)
 	var running sync.WaitGroup
@@ -92,7 +93,7 @@ func drain(open, inflight context.Context, abort func(error)) (drained func()) {
 		case <-waiting.Done():
 		}
 		if sleep(waiting, drainBound) == nil {
-			abort(fmt.Errorf("an intent went on for %s after the trial's end", drainBound))
+			abort(fmt.Errorf("an intent was still in progress %s after the trial's end", drainBound))
 		}
 	})
 	return func() {
@@ -101,7 +102,7 @@ func drain(open, inflight context.Context, abort func(error)) (drained func()) {
 	}
 }
 
-// failureOf is why the writers stopped before their time, unless it is told otherwise.
+// failureOf returns the reason why the writers stopped early, unless it is reported elsewhere.
 func failureOf(ctx, open context.Context) error {
 	cause := context.Cause(open)
 	if errors.Is(cause, context.Cause(ctx)) || errors.Is(cause, errEnded) || errors.Is(cause, errBeside) {
@@ -110,7 +111,7 @@ func failureOf(ctx, open context.Context) error {
 	return cause
 }
 
-// background runs what the workload has beside the writers; the function it returns ends that and waits.
+// background runs Run.Background. The returned function ends it and waits for it.
 func (t *trial) background(ctx context.Context, stop func(error)) (end func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
@@ -123,7 +124,7 @@ func (t *trial) background(ctx context.Context, stop func(error)) (end func() er
 		if ctx.Err() == nil {
 			stop(errBeside)
 		}
-		done <- fmt.Errorf("beside the writers: %w", err)
+		done <- fmt.Errorf("running the workload's background: %w", err)
 	}()
 	return func() error {
 		cancel()
@@ -145,22 +146,22 @@ func (t *trial) beginTiming() {
 	}
 }
 
-// deadline ends a trial that is by time.
+// deadline stops a trial without rounds at its end.
 func (t *trial) deadline(stop func(error)) (cancel func()) {
 	p := t.Cell.Parameters
 	if p.Rounds > 0 {
 		return func() {}
 	}
 	within := p.Warmup + p.Duration
-	if p.Rate > 0 { // nothing arrives any more, but what has arrived is to land
+	if p.Rate > 0 { // there are no more arrivals, but those so far must still be handled
 		within += convergeBound
 	}
 	timer := time.AfterFunc(within, func() { stop(errEnded) })
 	return func() { timer.Stop() }
 }
 
-// endTiming keeps what was not begun. By time the trial ended at its deadline, or with its last arrival; otherwise with its
-// last intent.
+// endTiming records the arrivals that were not started, and the end of the timed part. A trial by time ends after its
+// Duration. A trial by rounds, or one that stopped early, ends with its last intent.
 func (t *trial) endTiming(open context.Context) {
 	p := t.Cell.Parameters
 	if a := t.log.arrivals; a != nil && len(t.children) == 0 {
@@ -179,7 +180,7 @@ func (t *trial) endTiming(open context.Context) {
 	}
 }
 
-// mine reports whether a writer is in this process.
+// mine reports whether a writer runs in this process.
 func (t *trial) mine(writer int) bool { return writer%max(1, t.Cell.Processes) == t.process }
 
 func (t *trial) writeAll(open, inflight context.Context, stop func(error)) {

@@ -9,18 +9,18 @@ import (
 	"coapply.dev/compare"
 )
 
-// domain of the labels and annotations that the workloads write.
+// domain is the domain of all labels and annotations that workloads write.
 const domain = "compare.coapply.dev/"
 
-// ownPrefix begins the names of annotations that belong to one writer or manager.
+// ownPrefix is the beginning of the names of annotations that belong to one writer or one manager.
 const ownPrefix = domain + "by-"
 
 func ownAnnotation(i int) string { return fmt.Sprintf("%s%02d", ownPrefix, i) }
 
-// uniqueValue is unique within a trial.
+// uniqueValue returns a value that no other intent of the trial has.
 func uniqueValue(writer, sequence int) string { return fmt.Sprintf("w%d-%d", writer, sequence) }
 
-// ownAnnotations are those of all writers that are there, by name.
+// ownAnnotations returns the annotations of an object that belong to writers or managers.
 func ownAnnotations(o *unstructured.Unstructured) map[string]string {
 	fields := map[string]string{}
 	for name, value := range o.GetAnnotations() {
@@ -31,16 +31,16 @@ func ownAnnotations(o *unstructured.Unstructured) map[string]string {
 	return fields
 }
 
-// inTrial returns a name that begins with the trial's prefix, and no other trial's.
+// inTrial adds the prefix of the trial to a name, so that no other trial has an object with this name.
 func inTrial(stage compare.Stage, name string) string {
 	return strings.TrimSuffix(stage.Prefix, "-") + "-" + name
 }
 
-// configured returns what modify sets, as an apply configuration.
+// configured returns a function for Intent.Configure that returns the fields that modify sets.
 func configured(modify func(*unstructured.Unstructured) error) func(*unstructured.Unstructured) map[string]any {
 	return func(*unstructured.Unstructured) map[string]any {
 		o := unstructured.Unstructured{Object: map[string]any{}}
-		_ = modify(&o) // an empty object has nothing of a wrong type
+		_ = modify(&o) // cannot fail: an empty object has no fields of a wrong type
 		return o.Object
 	}
 }

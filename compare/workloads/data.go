@@ -9,14 +9,14 @@ import (
 	"coapply.dev/compare"
 )
 
-// configMaps is a Run on ConfigMaps whose data is written to.
+// configMaps is the base of workloads that write to the data of ConfigMaps.
 type configMaps struct{ objects }
 
 func newConfigMaps(stage compare.Stage) configMaps {
 	return configMaps{newObjects(stage, corev1.SchemeGroupVersion.WithKind("ConfigMap"), "configmaps")}
 }
 
-// Fields tracks every key of the data.
+// Fields implements compare.Run. The tracked fields are all keys of the data.
 func (c configMaps) Fields(object *unstructured.Unstructured) map[string]string {
 	if !c.mine(object) {
 		return nil
@@ -29,10 +29,10 @@ func (c configMaps) Fields(object *unstructured.Unstructured) map[string]string 
 	return fields
 }
 
-// dataField names a tracked key of the data.
+// dataField returns the name of the tracked field for a key of the data.
 func dataField(key string) string { return ".data." + key }
 
-// prepare creates the ConfigMaps and lets the j-th manager own what owned returns, if that is anything.
+// prepare creates the ConfigMaps. It makes the j-th manager the owner of the data that owned(j) returns, unless this is nil.
 func (c configMaps) prepare(ctx context.Context, owned func(j int) map[string]any) error {
 	none := func() map[string]any { return nil }
 	return c.objects.prepare(ctx, none, func(ctx context.Context, name string) error {
@@ -47,7 +47,7 @@ func (c configMaps) prepare(ctx context.Context, owned func(j int) map[string]an
 	})
 }
 
-// setData completes an intent that wants keys of the data to have values.
+// setData completes an intent that gives the given values to keys of the data.
 func setData(intent compare.Intent, keys map[string]string) compare.Intent {
 	intent.Wants = map[string]string{}
 	for key, value := range keys {

@@ -12,8 +12,8 @@ import (
 	"coapply.dev/compare/workloads/deployment"
 )
 
-// HotDeployment is many writers on few Deployments, each of them on one. A writer changes its manager's annotation: the
-// whole intent of the manager is applied each time. It is of `compare bench`.
+// HotDeployment is a workload of `compare bench`: many writers write to few Deployments, each writer to only one. A
+// writer changes the annotation of its manager. With an arm that applies, each write sends all fields of the manager.
 func HotDeployment() compare.Workload {
 	return compare.Workload{
 		Name:    "hot-deployment",
@@ -35,7 +35,7 @@ func newDeployments(stage compare.Stage) deployments {
 func prepareDeployments(ctx context.Context, stage compare.Stage) (compare.Run, error) {
 	r := newDeployments(stage)
 	if stage.Managers < 1 || stage.Managers > deployment.Managers {
-		return r, fmt.Errorf("a Deployment here has 1 to %d managers, not %d", deployment.Managers, stage.Managers)
+		return r, fmt.Errorf("workload hot-deployment: use 1 to %d managers, not %d", deployment.Managers, stage.Managers)
 	}
 	return r, together(ctx, max(stage.Objects, 1), func(ctx context.Context, i int) error {
 		labels := map[string]string{trialLabel: trialName(stage)}
@@ -43,7 +43,7 @@ func prepareDeployments(ctx context.Context, stage compare.Stage) (compare.Run, 
 	})
 }
 
-// Next wants another value of the annotation of the writer's manager.
+// Next returns an intent that changes the annotation of the writer's manager.
 func (r deployments) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
 	intent, j := r.intent(writer, sequence), r.manager(writer)
 	intent.Name = r.name(writer % max(r.stage.Objects, 1))
@@ -56,7 +56,7 @@ func (r deployments) Next(_ context.Context, writer, sequence int) (compare.Inte
 	if err != nil {
 		return intent, false, err
 	}
-	if j == 0 { // what Prepare had it own beside
+	if j == 0 { // prepareDeployments made manager 0 the owner of this label, too
 		labels := object.GetLabels()
 		labels[trialLabel] = trialName(r.stage)
 		object.SetLabels(labels)
@@ -65,7 +65,7 @@ func (r deployments) Next(_ context.Context, writer, sequence int) (compare.Inte
 	return intent, true, nil
 }
 
-// Fields tracks the managers' annotations.
+// Fields implements compare.Run. The tracked fields are the annotations of the managers.
 func (r deployments) Fields(object *unstructured.Unstructured) map[string]string {
 	if !r.mine(object) {
 		return nil

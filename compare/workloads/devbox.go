@@ -12,7 +12,7 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// devboxStatus is the status of a Devbox, of which each reconciler writes its part.
+// devboxStatus is a workload in which each of four reconcilers writes its part of the status of a Devbox.
 func devboxStatus() compare.Workload {
 	return compare.Workload{
 		Name: "devbox-status",
@@ -35,13 +35,13 @@ func devboxStatus() compare.Workload {
 	}
 }
 
-// statusPart is what one reconciler knows of the status.
+// statusPart is the part of the status that one reconciler writes.
 type statusPart struct {
 	key string
-	// value returns what stands under the key, with n in it; n is unique within the trial.
+	// value returns the value of the key, with the number n in it. n is unique within the trial.
 	value func(n int) any
-	// tracked is the one field below the key (none: the key itself) that says which n it is. The CRD has no list of
-	// phases, so that a phase may be any text here.
+	// tracked is the path, below the key, of the field that contains n. It is empty if the value itself is this
+	// field. The CRD permits any text as a phase.
 	tracked []string
 }
 
@@ -62,10 +62,10 @@ func lastContainerStatus(n int) any {
 	}
 }
 
-// path of the tracked field.
+// path returns the path of the tracked field.
 func (p statusPart) path() []string { return append([]string{"status", p.key}, p.tracked...) }
 
-// read returns the name of the tracked field, and its value if it is there.
+// read returns the name of the tracked field and, if the object has the field, its value.
 func (p statusPart) read(object *unstructured.Unstructured) (field, value string, found bool) {
 	for _, name := range p.path() {
 		field += "." + name
@@ -98,7 +98,8 @@ func prepareDevbox(ctx context.Context, stage compare.Stage) (compare.Run, error
 	})
 }
 
-// Next returns an intent that sets the writer's part of the status. Numbers begin with 1: 0 stands from the start.
+// Next returns an intent that sets the writer's part of the status. The numbers begin with 1, because 0 is the
+// value at the start.
 func (r devboxes) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
 	part := statusParts[r.manager(writer)]
 	value := part.value(1 + sequence*r.stage.Writers + writer)
@@ -115,7 +116,7 @@ func (r devboxes) Next(_ context.Context, writer, sequence int) (compare.Intent,
 	}
 	field, wanted, found := part.read(&unstructured.Unstructured{Object: map[string]any{"status": status()}})
 	if !found {
-		return compare.Intent{}, false, errors.New("the tracked field " + field + " is not in its part of the status")
+		return compare.Intent{}, false, errors.New("workload devbox-status: the tracked field " + field + " is missing in the status that the intent sets")
 	}
 	intent.Wants = map[string]string{field: wanted}
 	return intent, true, nil

@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// gatePatience bounds a wait for writers that never come: one that failed before its pause, or whose trial ended.
+// gatePatience is the maximum time to wait for other writers. Some may never come, because they failed before
+// their pause or their trial has ended.
 const gatePatience = 5 * time.Second
 
-// gate holds writers until all of them have come to the same step. Steps count from 0. Coming to a step means having
-// passed those before it, so a writer that skipped one holds up nobody for longer than until its next.
+// gate is a barrier with numbered steps, counted from 0: writers wait at a step until all writers have arrived at
+// this step or a later one. So a writer that skips a step delays the others only until it arrives at its next step.
 type gate struct {
 	mu      sync.Mutex
-	steps   []int // of each writer, the furthest that it came to
+	steps   []int // for each writer, the last step at which it has arrived
 	changed chan struct{}
 }
 
@@ -22,7 +23,7 @@ func newGate(writers int) *gate {
 	return &gate{steps: slices.Repeat([]int{-1}, writers), changed: make(chan struct{})}
 }
 
-// arrive says that a writer came to a step. It waits for nobody.
+// arrive records that a writer has arrived at a step. It does not wait.
 func (g *gate) arrive(writer, step int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -34,7 +35,7 @@ func (g *gate) arrive(writer, step int) {
 	g.changed = make(chan struct{})
 }
 
-// wait returns when all writers came to the step, or patience is at its end; its error is that of the context.
+// wait returns when all writers have arrived at the step, or after gatePatience. It returns an error only if ctx ends.
 func (g *gate) wait(ctx context.Context, step int) error {
 	patience := time.NewTimer(gatePatience)
 	defer patience.Stop()
@@ -55,7 +56,7 @@ func (g *gate) wait(ctx context.Context, step int) error {
 	}
 }
 
-// pass comes to a step and waits for the others.
+// pass records that a writer has arrived at a step, and waits for the other writers.
 func (g *gate) pass(ctx context.Context, writer, step int) error {
 	g.arrive(writer, step)
 	return g.wait(ctx, step)

@@ -7,7 +7,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// hotObject is the plain case of contention: many writers, few objects, each manager with a key of its own.
+// hotObject is the basic workload for contention: many writers write to few objects, and each field manager
+// sets a key of its own.
 func hotObject() compare.Workload {
 	return compare.Workload{
 		Name: "hot-object",
@@ -49,7 +50,7 @@ func prepareHotObject(ctx context.Context, stage compare.Stage) (compare.Run, er
 	return r, r.prepare(ctx, func(j int) map[string]any { return map[string]any{managerName(j): "start"} })
 }
 
-// Next returns an intent for the manager's key.
+// Next returns an intent that sets the key of the writer's manager.
 func (r hot) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
 	keys := map[string]string{managerName(r.manager(writer)): uniqueValue(writer, sequence)}
 	return setData(r.intent(writer, sequence), keys), true, nil

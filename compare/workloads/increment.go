@@ -11,7 +11,7 @@ import (
 	"coapply.dev/compare"
 )
 
-// increment is what Server-Side Apply is not for: what is wanted depends on what stands there.
+// increment is a workload for which Server-Side Apply is not suited: the wanted value depends on the current value.
 func increment() compare.Workload {
 	return compare.Workload{
 		Name: "increment",
@@ -36,14 +36,15 @@ const counterKey = "counter"
 
 type counters struct{ configMaps }
 
-// All writers are one manager: of several, Server-Side Apply would let only the owner count.
+// prepareIncrement uses one manager for all writers. With several managers, an apply of all but the owner of
+// the counter would be a conflict.
 func prepareIncrement(ctx context.Context, stage compare.Stage) (compare.Run, error) {
 	stage.Managers = 1
 	r := counters{newConfigMaps(stage)}
 	return r, r.prepare(ctx, func(int) map[string]any { return map[string]any{counterKey: "0"} })
 }
 
-// Next returns an intent that makes the counter one greater.
+// Next returns an intent that increases the counter by one.
 func (r counters) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
 	intent := r.intent(writer, sequence)
 	intent.Increments, intent.ReadsLive = dataField(counterKey), true
@@ -57,7 +58,7 @@ func (r counters) Next(_ context.Context, writer, sequence int) (compare.Intent,
 	intent.Configure = func(live *unstructured.Unstructured) map[string]any {
 		next, err := incremented(live)
 		if err != nil {
-			next = err.Error() // there is no other way to refuse: the value stands out as no number
+			next = err.Error() // Configure cannot return an error, so make the counter an invalid number
 		}
 		return map[string]any{"data": map[string]any{counterKey: next}}
 	}
@@ -73,7 +74,7 @@ func (r counters) Next(_ context.Context, writer, sequence int) (compare.Intent,
 
 func incremented(object *unstructured.Unstructured) (string, error) {
 	if object == nil {
-		return "", fmt.Errorf("an increment needs the live object: read it first")
+		return "", fmt.Errorf("computing an increment: the arm has not read the live object, although Intent.ReadsLive is set")
 	}
 	text, _, err := unstructured.NestedString(object.Object, "data", counterKey)
 	if err != nil {
@@ -81,7 +82,7 @@ func incremented(object *unstructured.Unstructured) (string, error) {
 	}
 	counter, err := strconv.Atoi(text)
 	if err != nil {
-		return "", fmt.Errorf("ConfigMap %s: its counter is no number: %w", object.GetName(), err)
+		return "", fmt.Errorf("ConfigMap %s: the value of its counter is not a number: %w", object.GetName(), err)
 	}
 	return strconv.Itoa(counter + 1), nil
 }

@@ -11,7 +11,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// licenseFinalizer is one list, a set to Server-Side Apply, in which each controller has one item.
+// licenseFinalizer is a workload in which each of several controllers keeps one finalizer in the same list. For
+// Server-Side Apply, this list is a set.
 func licenseFinalizer() compare.Workload {
 	return compare.Workload{
 		Name: "license-finalizer",
@@ -49,14 +50,16 @@ func prepareLicense(ctx context.Context, stage compare.Stage) (compare.Run, erro
 	})
 }
 
-// finalizersOf begins the finalizers of the j-th manager.
+// finalizersOf returns the beginning of the finalizers of the j-th manager.
 func finalizersOf(j int) string { return domain + managerName(j) + "-" }
 
-// finalizerField is the tracked field of the manager's finalizer, whose value is what follows finalizersOf.
+// finalizerField returns the name of the tracked field for the finalizer of a manager. Its value is the
+// finalizer without the beginning.
 func finalizerField(manager string) string { return "finalizer/" + manager }
 
-// Next replaces the writer's finalizer, and wants the same again the next time. That is no write for arms that compare,
-// unless the first did not land; its value is the one that is not unique.
+// Next returns, for an even sequence, an intent that replaces the writer's finalizer. For an odd sequence it
+// returns the same intent again. An arm that compares before it writes then sends nothing, unless the first
+// intent failed. So a value is shared by two intents.
 func (r license) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
 	pair := sequence / 2
 	j, value := r.manager(writer), uniqueValue(writer, 2*pair)
@@ -77,7 +80,8 @@ func (r license) Next(_ context.Context, writer, sequence int) (compare.Intent, 
 	return intent, true, nil
 }
 
-// replaceFinalizer puts a finalizer where the first with the prefix stands, and takes away the others with it.
+// replaceFinalizer replaces the finalizer that has the prefix by another finalizer, at the same position of the
+// list. If several have the prefix, the others are removed.
 func replaceFinalizer(object *unstructured.Unstructured, prefix, finalizer string) {
 	old := object.GetFinalizers()
 	others := slices.DeleteFunc(slices.Clone(old), func(f string) bool { return strings.HasPrefix(f, prefix) })
@@ -88,8 +92,8 @@ func replaceFinalizer(object *unstructured.Unstructured, prefix, finalizer strin
 	object.SetFinalizers(slices.Insert(others, at, finalizer))
 }
 
-// Fields has one field for each manager with a finalizer. Should there be several, the value is all of them, which no
-// intent wants.
+// Fields implements compare.Run. There is one tracked field for each manager that has a finalizer. If a manager
+// has several, the value is a list of all, which no intent wants.
 func (r license) Fields(object *unstructured.Unstructured) map[string]string {
 	if !r.mine(object) {
 		return nil

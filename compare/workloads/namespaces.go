@@ -13,7 +13,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// userNamespace is the namespace of a user that several reconcilers ensure at once: each finds none and creates it.
+// userNamespace is a workload in which several reconcilers ensure the same namespace at the same time. None of
+// them finds it, so each creates it.
 func userNamespace() compare.Workload {
 	return compare.Workload{
 		Name:    "user-namespace",
@@ -26,7 +27,7 @@ func userNamespace() compare.Workload {
 		Defaults:      compare.Parameters{Writers: 10, Objects: 5, Managers: 10, Rounds: 5},
 		Fixed:         []string{"objects", "managers", "warmup", "duration"},
 		Arms:          []string{"naive", "gmu-default-retry", "ssa", "apply"},
-		Local:         true, // on a cluster of others the writers have no right to create namespaces
+		Local:         true, // on a cluster of the user, the writers have no right to create namespaces
 		Prepare: func(_ context.Context, stage compare.Stage) (compare.Run, error) {
 			kind := compare.Kind{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Namespace"), Resource: "namespaces", Cluster: true}
 			return &namespaces{ofKind{stage, kind}, newGate(stage.Writers)}, nil
@@ -44,7 +45,7 @@ type namespaces struct {
 
 func (r *namespaces) name(round int) string { return inTrial(r.stage, fmt.Sprintf("user-%d", round)) }
 
-// Next returns an intent to ensure the namespace of the round. Each writer is a manager: ten reconcilers have ten names.
+// Next returns an intent that ensures the namespace of the round. Each writer has a field manager of its own.
 func (r *namespaces) Next(_ context.Context, writer, round int) (compare.Intent, bool, error) {
 	r.gate.arrive(writer, round-1)
 	if r.over(round) {
@@ -79,16 +80,16 @@ func (r *namespaces) Fields(o *unstructured.Unstructured) map[string]string {
 	return fields
 }
 
-// Clean asks for the deletion and does not wait: emptying a namespace is the controller manager's work.
+// Clean deletes the trial's namespaces, but does not wait until the controller manager has emptied them.
 func (r *namespaces) Clean(ctx context.Context) error {
 	var list corev1.NamespaceList
 	if err := r.stage.Admin.List(ctx, &list); err != nil {
-		return fmt.Errorf("looking for the trial's namespaces: %w", err)
+		return fmt.Errorf("listing the trial's namespaces: %w", err)
 	}
 	var errs []error
 	for i := range list.Items {
 		ours := strings.HasPrefix(list.Items[i].Name, inTrial(r.stage, "user-"))
-		if ours && list.Items[i].DeletionTimestamp == nil { // to delete it twice is an error
+		if ours && list.Items[i].DeletionTimestamp == nil { // deleting a namespace twice is an error
 			errs = append(errs, client.IgnoreNotFound(r.stage.Admin.Delete(ctx, &list.Items[i])))
 		}
 	}

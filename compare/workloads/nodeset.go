@@ -13,7 +13,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// nodesetScale is a decision on a count that two reconciles take from the same old view.
+// nodesetScale is a workload in which two reconciles decide about the number of pods of a set, both from the
+// same outdated cache.
 func nodesetScale() compare.Workload {
 	return compare.Workload{
 		Name: "nodeset-scale",
@@ -44,17 +45,17 @@ func nodesetScale() compare.Workload {
 
 const (
 	nodesetManager  = "nodeset"
-	nodesetReplicas = 5 // after growing
-	nodesetSeen     = 2 // before it
-	nodesetShrunk   = 3 // after shrinking from 5
+	nodesetReplicas = 5 // number of pods after growing
+	nodesetSeen     = 2 // number of pods before growing
+	nodesetShrunk   = 3 // number of pods after shrinking from 5
 )
 
-// nodesets has a new set for each round.
+// nodesets is a trial of the workload. Each round has a set of its own.
 type nodesets struct {
 	ofKind
 
-	rounds atomic.Int64 // that began
-	gate   *gate        // steps 3r: all are done with the round before; 3r+1: its pods are there; 3r+2: all have read
+	rounds atomic.Int64 // number of rounds that have begun
+	gate   *gate        // steps of round r: 3r: round r-1 has ended; 3r+1: the pods of round r exist; 3r+2: all have read
 }
 
 func prepareNodeset(_ context.Context, stage compare.Stage) (compare.Run, error) {
@@ -69,12 +70,12 @@ func (r *nodesets) set(round int) string {
 	return inTrial(r.stage, fmt.Sprintf("grow-%d", round))
 }
 
-// counts says that the arm decides on a number, so that it can also shrink a set.
+// counts reports whether the arm decides by the number of pods. Only such an arm can also shrink a set.
 func (r *nodesets) counts() bool { return r.stage.Arm == "naive" || r.stage.Arm == "expectations" }
 
 func (r *nodesets) shrinks(round int) bool { return r.counts() && round%2 == 1 }
 
-// sizes of the set before and after a round.
+// sizes returns the number of pods before and after a round.
 func (r *nodesets) sizes(round int) (before, after int) {
 	if r.shrinks(round) {
 		return nodesetReplicas, nodesetShrunk
@@ -110,13 +111,13 @@ func (r *nodesets) Next(ctx context.Context, writer, round int) (compare.Intent,
 	return intent, true, nil
 }
 
-// pod is the intent of one pod. It is the same for all writers: whoever comes second finds nothing to do.
+// pod returns the intent of one pod. It is the same for all writers, so the second writer finds nothing to do.
 func (r *nodesets) pod(writer, round, ordinal int) compare.Intent {
 	modify := func(o *unstructured.Unstructured) error {
 		if err := unstructured.SetNestedField(o.Object, r.set(round), "metadata", "labels", compare.NodeSetLabel); err != nil {
 			return err
 		}
-		if o.GetUID() != "" { // the rest of a pod does not change
+		if o.GetUID() != "" { // the pod exists: its spec does not change
 			return nil
 		}
 		o.Object["spec"] = map[string]any{
@@ -133,7 +134,8 @@ func (r *nodesets) pod(writer, round, ordinal int) compare.Intent {
 	}
 }
 
-// Fields are those of pods with deterministic names in sets that grow: the others are counted, not judged.
+// Fields implements compare.Run. It tracks only pods with deterministic names in sets that grow. Other pods are
+// counted by Finish.
 func (r *nodesets) Fields(o *unstructured.Unstructured) map[string]string {
 	set := o.GetLabels()[compare.NodeSetLabel]
 	if !strings.HasPrefix(set, inTrial(r.stage, "grow-")) {

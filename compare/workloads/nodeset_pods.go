@@ -16,8 +16,8 @@ import (
 
 const podPatience = 10 * time.Second
 
-// found creates the pods that a round begins with, in the way of the arm, and waits until its cache shows them: what
-// the reconciles see is old only because they read before they act.
+// found creates the pods that exist at the start of a round, in the same way as the arm creates pods. Then it waits until
+// the arm's cache has them. So in the round, the cache is stale only because both reconciles read before they write.
 func (r *nodesets) found(ctx context.Context, round int) error {
 	before, _ := r.sizes(round)
 	for ordinal := range before {
@@ -39,7 +39,8 @@ func (r *nodesets) found(ctx context.Context, round int) error {
 	})
 }
 
-// create waits for the service account of a new namespace, which the controller manager makes a moment later.
+// create creates a pod. It retries while pods are forbidden: a new namespace gets its default service account a
+// moment after its creation.
 func (r *nodesets) create(ctx context.Context, intent compare.Intent) error {
 	return wait.PollUntilContextTimeout(ctx, nodePoll, podPatience, true, func(ctx context.Context) (bool, error) {
 		pod := &unstructured.Unstructured{Object: intent.Configure(nil)}
@@ -59,7 +60,7 @@ func (r *nodesets) create(ctx context.Context, intent compare.Intent) error {
 	})
 }
 
-// pods of the trial that are not being deleted, by set.
+// pods returns the pods of the trial that are not being deleted, by the name of their set.
 func (r *nodesets) pods(ctx context.Context, from client.Reader) (map[string][]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("v1")
@@ -77,7 +78,8 @@ func (r *nodesets) pods(ctx context.Context, from client.Reader) (map[string][]u
 	return sets, nil
 }
 
-// Finish counts pods that are too many after growing, and wanted ones that are gone after shrinking, per round.
+// Finish returns, as means over the rounds, the surplus pods after growing and the wanted pods that are missing
+// after shrinking.
 func (r *nodesets) Finish(ctx context.Context) (map[string]float64, error) {
 	sets, err := r.pods(ctx, r.stage.Admin)
 	if err != nil {
@@ -108,11 +110,11 @@ func (r *nodesets) Finish(ctx context.Context) (map[string]float64, error) {
 	return counted, nil
 }
 
-// Clean deletes the pods at once: they never ran.
+// Clean deletes the pods without a grace period, because they never ran.
 func (r *nodesets) Clean(ctx context.Context) error {
 	sets, err := r.pods(ctx, r.stage.Admin)
 	if err != nil {
-		return fmt.Errorf("looking for the trial's pods: %w", err)
+		return fmt.Errorf("listing the trial's pods: %w", err)
 	}
 	for _, pods := range sets {
 		for i := range pods {

@@ -11,8 +11,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// ofKind is the part of a Run that all workloads have in common: they are about one kind, nobody writes beside the writers,
-// and there is nothing to count but what the trial counts.
+// ofKind is the base of all workloads. It implements the methods of compare.Run for a workload with one kind of
+// objects, without writes in the background and without numbers of its own.
 type ofKind struct {
 	stage compare.Stage
 	kind  compare.Kind
@@ -30,16 +30,16 @@ func (ofKind) Background(ctx context.Context) error {
 // Finish implements compare.Run.
 func (ofKind) Finish(context.Context) (map[string]float64, error) { return nil, nil }
 
-// over reports whether a trial by rounds has no more.
+// over reports whether a trial by rounds has no round with this number.
 func (o ofKind) over(round int) bool { return o.stage.Rounds > 0 && round >= o.stage.Rounds }
 
-// has reports whether an object is of the trial, by the beginning of its name.
+// has reports whether an object belongs to the trial and has a name with the given prefix.
 func (o ofKind) has(object *unstructured.Unstructured, prefix string) bool {
 	return strings.HasPrefix(object.GetName(), inTrial(o.stage, prefix))
 }
 
-// objects is the part of a Run that workloads on a number of objects have in common, which stand from the start and are
-// written to in turn.
+// objects is the base of workloads with a fixed number of objects, which are created at the start and written
+// to one after the other.
 type objects struct{ ofKind }
 
 func newObjects(stage compare.Stage, of schema.GroupVersionKind, resource string) objects {
@@ -53,10 +53,10 @@ func (o objects) name(i int) string { return inTrial(o.stage, strconv.Itoa(i)) }
 
 func (o objects) mine(object *unstructured.Unstructured) bool { return o.has(object, "") }
 
-// manager is the number of the manager that a writer writes as.
+// manager returns the number of the manager as which a writer writes.
 func (o objects) manager(writer int) int { return writer % max(o.stage.Managers, 1) }
 
-// intent begins an intent: whose it is, and on which object.
+// intent returns an intent with writer, manager and object, but without a change.
 func (o objects) intent(writer, sequence int) compare.Intent {
 	return compare.Intent{
 		Writer: writer, Sequence: sequence,
@@ -66,8 +66,8 @@ func (o objects) intent(writer, sequence int) compare.Intent {
 	}
 }
 
-// prepare creates the objects one by one, and lets others own fields of each: all objects at once, but the owners of
-// one after another.
+// prepare creates the objects, and calls owners for each of them, which makes the managers the owners of their
+// fields. The objects are prepared concurrently.
 func (o objects) prepare(ctx context.Context, fields func() map[string]any, owners func(ctx context.Context, name string) error) error {
 	return together(ctx, max(o.stage.Objects, 1), func(ctx context.Context, i int) error {
 		if err := create(ctx, o.stage, o.kind, o.name(i), fields()); err != nil {

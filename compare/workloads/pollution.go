@@ -15,8 +15,9 @@ import (
 	"coapply.dev/compare"
 )
 
-// cachePollution is the race of two goroutines on one cached object, in a sequence: one changes what the cache gave it,
-// another reads the cache, and then the write of the first is refused.
+// cachePollution is a workload for a race of two goroutines on one cached object. It makes the race happen in a
+// fixed order: one goroutine changes the object that it got from the cache, another reads the object from the
+// cache, and then the write of the first is rejected.
 func cachePollution() compare.Workload {
 	return compare.Workload{
 		Name: "cache-pollution",
@@ -36,7 +37,7 @@ func cachePollution() compare.Workload {
 		Demonstration: true,
 		Defaults:      compare.Parameters{Writers: 1, Objects: 4, Managers: 1, Rounds: 20},
 		Fixed: []string{
-			"writers", "managers", "rate", "warmup", "duration", // writers: it has to stay a sequence
+			"writers", "managers", "rate", "warmup", "duration", // several writers would make the order random
 		},
 		Arms:        []string{"gmu-requeue", "gmu-default-retry", "ssa", "apply"},
 		SharedCache: true,
@@ -44,7 +45,7 @@ func cachePollution() compare.Workload {
 	}
 }
 
-// pollution has one writer, so that nothing here is called at once.
+// pollution is a trial of the workload. It needs no locks, because it has only one writer.
 type pollution struct {
 	ofKind
 
@@ -55,7 +56,7 @@ func preparePollution(ctx context.Context, stage compare.Stage) (compare.Run, er
 	kind := compare.Kind{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Resource: "configmaps"}
 	r := &pollution{ofKind: ofKind{stage, kind}}
 	if stage.Writers != 1 {
-		return r, fmt.Errorf("cache-pollution with %d writers: use 1, the order of events would be left to chance", stage.Writers)
+		return r, fmt.Errorf("cache-pollution with %d writers: use 1, because with several writers the order of events would be random", stage.Writers)
 	}
 	for i := range stage.Objects {
 		intent := r.intent(-1, i)
@@ -82,8 +83,9 @@ func (r *pollution) intent(sequence, object int) compare.Intent {
 	}
 }
 
-// Next returns an intent whose first write is stale. The foreign write that makes it so comes after the change to the
-// object that was read; where an arm changes none, before its write.
+// Next returns an intent whose first write is stale, because a foreign write comes before it. The foreign write
+// happens after the arm has changed the object that it read. If the arm does not change the object, as in an
+// apply, it happens before the arm's write.
 func (r *pollution) Next(ctx context.Context, _, sequence int) (compare.Intent, bool, error) {
 	if r.over(sequence) {
 		return compare.Intent{}, false, nil
@@ -107,13 +109,14 @@ func (r *pollution) Next(ctx context.Context, _, sequence int) (compare.Intent, 
 	return intent, true, nil
 }
 
-// disturb looks into the cache as another reader does, and then writes as another controller does: twice, because a
-// cache that shows the second write is done with the object that the first replaced, which the arm still holds.
+// disturb first reads the object from the cache, as another goroutine would, and checks whether it has the
+// arm's value. Then it writes to the object twice, as another controller would. After the second write the
+// cache has a new object, which the arm does not hold.
 func (r *pollution) disturb(ctx context.Context, intent compare.Intent) error {
 	if cache := r.cache(); cache != nil {
 		o := build(r.stage, r.kind, intent.Name, nil)
 		if err := cache.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
-			return fmt.Errorf("looking into the cache: %w", err)
+			return fmt.Errorf("reading the object from the cache: %w", err)
 		}
 		r.looks++
 		if r.Fields(o)[pollutionField] == intent.Wants[pollutionField] {
@@ -124,7 +127,7 @@ func (r *pollution) disturb(ctx context.Context, intent compare.Intent) error {
 		patch := fmt.Appendf(nil, `{"data":{"foreign":"%s-%d"}}`, intent.Wants[pollutionField], i)
 		o := build(r.stage, r.kind, intent.Name, nil)
 		if err := r.stage.Admin.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("foreign")); err != nil {
-			return fmt.Errorf("the foreign write: %w", err)
+			return fmt.Errorf("writing as the field manager foreign: %w", err)
 		}
 	}
 	return r.waitCache(ctx, intent)
@@ -139,7 +142,7 @@ func (r *pollution) cache() client.Reader {
 
 const cachePatience = 5 * time.Second
 
-// waitCache waits until the cache has what the server has.
+// waitCache waits until the cache has the same version of the object as the API server.
 func (r *pollution) waitCache(ctx context.Context, intent compare.Intent) error {
 	if r.cache() == nil {
 		return nil
@@ -170,10 +173,11 @@ func (r *pollution) Fields(o *unstructured.Unstructured) map[string]string {
 	return fields
 }
 
-// Finish counts looks into the cache that saw a value before the server had it: the write that carried it is refused.
+// Finish returns how many of the reads from the cache saw a value that the API server did not have, because its
+// write was still to be rejected.
 func (r *pollution) Finish(context.Context) (map[string]float64, error) {
 	if r.looks == 0 {
-		return nil, nil // there was no cache to look into
+		return nil, nil // the trial has no cache
 	}
 	return map[string]float64{
 		"polluted_reads":            float64(r.polluted),

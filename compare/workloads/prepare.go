@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// trialLabel is on every object that create makes, with the trial's name as its value.
+	// trialLabel is a label on every object that create makes; its value is the name of the trial.
 	trialLabel = domain + "trial"
-	// preparer is the field manager of what belongs to no manager of the workload.
+	// preparer is the field manager for writes that prepare or clean up a trial.
 	preparer = "compare-prepare"
 )
 
-// trialName is the trial's prefix as a label's value, which does not end with a dash.
+// trialName returns the trial's prefix without the dash at the end, so that it is a valid label value.
 func trialName(stage compare.Stage) string { return strings.TrimSuffix(stage.Prefix, "-") }
 
-// managerName names the j-th field manager of a trial.
+// managerName returns the name of the j-th field manager of a trial.
 func managerName(j int) string { return fmt.Sprintf("m%d", j) }
 
-// build makes an object, or an apply configuration, of the trial: fields go to its top level.
+// build returns an object of the trial with the given top-level fields. It can also be used as an apply configuration.
 func build(stage compare.Stage, kind compare.Kind, name string, fields map[string]any) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	if fields != nil {
@@ -39,7 +39,7 @@ func build(stage compare.Stage, kind compare.Kind, name string, fields map[strin
 	return object
 }
 
-// create creates an object of the trial, with its label.
+// create creates an object of the trial, with trialLabel on it.
 func create(ctx context.Context, stage compare.Stage, kind compare.Kind, name string, fields map[string]any) error {
 	object := build(stage, kind, name, fields)
 	object.SetLabels(map[string]string{trialLabel: trialName(stage)})
@@ -49,7 +49,8 @@ func create(ctx context.Context, stage compare.Stage, kind compare.Kind, name st
 	return nil
 }
 
-// own applies fields as a manager, so that the manager's first write in the trial is no migration.
+// own makes a manager the owner of fields, by an apply. Otherwise the manager's first write in the trial would
+// also change ownership.
 func own(ctx context.Context, stage compare.Stage, kind compare.Kind, name, subresource, manager string, fields map[string]any) error {
 	config := client.ApplyConfigurationFromUnstructured(build(stage, kind, name, fields))
 	var err error
@@ -64,7 +65,7 @@ func own(ctx context.Context, stage compare.Stage, kind compare.Kind, name, subr
 	return nil
 }
 
-// clean deletes what create made of a kind, whatever finalizers stand on it.
+// clean deletes the objects of one kind that create made. It also removes their finalizers.
 func clean(ctx context.Context, stage compare.Stage, kind compare.Kind) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersionKind)
@@ -73,18 +74,18 @@ func clean(ctx context.Context, stage compare.Stage, kind compare.Kind) error {
 		options = append(options, client.InNamespace(stage.Namespace))
 	}
 	if err := stage.Admin.List(ctx, list, options...); err != nil {
-		return fmt.Errorf("cleaning: listing the trial's objects of kind %s: %w", kind.Kind, err)
+		return fmt.Errorf("cleaning up after the trial: listing its objects of kind %s: %w", kind.Kind, err)
 	}
 	return together(ctx, len(list.Items), func(ctx context.Context, i int) error {
 		object := &list.Items[i]
 		if err := remove(ctx, stage.Admin, object); err != nil {
-			return fmt.Errorf("cleaning: %s %s: %w", kind.Kind, object.GetName(), err)
+			return fmt.Errorf("cleaning up after the trial: deleting %s %s: %w", kind.Kind, object.GetName(), err)
 		}
 		return nil
 	})
 }
 
-// remove deletes an object for good; an absent one is success.
+// remove removes the finalizers of an object and deletes it. It succeeds if the object does not exist.
 func remove(ctx context.Context, admin client.Client, object *unstructured.Unstructured) error {
 	if len(object.GetFinalizers()) > 0 {
 		none := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))

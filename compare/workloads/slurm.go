@@ -14,7 +14,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// slurmService is the Service of a Slurm controller, to which several reconcilers write and the API server adds.
+// slurmService is a workload on the Service of a Slurm controller. Several reconcilers write to it, and the API
+// server adds fields.
 func slurmService() compare.Workload {
 	return compare.Workload{
 		Name: "slurm-service",
@@ -66,7 +67,8 @@ func prepareSlurm(ctx context.Context, stage compare.Stage) (compare.Run, error)
 	return r, err
 }
 
-// prepareServices lets every manager own its fields; that of the controller's reconciler creates the Service.
+// prepareServices makes each manager the owner of its fields. The first manager, the reconciler of the
+// controller, creates the Service.
 func (r *slurm) prepareServices(ctx context.Context) error {
 	for i := range r.owners {
 		for manager := range r.stage.Managers {
@@ -91,7 +93,8 @@ func (r *slurm) Next(_ context.Context, writer, sequence int) (compare.Intent, b
 	return r.intent(writer, sequence, (writer+sequence)%len(r.owners), writer%r.stage.Managers), true, nil
 }
 
-// intent is what a manager wants of a Service. Manager 0 is the controller's reconciler, and the Service is its own.
+// intent returns the intent of a manager for a Service. Manager 0 is the reconciler of the Slurm controller,
+// which creates the Service.
 func (r *slurm) intent(writer, sequence, object, manager int) compare.Intent {
 	value := uniqueValue(writer, sequence)
 	modify := func(o *unstructured.Unstructured) error {
@@ -117,7 +120,7 @@ func (r *slurm) intent(writer, sequence, object, manager int) compare.Intent {
 	}
 }
 
-// controlService sets what the controller's reconciler owns, and in a list of ports or owners its item only.
+// controlService sets the fields that the controller's reconciler owns. In the list of ports it sets only its own item.
 func (r *slurm) controlService(o *unstructured.Unstructured, i int) error {
 	owner := r.owners[i]
 	labels := map[string]any{slurmApp: owner.Name}
@@ -149,7 +152,7 @@ func (r *slurm) Fields(o *unstructured.Unstructured) map[string]string {
 	return ownAnnotations(o)
 }
 
-// statefulSet stands for the controller: it runs slurmctld, and the Service has it as its owner.
+// statefulSet returns the StatefulSet that runs slurmctld. It is the owner of the Service.
 func (r *slurm) statefulSet(i int) *appsv1.StatefulSet {
 	labels := map[string]string{slurmApp: r.controller(i)}
 	return &appsv1.StatefulSet{
@@ -164,5 +167,5 @@ func (r *slurm) statefulSet(i int) *appsv1.StatefulSet {
 	}
 }
 
-// slicePatience is how long Finish waits for the endpoint slices; they usually stand long before.
+// slicePatience is the maximum time for which Finish waits for the EndpointSlices. Usually they exist long before.
 const slicePatience = 5 * time.Second

@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Finish looks the Services up as a client of Slurm does: by the endpoint slices of their names.
+// Finish counts the EndpointSlices of the trial's Services, and their ready endpoints. A client of Slurm finds
+// slurmctld by them.
 func (r *slurm) Finish(ctx context.Context) (map[string]float64, error) {
 	var slices, endpoints int
 	err := wait.PollUntilContextTimeout(ctx, nodePoll, slicePatience, true, func(ctx context.Context) (done bool, err error) {
@@ -19,7 +20,7 @@ func (r *slurm) Finish(ctx context.Context) (map[string]float64, error) {
 		return slices >= len(r.owners) && endpoints >= len(r.owners), err
 	})
 	if err != nil && (ctx.Err() != nil || !wait.Interrupted(err)) {
-		return nil, fmt.Errorf("looking for endpoint slices: %w", err)
+		return nil, fmt.Errorf("listing the EndpointSlices of the trial's Services: %w", err)
 	}
 	services := float64(len(r.owners))
 	return map[string]float64{
@@ -51,7 +52,7 @@ func (r *slurm) endpoints(ctx context.Context) (slices, ready int, err error) {
 	return slices, ready, nil
 }
 
-// Clean deletes the Services and the StatefulSets; the garbage collector takes pods and slices.
+// Clean deletes the Services and the StatefulSets. The garbage collector deletes the pods and the EndpointSlices.
 func (r *slurm) Clean(ctx context.Context) error {
 	var errs []error
 	for i, owner := range r.owners {

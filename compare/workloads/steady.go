@@ -7,7 +7,7 @@ import (
 	"coapply.dev/compare"
 )
 
-// steadyState is what controllers do most of the time: reconcile, and find that nothing has to change.
+// steadyState is the workload of a controller most of the time: it reconciles, and finds that nothing has to change.
 func steadyState() compare.Workload {
 	return compare.Workload{
 		Name: "steady-state",
@@ -34,7 +34,8 @@ func prepareSteady(ctx context.Context, stage compare.Stage) (compare.Run, error
 	return r, r.prepare(ctx, func(j int) map[string]any { return map[string]any{managerName(j): steadyValue} })
 }
 
-// Next wants what the manager has owned from the start. The value is the same each time, and so found at any revision.
+// Next returns an intent for a value that the manager owns from the start. The value is the same in each
+// intent. So unlike other workloads' values, it cannot show which intent has written a version.
 func (r steady) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
 	keys := map[string]string{managerName(r.manager(writer)): steadyValue}
 	return setData(r.intent(writer, sequence), keys), true, nil

@@ -7,7 +7,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// tenReconcilers is the published example of stale writes: all reconcilers of an object write it at once.
+// tenReconcilers is the workload of a published example of stale writes: ten reconcilers write to one object at
+// the same time.
 func tenReconcilers() compare.Workload {
 	return compare.Workload{
 		Name:    "ten-reconcilers",
@@ -39,7 +40,7 @@ func tenReconcilers() compare.Workload {
 
 type ten struct {
 	configMaps
-	gate *gate // a step is a round: the writer has read, or is done with the round
+	gate *gate // a writer arrives at step n when it has read in round n, or when it has ended round n
 }
 
 func prepareTen(ctx context.Context, stage compare.Stage) (compare.Run, error) {
@@ -47,8 +48,9 @@ func prepareTen(ctx context.Context, stage compare.Stage) (compare.Run, error) {
 	return r, r.prepare(ctx, func(j int) map[string]any { return map[string]any{managerName(j): "start"} })
 }
 
-// Next returns an intent that waits for all others of the round. Who is early may read while others still write the round
-// before, and is stale then; who is done with it last has the newest, so that one of the first attempts succeeds.
+// Next returns an intent whose Pause waits until all writers of the round have read. A writer that starts the
+// round early may read while other writers still write in the last round, and so has read an old version. The
+// writer that ended the last round as the last has the newest version. So one of the first attempts succeeds.
 func (r *ten) Next(_ context.Context, writer, round int) (compare.Intent, bool, error) {
 	r.gate.arrive(writer, round-1)
 	if r.over(round) {
@@ -60,7 +62,8 @@ func (r *ten) Next(_ context.Context, writer, round int) (compare.Intent, bool, 
 	return intent, true, nil
 }
 
-// Finish counts the rounds that all writers came to: the calls of a round are the trial's requests by them.
+// Finish returns the number of rounds that all writers took part in. The requests of a trial divided by this
+// number are the calls per round.
 func (r *ten) Finish(context.Context) (map[string]float64, error) {
 	r.gate.mu.Lock()
 	defer r.gate.mu.Unlock()

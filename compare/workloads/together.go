@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// together runs n functions at once and returns when all have ended, with the first error. It ends the context of the
-// others.
+// together runs n functions concurrently and returns when all have ended. After the first error, the context of
+// the others ends, and the error is returned.
 func together(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range n {

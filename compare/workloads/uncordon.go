@@ -13,7 +13,7 @@ import (
 	"coapply.dev/compare"
 )
 
-// nodeUncordon ends the maintenance of nodes that others write to all the time.
+// nodeUncordon is a workload that uncordons nodes to which other clients write all the time.
 func nodeUncordon() compare.Workload {
 	return compare.Workload{
 		Name: "node-uncordon",
@@ -42,11 +42,11 @@ func nodeUncordon() compare.Workload {
 	}
 }
 
-// operator is the field manager of all who uncordon: they are replicas of one tool, and under Server-Side Apply only
-// the manager that cordoned can let go of the cordon.
+// operator is the field manager of all writers, because they are replicas of one tool. With Server-Side Apply,
+// only the field manager that cordoned a node can remove the cordon without force.
 const operator = "maintenance"
 
-// The annotations that say that a node is under maintenance, and by which work order.
+// Annotations of a node under maintenance: the id of the maintenance, and its state.
 const (
 	maintenanceID    = domain + "maintenance"
 	maintenanceState = domain + "maintenance-state"
@@ -68,8 +68,8 @@ func prepareUncordon(ctx context.Context, stage compare.Stage) (compare.Run, err
 	return r, createNodes(ctx, stage.Admin, r.nodes)
 }
 
-// Next cordons a node, which nobody measures, and returns the intent to uncordon it. Of the operators that share a node
-// the first cordons it, when all of them are done with the time before.
+// Next cordons a node, which is not measured, and returns the intent that uncordons the node. If several
+// writers share a node, the first one cordons it, after all of them have ended the last round.
 func (r *uncordon) Next(ctx context.Context, writer, round int) (compare.Intent, bool, error) {
 	if r.over(round) {
 		r.gate.arrive(writer, 2*round)
@@ -81,7 +81,8 @@ func (r *uncordon) Next(ctx context.Context, writer, round int) (compare.Intent,
 	return r.intent(writer, round), true, nil
 }
 
-// intent wants the cordon and its annotations gone. To whom the node is uncordoned already it is nothing to write.
+// intent returns the intent that removes the cordon and its annotations. If the node is uncordoned already,
+// there is nothing to write.
 func (r *uncordon) intent(writer, round int) compare.Intent {
 	return compare.Intent{
 		Writer: writer, Sequence: round,
@@ -97,7 +98,7 @@ func (r *uncordon) intent(writer, round int) compare.Intent {
 	}
 }
 
-// cordonOnce returns when the node of a writer is cordoned for the round.
+// cordonOnce makes sure that the node of a writer is cordoned once in a round, and returns when it is cordoned.
 func (r *uncordon) cordonOnce(ctx context.Context, writer, round int) error {
 	before, after := 2*round, 2*round+1
 	if len(r.nodes) == r.stage.Writers {
@@ -116,8 +117,8 @@ func (r *uncordon) cordonOnce(ctx context.Context, writer, round int) error {
 	return r.gate.pass(ctx, writer, after)
 }
 
-// cordon starts maintenance on a node, and leaves the node lifecycle controller time to notice the end of the one before
-// and the beginning of this one, which it does by a taint: a controller that is late makes writes stale by itself.
+// cordon cordons a node. Before and after that it waits until the node lifecycle controller has noticed the change,
+// which shows as a taint of the node. Otherwise a late write of this controller would make the arm's writes stale.
 func (r *uncordon) cordon(ctx context.Context, writer, round int, node string) error {
 	id := uniqueValue(writer, round)
 	if err := r.leaveTime(ctx, node, false); err != nil {
@@ -140,7 +141,8 @@ func (r *uncordon) cordon(ctx context.Context, writer, round int, node string) e
 	return r.seeCordon(ctx, node)
 }
 
-// writeCordon cordons the way the arm uncordons: what is to be given up by applying was applied.
+// writeCordon writes the cordon. If the arm removes fields by an apply, the fields must have been set by an
+// apply, too. Otherwise writeCordon uses a merge patch.
 func (r *uncordon) writeCordon(ctx context.Context, node string, wanted map[string]any) error {
 	if !appliesFields(r.stage.Arm) {
 		return mergeInto(ctx, r.stage.Admin, node, wanted, operator)
@@ -151,7 +153,7 @@ func (r *uncordon) writeCordon(ctx context.Context, node string, wanted map[stri
 	return r.stage.Admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(operator), client.ForceOwnership)
 }
 
-// Fields leaves out the nodes of others.
+// Fields implements compare.Run. It returns nil for nodes of other trials.
 func (r *uncordon) Fields(o *unstructured.Unstructured) map[string]string {
 	if !r.has(o, "node-") {
 		return nil
@@ -159,7 +161,7 @@ func (r *uncordon) Fields(o *unstructured.Unstructured) map[string]string {
 	return maintenanceFields(o)
 }
 
-// Clean deletes the nodes; the garbage collector takes their leases.
+// Clean deletes the nodes. The garbage collector deletes their leases.
 func (r *uncordon) Clean(ctx context.Context) error {
 	var errs []error
 	for _, name := range r.nodes {

@@ -21,7 +21,7 @@ const (
 	nodePoll     = 20 * time.Millisecond
 )
 
-// createNodes creates nodes that kwok takes for its own, and waits until they are ready and no taint is on its way.
+// createNodes creates nodes that kwok simulates, and waits until they are ready and have no taints.
 func createNodes(ctx context.Context, c client.Client, names []string) error {
 	for _, name := range names {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
@@ -47,21 +47,22 @@ func isReady(node *corev1.Node) bool {
 	})
 }
 
-// Bounds of the time that the node lifecycle controller has. It makes 20 requests a second for all nodes by default.
+// Limits of the wait for the node lifecycle controller. By default, this controller sends 20 requests per
+// second for all nodes together.
 const (
 	taintPatience = 2 * time.Second
 	taintPoll     = 25 * time.Millisecond
 )
 
-// leaveTime waits until the controller has seen whether a node is cordoned, but not for long.
+// leaveTime waits until the node lifecycle controller has noticed whether a node is cordoned, but at most taintPatience.
 func (r *uncordon) leaveTime(ctx context.Context, name string, cordoned bool) error {
 	err := wait.PollUntilContextTimeout(ctx, taintPoll, taintPatience, true, func(ctx context.Context) (bool, error) {
 		var node corev1.Node
 		if err := r.stage.Admin.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
-			return false, fmt.Errorf("looking at node %s: %w", name, err)
+			return false, fmt.Errorf("reading node %s: %w", name, err)
 		}
 		tainted := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
-		return tainted == cordoned || node.Spec.Unschedulable != cordoned, nil // an arm that gave up leaves its node cordoned
+		return tainted == cordoned || node.Spec.Unschedulable != cordoned, nil // the second case: an arm gave up and left its node cordoned
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
 		return nil
@@ -103,7 +104,7 @@ func waitNode(ctx context.Context, c client.Client, name, what string, done func
 	return nil
 }
 
-// mergeInto writes a part of a node without minding who else writes.
+// mergeInto sets fields of a node by a merge patch without a resourceVersion, whatever other clients write.
 func mergeInto(ctx context.Context, c client.Client, name string, part map[string]any, manager string) error {
 	patch, err := json.Marshal(part)
 	if err != nil {
@@ -114,7 +115,7 @@ func mergeInto(ctx context.Context, c client.Client, name string, part map[strin
 	return c.Patch(ctx, node, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(manager))
 }
 
-// appliesFields says that an arm gives a field up by applying without it.
+// appliesFields reports whether an arm removes a field by an apply that no longer lists the field.
 func appliesFields(arm string) bool {
 	return strings.HasPrefix(arm, "ssa") || arm == "apply"
 }

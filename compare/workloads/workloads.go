@@ -1,10 +1,10 @@
-// Package workloads has the workloads that come with the benchmark: each system of the platform as it is written to,
-// with the figures that were published about it, and some that show one thing alone.
+// Package workloads has the workloads of the benchmark. Most of them imitate the writes to an object of the
+// platform, and have published claims about it. Some show a single effect.
 package workloads
 
 import "coapply.dev/compare"
 
-// All returns the workloads in the order of the report.
+// All returns the workloads, in the order in which the report shows them.
 func All() []compare.Workload {
 	return []compare.Workload{
 		hotObject(),

@@ -1,4 +1,4 @@
-// Package crd embeds the platform's CustomResourceDefinition of Devbox, for programs that install it.
+// Package crd embeds the CustomResourceDefinition of Devbox, for programs that install it.
 package crd
 
 import (

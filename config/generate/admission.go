@@ -8,8 +8,8 @@ import (
 	"coapply.dev/fieldowners/contract"
 )
 
-// resourceRules returns the resourceRules of an admission policy, as YAML: one rule per API group with
-// every kind that has a claim, and its subresources.
+// resourceRules returns the field resourceRules of an admission policy as YAML. It has one rule for
+// each API group, with all kinds in the contract and their subresources.
 func resourceRules(claims contract.Contract, kinds kinds) string {
 	var text strings.Builder
 	for _, r := range kinds.resources(claims) {

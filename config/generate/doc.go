@@ -1,4 +1,4 @@
-// Command generate writes files that it derives from the platform's contract and CRDs. make generate
+// Command generate writes files that are derived from the platform's contract and its CRDs. make generate
 // runs it after controller-gen has written the CRDs, and before controller-gen writes the manager's role.
 //
 //	config/contract.yaml           the contract, for kubectl fieldowners audit --contract
@@ -6,5 +6,5 @@
 //	config/rbac                    an admin, an editor and a viewer ClusterRole for each kind
 //	config/{crd,rbac,samples}      the list of files in each kustomization.yaml
 //
-// In files that people edit too, the generated lines are between two comments.
+// In files that also have manually written lines, the generated lines are between two comments.
 package main

@@ -11,7 +11,7 @@ import (
 )
 
 func main() {
-	if err := write("."); err != nil { // make runs the program in the folder of go.mod
+	if err := write("."); err != nil { // make runs this program in the folder of go.mod
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}
@@ -30,7 +30,7 @@ func write(root string) error {
 	return removeOtherRoles(root, files)
 }
 
-// generate returns the content of each generated file, by the file's path below root.
+// generate returns the content of each generated file, by its path relative to root.
 func generate(root string) (map[string]string, error) {
 	kinds, err := readKinds(root)
 	if err != nil {
@@ -82,13 +82,13 @@ func contractFile(claims contract.Contract) (string, error) {
 	return text.String(), err
 }
 
-// The comments before and after generated lines, without their indentation.
+// The comments before and after the generated lines of a file, without indentation.
 const (
 	begin = "# What follows is written by make generate."
 	end   = "# End of what make generate writes."
 )
 
-// between returns the content of a file in which lines replaces the text between the two comments.
+// between returns the content of a file, with the text between the comments begin and end replaced by lines.
 func between(root, name, lines string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(root, name))
 	if err != nil {
@@ -103,11 +103,11 @@ func between(root, name, lines string) (string, error) {
 	return before + begin + "\n" + lines + indent + end + after, nil
 }
 
-// sampleFiles returns the files of config/samples as a YAML list, without kustomization.yaml.
+// sampleFiles returns a YAML list of the files in config/samples, except kustomization.yaml.
 func sampleFiles(root string) (string, error) {
 	paths, err := filepath.Glob(filepath.Join(root, "config", "samples", "*.yaml"))
 	var lines strings.Builder
-	for _, path := range paths { // sorted
+	for _, path := range paths { // Glob sorts the paths
 		if name := filepath.Base(path); name != "kustomization.yaml" {
 			lines.WriteString("- " + name + "\n")
 		}
@@ -115,7 +115,7 @@ func sampleFiles(root string) (string, error) {
 	return lines.String(), err
 }
 
-// removeOtherRoles removes the files of roles whose kind no longer exists.
+// removeOtherRoles removes files of generated roles that are not in files, because their kind no longer exists.
 func removeOtherRoles(root string, files map[string]string) error {
 	for _, level := range levels {
 		paths, err := filepath.Glob(filepath.Join(root, "config", "rbac", "*_"+level.name+"_role.yaml"))

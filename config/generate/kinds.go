@@ -15,11 +15,11 @@ import (
 	"coapply.dev/fieldowners/contract"
 )
 
-// kind describes a kind of the platform, as its CRD defines it.
+// kind describes a kind of the platform, as read from its CRD.
 type kind struct {
 	schema.GroupKind
 
-	file             string // name of the CRD's file in config/crd
+	file             string // name of the file of the CRD in config/crd
 	singular, plural string
 	namespaced       bool
 	scale            bool
@@ -27,7 +27,7 @@ type kind struct {
 
 type kinds []kind
 
-// readKinds returns the kinds of the CRDs in config/crd, in the order of the file names.
+// readKinds returns the kinds of all CRDs in config/crd, sorted by the names of the files.
 func readKinds(root string) (kinds, error) {
 	files, err := filepath.Glob(filepath.Join(root, "config", "crd", "*_*.yaml"))
 	if err != nil {
@@ -52,12 +52,12 @@ func readKinds(root string) (kinds, error) {
 		})
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("no CRDs in %s", filepath.Join(root, "config", "crd"))
+		return nil, fmt.Errorf("there are no CRDs in the folder %s", filepath.Join(root, "config", "crd"))
 	}
 	return all, nil
 }
 
-// resourceOf returns the resource name (plural) of a kind.
+// resourceOf returns the plural resource name of a kind. For a kind of Kubernetes, the name is guessed.
 func (k kinds) resourceOf(of schema.GroupKind) string {
 	if i := slices.IndexFunc(k, func(ours kind) bool { return ours.GroupKind == of }); i >= 0 {
 		return k[i].plural
@@ -66,13 +66,14 @@ func (k kinds) resourceOf(of schema.GroupKind) string {
 	return guessed.Resource
 }
 
-// resources are the sorted resource names of one API group.
+// resources has the sorted resource names of one API group.
 type resources struct {
 	group string
 	names []string
 }
 
-// resources returns the resources of all claims by API group: the core group first, our group last.
+// resources returns the resources of all kinds in the contract, by API group: the core group first,
+// the platform's group last.
 func (k kinds) resources(claims contract.Contract) []resources {
 	byGroup := map[string][]string{}
 	for _, claim := range claims {
@@ -87,7 +88,7 @@ func (k kinds) resources(claims contract.Contract) []resources {
 	return all
 }
 
-// order returns the sort key of a group, which puts the platform's group last.
+// order returns the key by which an API group is sorted. The platform's group is sorted last.
 func (k kinds) order(group string) string {
 	if group == k[0].Group {
 		return "~"

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// level describes the rights that a generated ClusterRole grants on a kind.
+// level describes one of the ClusterRoles that are generated for each kind: admin, editor or viewer.
 type level struct {
-	name, clusterRole string // clusterRole is the default ClusterRole of Kubernetes for this level
-	does              string // description for the comment in the file
-	object, status    string // verbs on the object and on the subresource status
-	scale             string // verbs on the subresource scale, if the kind has it
+	name, clusterRole string // clusterRole is the default ClusterRole of Kubernetes with the same rights
+	does              string // the description in the comment of the generated file
+	object, status    string // the verbs for the object and for its subresource status
+	scale             string // the verbs for the subresource scale, if the kind has this subresource
 }
 
 const (
@@ -24,9 +24,9 @@ var levels = []level{
 	{"viewer", "view", "Reads %s.", "get, list, watch", "get", "get"},
 }
 
-// role returns the ClusterRole of a level for the kind, as YAML.
+// role returns the YAML of the kind's ClusterRole of one level.
 func (k kind) role(l level) string {
-	many := k.Kind + strings.TrimPrefix(k.plural, k.singular) // Devbox and devboxes: Devboxes
+	many := k.Kind + strings.TrimPrefix(k.plural, k.singular) // Devboxes, from Devbox, devbox and devboxes
 	does := l.does
 	if strings.Contains(does, "%s") {
 		does = fmt.Sprintf(does, many)

@@ -1,6 +1,6 @@
-// Command migrate shows how to migrate one Deployment from get-modify-update to intents. Each run
-// does one step: look, migrate or apply. docs/migrating.md explains the steps; test/integration
-// runs them on a real API server.
+// Command migrate is an example of how to migrate a Deployment from get-modify-update to
+// Server-Side Apply with intents. Each run does one of three steps: look, migrate or apply.
+// docs/migrating.md explains the steps. A test in test/integration runs them on a real API server.
 package main
 
 import (
@@ -33,7 +33,8 @@ func main() {
 	}
 }
 
-// run does the step args[0] (look, migrate or apply) with the Deployment args[2] in namespace args[1].
+// run does one step with a Deployment. args are the step (look, migrate or apply), the namespace,
+// the name, and optional paths.
 func run(ctx context.Context, config *rest.Config, args []string) (err error) {
 	steps := map[string]func(context.Context, *apply.Applier, apply.Intent) error{"look": look, "migrate": goOver, "apply": firstApply}
 	if len(args) < 3 || steps[args[0]] == nil {
@@ -43,7 +44,7 @@ func run(ctx context.Context, config *rest.Config, args []string) (err error) {
 		paths = args[3:]
 	}
 	config = rest.CopyConfig(config)
-	config.Wrap(apply.RecordExchange) // before any client is created: lets outcomes tell Unchanged from Configured
+	config.Wrap(apply.RecordExchange) // must come before the first client; needed to report Unchanged
 	shop, err := cluster.New(config)
 	if err != nil {
 		return err
@@ -54,12 +55,12 @@ func run(ctx context.Context, config *rest.Config, args []string) (err error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- shop.Start(ctx) }() // starts the cache: without the cache every read of the client fails
+	go func() { ended <- shop.Start(ctx) }() // starts the cache, from which the client reads
 	defer func() { stop(); err = errors.Join(err, <-ended) }()
 	return steps[args[0]](ctx, applier, apply.Intent{Config: web(args[1], args[2])})
 }
 
-// newApplier returns an applier for a cluster. A controller-runtime manager is a cluster, too.
+// newApplier returns an Applier for a cluster. A manager of controller-runtime can be used as the cluster, too.
 func newApplier(shop cluster.Cluster) (*apply.Applier, error) {
 	schemas, err := discovery.NewDiscoveryClientForConfigAndClient(shop.GetConfig(), shop.GetHTTPClient())
 	if err != nil {
@@ -72,7 +73,7 @@ func newApplier(shop cluster.Cluster) (*apply.Applier, error) {
 	return apply.New(shop.GetClient(), apply.Config{
 		FieldManager: "example-workload",
 		LiveReader:   shop.GetAPIReader(),
-		Steady:       steady, // finds no-ops even in a new process, which has no response in memory yet
+		Steady:       steady, // recognises no-ops even before the first apply of this process
 	})
 }
 
@@ -85,14 +86,14 @@ func look(ctx context.Context, applier *apply.Applier, intent apply.Intent) erro
 	return plan.Refused // the conflicts: fields whose values in Emit and in the live object differ
 }
 
-// oldName is the field manager of the old code, and paths are the paths of the fields that both the
-// old code and Emit set.
+// oldName is the field manager of the old code. paths are the paths of the fields that are set by
+// both the old code and the new intent.
 const oldName = "manager"
 
 var paths = []string{".metadata.labels", ".metadata.annotations", ".metadata.ownerReferences", ".spec"}
 
-// goOver moves the fields of one object from the old field manager to the applier. If the first
-// apply would then fail or change the object, or fields would stay shared, goOver undoes the move.
+// goOver moves the ownership of fields of one object from the old field manager to the Applier. If the first apply
+// would then fail, change the object, or leave fields shared with the old field manager, goOver undoes the move.
 func goOver(ctx context.Context, applier *apply.Applier, intent apply.Intent) error {
 	object, err := intent.Object()
 	if err != nil {
@@ -105,7 +106,7 @@ func goOver(ctx context.Context, applier *apply.Applier, intent apply.Intent) er
 	fmt.Print(transfer) // at this point nothing is written yet
 	undo, err := transfer.Do(ctx)
 	if err != nil {
-		return err // call goOver again: fields that have moved already do not move twice
+		return err // goOver may be called again: fields that have already moved are skipped
 	}
 	plan, err := applier.Plan(ctx, intent)
 	if err == nil {
@@ -119,7 +120,7 @@ func goOver(ctx context.Context, applier *apply.Applier, intent apply.Intent) er
 	return nil
 }
 
-// notClean returns an error if the first Apply would change the object or share fields with oldName.
+// notClean returns an error if the first apply would change the object, or would share fields with oldName.
 func notClean(plan apply.Plan) error {
 	var why []string
 	for _, change := range plan.Changes {
@@ -133,7 +134,7 @@ func notClean(plan apply.Plan) error {
 	if len(why) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%v is left as it was: add the fields that would change to Emit, and the paths that would stay shared to paths: %s",
+	return fmt.Errorf("%v was not migrated and is left as it was: set the fields that would change in Emit, and add paths that would stay shared to paths: %s",
 		plan.Object, strings.Join(why, "; "))
 }
 
@@ -143,7 +144,7 @@ func firstApply(ctx context.Context, applier *apply.Applier, intent apply.Intent
 	return err
 }
 
-// web returns the intent of the Deployment, in place of the function Emit of a real reconciler.
+// web returns the apply configuration of the Deployment. In a real reconciler, this is the function Emit.
 func web(namespace, name string) *appsv1ac.DeploymentApplyConfiguration {
 	labels := map[string]string{"app": name}
 	return appsv1ac.Deployment(name, namespace).WithLabels(labels).

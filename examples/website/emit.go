@@ -9,7 +9,8 @@ import (
 	"coapply.dev/apply"
 )
 
-// FieldManager is the name under which the reconciler owns fields. It must never change.
+// FieldManager is the field manager of the reconciler. It must never change, because it owns fields
+// of existing objects.
 const FieldManager = "example-website"
 
 // emit returns the intents of a ConfigMap with the page, and of a Deployment that serves the page.
@@ -42,5 +43,6 @@ func podSpec(page string) *corev1ac.PodSpecApplyConfiguration {
 			WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(page)))
 }
 
-// childName returns the name of a Website's ConfigMap and Deployment. The suffix avoids name clashes.
+// childName returns the name of the ConfigMap and the Deployment of a Website. The suffix avoids
+// clashes with other objects.
 func childName(site string) string { return site + "-website" }

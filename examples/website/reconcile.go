@@ -12,7 +12,7 @@ import (
 	"coapply.dev/apply/reconciler"
 )
 
-// Finalizer keeps a Website until its Deployment no longer exists.
+// Finalizer is the finalizer of a Website. It is removed once the Website's Deployment no longer exists.
 const Finalizer = "example.com/website"
 
 // server reads and deletes a Website's Deployment, for the status and the finalizer.
@@ -21,8 +21,8 @@ type server struct {
 	live   client.Reader // reads from the API server
 }
 
-// cleanup deletes the Deployment, and is done when the Deployment no longer exists. The garbage
-// collector deletes the ConfigMap.
+// cleanup deletes the Deployment before the Website is deleted. done is true once the Deployment no
+// longer exists. The garbage collector deletes the ConfigMap.
 func (s server) cleanup(ctx context.Context, site *Website) (done bool, err error) {
 	var deployment appsv1.Deployment
 	err = s.live.Get(ctx, client.ObjectKey{Namespace: site.Namespace, Name: childName(site.Name)}, &deployment)

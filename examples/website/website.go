@@ -44,7 +44,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// DeepCopyObject returns a deep copy. For a larger kind, generate this method with controller-gen.
+// DeepCopyObject returns a deep copy. For a kind with more fields, generate this method with controller-gen.
 func (w *Website) DeepCopyObject() runtime.Object {
 	c := *w
 	w.DeepCopyInto(&c.ObjectMeta)

@@ -13,10 +13,10 @@ import (
 	"coapply.dev/platform/controllers/user"
 )
 
-// Controller describes a reconciler of the platform.
+// Controller describes one reconciler of the platform to cmd/manager.
 type Controller struct {
 	Name        string                                  // the name that the flag --controllers accepts
-	Description string                                  // one line for --help: the objects and fields that the reconciler writes
+	Description string                                  // the objects and fields that the reconciler writes, for --help
 	Setup       func(ctrl.Manager, setup.Options) error // adds the reconciler to a manager
 }
 

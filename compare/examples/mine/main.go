@@ -1,4 +1,5 @@
-// Command mine is compare with an arm and a workload of one's own: copy it, and change what is between the two catalogues.
+// Command mine is the command compare with an additional arm and workload. To measure an arm or workload of your own,
+// copy this file and replace the code after the function catalogue.
 package main
 
 import (
@@ -20,7 +21,7 @@ import (
 
 func main() { os.Exit(commands.Main(catalogue())) }
 
-// catalogue is what comes with the benchmark, with an arm and a workload more.
+// catalogue returns the arms and workloads of the benchmark, and one more arm and workload.
 func catalogue() compare.Catalogue {
 	c := commands.Catalogue()
 	c.Arms = append(c.Arms, compare.Arm{
@@ -32,21 +33,22 @@ func catalogue() compare.Catalogue {
 		Name:     "labels",
 		Summary:  "one ConfigMap on which every manager keeps a label",
 		Defaults: compare.Parameters{Writers: 4, Objects: 1, Managers: 4},
-		Fixed:    []string{"objects"}, // they mean nothing here, so they are refused
+		Fixed:    []string{"objects"}, // the parameter has no effect here, so a run that sets it is rejected
 		Arms:     []string{"gmu-default-retry", "ssa", "apply"},
 		Prepare:  prepareLabels,
 	})
 	return c
 }
 
-// blind sends what is wanted without a read: nobody is told when two managers want one field.
+// blind is an arm that sends the wanted fields as a merge patch, without a read. If two managers set the same field,
+// there is no error.
 type blind struct{ compare.Session }
 
 func (b blind) Write(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 	if intent.ReadsLive || intent.Creates || intent.Subresource != "" {
 		return compare.Receipt{}, errors.New("blind-merge-patch only sets fields of objects that exist")
 	}
-	if intent.Pause != nil { // rounds hold the writers here until all are about to write
+	if intent.Pause != nil { // in a trial by rounds, waits until all writers are about to write
 		if err := intent.Pause(ctx); err != nil {
 			return compare.Receipt{}, err
 		}
@@ -63,10 +65,10 @@ func (b blind) Write(ctx context.Context, intent compare.Intent) (compare.Receip
 	return compare.Receipt{ResourceVersion: o.GetResourceVersion()}, err
 }
 
-// labels is one trial of the workload.
+// labels is a trial of the workload.
 type labels struct{ compare.Stage }
 
-// prepareLabels lets every manager own its label, so that no first write of the trial is special.
+// prepareLabels makes every manager the owner of its label, so that the first write in the trial does not change ownership.
 func prepareLabels(ctx context.Context, s compare.Stage) (compare.Run, error) {
 	l := labels{s}
 	err := s.Admin.Create(ctx, l.object(), client.FieldOwner("prepare"))
@@ -78,14 +80,14 @@ func prepareLabels(ctx context.Context, s compare.Stage) (compare.Run, error) {
 		o := l.unstructured(first.Configure(nil))
 		err = s.Admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(first.Manager))
 	}
-	return l, err // with l, so that it is cleaned up after an error as well
+	return l, err // return l even after an error, so that its objects are deleted
 }
 
 func (l labels) object() *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Prefix + "labelled"}}
 }
 
-// unstructured adds what names the object.
+// unstructured returns the fields as an object, with kind, namespace and name.
 func (l labels) unstructured(fields map[string]any) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: fields}
 	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
@@ -94,8 +96,8 @@ func (l labels) unstructured(fields map[string]any) *unstructured.Unstructured {
 	return o
 }
 
-// intent wants one label, with a value that is unique in the trial: said as fields for the oracle, as an apply
-// configuration, and as what the closure of get-modify-update does.
+// intent returns an intent for one label, with a value that is unique in the trial. It has the change in three forms:
+// as fields for the oracle, as an apply configuration, and as the closure of a get-modify-update.
 func (l labels) intent(writer, sequence int) compare.Intent {
 	manager := fmt.Sprintf("m%d", writer%l.Managers)
 	name, value := "example.com/"+manager, fmt.Sprintf("w%d-%d", writer, sequence+1)
@@ -116,7 +118,7 @@ func (l labels) Next(_ context.Context, writer, sequence int) (compare.Intent, b
 	return l.intent(writer, sequence), true, nil
 }
 
-// Fields are what the oracle tracks, under the names of Intent.Wants.
+// Fields returns the labels, which the oracle tracks. The names are those in Intent.Wants.
 func (l labels) Fields(o *unstructured.Unstructured) map[string]string {
 	if o.GetName() != l.object().Name {
 		return nil
@@ -128,13 +130,13 @@ func (l labels) Kinds() []compare.Kind {
 	return []compare.Kind{{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Resource: "configmaps"}}
 }
 
-// Background has nobody write beside the writers.
+// Background implements compare.Run. There are no writes in the background.
 func (l labels) Background(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
 }
 
-// Finish counts nothing that the trial does not count.
+// Finish implements compare.Run. There are no additional numbers.
 func (l labels) Finish(context.Context) (map[string]float64, error) { return nil, nil }
 
 func (l labels) Clean(ctx context.Context) error {

@@ -1,5 +1,5 @@
-// Package cells is the part of `compare bench` that is made of trials: goodput and tails of coapply beside other ways to
-// write. A part of it has trials, each of which is made once a round, and the rows of what they came to.
+// Package cells has the parts of `compare bench` that run trials. They compare goodput and tail latency of coapply with other
+// ways to write. A part defines its trials, which are made once per round, and computes rows of the result table from them.
 package cells
 
 import (
@@ -12,22 +12,22 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// part is trials of a round, and the rows that are made of them.
+// part has the trials of one round, and computes rows of the result table.
 type part struct {
 	trials []one
 	rows   func(rounds) []measure.Row
 }
 
-// parts by name; a quick one has short trials of few writers, which say nothing.
+// parts has the parts by name. With quick, trials are short and have few writers; their results are meaningless.
 var parts = map[string]func(quick bool) part{"contention": contention, "processes": processes, "width": width}
 
-// one is a trial of a round.
+// one is a trial that every round has: an arm in a cell.
 type one struct {
 	arm string
 	compare.Cell
 }
 
-// shortened is the trial of a quick run.
+// shortened returns the trial as a quick run makes it.
 func (o one) shortened(quick bool) one {
 	if quick {
 		o.Writers, o.Objects = min(o.Writers, 8), min(o.Objects, 8)
@@ -37,7 +37,7 @@ func (o one) shortened(quick bool) one {
 	return o
 }
 
-// Plan has the trials of parts, as many times as there are rounds. A part without trials has none in it.
+// Plan returns the cells of the named parts, with one block per round. Names of parts that have no trials are ignored.
 func Plan(names []string, rounds int, quick bool) (plan []results.PlannedCell) {
 	for _, name := range names {
 		if parts[name] == nil {
@@ -56,7 +56,7 @@ func Plan(names []string, rounds int, quick bool) (plan []results.PlannedCell) {
 	return plan
 }
 
-// Rows of a part, of the trials of a plan.
+// Rows returns the rows of a part, computed from the trials of a plan.
 func Rows(name string, trials []results.Trial, quick bool) []measure.Row {
 	if parts[name] == nil {
 		return nil
@@ -71,10 +71,10 @@ func Rows(name string, trials []results.Trial, quick bool) []measure.Row {
 	return parts[name](quick).rows(all)
 }
 
-// rounds are what was measured, in turns.
+// rounds are the measured trials of each round.
 type rounds []map[one]results.Trial
 
-// ratio adds to a row what one trial comes to against another in each round.
+// ratio adds to a row, for each round, the value of trial a divided by the value of trial b.
 func (r rounds) ratio(row measure.Row, of func(results.Trial) float64, a, b one) measure.Row {
 	row.Unit = measure.Times
 	for _, round := range r {
@@ -85,7 +85,7 @@ func (r rounds) ratio(row measure.Row, of func(results.Trial) float64, a, b one)
 	return row
 }
 
-// beside is what trials came to.
+// beside returns the values of trials as Peers, which the table shows beside a row.
 func (r rounds) beside(unit measure.Unit, of func(results.Trial) float64, trials ...one) (peers []measure.Peer) {
 	for _, o := range trials {
 		peers = append(peers, measure.Peer{Name: o.arm, Unit: unit, Rounds: r.values(of, o)})
@@ -106,7 +106,7 @@ func (r rounds) values(of func(results.Trial) float64, o one) (all []float64) {
 	return all
 }
 
-// value is not a number for a trial that was not made, or is void.
+// value returns a value of a trial. It returns NaN if the trial was not made or is void.
 func value(round map[one]results.Trial, of func(results.Trial) float64, o one) float64 {
 	if t, made := round[o]; made && t.Void == "" {
 		return of(t)
@@ -121,8 +121,8 @@ func goodput(t results.Trial) float64 {
 	return math.NaN()
 }
 
-// p99 in seconds, of the intents that began in the time that counts. Where it falls among those that never landed, it
-// is the length of the trial or the longest that landed, whichever is more: it was that at least.
+// p99 returns the 99th percentile of the latency in seconds, for intents that began in the timed part. If so many intents did not
+// land that there is no such percentile, p99 returns a lower bound: the length of the trial, or the longest measured latency.
 func p99(t results.Trial) float64 {
 	all, err := results.Merge(t.Latency)
 	if err != nil {

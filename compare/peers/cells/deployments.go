@@ -12,7 +12,7 @@ import (
 	"coapply.dev/compare/workloads/deployment"
 )
 
-// Arms of the measures.
+// Names of the compared arms.
 const (
 	plain    = "ssa"
 	lanes    = arms.LanesOnly
@@ -20,15 +20,15 @@ const (
 	jittered = "gmu-unbounded"
 )
 
-// How long a trial counts. The two whose tails are compared have the same: what has not finished by then counts as if it
-// took that long, so that it bounds what can be seen of a tail.
+// Durations of the timed part. The trials whose tail latencies are compared have the same duration: an intent that has
+// not landed by then counts with this duration, which limits the measured tail.
 const (
 	short = 4 * time.Second
 	long  = 8 * time.Second
 	tail  = 30 * time.Second
 )
 
-// onDeployments is many writers on Deployments of four field managers.
+// onDeployments returns a trial in which many writers write to Deployments with four field managers.
 func onDeployments(arm string, writers, objects, processes int, counts time.Duration) one {
 	return one{arm, compare.Cell{Workload: workloads.HotDeployment().Name, Parameters: compare.Parameters{
 		Writers: writers, Objects: objects, Processes: processes, Managers: deployment.Managers,
@@ -78,7 +78,7 @@ func contention(quick bool) part {
 	return part{[]one{ours, theirs, gmu, patient, alone, apart, plainApart, distinct, plainDistinct}, rows}
 }
 
-// processes spreads few writers over more and more processes.
+// processes is the part that spreads 16 writers over 1, 4 and 16 processes.
 func processes(quick bool) part {
 	spread := []int{1, 4, 16}
 	var trials []one

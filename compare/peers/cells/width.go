@@ -13,17 +13,17 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// managers of the one ConfigMap; each writer changes its manager's key.
+// managers is the number of field managers of the one ConfigMap. Each writer changes the key of its manager.
 const managers = 4
 
-// onConfigMap is writers over a round trip that is added to each request.
+// onConfigMap returns a trial in which writers write to one ConfigMap, with a round trip added to each request.
 func onConfigMap(arm string, writers int, trip time.Duration) one {
 	return one{arm, compare.Cell{Workload: "hot-object", Parameters: compare.Parameters{
 		Writers: writers, Objects: 1, Managers: managers, Processes: 1, RTT: trip, Warmup: time.Second, Duration: short,
 	}}}
 }
 
-// at is the place of a cell in a grid of writers and round trips.
+// at puts a row at the trial's place in a grid of numbers of writers and round trips.
 func (o one) at(row measure.Row) measure.Row {
 	row.Measure, row.Column = fmt.Sprintf("%d writers", o.Writers), fmt.Sprintf("+%s", o.RTT)
 	if o.Writers == 1 {
@@ -34,7 +34,7 @@ func (o one) at(row measure.Row) measure.Row {
 
 func id(kind string, o one) string { return fmt.Sprintf("%s-w%d-%s", kind, o.Writers, o.RTT) }
 
-// fixed are the lanes of each fixed width, in the cell of another trial.
+// fixed returns the trials with lanes of each fixed width in the same cell.
 func fixed(o one) (all []one) {
 	for _, width := range arms.Widths {
 		all = append(all, one{arms.OfWidth(width), o.Cell})
@@ -42,8 +42,8 @@ func fixed(o one) (all []one) {
 	return all
 }
 
-// width compares lanes as wide as the network asks for with plain client.Apply and with lanes of a fixed width, over several
-// round trips, and the fallback with get-modify-update in lanes.
+// width is the part that compares lanes of automatic width with plain client.Apply, and with lanes of each fixed width,
+// over several round-trip times. It also compares the fallback with get-modify-update in lanes.
 func width(quick bool) part {
 	var ours, trials []one
 	for _, writers := range []int{1, 4, 16, 64} {
@@ -53,7 +53,7 @@ func width(quick bool) part {
 			}
 			o := onConfigMap(lanes, writers, trip).shortened(quick)
 			ours, trials = append(ours, o), append(trials, o, one{plain, o.Cell})
-			if writers > 1 { // one writer alone has nobody to share a lane with
+			if writers > 1 { // with one writer the width has no effect
 				trials = append(trials, fixed(o)...)
 			}
 		}
@@ -75,7 +75,8 @@ func width(quick bool) part {
 	}}
 }
 
-// againstBest compares with the width whose median is best, so that chance in one round does not choose it.
+// againstBest compares with the fixed width that has the best median over all rounds. The best width of each single
+// round would be due to chance.
 func (r rounds) againstBest(o one) measure.Row {
 	widths := slices.SortedStableFunc(slices.Values(fixed(o)), func(a, b one) int {
 		return cmp.Compare(measure.Median(r.values(goodput, b)), measure.Median(r.values(goodput, a)))
@@ -100,8 +101,8 @@ func (r rounds) ofFallback(ours, theirs one) []measure.Row {
 	}
 }
 
-// requestsEach is how many requests were sent for an intent that landed, over the whole trial; measurements of
-// the round trip included.
+// requestsEach returns the number of requests per landed intent over the whole trial, including the lanes' measurements
+// of the round trip.
 func requestsEach(t results.Trial) float64 {
 	sent := 0
 	for what, requests := range t.Client.Requests {

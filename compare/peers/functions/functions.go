@@ -1,5 +1,5 @@
-// Package functions reads what Go benchmarks come to, of this module and of coapply's, as rows of the table: what a
-// reconcile with nothing to change sends, what it costs its process, and what a manager at rest costs.
+// Package functions runs Go benchmarks of this module and of coapply, and returns their results as rows of the table of `compare
+// bench`: the requests of a reconcile that changes nothing, the CPU time of this reconcile, and the costs of an idle manager.
 package functions
 
 import (
@@ -20,34 +20,34 @@ import (
 	"coapply.dev/compare/peers/measure"
 )
 
-// Options of a run.
+// Options are the options of Measure.
 type Options struct {
 	Rounds   int
 	Quick    bool
 	Progress io.Writer
 }
 
-// part is benchmarks that one command runs in every round.
+// part is a group of benchmarks that one go command runs, once per round.
 type part struct {
 	benchmarks    string
 	packages      []string
-	length, quick string // of -benchtime
-	once          bool   // whatever the rounds
+	length, quick string // the value of -benchtime in a usual and in a quick run
+	once          bool   // whether the benchmarks run only in the first round
 	rows          func(values) []measure.Row
 }
 
-// values are those of the rounds, by the benchmark's name without its first word, and by the unit.
+// values has the results of all rounds, by the name of the benchmark after the first slash, and by the unit.
 type values struct {
-	names []string // in their order
+	names []string // in the order of the output
 	found map[[2]string][]float64
 }
 
 func (v values) of(benchmark, unit string) []float64 { return v.found[[2]string{benchmark, unit}] }
 
-// module is the folder of this module in a checkout, for who calls from the top of that.
+// module is the folder of this module in a checkout. Measure may be called in this folder, or in its parent.
 const module = "compare"
 
-// Measure runs the benchmarks of a part, if it has any: those of the checkout that it is called in.
+// Measure runs the benchmarks of the named part, if it has any, in the checkout of the current folder.
 func Measure(ctx context.Context, name string, options Options) ([]measure.Row, error) {
 	p, has := parts[name]
 	if !has {
@@ -64,7 +64,7 @@ func Measure(ctx context.Context, name string, options Options) ([]measure.Row, 
 		if _, err := os.Stat(filepath.Join(module, "go.mod")); err == nil {
 			command.Dir = module
 		}
-		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go test leaves its tests, and their control plane, running when it is told to end
+		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // to also end the tests and their control plane, which go test does not end
 		command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGINT) }
 		command.WaitDelay = 10 * time.Second
 		var failed bytes.Buffer
@@ -74,18 +74,18 @@ func Measure(ctx context.Context, name string, options Options) ([]measure.Row, 
 			return nil, context.Cause(ctx)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the benchmarks, which are run at the top of a checkout or in its folder compare: %w\n%s%s", err, out, failed.Bytes())
+			return nil, fmt.Errorf("running go test for the benchmarks, in the top folder of a checkout or its folder compare: %w\n%s%s", err, out, failed.Bytes())
 		}
 		read.add(out)
 		fmt.Fprintf(options.Progress, "round %d of %d: %s\n", round, options.Rounds, name)
 	}
 	if len(read.names) == 0 {
-		return nil, fmt.Errorf("there are no benchmarks %s in %s", p.benchmarks, strings.Join(p.packages, ", "))
+		return nil, fmt.Errorf("no benchmark matches %s in %s", p.benchmarks, strings.Join(p.packages, ", "))
 	}
 	return p.rows(read), nil
 }
 
-var processors = regexp.MustCompile(`-\d+$`) // that the benchmark had
+var processors = regexp.MustCompile(`-\d+$`) // the number of processors, which ends the name of a benchmark
 
 func (v *values) add(out []byte) {
 	for lines := benchfmt.NewReader(bytes.NewReader(out), "benchmarks"); lines.Scan(); {

@@ -7,7 +7,7 @@ import (
 	"coapply.dev/compare/peers/measure"
 )
 
-// ours is the name of coapply's own benchmarks.
+// ours is the name of the benchmarks of coapply itself.
 const ours = "coapply"
 
 const unchanged = "coapply.dev/compare/peers/unchanged"
@@ -28,7 +28,7 @@ var parts = map[string]part{
 	},
 }
 
-// changes of the round trip while 16 writers write.
+// changes returns the rows for a change of the round-trip time while 16 writers write.
 func changes(v values) (rows []measure.Row) {
 	for i, change := range [][2]string{{"0s", "5ms"}, {"5ms", "0s"}} {
 		rows = append(rows, measure.Row{
@@ -99,8 +99,8 @@ func micro(v values) []measure.Row {
 	}
 }
 
-// scale is of a process that has nothing to do, with each figure beside that of the cache alone and of reconcilers that are
-// written by hand.
+// scale returns the rows for an idle manager process. Each value is beside the value of the cache alone, and of
+// hand-written reconcilers.
 func scale(v values) []measure.Row {
 	const benchmark = "Idle"
 	objects := measure.Median(v.of(benchmark, "objects"))

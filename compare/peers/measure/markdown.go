@@ -9,7 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 )
 
-// Markdown is the report as docs/performance.md has it.
+// Markdown returns the report as the content of docs/performance.md.
 func (r Report) Markdown() string {
 	var out strings.Builder
 	fmt.Fprint(&out, "# Performance\n\nWritten by `make bench`, which measures all of it again: see "+
@@ -33,7 +33,7 @@ func (r Report) Markdown() string {
 	return out.String()
 }
 
-// ofOneSeries is how many of the first rows are of one series, or of none.
+// ofOneSeries returns how many of the first rows belong to the same series, or to none.
 func ofOneSeries(rows []Row) int {
 	n := slices.IndexFunc(rows, func(r Row) bool { return r.Series != rows[0].Series })
 	if n < 0 {
@@ -42,7 +42,7 @@ func ofOneSeries(rows []Row) int {
 	return n
 }
 
-// markdownOf shows rows of one series in a table of their own, and what the series is above it.
+// markdownOf returns a table of rows that belong to one series, with the title of the series above it.
 func markdownOf(rows []Row) string {
 	first := rows[0]
 	if first.Series == "" {
@@ -56,7 +56,7 @@ func markdownOf(rows []Row) string {
 	return fmt.Sprintf("**%s** (%s)\n\n%s", first.Series, bounds, shown(rows).RenderMarkdown())
 }
 
-// besidePeers has a column for each peer.
+// besidePeers returns a table with a column for each peer.
 func besidePeers(rows []Row) table.Writer {
 	t := table.NewWriter()
 	header := table.Row{"", "measured", "met"}
@@ -74,7 +74,7 @@ func besidePeers(rows []Row) table.Writer {
 	return t
 }
 
-// gridOf has a line for each measure. Of the peers it shows the first.
+// gridOf returns a grid with a line for each measure and a column for each Column. It shows only the first peer of each row.
 func gridOf(rows []Row) table.Writer {
 	t := table.NewWriter()
 	header := table.Row{""}

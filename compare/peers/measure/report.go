@@ -12,7 +12,7 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// Report is a run: what was measured where, and how long it took.
+// Report is the result of a run of `compare bench`.
 type Report struct {
 	Command     string              `json:"command"`
 	Started     time.Time           `json:"started"`
@@ -21,10 +21,10 @@ type Report struct {
 	Quick       bool                `json:"quick,omitempty"`
 	Environment results.Environment `json:"environment"`
 	Rows        []Row               `json:"rows"`
-	// LostUpdates are what the oracle counted over all trials, of Acknowledged writes.
+	// LostUpdates is the number of lost updates in all trials, and Acknowledged the number of acknowledged writes.
 	LostUpdates  int `json:"lostUpdates"`
 	Acknowledged int `json:"acknowledged"`
-	// Trials as they were measured.
+	// Trials are all trials of the run.
 	Trials []results.Trial `json:"trials,omitempty"`
 }
 
@@ -35,13 +35,13 @@ func (r Report) Write(w io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// Table shows the report on a terminal of 160 columns.
+// Table returns the report as a table for a terminal with 160 columns.
 func (r Report) Table() string {
 	t := tableOf(r.Rows)
 	t.SetStyle(table.StyleLight)
 	t.Style().Options.SeparateRows = true
 	t.Style().Format.Header = text.FormatDefault
-	const side = 40 // the columns in the middle take the rest
+	const side = 40 // width of the first and the last column
 	t.SetColumnConfigs([]table.ColumnConfig{
 		{Number: 1, WidthMax: side, WidthMaxEnforcer: text.WrapSoft},
 		{Number: 4, WidthMax: 28, WidthMaxEnforcer: text.WrapSoft},
@@ -66,7 +66,7 @@ func tableOf(rows []Row) table.Writer {
 	return t
 }
 
-// losses is what the oracle found.
+// losses returns a sentence about the lost updates that the oracle found.
 func (r Report) losses() string {
 	if len(r.Trials) == 0 {
 		return ""

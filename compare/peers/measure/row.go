@@ -1,5 +1,5 @@
-// Package measure is the table of what speed is promised: for each measure what must be, what is aimed at, and what was
-// measured, with its peers beside it.
+// Package measure defines the result table of `compare bench`. For each measure it has the required value, the value
+// that is aimed at, the measured value, and the values of other libraries.
 package measure
 
 import (
@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Unit of a measure's values.
+// Unit is the unit of a measure's values.
 type Unit string
 
 // Units.
 const (
-	Times    Unit = "times" // one thing against another
+	Times    Unit = "times" // a ratio of two values
 	Requests Unit = "requests"
 	Time     Unit = "time" // in seconds
 	Count    Unit = "count"
@@ -23,7 +23,7 @@ const (
 	Rate     Unit = "per second"
 )
 
-// Text shows a value.
+// Text formats a value with its unit.
 func (u Unit) Text(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -54,7 +54,7 @@ func duration(seconds float64) string {
 	return digits(seconds/1e-9) + " ns"
 }
 
-// digits are three that count.
+// digits formats a value with three significant digits.
 func digits(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e6 {
 		return fmt.Sprintf("%.0f", v)
@@ -65,16 +65,16 @@ func digits(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// Bound is what a measure is held to.
+// Bound is a limit for the values of a measure.
 type Bound struct {
-	AtLeast bool    `json:"atLeast"` // otherwise at most
+	AtLeast bool    `json:"atLeast"` // whether Value is a lower limit; otherwise it is an upper limit
 	Value   float64 `json:"value"`
 }
 
-// AtLeast is the bound from below.
+// AtLeast returns a lower limit.
 func AtLeast(v float64) Bound { return Bound{AtLeast: true, Value: v} }
 
-// AtMost is the bound from above.
+// AtMost returns an upper limit.
 func AtMost(v float64) Bound { return Bound{Value: v} }
 
 func (b Bound) holds(v float64) bool {
@@ -98,32 +98,32 @@ func (b Bound) text(u Unit) string {
 	return sign + u.Text(b.Value)
 }
 
-// Peer is what another way came to in the same measure.
+// Peer has the values of another library or way to write for the same measure.
 type Peer struct {
 	Name   string    `json:"name"`
 	Unit   Unit      `json:"unit"`
 	Rounds []float64 `json:"rounds"`
 }
 
-// Row is a measure and what came of it.
+// Row is one measure with its limits and its measured values.
 type Row struct {
 	ID string `json:"id"`
-	// Series is what rows have in common that follow each other and have the same bounds and peers; "" of a row by itself.
+	// Series is the title of a group of consecutive rows with the same limits and peers. It is "" for a single row.
 	Series  string `json:"series,omitempty"`
 	Measure string `json:"measure"`
-	// Column is where the row stands in a grid: rows of one series that follow each other, each Measure with every Column.
+	// Column is the name of a column if the rows of a Series form a grid. In a grid, each Measure has a row for each Column.
 	Column string `json:"column,omitempty"`
 	Unit   Unit   `json:"unit"`
 	Must   Bound  `json:"must"`
 	Aim    Bound  `json:"aim"`
-	// Rounds are the values of the rounds; none if nothing was measured.
+	// Rounds has one value for each round. It is empty if nothing was measured.
 	Rounds []float64 `json:"rounds"`
 	Peers  []Peer    `json:"peers,omitempty"`
-	// Note says what a reader has to know, such as what makes the measured value a bound of the real one.
+	// Note is a remark for the reader, such as why the measured value is only a bound of the real value.
 	Note string `json:"note,omitempty"`
 }
 
-// Median of the rounds; not a number if there are none.
+// Median returns the median of the values, or NaN if there are none.
 func Median(rounds []float64) float64 {
 	if len(rounds) == 0 {
 		return math.NaN()
@@ -136,7 +136,7 @@ func Median(rounds []float64) float64 {
 	return sorted[middle]
 }
 
-// spread is the median with the least and the greatest round.
+// spread formats the median with the smallest and the largest value.
 func spread(u Unit, rounds []float64) string {
 	if len(rounds) == 0 {
 		return "n/a"
@@ -148,7 +148,7 @@ func spread(u Unit, rounds []float64) string {
 	return fmt.Sprintf("%s [%s, %s]", u.Text(Median(rounds)), u.Text(least), u.Text(greatest))
 }
 
-// Met says which of the two bounds the median keeps: "aim", "must", "no", or "not measured".
+// Met returns which limit the median meets: "aim", "must", "no" for neither, or "not measured".
 func (r Row) Met() string {
 	switch v := Median(r.Rounds); {
 	case len(r.Rounds) == 0:
@@ -161,7 +161,7 @@ func (r Row) Met() string {
 	return "no"
 }
 
-// name of the row where it does not stand in a grid.
+// name returns the name of the row in a table that is not a grid.
 func (r Row) name() string {
 	if r.Column == "" {
 		return r.Measure
@@ -169,7 +169,7 @@ func (r Row) name() string {
 	return r.Measure + ", " + r.Column
 }
 
-// text is a peer's name with its median.
+// text returns the name of the peer with its median.
 func (p Peer) text() string { return p.Name + " " + p.Unit.Text(Median(p.Rounds)) }
 
 func (r Row) beside() string {

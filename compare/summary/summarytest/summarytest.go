@@ -1,5 +1,5 @@
-// Package summarytest makes up runs for tests: figures as a machine with two cores might give them, the same each time.
-// Nothing in them was measured.
+// Package summarytest makes up runs for tests. Their values are similar to those of a machine with two cores,
+// and the same each time. Nothing was measured.
 package summarytest
 
 import (
@@ -15,13 +15,13 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// Seed of the run that is made up.
+// Seed is the seed of the made-up run.
 const Seed = 42
 
-// started is when the made-up run began.
+// started is the time at which the made-up run began.
 var started = time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC)
 
-// Run makes up a review run with so many blocks.
+// Run returns a made-up run of the profile review with the given number of blocks.
 func Run(blocks int) (results.Run, []results.Trial) {
 	ended := started.Add(15 * time.Minute)
 	run := results.Run{
@@ -31,7 +31,7 @@ func Run(blocks int) (results.Run, []results.Trial) {
 	}
 	var trials []results.Trial
 	for block := range blocks {
-		// What a block shares, such as a noisy neighbour, all arms of it have alike.
+		// An influence that all arms of a block have in common, such as a noisy neighbour.
 		shared := math.Exp(0.05 * rand.New(rand.NewPCG(Seed, uint64(block))).NormFloat64())
 		for _, cell := range run.Plan {
 			if block >= cell.Blocks {
@@ -53,7 +53,7 @@ func Run(blocks int) (results.Run, []results.Trial) {
 	return run, trials
 }
 
-// plan is the cells of a small review: those that were decided, as far as it has their workloads.
+// plan returns the cells of a small review: primary cells of decided.yaml, and cells of some other workloads.
 func plan(blocks int) []results.PlannedCell {
 	grid := []string{"gmu-default-retry", "gmu-requeue", "gmu-unbounded", "patch-lock", "gmu-lanes", "update", "ssa", "ssa-lanes", "apply"}
 	var cells []results.PlannedCell
@@ -108,16 +108,16 @@ func workloads() []results.WorkloadInfo {
 	}
 }
 
-// way is what an intent of an arm costs.
+// way has the made-up costs of one arm.
 type way struct {
 	verb   string
-	reads  float64 // GET per attempt
-	giveUp float64 // share of intents where writers get in each other's way
-	stale  float64 // stale writes per intent there
-	ms     float64 // of an intent of one writer alone
-	busy   float64 // of the server for it
-	cpu    float64 // milliseconds of the API server
-	turns  bool    // one at a time in a process
+	reads  float64 // GET requests per attempt
+	giveUp float64 // share of intents that are given up under contention
+	stale  float64 // stale writes per intent under contention
+	ms     float64 // milliseconds for an intent if there is only one writer
+	busy   float64 // milliseconds for which an intent keeps the server busy
+	cpu    float64 // milliseconds of CPU of the API server per intent
+	turns  bool    // whether writers of one process take turns
 }
 
 var ways = map[string]way{
@@ -136,7 +136,7 @@ var ways = map[string]way{
 	"shared-manager":    {"APPLY", 0, 0, 0, 2.9, 2.9, 1.5, false},
 }
 
-// loses is the share of acknowledged values of a workload that an arm loses.
+// loses returns the share of the acknowledged values of a workload that an arm loses.
 func loses(arm, workload string) float64 {
 	switch {
 	case arm == "put-no-rv", arm == "shared-manager":
@@ -149,11 +149,11 @@ func loses(arm, workload string) float64 {
 	return 0
 }
 
-// trial makes up one trial. Contention costs each arm alike; who takes turns does so in one process. The figures follow from
-// a few random numbers of its own.
+// trial returns a made-up trial. Contention has the same cost for each arm. Arms with turns have contention
+// only between processes. A few random numbers vary the values.
 func trial(cell results.PlannedCell, arm string, aa bool, block, order int, shared float64) results.Trial {
 	random := rand.New(rand.NewPCG(Seed, uint64(order)))
-	w, meeting := ways[arm], float64(cell.Writers) // that get in each other's way
+	w, meeting := ways[arm], float64(cell.Writers) // meeting is the number of writers that contend
 	if w.turns {
 		meeting = float64(cell.Processes)
 	}
@@ -213,7 +213,8 @@ func counts(landed, givenUp int, noop bool) results.Counts {
 	return c
 }
 
-// latency keeps Little's law: so many writers, busy all the time, made so many intents.
+// latency returns made-up latencies that obey Little's law: the given number of writers, busy all the time,
+// makes the given number of intents.
 func latency(writers, landed, givenUp int, seconds float64, random *rand.Rand) results.Latency {
 	mean := 0.99 * float64(writers) * seconds * 1e6 / float64(landed+givenUp)
 	sigma := 0.2 + 0.04*float64(min(writers, 20))
@@ -225,17 +226,17 @@ func latency(writers, landed, givenUp int, seconds float64, random *rand.Rand) r
 	}
 	h := results.NewHistogram()
 	for _, sample := range samples {
-		rounded := 20 * int64(max(1, sample*mean*float64(landed)/sum/20)) // coarse, so that the sample is small
-		_ = h.RecordValue(rounded)                                        // within an hour by construction
+		rounded := 20 * int64(max(1, sample*mean*float64(landed)/sum/20)) // rounded, so that the encoded histogram is small
+		_ = h.RecordValue(rounded)                                        // cannot fail: the value is below one hour
 	}
 	encoded, err := results.EncodeHistogram(h)
 	if err != nil {
-		panic(err) // no histogram of ours is refused
+		panic(err) // impossible for this histogram
 	}
 	return results.Latency{Histogram: encoded, NotLanded: givenUp}
 }
 
-// Save writes a run as a finished one leaves it.
+// Save writes a run into a folder, as a completed run would be.
 func Save(folder string, run results.Run, trials []results.Trial) error {
 	f, err := results.Create(folder, run)
 	if err != nil {

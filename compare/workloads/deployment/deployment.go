@@ -1,5 +1,5 @@
-// Package deployment is the Deployment that every measure is made on: what its four field managers own of it, as a
-// platform's controllers share one.
+// Package deployment defines the Deployment on which the benchmarks of this module are made. Four field
+// managers own its fields, as controllers of a platform do.
 package deployment
 
 import (
@@ -18,36 +18,37 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Kind of the object.
+// Kind is the GroupVersionKind of Deployment.
 var Kind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 
 // Start is the value of the annotations after Prepare.
 const Start = "start"
 
-// Managers is how many field managers apply to the Deployment.
+// Managers is the number of field managers that apply to the Deployment.
 const Managers = 4
 
-// Domain begins the keys of the managers' annotations.
+// Domain is the beginning of the keys of the managers' annotations.
 const Domain = "peers.coapply.dev/"
 
-// Annotation is the key that the j-th manager owns beside its other fields: what it changes where it changes something.
+// Annotation returns the key of the annotation of the j-th manager. A manager changes this annotation when it
+// must change something.
 func Annotation(j int) string { return Domain + Manager(j) }
 
-// Manager names the j-th field manager. The first of them, Workload, owns most.
+// Manager returns the name of the j-th field manager. The first manager is Workload; it owns the most fields.
 func Manager(j int) string { return fmt.Sprintf("m%d", j) }
 
-// Workload is the field manager that is measured where one is.
+// Workload is the name of the field manager that is measured in benchmarks with only one manager.
 const Workload = "m0"
 
-// Intent is what the j-th manager wants to own, with its annotation at a value.
+// Intent returns the apply configuration of the j-th manager, with the given value for its annotation.
 func Intent(namespace, name string, j int, value string) *appsv1ac.DeploymentApplyConfiguration {
 	config := appsv1ac.Deployment(name, namespace).WithAnnotations(map[string]string{Annotation(j): value})
 	switch j {
 	case 0:
 		return config.WithLabels(labels(name)).WithSpec(workload(name))
-	case 1: // as an autoscaler
+	case 1: // the fields of an autoscaler
 		return config.WithSpec(appsv1ac.DeploymentSpec().WithReplicas(2))
-	case 2: // as an injector of settings
+	case 2: // the fields of a controller that injects settings
 		return config.WithSpec(appsv1ac.DeploymentSpec().WithTemplate(corev1ac.PodTemplateSpec().
 			WithAnnotations(map[string]string{"checksum/config": "5f2b"}).
 			WithSpec(corev1ac.PodSpec().WithPriorityClassName("system-node-critical"))))
@@ -55,7 +56,7 @@ func Intent(namespace, name string, j int, value string) *appsv1ac.DeploymentApp
 	return config.WithLabels(map[string]string{"cost-centre": "research"})
 }
 
-// Prepare lets the first managers own their fields of a Deployment that does not exist yet.
+// Prepare creates the Deployment, by applying as the first managers, one after the other.
 func Prepare(ctx context.Context, c client.Client, namespace, name string, managers int, labels map[string]string) error {
 	for j := range managers {
 		config := Intent(namespace, name, j, Start)
@@ -63,13 +64,13 @@ func Prepare(ctx context.Context, c client.Client, namespace, name string, manag
 			config.WithLabels(labels)
 		}
 		if err := c.Apply(ctx, config, client.FieldOwner(Manager(j))); err != nil {
-			return fmt.Errorf("letting %s own its fields of Deployment %s: %w", Manager(j), name, err)
+			return fmt.Errorf("applying as %s to Deployment %s: %w", Manager(j), name, err)
 		}
 	}
 	return nil
 }
 
-// Unstructured is an intent as those have it who decode files.
+// Unstructured converts an apply configuration to an unstructured object, as programs that decode files have it.
 func Unstructured(config *appsv1ac.DeploymentApplyConfiguration) (*unstructured.Unstructured, error) {
 	raw, err := json.Marshal(config)
 	if err != nil {
@@ -84,8 +85,8 @@ func labels(name string) map[string]string {
 	return map[string]string{"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "peers"}
 }
 
-// workload is some 20 fields, with quantities, and with lists whose items the server gives defaults. The Deployment is
-// paused, so that its controller makes no pods of it.
+// workload returns about 20 fields, with quantities, and with lists to whose items the API server adds default
+// values. The Deployment is paused, so that its controller creates no pods.
 func workload(name string) *appsv1ac.DeploymentSpecApplyConfiguration {
 	container := corev1ac.Container().WithName("web").WithImage("registry.example.com/web:1.4.2").
 		WithArgs("--listen=:8080", "--log=json").

@@ -1,6 +1,6 @@
-// Package shop is an example controller, without coapply (folder before) and with coapply (folder
-// after). For each ConfigMap with the label example.com/shop, it applies a Deployment of the shop's
-// image. docs/adopting.md shows the lines that differ.
+// Package shop is an example controller in two versions: without coapply (folder before) and with
+// coapply (folder after). For each ConfigMap with the label example.com/shop, it applies a
+// Deployment that runs the shop's image. docs/adopting.md shows the lines that differ.
 package shop
 
 import (
@@ -22,7 +22,7 @@ import (
 	"coapply.dev/apply"
 )
 
-// Run runs a manager with the controller until the context ends.
+// Run starts a manager with the controller, and returns when the context ends.
 func Run(ctx context.Context, config *rest.Config, options ctrl.Options) error {
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
@@ -47,7 +47,7 @@ func Run(ctx context.Context, config *rest.Config, options ctrl.Options) error {
 
 type shops struct{ client.Client }
 
-// Reconcile applies the Deployment of a shop.
+// Reconcile applies the Deployment of the shop that the ConfigMap in the request describes.
 func (s *shops) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var shop corev1.ConfigMap
 	if err := s.Get(ctx, request.NamespacedName, &shop); err != nil {

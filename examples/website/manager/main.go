@@ -1,5 +1,5 @@
-// Command manager runs the reconciler of Websites on the cluster of the current kubeconfig, or on
-// the cluster in which it runs as a pod. In a pod it uses leader election.
+// Command manager runs the reconciler of Websites. In a pod, it works on the pod's cluster and uses
+// leader election. Otherwise it works on the cluster of the current kubeconfig.
 package main
 
 import (

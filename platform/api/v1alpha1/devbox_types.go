@@ -19,14 +19,14 @@ const (
 	DevboxShutdown DevboxState = "Shutdown"
 )
 
-// NetworkType is the type of a Devbox's Service. In the status it may have a further value, if
-// another client has changed the type of the Service.
+// NetworkType is the type of a Devbox's Service. In the status it may be any type of Service,
+// because another client may have changed it.
 type NetworkType string
 
 const (
-	// NetworkClusterIP makes the Devbox reachable from inside the cluster.
+	// NetworkClusterIP is for a Service that is reachable from inside the cluster.
 	NetworkClusterIP NetworkType = "ClusterIP"
-	// NetworkNodePort makes the Devbox reachable through a port of every node.
+	// NetworkNodePort is for a Service that is also reachable through a port of every node.
 	NetworkNodePort NetworkType = "NodePort"
 	// NetworkNone means that the Devbox has no Service.
 	NetworkNone NetworkType = "None"
@@ -72,11 +72,11 @@ type DevboxNetwork struct {
 type DevboxPhase string
 
 const (
-	// PhasePending means that the pod is missing or not ready yet.
+	// PhasePending means that a pod should run, but is missing or not ready yet.
 	PhasePending DevboxPhase = "Pending"
-	// PhaseRunning means that the pod is ready.
+	// PhaseRunning means that a pod should run and is ready.
 	PhaseRunning DevboxPhase = "Running"
-	// PhaseStopping means that no pod should run, but a pod has not ended yet.
+	// PhaseStopping means that no pod should run, but at least one pod has not ended yet.
 	PhaseStopping DevboxPhase = "Stopping"
 	// PhaseStopped means that the desired state is Stopped and that there is no pod.
 	PhaseStopped DevboxPhase = "Stopped"
@@ -86,18 +86,20 @@ const (
 
 // Condition types of a Devbox, each written by one reconciler.
 const (
-	// ConditionWorkloadApplied says whether the workload reconciler has applied the Deployment.
+	// ConditionWorkloadApplied is the condition type of the workload reconciler: True if the Deployment was applied.
 	ConditionWorkloadApplied = "WorkloadApplied"
-	// ConditionPowerApplied says whether the Deployment's replicas match spec.state.
+	// ConditionPowerApplied is the condition type of the power reconciler: True if the Deployment's
+	// replicas match spec.state.
 	ConditionPowerApplied = "PowerApplied"
-	// ConditionNetworkApplied says whether the Service matches spec.network.
+	// ConditionNetworkApplied is the condition type of the network reconciler: True if the Service
+	// matches spec.network.
 	ConditionNetworkApplied = "NetworkApplied"
 )
 
-// DevboxStatus is the observed state of a Devbox. Four reconcilers write it. The workload
-// reconciler writes observedGeneration, phase, lastContainerStatus, lastContentID and the condition
-// Ready, the network reconciler network, the content reconciler contentID. The workload, power and
-// network reconcilers write one Applied condition each.
+// DevboxStatus is the observed state of a Devbox. The workload reconciler writes
+// observedGeneration, phase, lastContainerStatus, lastContentID and the condition Ready. The
+// network reconciler writes network, and the content reconciler contentID. Of the conditions
+// WorkloadApplied, PowerApplied and NetworkApplied, the reconciler of the same name writes each.
 type DevboxStatus struct {
 	// observedGeneration is the generation of the spec that this status describes. It is -1
 	// until a reconciler writes the status for the first time.
@@ -106,7 +108,7 @@ type DevboxStatus struct {
 	// phase is the observed power state of the devbox.
 	Phase DevboxPhase `json:"phase,omitempty"`
 
-	// lastContainerStatus is the container's status in the last pod that ended.
+	// lastContainerStatus is the status of the container in the most recent pod that has ended.
 	LastContainerStatus *corev1.ContainerStatus `json:"lastContainerStatus,omitempty"`
 
 	// contentID identifies the file system content that the devbox starts from: the image, with the
@@ -119,11 +121,11 @@ type DevboxStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	LastContentID string `json:"lastContentID,omitempty"`
 
-	// network describes the devbox's Service.
+	// network is the observed state of the devbox's Service.
 	Network *DevboxNetworkStatus `json:"network,omitempty"`
 
-	// conditions: WorkloadApplied, PowerApplied, NetworkApplied, and Ready. Ready is True while the
-	// devbox matches its spec: it has a ready pod of the current spec, or no pod if none should run.
+	// conditions of the Devbox: WorkloadApplied, PowerApplied, NetworkApplied and Ready. Ready is True while
+	// the devbox matches its spec: it has a ready pod of the current spec, or no pod if none should run.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -134,7 +136,7 @@ type DevboxNetworkStatus struct {
 	// type is the type of the Service.
 	Type NetworkType `json:"type,omitempty"`
 
-	// nodePort is the port that the API server chose; 0 unless the type is NodePort.
+	// nodePort is the port that the API server chose; 0 if the Service has no node port.
 	NodePort int32 `json:"nodePort,omitempty"`
 }
 

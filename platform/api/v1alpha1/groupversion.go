@@ -34,11 +34,11 @@ var AddToScheme = builder.AddToScheme
 
 // Condition types that every kind may have.
 const (
-	// ConditionApplied says whether the child objects of the object were applied. A Devbox has
-	// WorkloadApplied, PowerApplied and NetworkApplied instead.
+	// ConditionApplied is True if all objects that the reconciler creates for this object were
+	// applied. A Devbox has the conditions WorkloadApplied, PowerApplied and NetworkApplied instead.
 	ConditionApplied = "Applied"
-	// ConditionReady says whether the object matches its spec. Tools that use kstatus, such as
-	// Helm, Flux and kapp, wait for this condition and for status.observedGeneration.
+	// ConditionReady is True if the object matches its spec. Tools that use kstatus, such as Helm,
+	// Flux and kapp, wait for this condition and for status.observedGeneration.
 	ConditionReady = "Ready"
 )
 

@@ -27,7 +27,7 @@ type LicenseSpec struct {
 	Limits corev1.ResourceList `json:"limits"`
 }
 
-// LicensePhase says whether a License is valid now, and so which of its limits apply.
+// LicensePhase is the phase of a License: not valid yet, valid, or expired.
 type LicensePhase string
 
 const (
@@ -45,25 +45,28 @@ type LicenseStatus struct {
 	// until a reconciler writes the status for the first time.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// phase says whether the license is valid now, and so which limits apply.
+	// phase is Pending before notBefore, Active while the license is valid, and Expired from
+	// notAfter on. It decides which limits apply.
 	Phase LicensePhase `json:"phase,omitempty"`
 
 	// limits are the limits that apply now: spec.limits, with pods set to 0 while the phase is
 	// not Active.
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 
-	// namespace is the Namespace of the User of the same name; empty while it does not exist.
+	// namespace is the name of the Namespace of the User of the same name. It is empty while this
+	// Namespace does not exist.
 	Namespace string `json:"namespace,omitempty"`
 
-	// conditions: Applied says whether the ResourceQuota and the Namespace's fields match the limits.
-	// Ready says the same, for tools that use kstatus, with the phase as its reason.
+	// conditions of the License. Applied is True if the ResourceQuota and the Namespace's fields
+	// have the values of the current limits and phase. Ready has the same status, for tools that
+	// use kstatus, with the phase as its reason.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// License limits the resources that the User of the same name may use, and for how long. It
-// owns the quota label and annotation of the user's Namespace, and a ResourceQuota there.
+// License limits the resources that the User of the same name may use, and for how long. The limits are set as a
+// ResourceQuota in the user's Namespace. A label and an annotation of this Namespace show the phase and the limits.
 //
 // +genclient
 // +genclient:nonNamespaced

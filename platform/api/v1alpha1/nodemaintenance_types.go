@@ -10,27 +10,28 @@ import (
 type MaintenanceAction string
 
 const (
-	// Cordon keeps new pods off a node and marks it as under maintenance.
+	// Cordon makes a node unschedulable and marks it with the annotation platform.coapply.dev/maintenance.
 	Cordon MaintenanceAction = "Cordon"
-	// Uncordon lets new pods onto a node again and removes the maintenance mark.
+	// Uncordon makes a node schedulable again and removes the annotation.
 	Uncordon MaintenanceAction = "Uncordon"
 )
 
-// WriteStrategy is the API request with which a NodeMaintenance writes to nodes.
+// WriteStrategy is how a NodeMaintenance writes to nodes: by Server-Side Apply or by update.
 //
 // +kubebuilder:validation:Enum=Apply;Update
 type WriteStrategy string
 
 const (
-	// StrategyApply uses Server-Side Apply under the platform's field manager. Concurrent writes
-	// to the node by other clients do not make it fail.
+	// StrategyApply writes by Server-Side Apply, under the field manager of the platform.
+	// Concurrent writes of other clients to the node cause no failure.
 	StrategyApply WriteStrategy = "Apply"
-	// StrategyUpdate is the fallback: get-modify-update with at most four attempts. It fails on
-	// a node that other clients write to so often that each attempt is a stale write.
+	// StrategyUpdate is the fallback: it reads the node, changes it and writes it by update, in at
+	// most four attempts. It fails if other clients change the node between each read and write.
 	StrategyUpdate WriteStrategy = "Update"
 )
 
-// NodeMaintenanceSpec is the action and its nodes. It is immutable: for other work, create another NodeMaintenance.
+// NodeMaintenanceSpec is an action and the nodes for it. It is immutable: for other work, create
+// another NodeMaintenance.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec of a NodeMaintenance is immutable: create another NodeMaintenance"
 // +kubebuilder:validation:XValidation:rule="has(self.nodes) != has(self.nodeSelector)",message="set either nodes or nodeSelector, not both"
@@ -48,10 +49,11 @@ type NodeMaintenanceSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Nodes []string `json:"nodes,omitempty"`
 
-	// nodeSelector selects nodes by their labels, once, when the work begins.
+	// nodeSelector selects nodes by their labels. The nodes are selected only once, at the start.
 	NodeSelector *NodeSelector `json:"nodeSelector,omitempty"`
 
-	// strategy is the API request that writes to nodes: Apply or Update.
+	// strategy is how nodes are written to: by Apply (Server-Side Apply) or by Update
+	// (get-modify-update, the fallback).
 	// +default="Apply"
 	Strategy WriteStrategy `json:"strategy,omitempty"`
 
@@ -61,15 +63,15 @@ type NodeMaintenanceSpec struct {
 	// +kubebuilder:validation:Maximum=50
 	Concurrency int32 `json:"concurrency,omitempty"`
 
-	// nodeDeadlineSeconds is the time limit for one node, counted from its startTime. If the limit
-	// passes while the manager is down or the work is paused, the node gets a few seconds more.
+	// nodeDeadlineSeconds is the time limit for one node, counted from its startTime. If this time passes
+	// while the manager is down or the NodeMaintenance is paused, the node still gets a few seconds.
 	// +default=30
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=300
 	NodeDeadlineSeconds int32 `json:"nodeDeadlineSeconds,omitempty"`
 
 	// force lets an Uncordon take spec.unschedulable from another field manager that has cordoned the
-	// node. Without force that is a conflict, and the node's error names the other field manager.
+	// node. Without force this is a conflict: the node fails, and its error names the other field manager.
 	Force bool `json:"force,omitempty"`
 
 	// reason is a human-readable text that is written to an annotation of each node.
@@ -86,7 +88,7 @@ const (
 	NodePending NodeResult = "Pending"
 	// NodeSucceeded means that the node is in the desired state.
 	NodeSucceeded NodeResult = "Succeeded"
-	// NodeFailed means that the node is not in the desired state, and is not retried.
+	// NodeFailed means that the node did not reach the desired state. It is not tried again.
 	NodeFailed NodeResult = "Failed"
 )
 
@@ -95,15 +97,15 @@ type NodeStatus struct {
 	// name is the name of the node.
 	Name string `json:"name"`
 
-	// result is the result so far.
+	// result is Pending, Succeeded or Failed.
 	// +kubebuilder:validation:Enum=Pending;Succeeded;Failed
 	Result NodeResult `json:"result"`
 
-	// startTime is when work on the node began, before the first write to it. The node's
-	// deadline counts from here, even if the manager is restarted.
+	// startTime is the time at which work on the node began, before the first write to it. The
+	// node's deadline counts from here, even if the manager is restarted.
 	StartTime *metav1.MicroTime `json:"startTime,omitempty"`
 
-	// attempts is the number of recorded attempts; 0 if the node was already in the desired state.
+	// attempts is the number of attempts on this node that were recorded; 0 if it was already in the desired state.
 	Attempts int32 `json:"attempts,omitempty"`
 
 	// error says why the node failed; for a pending node, why its last attempt failed.
@@ -132,16 +134,16 @@ type NodeMaintenanceStatus struct {
 	// failed is the number of nodes with the result Failed.
 	Failed int32 `json:"failed,omitempty"`
 
-	// startTime is when the nodes were selected.
+	// startTime is the time at which the nodes were selected.
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// completionTime is when the last node got its result.
+	// completionTime is the time at which the last node succeeded or failed.
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// conditions: Complete is False with the reason InProgress while any node is Pending. Then
-	// it is True with the reason Succeeded, Failed (at least one node failed), NoNodes,
-	// TooManyNodes or InvalidSelector. Ready is True once Complete has the reason Succeeded or
-	// NoNodes. Stalled is True once Complete is True for any other reason.
+	// conditions of the NodeMaintenance. Complete is False with the reason InProgress while any
+	// node is Pending. Then it is True with the reason Succeeded, Failed (at least one node
+	// failed), NoNodes, TooManyNodes or InvalidSelector. Ready is True once Complete has the reason
+	// Succeeded or NoNodes. Stalled is True once Complete is True for any other reason.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -150,11 +152,11 @@ type NodeMaintenanceStatus struct {
 // MaxNodes is the largest number of nodes of one NodeMaintenance. A nodeSelector that matches more nodes is rejected.
 const MaxNodes = 1000
 
-// ConditionComplete says whether every node of a NodeMaintenance has succeeded or failed.
+// ConditionComplete is True once every node of a NodeMaintenance has succeeded or failed, or none was selected.
 const ConditionComplete = "Complete"
 
-// ConditionStalled is True on a NodeMaintenance that ended without success. Then tools that use
-// kstatus, such as Helm, Flux and kapp, report the object as failed. Absent means False.
+// ConditionStalled is True if a NodeMaintenance ended without success, and absent otherwise. If it
+// is True, tools that use kstatus, such as Helm, Flux and kapp, report the object as failed.
 const ConditionStalled = "Stalled"
 
 // NodeMaintenance cordons or uncordons nodes, once, a few at a time.
@@ -175,10 +177,10 @@ type NodeMaintenance struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the action and the nodes.
+	// spec is the action and the nodes. It is immutable.
 	Spec NodeMaintenanceSpec `json:"spec"`
 
-	// status is the progress.
+	// status is the progress of the action on the nodes.
 	// +default={"observedGeneration": -1}
 	Status NodeMaintenanceStatus `json:"status,omitzero"`
 }

@@ -4,9 +4,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NodeSelector selects nodes by their labels, as a LabelSelector does. Its size is limited, so
-// that the API server can validate the whole selector. With a metav1.LabelSelector, only the
-// reconciler would find an invalid selector.
+// NodeSelector selects nodes by their labels, as a LabelSelector does. The number and the length of
+// its fields are limited, which allows the API server to validate it. A metav1.LabelSelector has no
+// such limits, so only the reconciler would find out that it is invalid.
 //
 // +structType=atomic
 // +kubebuilder:validation:XValidation:rule="(has(self.matchLabels) && self.matchLabels.size() > 0) || (has(self.matchExpressions) && self.matchExpressions.size() > 0)",message="an empty selector would select every node: to select every node, name a label that all nodes have"
@@ -47,7 +47,7 @@ type NodeSelectorRequirement struct {
 	Values []LabelValue `json:"values,omitempty"`
 }
 
-// LabelSelector returns the selector as a metav1.LabelSelector.
+// LabelSelector converts the selector to a metav1.LabelSelector.
 func (s NodeSelector) LabelSelector() *metav1.LabelSelector {
 	selector := &metav1.LabelSelector{}
 	if len(s.MatchLabels) > 0 {

@@ -6,14 +6,14 @@ import (
 
 // NodeSetSpec is the desired state of a NodeSet.
 type NodeSetSpec struct {
-	// controllerName names a SlurmController in the same namespace. The pods get the address of its
-	// Service, and are created once the Service exists. Without a name the pods get no address.
+	// controllerName is the name of a SlurmController in the same namespace. The pods get the address of its
+	// Service, and are not created before the Service exists. If controllerName is empty, the pods get no address.
 	// +kubebuilder:validation:MaxLength=52
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	ControllerName string `json:"controllerName,omitempty"`
 
-	// replicas is the desired number of pods: NAME-0 to NAME-(replicas-1). Scaling in
-	// deletes the pods with the highest numbers.
+	// replicas is the desired number of pods: NAME-0 to NAME-(replicas-1). If it is decreased, the
+	// pods with the highest numbers are deleted.
 	// +default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=5000
@@ -29,8 +29,8 @@ type NodeSetSpec struct {
 	// resources are the requests and limits of slurmd's container.
 	Resources Resources `json:"resources,omitzero"`
 
-	// maxUnavailable is how many of the desired pods may be missing or not ready while pods of
-	// an old revision are being replaced.
+	// maxUnavailable limits the replacement of pods after a change of the spec: at most this number
+	// of pods may be missing or not ready because of the replacement.
 	// +default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=5000
@@ -46,24 +46,24 @@ type NodeSetStatus struct {
 	// replicas is the number of pods that have not finished and are not being deleted.
 	Replicas int32 `json:"replicas,omitempty"`
 
-	// readyReplicas is the number of pods counted in replicas that are ready.
+	// readyReplicas is the number of pods in status.replicas that are ready.
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 
-	// updatedReplicas is the number of pods counted in replicas that have the current revision.
+	// updatedReplicas is the number of pods in status.replicas that have the current revision.
 	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
 
-	// revision is the current revision: a hash of the pod spec that the pods should have.
+	// revision is a hash of the pod spec that the pods should have. A pod with another revision is replaced.
 	Revision string `json:"revision,omitempty"`
 
-	// controllerAddress is the HOST:PORT of slurmctld that the pods get. It is kept when the
-	// SlurmController or its Service no longer exists.
+	// controllerAddress is the address HOST:PORT of slurmctld that the pods get. It does not change
+	// while the SlurmController or its Service does not exist.
 	ControllerAddress string `json:"controllerAddress,omitempty"`
 
 	// selector is the label selector of the pods, for the scale subresource.
 	Selector string `json:"selector,omitempty"`
 
-	// conditions: Applied says whether the pods were applied. Ready is True while every desired pod
-	// is ready and has the current revision.
+	// conditions of the NodeSet. Applied is True if all pods were applied. Ready is True while
+	// every desired pod is ready and has the current revision.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

@@ -12,9 +12,9 @@ type UserSpec struct {
 	DisplayName string `json:"displayName,omitempty"`
 }
 
-// AuditLog records facts about a User. Each field is set once and never changed.
+// AuditLog has facts about a User. Each field is set once and never changed.
 type AuditLog struct {
-	// createTime is the creation time of the user's first Namespace.
+	// createTime is the creation time of the first Namespace of the user.
 	CreateTime *metav1.Time `json:"createTime,omitempty"`
 }
 
@@ -28,11 +28,12 @@ type UserStatus struct {
 	// exist, is being deleted, or does not belong to the User.
 	Namespace string `json:"namespace,omitempty"`
 
-	// auditLog records facts about the User; each field is set once.
+	// auditLog has facts about the User. Each field is set once and never changed.
 	AuditLog AuditLog `json:"auditLog,omitzero"`
 
-	// conditions: Applied says whether the Namespace, ServiceAccount and RoleBinding match the
-	// desired state. Ready says the same, for tools that use kstatus.
+	// conditions of the User. Applied is True if the Namespace, the ServiceAccount and the
+	// RoleBinding match the desired state. Ready has the same status, for tools that use kstatus.
+	// Contended is True if another field manager changes a field back again and again.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

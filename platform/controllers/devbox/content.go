@@ -17,8 +17,8 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// SetupContent adds the reconciler that owns a Devbox's status.contentID. It applies no object, and
-// so has no condition.
+// SetupContent adds the content reconciler, which owns a Devbox's status.contentID, to a manager.
+// This reconciler applies no object, so the status has no condition for it.
 func SetupContent(_ ctrl.Manager, options setup.Options) error {
 	return coapply.For(options.Runtime, fieldmanagers.DevboxContent, emitContent).
 		Named("devbox-content").
@@ -27,7 +27,8 @@ func SetupContent(_ ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// contentDependsOn are the status fields that contentOf reads. A change of one of these starts a reconcile.
+// contentDependsOn are the status fields that contentOf reads. A change of one of these fields
+// starts a reconcile.
 var contentDependsOn = []func(*v1alpha1.Devbox) any{
 	func(box *v1alpha1.Devbox) any { return box.Status.ContentID },
 	func(box *v1alpha1.Devbox) any { return box.Status.LastContentID },
@@ -40,13 +41,13 @@ var contentDependsOn = []func(*v1alpha1.Devbox) any{
 	},
 }
 
-// emitContent returns no intents: the content reconciler writes only the status.
+// emitContent returns no intents, because the content reconciler writes only the status.
 func emitContent(*v1alpha1.Devbox) ([]apply.Intent, error) {
 	return nil, nil
 }
 
-// contentStatus returns the change of status.contentID. Change computes the contentID from the live
-// Devbox that is about to be written, which may be newer than the Devbox that was reconciled.
+// contentStatus returns the change that sets status.contentID. The contentID is computed from the live Devbox,
+// read for the status write. This Devbox may be newer than the cached Devbox that is being reconciled.
 func contentStatus(context.Context, *v1alpha1.Devbox, reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 	return reconciler.Report[*v1alpha1.Devbox]{Change: func(box *v1alpha1.Devbox) error {
 		box.Status.ContentID = contentOf(box)
@@ -54,25 +55,25 @@ func contentStatus(context.Context, *v1alpha1.Devbox, reconciler.Applied) (recon
 	}}, nil
 }
 
-// contentID matches the values that contentOf returns: "c-", a hash of the Devbox's uid and image,
-// and a hash of the committed changes.
+// contentID matches the possible values of status.contentID: "c-", a hash of the Devbox's uid and
+// image, "-", and a hash of the container whose changes are included (zeros if there is none).
 var contentID = regexp.MustCompile(`^c-[0-9a-f]{8}-[0-9a-f]{8}$`)
 
 const nothingCommitted = "00000000"
 
-// contentOf returns the contentID from which a Devbox starts:
+// contentOf returns the new status.contentID of a Devbox. A contentID identifies the file system
+// content that the next pod starts from:
 //
-//   - for a new Devbox, for a new image, and after a Shutdown: the contentID of the image itself;
-//   - once the Devbox is Stopped: the image with the changes that the last container made. The
-//     changes count only if the container started from the current contentID, not from another
-//     image or from content that a Shutdown has discarded.
+//   - For a new Devbox, for a new image, and after a Shutdown, it is the content of the image.
+//   - Once the Devbox is Stopped, it is the content of the image with the changes that the last
+//     container made. The changes count only if this container started from the current contentID,
+//     and not from another image or from content that a Shutdown has discarded.
 //
-// While the Devbox is Running, the contentID never changes. If a container crash changed it, the
-// new contentID would replace the pod, the end of the pod would change it again, and so on
-// forever.
+// While the Devbox is Running, the contentID stays the same. Otherwise each crash of the container would change
+// the contentID, which replaces the pod. The end of this pod would change the contentID again, and so on forever.
 //
-// The result depends only on the Devbox, including its current contentID, and is idempotent. So
-// two leaders, a restart and a stale cache lead to the same result.
+// The result depends only on the given Devbox, whose status has the current contentID. Calling contentOf again with
+// the result in the status returns the same contentID. So a second leader, a restart or a stale cache does no harm.
 func contentOf(box *v1alpha1.Devbox) string {
 	own := imageContent(box) + nothingCommitted
 	current := box.Status.ContentID
@@ -88,8 +89,8 @@ func contentOf(box *v1alpha1.Devbox) string {
 	return current
 }
 
-// contentFits reports whether a Devbox's status.contentID was computed for the image in spec.image.
-// An empty or malformed contentID was not.
+// contentFits reports whether the Devbox's status.contentID was computed for the image in
+// spec.image. It returns false for an empty or malformed contentID.
 func contentFits(box *v1alpha1.Devbox) bool {
 	current := box.Status.ContentID
 	return contentID.MatchString(current) && strings.HasPrefix(current, imageContent(box))

@@ -1,20 +1,22 @@
-// Package devbox reconciles a Devbox with four reconcilers, each with its own field manager and
-// its own file. The intents of a reconciler are a pure function of the Devbox.
+// Package devbox has the four reconcilers of Devboxes. Each has its own field manager and its own
+// file, and the intents that it applies depend only on the Devbox:
 //
 //	content   status.contentID; applies no object
 //	workload  the Deployment without its replicas; the end of its pods; the finalizer
 //	power     the Deployment's replicas
 //	network   the Service
 //
-// A pod keeps our finalizer until the Devbox's status has the last status of the pod's container
-// and the contentID from which the container started.
+// Each pod of a Devbox has a finalizer. The workload reconciler removes it once the pod has ended
+// and the Devbox's status has two facts about the pod: the last status of its container, and the
+// contentID from which the container started.
 //
-// The workload reconciler applies the Deployment, and a new image, only once status.contentID
-// belongs to the image. After that a new contentID replaces the pod.
+// When spec.image changes, the content reconciler first computes a new status.contentID. Only then
+// does the workload reconciler apply the new image to the Deployment, together with this contentID.
+// After that, each new contentID also replaces the pod.
 //
-// The workload reconciler does not own the replicas, so it creates the Deployment without them,
-// and the API server sets them to 1. It therefore creates the Deployment when the Devbox is first
-// Running: a Devbox that is created Stopped has no Deployment and no pod.
+// The workload reconciler does not own the replicas. It creates the Deployment without them, so the
+// API server sets them to 1, and a pod is started. Therefore it does not create the Deployment before
+// spec.state is Running: a Devbox that is created with the state Stopped has no Deployment and no pod.
 package devbox
 
 import (
@@ -44,18 +46,20 @@ const (
 	kind = "Devbox"
 	// Label is a label on every object that belongs to a Devbox; its value is the Devbox's name.
 	Label = "platform.coapply.dev/devbox"
-	// Finalizer keeps a Devbox until its Deployment and pods are gone.
+	// Finalizer is the finalizer of a Devbox. It is removed once the Devbox's Deployment and pods no longer exist.
 	Finalizer = "platform.coapply.dev/devbox-workload"
-	// PodFinalizer keeps a pod until the Devbox's status has the last status of the pod's container.
+	// PodFinalizer is the finalizer of a Devbox's pod. It is removed once the Devbox's status has
+	// the last status of the pod's container.
 	PodFinalizer = "platform.coapply.dev/record-status"
-	// ContentAnnotation is an annotation of the pod template; its value is status.contentID.
+	// ContentAnnotation is an annotation of the pod template and so of each pod. Its value is the
+	// Devbox's status.contentID when the template was applied.
 	ContentAnnotation = "platform.coapply.dev/content-id"
-	// ContainerName is the name of the Devbox's container in its pod.
+	// ContainerName is the name of the container in a Devbox's pod.
 	ContainerName = "devbox"
 )
 
-// labels returns the labels of a Devbox's objects. Selectors use only the label Label, because the
-// selector of a Deployment is immutable and the other labels may change.
+// labels returns the labels of all objects of a Devbox. A Deployment's selector has only the label
+// Label: the selector is immutable, but the other labels may change with a new version.
 func labels(box *v1alpha1.Devbox) map[string]string {
 	return map[string]string{
 		Label:                          box.Name,
@@ -68,13 +72,14 @@ func selector(box *v1alpha1.Devbox) map[string]string {
 	return map[string]string{Label: box.Name}
 }
 
-// isDevboxes reports whether an object, a Deployment or a Service, belongs to the Devbox of the same name.
+// isDevboxes reports whether a Deployment or Service belongs to the Devbox that has the same name.
 func isDevboxes(_ *v1alpha1.Devbox, object client.Object) bool {
 	return setup.Belongs(object, kind, object.GetName(), Label)
 }
 
-// ownPods returns the pods that belong to the Devbox: pods of a ReplicaSet of its Deployment, and pods
-// without a controller that have our finalizer. The label does not prove this, because any client may set it.
+// ownPods returns those of the given pods that belong to the Devbox: pods that a ReplicaSet of its
+// Deployment controls, and pods without a controller that have our finalizer. The Devbox's label on
+// a pod is no proof, because any client may set it.
 func ownPods(box metav1.Object, pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !isOwnPod(box, pod) })
 }
@@ -87,14 +92,15 @@ func isOwnPod(box metav1.Object, pod *corev1.Pod) bool {
 	return owner.Kind == "ReplicaSet" && owner.Name == setName(box, pod)
 }
 
-// isOwnSet reports whether a ReplicaSet belongs to the Devbox's Deployment, or did before it lost its owner.
+// isOwnSet reports whether a ReplicaSet belongs to the Devbox's Deployment, or belonged to it
+// before the ReplicaSet lost its owner reference.
 func isOwnSet(box metav1.Object, set *appsv1.ReplicaSet) bool {
 	owner := metav1.GetControllerOf(set)
 	return set.Name == setName(box, set) && (owner == nil || owner.Kind == "Deployment" && owner.Name == box.GetName())
 }
 
-// setName returns the name of the Devbox's ReplicaSet whose pod-template-hash label is that of
-// hashed, a pod or ReplicaSet.
+// setName returns the name that the Devbox's ReplicaSet has for a pod template hash. The hash is a
+// label of hashed, which is the ReplicaSet or one of its pods.
 func setName(box, hashed metav1.Object) string {
 	return box.GetName() + "-" + hashed.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey]
 }

@@ -19,7 +19,7 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// SetupNetwork adds the reconciler that owns a Devbox's Service and status.network.
+// SetupNetwork adds the network reconciler, which owns a Devbox's Service and status.network, to a manager.
 func SetupNetwork(mgr ctrl.Manager, options setup.Options) error {
 	return coapply.For(options.Runtime, fieldmanagers.DevboxNetwork, emitNetwork).
 		Named("devbox-network").
@@ -34,8 +34,9 @@ type network struct {
 	live   client.Reader
 }
 
-// status returns the Devbox's new status, with the type and node port of its Service. If spec.network.type
-// is None, it also deletes the Service. The deletion starts another reconcile, which sets the type None.
+// status returns the change of the Devbox's status: the type and the node port of its Service. If
+// spec.network.type is None and the Service exists, status also deletes the Service, after the status
+// write. The event of this deletion starts another reconcile, which sets status.network.type to None.
 func (n network) status(ctx context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 	condition := reconciler.Condition(v1alpha1.ConditionNetworkApplied, box.Generation, applied)
 	var service corev1.Service
@@ -65,9 +66,9 @@ func (n network) status(ctx context.Context, box *v1alpha1.Devbox, applied recon
 	return report, nil
 }
 
-// remove deletes the Service if its uid and resourceVersion are still those that were read. If
-// another client has changed the Service since, such as its owner, a later reconcile decides. If the
-// Devbox has changed since, remove deletes nothing, because the Devbox may need the Service again.
+// remove deletes the Service, unless the Service or the Devbox has changed since they were read. If
+// another client has changed the Service, such as its owner, the next reconcile decides again. If
+// the spec of the Devbox has changed, the Devbox may need the Service again.
 func (n network) remove(ctx context.Context, box *v1alpha1.Devbox, service *corev1.Service) error {
 	var now v1alpha1.Devbox // stays empty if the Devbox no longer exists
 	if err := n.live.Get(ctx, client.ObjectKeyFromObject(box), &now); client.IgnoreNotFound(err) != nil {
@@ -90,8 +91,8 @@ func networkStatus(service *corev1.Service) *v1alpha1.DevboxNetworkStatus {
 	return status
 }
 
-// emitNetwork returns the intent of the Service, or no intent if spec.network.type is None. The
-// intent does not set a node port, so the API server chooses it.
+// emitNetwork returns the intent of the Devbox's Service. It returns no intent if spec.network.type
+// is None. The intent sets no node port, so that the API server chooses the port.
 func emitNetwork(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	if box.Spec.Network.Type == v1alpha1.NetworkNone {
 		return nil, nil

@@ -17,7 +17,8 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// podsOf returns the pods with the Devbox's label, including pods that do not belong to the Devbox.
+// podsOf returns all pods with the Devbox's label. Some of them may not belong to the Devbox,
+// because any client may set this label.
 func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName) ([]*corev1.Pod, error) {
 	var list corev1.PodList
 	err := reader.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})
@@ -31,9 +32,10 @@ func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName)
 	return pods, nil
 }
 
-// endedPods returns the pods that can lose our finalizer because they have ended, including pods of
-// other owners that were created from a copy of our pod template. If spec.state is Shutdown, it also
-// returns the Devbox's own pods that are finished or being deleted, even if their containers still run.
+// endedPods returns the pods that have ended and that the workload reconciler handles next: it removes our
+// finalizer from them, and for a Shutdown also deletes them. This includes pods of other owners that have
+// our finalizer because they were created from a copy of our pod template. If spec.state is Shutdown, the
+// Devbox's own pods count as ended once they are finished or being deleted, even if containers still run.
 func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	var ended []*corev1.Pod
 	for _, pod := range pods {
@@ -45,13 +47,15 @@ func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	return ended
 }
 
-// isShutdown reports whether a pod must be deleted at once. Other ended pods only lose our finalizer.
+// isShutdown reports whether a pod must be deleted without a grace period, because it belongs to a
+// Devbox whose spec.state is Shutdown.
 func isShutdown(box *v1alpha1.Devbox, pod *corev1.Pod) bool {
 	return box.Spec.State == v1alpha1.DevboxShutdown && isOwnPod(box, pod)
 }
 
-// hasEnded reports whether all containers of a pod have ended. A grace period of 0 means that the
-// kubelet has finished with the pod or, for a lost node, that the pod garbage collector has.
+// hasEnded reports whether all containers of a pod have ended. A pod that is being deleted with a
+// grace period of 0 has ended, too: either the kubelet has stopped its containers, or the pod
+// garbage collector has removed it from a lost node.
 func hasEnded(pod *corev1.Pod) bool {
 	if setup.PodFinished(pod) {
 		return true
@@ -68,7 +72,8 @@ func hasEnded(pod *corev1.Pod) bool {
 	})
 }
 
-// lastEnded returns the newest pod of ended that has a container status; nil if there is none.
+// lastEnded returns the most recently created of these pods that has a container status. It returns
+// nil if there is none.
 func lastEnded(ended []*corev1.Pod) *corev1.Pod {
 	var last *corev1.Pod
 	for _, pod := range ended {
@@ -82,16 +87,18 @@ func lastEnded(ended []*corev1.Pod) *corev1.Pod {
 	return last
 }
 
-// setLast records a pod's container status, and the contentID from which the container started, in a Devbox's status.
+// setLast writes the status of the pod's container into lastContainerStatus, and the contentID from
+// which the container started into lastContentID.
 func setLast(status *v1alpha1.DevboxStatus, pod *corev1.Pod) {
 	status.LastContainerStatus = pod.Status.ContainerStatuses[0].DeepCopy()
 	status.LastContentID = pod.Annotations[ContentAnnotation]
 	if !contentID.MatchString(status.LastContentID) {
-		status.LastContentID = "" // another client has changed the annotation
+		status.LastContentID = "" // not a contentID: another client has changed the annotation
 	}
 }
 
-// phaseOf returns the phase of a Devbox with these pods. A finished pod counts only while it is being deleted.
+// phaseOf returns the phase of a Devbox from its own pods. If no pod should run, pods that have
+// finished do not count, unless they are being deleted.
 func phaseOf(box *v1alpha1.Devbox, pods []*corev1.Pod) v1alpha1.DevboxPhase {
 	running := isToRun(box)
 	switch {
@@ -107,7 +114,8 @@ func phaseOf(box *v1alpha1.Devbox, pods []*corev1.Pod) v1alpha1.DevboxPhase {
 	return v1alpha1.PhaseStopped
 }
 
-// releasePod removes our finalizer from a pod. If the pod is gone, or another pod has its name, it returns no error.
+// releasePod removes our finalizer from a pod. It succeeds if the pod no longer exists, or if
+// another pod now has its name.
 func (w workload) releasePod(ctx context.Context, pod *corev1.Pod) error {
 	_, err := update.RemoveFinalizer(ctx, w.updater, pod, PodFinalizer)
 	if errors.Is(err, apply.ErrUIDMismatch) {

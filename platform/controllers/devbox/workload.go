@@ -25,8 +25,8 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// SetupWorkload adds the reconciler that owns a Devbox's Deployment except its replicas, records
-// the status of ended pods, and handles the Devbox's finalizer.
+// SetupWorkload adds the workload reconciler to a manager. The workload reconciler owns a Devbox's Deployment
+// except the replicas, records the status of ended pods, and handles the Devbox's finalizer.
 func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
 	updater, err := options.Runtime.Updater(fieldmanagers.DevboxWorkload)
 	if err != nil {
@@ -46,15 +46,15 @@ func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
 }
 
 // workloadDependsOn are the status fields of a Devbox that other reconcilers write, and that
-// emitWorkload or readyOf reads. A change of one starts a reconcile.
+// the workload reconciler reads. A change of one of these fields starts a reconcile.
 var workloadDependsOn = []func(*v1alpha1.Devbox) any{
 	func(box *v1alpha1.Devbox) any { return box.Status.ContentID },
 	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionPowerApplied) },
 	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionNetworkApplied) },
 }
 
-// devboxOfPod returns the key of the Devbox in a pod's label. The owner reference does not name it:
-// the pod's controller is a ReplicaSet.
+// devboxOfPod returns the key of the Devbox that the pod's label names. The owner reference of a
+// pod is no help: it names a ReplicaSet.
 func devboxOfPod(pod client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.GetNamespace(), Name: pod.GetLabels()[Label]}
 }
@@ -65,8 +65,8 @@ type workload struct {
 	updater *update.Updater
 }
 
-// status returns the Devbox's new status, computed from its pods and its Deployment. It also returns what follows
-// the status write: the finalizer is removed from the ended pods, whose container status is then recorded.
+// status returns the change of the Devbox's status, computed from its pods and its Deployment. After the status
+// write, the finalizer of the pods that have ended is removed. By then the status of their containers is recorded.
 func (w workload) status(ctx context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 	none := reconciler.Report[*v1alpha1.Devbox]{}
 	pods, err := podsOf(ctx, w.client, client.ObjectKeyFromObject(box))
@@ -99,7 +99,7 @@ func (w workload) status(ctx context.Context, box *v1alpha1.Devbox, applied reco
 	}, nil
 }
 
-// deployment returns the Deployment that the Devbox controls; nil if there is none.
+// deployment returns the Deployment whose controller is the Devbox. It returns nil if there is none.
 func (w workload) deployment(ctx context.Context, box *v1alpha1.Devbox) (*appsv1.Deployment, error) {
 	var deployment appsv1.Deployment
 	err := w.client.Get(ctx, client.ObjectKeyFromObject(box), &deployment)
@@ -109,8 +109,8 @@ func (w workload) deployment(ctx context.Context, box *v1alpha1.Devbox) (*appsv1
 	return &deployment, nil
 }
 
-// workloadCondition returns the condition WorkloadApplied. It is Unknown while status.contentID was
-// not computed for the image in spec.image.
+// workloadCondition returns the condition WorkloadApplied. It is Unknown until status.contentID has
+// been computed for the image in spec.image.
 func workloadCondition(box *v1alpha1.Devbox, applied reconciler.Applied) metav1.Condition {
 	condition := deploymentCondition(v1alpha1.ConditionWorkloadApplied, box, applied)
 	if !contentFits(box) {
@@ -121,8 +121,8 @@ func workloadCondition(box *v1alpha1.Devbox, applied reconciler.Applied) metav1.
 	return condition
 }
 
-// deploymentCondition returns a condition that says whether the Deployment was applied. It is also
-// True if there is no Deployment and no pod should run.
+// deploymentCondition returns a condition, of the given type, for an apply to the Deployment. It is
+// True if the apply succeeded, and also if the Deployment does not exist and no pod should run.
 func deploymentCondition(conditionType string, box *v1alpha1.Devbox, applied reconciler.Applied) metav1.Condition {
 	condition := reconciler.Condition(conditionType, box.Generation, applied)
 	if condition.Reason == string(apply.Absent) && !isToRun(box) {
@@ -147,8 +147,8 @@ func (w workload) letGo(ctx context.Context, box *v1alpha1.Devbox, ended []*core
 	return errors.Join(errs...)
 }
 
-// gone removes our finalizer from pods that are being deleted and whose Devbox no longer exists.
-// This happens if a client removed the Devbox's finalizer before the pods had ended.
+// gone is called for a Devbox that no longer exists. It removes our finalizer from pods of the Devbox that
+// are being deleted. Such pods remain if a client removed the Devbox's finalizer before its pods had ended.
 func (w workload) gone(ctx context.Context, box types.NamespacedName) error {
 	pods, err := podsOf(ctx, w.client, box)
 	if err != nil {
@@ -163,10 +163,10 @@ func (w workload) gone(ctx context.Context, box types.NamespacedName) error {
 	return errors.Join(errs...)
 }
 
-// emitWorkload returns the intent of the Deployment without its replicas. It returns no intent
-// until status.contentID was computed for the image in spec.image: otherwise the pod would be
-// replaced a moment later. If no pod should run, the intent does not create a Deployment, because
-// the API server would set its replicas to 1.
+// emitWorkload returns the intent of the Deployment without its replicas. It returns no intent until
+// status.contentID has been computed for the image in spec.image: the contentID is in the pod template,
+// so its change would replace the pod a moment later. If no pod should run, the intent may change an
+// existing Deployment but creates none: for a new Deployment the API server would set the replicas to 1.
 func emitWorkload(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	if !contentFits(box) {
 		return nil, nil
@@ -176,7 +176,7 @@ func emitWorkload(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 		WithOwnerReferences(setup.OwnedBy(kind, box)).
 		WithSpec(appsv1ac.DeploymentSpec().
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selector(box))).
-			// Recreate, because two pods of a Devbox would write to the same content.
+			// Recreate: two pods at the same time would both write to the content of the Devbox.
 			WithStrategy(appsv1ac.DeploymentStrategy().WithType(appsv1.RecreateDeploymentStrategyType)).
 			WithTemplate(podTemplate(box)))
 	return []apply.Intent{{Config: deployment, MustExist: !isToRun(box)}}, nil
@@ -202,14 +202,14 @@ func container(box *v1alpha1.Devbox) *corev1ac.ContainerApplyConfiguration {
 		WithResources(setup.ResourceRequirements(box.Spec.Resources))
 }
 
-// cleanup deletes the Deployment in the foreground, so that its ReplicaSets create no more pods,
-// and removes the finalizer of its pods. It returns done once a live read finds no pod: a pod that
-// outlived the Devbox would keep its finalizer forever.
+// cleanup runs before a Devbox's finalizer is removed. It deletes the Deployment in the foreground, so that its
+// ReplicaSets create no more pods, and removes our finalizer from the pods. done is true once a live read finds
+// no pod of the Devbox: nothing would remove our finalizer from a pod that exists longer than the Devbox.
 func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool, err error) {
-	var deployment appsv1.Deployment // stays empty if the Deployment does not exist
+	var deployment appsv1.Deployment // without a name if the Deployment does not exist
 	err = w.live.Get(ctx, client.ObjectKeyFromObject(box), &deployment)
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("reading the Deployment %s: %w", box.Name, err)
+		return false, fmt.Errorf("reading the Deployment of Devbox %s: %w", box.Name, err)
 	}
 	kept := map[types.UID]bool{}
 	ours := metav1.IsControlledBy(&deployment, box)
@@ -229,9 +229,9 @@ func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool,
 	return w.removePods(ctx, ownPods(box, pods), ours, kept)
 }
 
-// removePods deletes the pods whose owner is not in kept, and reports whether there were none. If
-// replaced is true, the Deployment still exists and would replace deleted pods: then removePods
-// deletes only pods that are already being deleted, and returns false.
+// removePods deletes the pods, except pods of ReplicaSets whose uid is in kept. none is true if
+// there were no pods to delete. replaced means that the Deployment still exists and would replace a
+// deleted pod. Then only pods that are already being deleted are handled, and none is false.
 func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced bool, kept map[types.UID]bool) (none bool, err error) {
 	none = !replaced
 	var errs []error
@@ -247,10 +247,10 @@ func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced b
 	return none, errors.Join(errs...)
 }
 
-// deleteReplicaSets deletes the Devbox's ReplicaSets that remain after a delete of the Deployment
-// that orphaned them: they would replace every deleted pod. Their pods are deleted later, by
-// removePods. ReplicaSets of the Deployment with the uid taken, which no longer belongs to the
-// Devbox, stay with their pods; kept has the uids of these ReplicaSets.
+// deleteReplicaSets deletes ReplicaSets of the Devbox that still exist after the Deployment was
+// deleted with the propagation policy Orphan: they would replace every deleted pod. removePods deletes
+// their pods later. A Deployment with the uid taken has the Devbox's name, but belongs to another
+// owner. Its ReplicaSets and their pods are not deleted; kept has the uids of these ReplicaSets.
 func (w workload) deleteReplicaSets(ctx context.Context, box *v1alpha1.Devbox, taken types.UID) (kept map[types.UID]bool, err error) {
 	var list appsv1.ReplicaSetList
 	err = w.live.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})

@@ -20,9 +20,9 @@ func TestCheckRefuses(t *testing.T) {
 	for _, test := range []struct{ reason, manager, path, want string }{
 		{"one of ours", "coapply-b", ".spec.taints", ""},
 		{"a field that another one claims", "coapply-b", ".spec.unschedulable", "coapply-a claims .spec.unschedulable as well"},
-		{"not our prefix", "kubectl", ".spec.taints", "does not begin with coapply-"},
-		{"nothing but the prefix", "coapply-", ".spec.taints", "does not begin with coapply-"},
-		{"no name", "", ".spec.taints", "does not begin with coapply-"},
+		{"not our prefix", "kubectl", ".spec.taints", "the name must begin with coapply-"},
+		{"nothing but the prefix", "coapply-", ".spec.taints", "the name must begin with coapply-"},
+		{"no name", "", ".spec.taints", "the name must begin with coapply-"},
 	} {
 		err := fieldmanagers.Check(contract.Contract{
 			{Manager: "coapply-a", Kind: schema.GroupKind{Kind: "Node"}, Applies: []string{".spec.unschedulable"}},

@@ -1,10 +1,9 @@
-// Package fieldmanagers is the contract of the platform: it lists every field manager and the
-// fields that the manager may own. For each kind a test emits every intent and checks that the
-// intents set exactly the claimed fields (applytest.Owns). cmd/manager calls Check before it starts;
-// Check rejects a contract in which two managers claim the same field.
+// Package fieldmanagers is the platform's contract of field ownership: a list of all field managers
+// of the platform, with the fields that each field manager may own. For each kind a test checks
+// that the platform's apply configurations set exactly these fields (applytest.Owns). At its start,
+// cmd/manager calls Check, which fails if two field managers may own the same field.
 //
-// From the contract, make generate writes config/contract.yaml and the list of kinds in the
-// admission policies.
+// make generate derives config/contract.yaml and the list of kinds in the admission policies from this contract.
 package fieldmanagers
 
 import (
@@ -19,11 +18,12 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// Prefix is the prefix of the platform's field manager names. config/admission reserves it.
+// Prefix is the prefix of the names of the platform's field managers. The admission policies in
+// config/admission let no other client write under a field manager with this prefix.
 const Prefix = "coapply-"
 
-// The field managers of the platform. Do not rename a field manager: the fields that it owns on
-// existing objects would stay owned by the old name.
+// The names of the platform's field managers. Do not change a name: on existing objects, the fields
+// would stay owned by the old name.
 const (
 	DevboxWorkload  = "coapply-devbox-workload"
 	DevboxPower     = "coapply-devbox-power"
@@ -36,7 +36,7 @@ const (
 	NodeSet         = "coapply-nodeset"
 )
 
-// All returns the contract of the platform.
+// All returns the contract of the platform: all claims of all field managers.
 func All() contract.Contract {
 	return slices.Concat(devbox, license, nodeMaintenance, slurm, user)
 }
@@ -46,7 +46,7 @@ func Check(c contract.Contract) error {
 	errs := []error{contract.Check(c)}
 	for _, manager := range c.Managers() {
 		if !strings.HasPrefix(manager, Prefix) || manager == Prefix {
-			errs = append(errs, fmt.Errorf("the name %q does not begin with %s, the prefix that config/admission reserves", manager, Prefix))
+			errs = append(errs, fmt.Errorf("field manager %q: the name must begin with %s, the prefix that config/admission reserves", manager, Prefix))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -68,12 +68,13 @@ var (
 	serviceAccount = schema.GroupKind{Kind: "ServiceAccount"}
 )
 
-// ours returns the GroupKind of a kind of the platform, such as Devbox.
+// ours returns the GroupKind of one of the platform's own kinds, such as Devbox.
 func ours(kind string) schema.GroupKind {
 	return schema.GroupKind{Group: v1alpha1.SchemeGroupVersion.Group, Kind: kind}
 }
 
-// shared returns a value for Claim.Shared: other managers may claim each of these paths, too. why is the reason.
+// shared returns a value for Claim.Shared, which permits other field managers to claim these paths,
+// too. why is the reason, for all of the paths.
 func shared(why string, paths ...string) map[string]string {
 	reasons := map[string]string{}
 	for _, path := range paths {
@@ -92,8 +93,8 @@ var serviceFields = []string{
 	".spec.ports",
 }
 
-// devbox is the contract of the Devbox reconcilers. They never write to a Deployment or Service
-// that does not belong to a Devbox (package setup).
+// devbox lists the fields of the four Devbox reconcilers. They write only to Deployments and
+// Services that belong to a Devbox (setup.Belongs).
 var devbox = contract.Contract{
 	{Manager: DevboxWorkload, Kind: deployment, Applies: []string{
 		".metadata.labels",
@@ -130,13 +131,14 @@ var devbox = contract.Contract{
 		`.status.conditions[type="NetworkApplied"]`,
 	}},
 	{Manager: DevboxContent, Kind: ours("Devbox"), Updates: []string{".status.contentID"}},
-	// The pod template sets this finalizer; the workload reconciler removes it from ended pods.
+	// Pods get this finalizer from the pod template; the workload reconciler removes it from ended pods.
 	{Manager: DevboxWorkload, Kind: pod, Updates: []string{
 		`.metadata.finalizers[="platform.coapply.dev/record-status"]`,
 	}},
 }
 
-// license is the contract of the License reconciler. User owns other fields of the Namespace: see user.
+// license lists the fields of the License reconciler. The User reconciler owns other fields of the
+// same Namespace: see the variable user.
 var license = contract.Contract{
 	{Manager: License, Kind: namespace, Applies: []string{
 		`.metadata.labels["platform.coapply.dev/license"]`,
@@ -161,8 +163,8 @@ var license = contract.Contract{
 	}},
 }
 
-// nodeMarks are the fields of a node that a NodeMaintenance sets: by Server-Side Apply with
-// strategy Apply, by get-modify-update with strategy Update.
+// nodeMarks are the fields of a Node that the NodeMaintenance reconciler sets. Depending on
+// spec.strategy it sets them by Server-Side Apply or by get-modify-update.
 var nodeMarks = []string{
 	".spec.unschedulable",
 	`.metadata.annotations["platform.coapply.dev/maintenance"]`,
@@ -229,7 +231,8 @@ var slurm = contract.Contract{
 	}},
 }
 
-// user is the contract of the User reconciler. License owns other fields of the Namespace: see license.
+// user lists the fields of the User reconciler. The License reconciler owns other fields of the
+// same Namespace: see the variable license.
 var user = contract.Contract{
 	{Manager: User, Kind: namespace, Applies: []string{
 		`.metadata.labels["platform.coapply.dev/owner"]`,

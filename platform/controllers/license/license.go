@@ -1,13 +1,12 @@
-// Package license reconciles a License, which limits the resources that the User of the same
-// name may use, and for how long.
+// Package license is the reconciler of Licenses. A License limits the resources that the User of
+// the same name may use, and for how long.
 //
-// The status is computed first: the phase from the clock, the limits from the phase, the
-// Namespace from the User's status. The intents depend only on the status: a label and an
-// annotation of the Namespace, and a ResourceQuota in it. The other fields of the Namespace
-// belong to the User (package user).
+// A reconcile computes the status first: the phase from the clock, the limits from the phase, and the Namespace
+// from the User's status. All written objects depend only on this status: a label and an annotation of the
+// Namespace, and a ResourceQuota in it. The User reconciler owns the other fields of the Namespace (package user).
 //
-// If another client changes the limits, the License takes them back by force. Any other conflict
-// is only reported.
+// If another client changes the limits or the phase in these objects, the next reconcile sets them
+// again by force. Other conflicts are only reported.
 package license
 
 import (
@@ -36,8 +35,8 @@ import (
 // +kubebuilder:rbac:groups="",resources=resourcequotas,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// phaseAt returns the phase of a License at the time now, and the time until the phase changes; 0 means
-// that the phase never changes. The License is valid from notBefore (inclusive) to notAfter (exclusive).
+// phaseAt returns the phase of a License at the time now, and the time until its next phase. The second result
+// is 0 if the phase never changes again. A License is valid from notBefore (inclusive) to notAfter (exclusive).
 func phaseAt(now time.Time, spec v1alpha1.LicenseSpec) (v1alpha1.LicensePhase, time.Duration) {
 	switch {
 	case spec.NotAfter != nil && !now.Before(spec.NotAfter.Time):
@@ -50,8 +49,8 @@ func phaseAt(now time.Time, spec v1alpha1.LicenseSpec) (v1alpha1.LicensePhase, t
 	return v1alpha1.LicenseActive, 0
 }
 
-// limitsIn returns the limits that apply in a phase. In a phase other than Active, no pod may be
-// created. The other limits stay, so that they still apply after the end of the license.
+// limitsIn returns the limits of the User in a phase. Unless the phase is Active, the limit of pods
+// is 0. The other limits of the spec apply in every phase.
 func limitsIn(phase v1alpha1.LicensePhase, spec v1alpha1.LicenseSpec) corev1.ResourceList {
 	limits := spec.Limits.DeepCopy()
 	if phase == v1alpha1.LicenseActive {
@@ -70,16 +69,17 @@ const (
 	// LimitsAnnotation is an annotation of a User's Namespace; its value is the limits that apply
 	// now, sorted by name, such as "cpu=4,memory=8Gi".
 	LimitsAnnotation = "platform.coapply.dev/limits"
-	// Quota is the name of the ResourceQuota in a User's Namespace.
+	// Quota is the name of the License's ResourceQuota in a User's Namespace.
 	Quota = "license"
-	// Finalizer keeps a License until its fields of the Namespace and its ResourceQuota are removed.
+	// Finalizer is the finalizer of a License. It is removed once the License's ResourceQuota and
+	// the License's fields in the Namespace no longer exist.
 	Finalizer = "platform.coapply.dev/license"
 
 	kind = "License"
 )
 
-// emit returns the intents of a License, for the User's Namespace and the ResourceQuota in it, with the values
-// in the License's status. It returns none until the status names the Namespace of the User of the same name.
+// emit returns the intents of a License, with the values in the License's status: one for the User's Namespace,
+// and one for the ResourceQuota in it. It returns none until the status has the name of the User's Namespace.
 func emit(license *v1alpha1.License) ([]apply.Intent, error) {
 	if license.Status.Namespace != user.NamespaceOf(license.Name) {
 		return nil, nil
@@ -92,12 +92,13 @@ func emit(license *v1alpha1.License) ([]apply.Intent, error) {
 		WithOwnerReferences(setup.OwnedBy(kind, license)).
 		WithSpec(corev1ac.ResourceQuotaSpec().
 			WithHard(license.Status.Limits).
-			// An empty scope selector selects all objects. Any other would limit only some of the pods.
+			// The selector is set, though empty, so that the License owns it. With any other
+			// selector the quota would limit only some of the pods.
 			WithScopeSelector(corev1ac.ScopeSelector()))
 	return []apply.Intent{{Config: namespace, MustExist: true}, {Config: quota}}, nil
 }
 
-// text returns limits as text, sorted by name and with canonical quantities, such as "cpu=4,memory=8Gi".
+// text returns limits as text, such as "cpu=4,memory=8Gi": sorted by name, with canonical quantities.
 func text(limits corev1.ResourceList) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(limits)) {

@@ -38,8 +38,8 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Watches(&v1alpha1.User{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(namespaceChanged())).
 		Watches(&corev1.Namespace{}, toLicense, builder.WithPredicates(namespaceDrifted())).
 		Watches(&corev1.ResourceQuota{}, toLicense, builder.WithPredicates(quotaDrifted())).
-		// After an error the rate limiter delays the next reconcile, by at most one minute, so a
-		// change of the phase is applied at most one minute late.
+		// The rate limiter delays the next reconcile after an error by at most one minute. So even
+		// after errors, a new phase is applied at most one minute late.
 		WithOptions(controller.Options{RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 			5*time.Millisecond, time.Minute)}).
 		OnConflict(policy()).
@@ -50,7 +50,8 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// policy returns the policy for conflicts: Force for the License's limits and phase, Reject for every other field.
+// policy returns the conflict policy of the reconciler. It takes the fields with the limits and the
+// phase from other field managers (Force). For other fields it rejects the conflict.
 func policy() apply.Policy {
 	return apply.OnConflict(apply.Reject).
 		At(".spec.hard", apply.Force).
@@ -59,9 +60,9 @@ func policy() apply.Policy {
 		At(`.metadata.annotations["`+LimitsAnnotation+`"]`, apply.Force)
 }
 
-// belongs reports whether a License may apply to an object: to the User's Namespace, or to the
-// License's own ResourceQuota. A ResourceQuota with scopes was created by another client, because
-// scopes are immutable and the License sets none.
+// belongs reports whether the reconciler may apply to an object: to the Namespace of a User, or to
+// a ResourceQuota of a License. A ResourceQuota with spec.scopes is from another client: the
+// License reconciler sets no scopes, and they cannot be added later.
 func belongs(object client.Object) bool {
 	quota, ok := object.(*corev1.ResourceQuota)
 	if !ok {
@@ -70,14 +71,14 @@ func belongs(object client.Object) bool {
 	return len(quota.Spec.Scopes) == 0 && setup.Belongs(object, kind, user.Of(object), user.OwnerLabel)
 }
 
-// dependsOn are the status fields of a License that emit reads. A change of one starts a reconcile.
+// dependsOn are the fields of a License's status that emit reads. A change of one of these fields starts a reconcile.
 var dependsOn = []func(*v1alpha1.License) any{
 	func(l *v1alpha1.License) any { return l.Status.Phase },
 	func(l *v1alpha1.License) any { return l.Status.Limits },
 	func(l *v1alpha1.License) any { return l.Status.Namespace },
 }
 
-// namespaceChanged is a predicate that passes the updates of a User that change status.namespace.
+// namespaceChanged is a predicate for Users. Of the updates, it passes those that change status.namespace.
 func namespaceChanged() predicate.Predicate {
 	return coapply.Changed(func(object client.Object) any {
 		if user, ok := object.(*v1alpha1.User); ok {
@@ -87,9 +88,9 @@ func namespaceChanged() predicate.Predicate {
 	})
 }
 
-// namespaceDrifted is a predicate for Namespaces. It passes updates that change the License's label
-// or annotation, and every update that leaves the status unchanged, because such an update may
-// change the owners of fields.
+// namespaceDrifted is a predicate for Namespaces. It passes each update that changes the label or
+// the annotation of the License. It also passes each update that leaves the Namespace's status
+// unchanged, because such an update may change the owners of fields.
 func namespaceDrifted() predicate.Predicate {
 	return predicate.Or(
 		coapply.BesidesStatus(func(namespace *corev1.Namespace) any { return namespace.Status }),
@@ -98,8 +99,8 @@ func namespaceDrifted() predicate.Predicate {
 		}))
 }
 
-// quotaDrifted is a predicate that passes events of the License's ResourceQuota, except updates of
-// only its status, which changes with every pod.
+// quotaDrifted is a predicate for ResourceQuotas. It passes the events of a License's
+// ResourceQuota, except updates of its status: the status changes with every pod of the Namespace.
 func quotaDrifted() predicate.Predicate {
 	ours := predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetName() == Quota })
 	besides := coapply.BesidesStatus(func(quota *corev1.ResourceQuota) any { return quota.Status })
@@ -118,9 +119,9 @@ type cleanup struct {
 	applier *apply.Applier
 }
 
-// run deletes the License's ResourceQuota and removes the License's fields from the User's
-// Namespace. It takes the name of the Namespace from the User's name and not from the status,
-// because another client may have cleared the status.
+// run cleans up before a License's finalizer is removed. It deletes the License's ResourceQuota and
+// removes the License's fields from the User's Namespace. The name of the Namespace is computed from the
+// User's name, and not read from the License's status, because another client may have cleared the status.
 func (c cleanup) run(ctx context.Context, license *v1alpha1.License) (done bool, err error) {
 	var namespace corev1.Namespace
 	err = c.live.Get(ctx, client.ObjectKey{Name: user.NamespaceOf(license.Name)}, &namespace)
@@ -129,7 +130,7 @@ func (c cleanup) run(ctx context.Context, license *v1alpha1.License) (done bool,
 		return true, nil
 	case err != nil:
 		return false, fmt.Errorf("reading the Namespace %s: %w", user.NamespaceOf(license.Name), err)
-	case !user.Owns(&namespace): // the garbage collector deletes the quota, if any, with the License
+	case !user.Owns(&namespace): // if there is a quota, the garbage collector deletes it after the License
 		return true, nil
 	}
 	if err := c.deleteQuota(ctx, license, namespace.Name); err != nil {

@@ -23,8 +23,9 @@ type status struct {
 	events events.EventRecorder
 }
 
-// report returns the License's new status: the phase and the limits that apply now. The next
-// reconcile applies them. report also requests a reconcile for the time of the next phase change.
+// report returns the change of the License's status: the current phase, the limits of this phase, and the
+// name of the User's Namespace. If they differ from the status, the status write starts another reconcile,
+// which applies them. report also requests a reconcile for the time at which the phase changes next.
 func (s status) report(ctx context.Context, license *v1alpha1.License, applied reconciler.Applied) (reconciler.Report[*v1alpha1.License], error) {
 	namespace, err := s.namespace(ctx, license)
 	if err != nil {
@@ -37,7 +38,7 @@ func (s status) report(ctx context.Context, license *v1alpha1.License, applied r
 		Namespace: namespace,
 	}
 	condition := conditionOf(license, worth, applied)
-	changes := false // whether the successful status write, which is the last attempt, changed the phase
+	changes := false // whether the status write changed the phase; each attempt of the write sets this again
 	return reconciler.Report[*v1alpha1.License]{
 		Change: func(license *v1alpha1.License) error {
 			changes = license.Status.Phase != worth.Phase
@@ -60,8 +61,8 @@ func (s status) report(ctx context.Context, license *v1alpha1.License, applied r
 	}, nil
 }
 
-// tell records an event with a new phase and its limits. If the manager ends just before this,
-// there is no event, but the status has the phase.
+// tell records an event with the new phase and its limits. If the manager process ends between the
+// status write and this call, there is no event. The status has the same information.
 func (s status) tell(license *v1alpha1.License, worth v1alpha1.LicenseStatus) {
 	eventType := corev1.EventTypeNormal
 	if worth.Phase == v1alpha1.LicenseExpired {
@@ -74,8 +75,8 @@ func (s status) tell(license *v1alpha1.License, worth v1alpha1.LicenseStatus) {
 	reconciler.Event(s.events, license, eventType, string(worth.Phase), "limits are now "+limits)
 }
 
-// namespace returns the Namespace in the User's status, or "". A name other than NamespaceOf is
-// ignored, because another client must have written it into the status.
+// namespace returns the name of the User's Namespace, from the User's status. It returns "" if there is
+// none, or if the status has the name of any other Namespace: another client must have written that name.
 func (s status) namespace(ctx context.Context, license *v1alpha1.License) (string, error) {
 	var holder v1alpha1.User
 	err := s.client.Get(ctx, client.ObjectKey{Name: license.Name}, &holder)
@@ -85,8 +86,8 @@ func (s status) namespace(ctx context.Context, license *v1alpha1.License) (strin
 	return holder.Status.Namespace, nil
 }
 
-// conditionOf returns the condition Applied of a License. It is Unknown if there were no intents to
-// apply, or if the intents had the values of an outdated status.
+// conditionOf returns the License's condition Applied. It is Unknown if the User has no Namespace, or if the
+// intents had values from an outdated status. worth has the phase, limits and Namespace that the status gets now.
 func conditionOf(license *v1alpha1.License, worth v1alpha1.LicenseStatus, applied reconciler.Applied) metav1.Condition {
 	condition := reconciler.Condition(v1alpha1.ConditionApplied, license.Generation, applied)
 	emitted := v1alpha1.LicenseStatus{

@@ -22,16 +22,18 @@ import (
 
 var errNotFound = errors.New("the node does not exist")
 
-// applying cordons and uncordons nodes by Server-Side Apply, which concurrent writes of other clients
-// do not make fail. It retries until the node succeeds, fails permanently, or reaches its deadline.
+// applying is the strategy Apply: it cordons and uncordons nodes by Server-Side Apply. Concurrent
+// writes of other clients to a node cause no failure. Failed attempts on a node are repeated until
+// an attempt succeeds, an error is permanent, or the node's deadline passes.
 type applying struct {
 	live client.Reader
-	// The appliers differ in their policies: force also takes spec.unschedulable from other managers.
+	// Two appliers that differ in their conflict policy. With spec.force, the applier force is used:
+	// it takes spec.unschedulable from other field managers. The applier strict rejects this conflict.
 	strict, force *apply.Applier
 }
 
-// policies returns the policies of the two appliers. Both force fields that our field manager wrote
-// with strategy Update.
+// policies returns the conflict policies of the appliers strict and force. Both policies permit
+// taking fields that our own field manager wrote by Update, that is, with strategy Update.
 func policies() (strict, force apply.Policy) {
 	strict = apply.OnConflict(apply.Reject).When(apply.Match{
 		Manager:   fieldmanagers.NodeMaintenance,
@@ -44,8 +46,8 @@ func retryBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 10, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Cap: 5 * time.Second}
 }
 
-// do cordons or uncordons the node called name. It makes attempts until the node succeeds or fails
-// permanently, or ctx ends. No attempt begins after the time last.
+// do cordons or uncordons the node called name. It repeats failed attempts until one succeeds, an
+// error is permanent, or ctx ends. It begins no attempt after the time last.
 func (a applying) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name string, last time.Time) outcome {
 	log := logr.FromContextOrDiscard(ctx).WithValues("node", name)
 	var done outcome
@@ -57,7 +59,7 @@ func (a applying) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name s
 		switch {
 		case err == nil, !timeIsUp(ctx, err):
 			done.err = err
-		case done.err == nil: // an error of an earlier attempt says more
+		case done.err == nil: // otherwise keep the error of the earlier attempt, which explains more
 			done.err = fmt.Errorf("the API server did not respond in time: %w", ctx.Err())
 		}
 		if done.final = ctx.Err() == nil && !mayPass(err); done.final || err == nil {
@@ -74,7 +76,7 @@ func (a applying) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name s
 	}
 }
 
-// timeIsUp reports whether an attempt failed because its context ended.
+// timeIsUp reports whether err only means that ctx has been cancelled or has reached its deadline.
 func timeIsUp(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled))
 }
@@ -89,7 +91,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// try makes one attempt to cordon or uncordon the node. wrote reports whether it sent a write.
+// try makes one attempt to cordon or uncordon the node. wrote is true if the attempt sent a write
+// to the API server, even if the write failed.
 func (a applying) try(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) (wrote bool, err error) {
 	if work.Spec.Action == v1alpha1.Uncordon {
 		return a.uncordon(ctx, work, name)
@@ -102,9 +105,10 @@ func (a applying) try(ctx context.Context, work *v1alpha1.NodeMaintenance, name 
 	return true, err
 }
 
-// uncordon removes the marks of a NodeMaintenance from a node, in up to three steps. Each step
-// reads the node. Then it releases the marks that our field manager has applied, or applies the
-// marks that it may take (see mayTake), so that the next step can release them.
+// uncordon makes a node schedulable and removes our annotations. This takes up to three writes,
+// with a live read before each of them. If our field manager has applied any of these fields, the
+// write releases them, which removes them from the node. Otherwise the write applies the fields
+// that the Uncordon may take from their owners (mayTake), so that the next write can release them.
 func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) (wrote bool, err error) {
 	const steps = 3
 	for step := 0; ; step++ {
@@ -129,7 +133,8 @@ func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, 
 	}
 }
 
-// readAs returns the intent with node as Intent.Read, so that the applier does not start a cache of nodes.
+// readAs sets the live node as the intent's Read. Otherwise the applier would read the node from
+// the cache, and this would start a watch of all nodes.
 func readAs(node *corev1.Node, intent apply.Intent) apply.Intent {
 	intent.Read = node
 	return intent

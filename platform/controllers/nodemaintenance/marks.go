@@ -16,16 +16,17 @@ import (
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
-// mark is a field that a NodeMaintenance sets on a node, with its owners: spec.unschedulable, or
-// one of the platform's annotations.
+// mark is a field that a cordon sets on a node, with the owners of this field. The field is
+// spec.unschedulable or one of our two annotations.
 type mark struct {
-	annotation string // key; "" stands for spec.unschedulable
+	annotation string // the key of the annotation; "" for spec.unschedulable
 	owners     []fieldowners.Manager
 }
 
-// marksOf returns the marks that are set on a node: spec.unschedulable and our two annotations. It
-// also returns a spec.unschedulable of false that our field manager owns. This remains if an uncordon
-// took the field from another manager and ended before the release; only the managed fields show it.
+// marksOf returns the fields of a node that an Uncordon must remove: spec.unschedulable if it is
+// true, and our annotations if they are set. It also returns each of these fields that our field
+// manager has applied, even with the value false. Such a value remains if an earlier Uncordon took
+// the field from another field manager but ended before it could release the field.
 func marksOf(node *corev1.Node) ([]mark, error) {
 	ownership, unread := fieldowners.ParseReadable(node.ManagedFields)
 	for _, entry := range unread {
@@ -52,14 +53,15 @@ func (m mark) path() fieldowners.Path {
 	return fieldowners.MustParsePath(fmt.Sprintf(".metadata.annotations[%q]", m.annotation))
 }
 
-// applied reports whether our field manager owns the field by Apply. Then a release removes the field.
+// applied reports whether our field manager owns the field by Apply. If so, releasing the fields of
+// our field manager removes the field from the node, unless another owner has it.
 func (m mark) applied() bool {
 	return slices.ContainsFunc(m.owners, func(owner fieldowners.Manager) bool {
 		return owner.Name == fieldmanagers.NodeMaintenance && owner.Operation == metav1.ManagedFieldsOperationApply
 	})
 }
 
-// foreign returns the owners of the field, by Apply or Update, other than our field manager.
+// foreign returns the field managers, other than ours, that own the field by Apply or by Update.
 func (m mark) foreign() []string {
 	var names []string
 	for _, owner := range m.owners {
@@ -70,14 +72,14 @@ func (m mark) foreign() []string {
 	return names
 }
 
-// mayTake reports whether an Uncordon may take ownership of the field in order to remove it: if no
-// other manager owns the field, or if force is true and the field is spec.unschedulable.
+// mayTake reports whether an Uncordon may take ownership of the field in order to remove it. It may
+// if no other field manager owns the field. With spec.force it may always take spec.unschedulable.
 func (m mark) mayTake(force bool) bool {
 	return len(m.foreign()) == 0 || force && m.annotation == ""
 }
 
-// wanted reports whether a node is already cordoned as this NodeMaintenance requires: it has all
-// marks, and our field manager owns them by Apply, so that an Uncordon can release them.
+// wanted reports whether a node needs no write because it is already cordoned by this NodeMaintenance: the
+// fields have the right values, and our field manager has applied them, so that an Uncordon can release them.
 func wanted(node *corev1.Node, marks []mark, work *v1alpha1.NodeMaintenance) bool {
 	return node.Spec.Unschedulable &&
 		node.Annotations[Annotation] == work.Name &&
@@ -85,11 +87,12 @@ func wanted(node *corev1.Node, marks []mark, work *v1alpha1.NodeMaintenance) boo
 		!slices.ContainsFunc(marks, func(m mark) bool { return !m.applied() })
 }
 
-// heldError is an ownership conflict: an Uncordon cannot remove fields of a node that other managers own.
+// heldError is the error of an Uncordon that cannot remove fields of a node, because other field
+// managers or another NodeMaintenance have set them. It wraps apply.ErrConflict.
 type heldError struct {
 	node  string
 	marks []mark
-	again bool // a retry may succeed: the marks can be taken, but reappeared after every step
+	again bool // a retry may succeed: the fields may be removed, but another writer set them again after each removal
 }
 
 func (e *heldError) Error() string {
@@ -107,10 +110,11 @@ func (e *heldError) Error() string {
 	return fmt.Sprintf("%v on Node %s: %s %s", apply.ErrConflict, e.node, fieldmanagers.NodeMaintenance, strings.Join(parts, "; "))
 }
 
-// Unwrap returns apply.ErrConflict.
+// Unwrap returns apply.ErrConflict, so that errors.Is finds it.
 func (e *heldError) Unwrap() error { return apply.ErrConflict }
 
-// held returns the error of an Uncordon that could not remove these marks.
+// held returns the heldError of an Uncordon after which a node still has these marks. The error lists
+// only the fields that the Uncordon may not take. If it may take all of them, a retry may succeed.
 func held(node string, marks []mark, force bool) error {
 	kept := slices.DeleteFunc(slices.Clone(marks), func(m mark) bool { return m.mayTake(force) })
 	if len(kept) == 0 {
@@ -119,14 +123,14 @@ func held(node string, marks []mark, force bool) error {
 	return &heldError{node: node, marks: kept}
 }
 
-// mayPass reports whether a retry may succeed after this error.
+// mayPass reports whether an error is transient, so that another attempt may succeed.
 func mayPass(err error) bool {
 	h, isHeld := errors.AsType[*heldError](err)
 	return isHeld && h.again || errors.Is(err, apply.ErrRetryable) || errors.Is(err, apply.ErrContended)
 }
 
-// cordon returns the intent that cordons a node and sets our annotations. The intent has the uid of
-// the node that was read, so that it cannot create a node that was deleted since.
+// cordon returns the intent that makes a node unschedulable and sets our annotations. The intent is pinned to
+// the uid of the node that was read. Without the uid, the apply could create a node that was deleted since.
 func cordon(node *corev1.Node, work *v1alpha1.NodeMaintenance) apply.Intent {
 	annotations := map[string]string{Annotation: work.Name}
 	if work.Spec.Reason != "" {
@@ -138,8 +142,8 @@ func cordon(node *corev1.Node, work *v1alpha1.NodeMaintenance) apply.Intent {
 	return apply.Intent{Config: config, UID: node.UID}
 }
 
-// take returns an intent that makes our field manager the only owner of these fields. A release
-// then removes the fields from the node.
+// take returns an intent that makes our field manager the only owner of the given fields. It sets
+// spec.unschedulable to false and annotations to "". A following release removes the fields.
 func take(node *corev1.Node, marks []mark) apply.Intent {
 	config := corev1ac.Node(node.Name)
 	for _, m := range marks {

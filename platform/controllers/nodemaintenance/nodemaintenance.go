@@ -1,20 +1,20 @@
-// Package nodemaintenance cordons and uncordons nodes, a few at a time. A NodeMaintenance runs
-// once: its nodes are selected once, and each node gets one result.
+// Package nodemaintenance is the reconciler of NodeMaintenances: it cordons or uncordons nodes, a few at a time.
+// A NodeMaintenance runs only once. Its nodes are selected at the start, and each node either succeeds or fails.
 //
 //	pick.go      selects the nodes
 //	plan.go      decides which nodes are next, and computes the status; sends no request
-//	marks.go     finds the fields that a cordon sets, the marks, and their owners; builds the intents
+//	marks.go     finds the fields that a cordon sets on a node (the marks) and their owners; builds the intents
 //	apply.go     strategy Apply: Server-Side Apply
 //	update.go    strategy Update, the fallback: get-modify-update with four attempts
 //	reconcile.go works on one wave: several nodes at once, each until its deadline
 //
-// Each reconcile works on one wave of nodes. The status lists the nodes of a wave, with their
-// start times, before the first write to any of them. One status write then records the results
-// of the wave and begins the next wave. So if the manager dies, at most one wave is repeated: a
-// node that is already in the desired state is not written to, and the deadlines stay the same.
+// Each reconcile works on one wave of nodes. Before the first write to a node of the wave, the status
+// lists the wave's nodes with their start times. One status write then records the results of this
+// wave and begins the next wave. If the manager dies, the next manager repeats at most one wave. The
+// deadlines do not change, and nodes that are already in the desired state are not written to again.
 //
-// Nodes are read live, never from a cache. The work runs only once, so a mistake due to a stale
-// read would not be corrected later.
+// Nodes are read live and never from a cache. A NodeMaintenance is not reconciled again after its
+// end, so nothing would correct a mistake that is due to a stale read.
 package nodemaintenance
 
 import (
@@ -40,20 +40,20 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// Annotation marks a node under maintenance. Its value is the name of the NodeMaintenance
-	// that cordoned the node last.
+	// Annotation is an annotation of a node under maintenance. Its value is the name of the
+	// NodeMaintenance that cordoned the node last.
 	Annotation = "platform.coapply.dev/maintenance"
 	// ReasonAnnotation is an annotation of a node under maintenance. Its value is spec.reason of
-	// the NodeMaintenance in Annotation. Without a reason the annotation is absent.
+	// the NodeMaintenance that cordoned the node last. Without a reason the annotation is absent.
 	ReasonAnnotation = "platform.coapply.dev/maintenance-reason"
 )
 
-// atATime is the number of NodeMaintenances that are reconciled concurrently, so that a
-// NodeMaintenance that waits for the API server does not delay the others.
+// atATime is the maximum number of concurrent reconciles, each of another NodeMaintenance. With
+// only one, a NodeMaintenance that waits for the API server would delay all others.
 const atATime = 10
 
-// Setup adds the reconciler of NodeMaintenances to a manager. It does not watch nodes, because
-// changes of a node after its result do not matter.
+// Setup adds the reconciler of NodeMaintenances to a manager. The reconciler does not watch nodes:
+// a node that has succeeded or failed is not looked at again.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
 	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(),
 		applying: applying{live: mgr.GetAPIReader()}, updating: updating{live: mgr.GetAPIReader()},

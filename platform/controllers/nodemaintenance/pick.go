@@ -14,13 +14,14 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// refusal is the error of a NodeMaintenance that cannot begin, because its selector is invalid or too wide.
+// refusal is the error of a NodeMaintenance that cannot start, because its nodeSelector is invalid
+// or matches too many nodes. reason becomes the reason of the condition Complete.
 type refusal struct{ reason, message string }
 
 func (r *refusal) Error() string { return r.message }
 
-// pick selects the nodes that exist now, and returns the status change that begins the work on
-// them. For an invalid or too wide selector, the status change ends the NodeMaintenance instead.
+// pick selects the nodes of a NodeMaintenance and returns the function that writes them into its status.
+// If the nodeSelector is invalid or matches too many nodes, the function instead ends the NodeMaintenance.
 func (r *Reconciler) pick(ctx context.Context, work *v1alpha1.NodeMaintenance) (func(*v1alpha1.NodeMaintenance) error, error) {
 	nodes := work.Spec.Nodes
 	var err error
@@ -34,7 +35,8 @@ func (r *Reconciler) pick(ctx context.Context, work *v1alpha1.NodeMaintenance) (
 	return func(work *v1alpha1.NodeMaintenance) error { begin(work, nodes, now); return nil }, err
 }
 
-// matching returns the sorted names of the nodes that match, or a refusal for an invalid or too wide selector.
+// matching returns the sorted names of the nodes that match the labels. The error is a refusal if
+// the selector is invalid or matches more than MaxNodes nodes.
 func (r *Reconciler) matching(ctx context.Context, labels *metav1.LabelSelector) ([]string, error) {
 	selector, err := metav1.LabelSelectorAsSelector(labels)
 	if err != nil {

@@ -23,8 +23,8 @@ const (
 	invalidSelector = "InvalidSelector"
 )
 
-// begin adds the selected nodes to the status and starts the first wave. It does nothing if the
-// work has already begun.
+// begin writes the selected nodes into the status and starts the first wave. It does nothing if the
+// status already has nodes from an earlier reconcile.
 func begin(work *v1alpha1.NodeMaintenance, nodes []string, now time.Time) {
 	if work.Status.StartTime != nil {
 		return
@@ -36,7 +36,7 @@ func begin(work *v1alpha1.NodeMaintenance, nodes []string, now time.Time) {
 	proceed(work, now)
 }
 
-// refuse ends a NodeMaintenance that cannot begin, with the reason and message of the refusal.
+// refuse ends a NodeMaintenance that cannot start. The condition Complete gets the reason and message of why.
 func refuse(work *v1alpha1.NodeMaintenance, why refusal, now time.Time) {
 	if work.Status.StartTime != nil {
 		return
@@ -45,7 +45,7 @@ func refuse(work *v1alpha1.NodeMaintenance, why refusal, now time.Time) {
 	complete(work, why.reason, why.message, now)
 }
 
-// wave returns the nodes of the current wave: the Pending nodes that have a start time.
+// wave returns the nodes of the current wave: the nodes that are Pending and have a start time.
 func wave(work *v1alpha1.NodeMaintenance) []v1alpha1.NodeStatus {
 	var nodes []v1alpha1.NodeStatus
 	for _, node := range work.Status.Nodes {
@@ -56,8 +56,8 @@ func wave(work *v1alpha1.NodeMaintenance) []v1alpha1.NodeStatus {
 	return nodes
 }
 
-// fold records the results of a wave in the status and starts the next wave. A node that already has
-// a final result keeps it, because another replica of the manager may have worked on the same wave.
+// fold records the results of a wave in the status and starts the next wave. It does not change nodes
+// that have already succeeded or failed: another replica of the manager may have worked on the same wave.
 func fold(work *v1alpha1.NodeMaintenance, results []v1alpha1.NodeStatus, now time.Time) {
 	byName := map[string]v1alpha1.NodeStatus{}
 	for _, result := range results {
@@ -71,8 +71,8 @@ func fold(work *v1alpha1.NodeMaintenance, results []v1alpha1.NodeStatus, now tim
 	proceed(work, now)
 }
 
-// proceed counts the results of the nodes and sets the conditions. It then starts Pending nodes,
-// up to spec.concurrency nodes at a time.
+// proceed updates the counts and conditions in the status. Then it starts the next nodes, by
+// setting their start time, until spec.concurrency nodes are in work.
 func proceed(work *v1alpha1.NodeMaintenance, now time.Time) {
 	status := &work.Status
 	status.Total, status.Succeeded, status.Failed = int32(len(status.Nodes)), 0, 0
@@ -105,7 +105,7 @@ func proceed(work *v1alpha1.NodeMaintenance, now time.Time) {
 	say(work, metav1.ConditionFalse, inProgress, "some nodes are still Pending", now)
 }
 
-// whyFailed returns the message of a failed NodeMaintenance, with the error of the first failed node.
+// whyFailed returns the message of the condition Complete if nodes failed, with the error of the first failed node.
 func whyFailed(status v1alpha1.NodeMaintenanceStatus) string {
 	i := slices.IndexFunc(status.Nodes, func(node v1alpha1.NodeStatus) bool { return node.Result == v1alpha1.NodeFailed })
 	return fmt.Sprintf("%d of %d nodes failed (see status.nodes); the first is %s: %s",
@@ -131,8 +131,8 @@ func say(work *v1alpha1.NodeMaintenance, status metav1.ConditionStatus, reason, 
 	sayReady(work)
 }
 
-// sayReady sets the conditions Ready and Stalled from the condition Complete. A NodeMaintenance that
-// ended without success is Stalled, so that tools that use kstatus, such as Helm and Flux, stop waiting.
+// sayReady derives the conditions Ready and Stalled from the condition Complete. A NodeMaintenance that
+// ended without success gets Stalled=True. Tools that use kstatus, such as Helm and Flux, then stop waiting.
 func sayReady(work *v1alpha1.NodeMaintenance) {
 	end := *meta.FindStatusCondition(work.Status.Conditions, v1alpha1.ConditionComplete)
 	ready := setup.Ready(end, end.Reason, end.Message)
@@ -153,7 +153,8 @@ func isComplete(work *v1alpha1.NodeMaintenance) bool {
 	return meta.IsStatusConditionTrue(work.Status.Conditions, v1alpha1.ConditionComplete)
 }
 
-// isTold reports whether the status already has the conditions and observedGeneration that sayReady would set.
+// isTold reports whether the status already has the observedGeneration and the conditions Ready and
+// Stalled that sayReady would set.
 func isTold(work *v1alpha1.NodeMaintenance) bool {
 	told := work.DeepCopy()
 	sayReady(told)

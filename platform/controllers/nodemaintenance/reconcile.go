@@ -22,9 +22,9 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// Reconciler reconciles NodeMaintenances: each reconcile works on one wave of nodes. It does not
-// use package reconciler, in which Emit returns all intents before the first write, because here
-// the next nodes depend on the results of the previous nodes.
+// Reconciler is the reconciler of NodeMaintenances. One reconcile works on one wave: the nodes that
+// are written to at the same time. Package reconciler is not used, because it computes all writes of
+// a reconcile in advance. Here the nodes of the next wave depend on the results of the last wave.
 type Reconciler struct {
 	client   client.Reader // reads NodeMaintenances from the cache
 	live     client.Reader // reads nodes from the API server
@@ -35,13 +35,14 @@ type Reconciler struct {
 }
 
 const (
-	// atOnce requeues a NodeMaintenance at the end of the queue, behind other NodeMaintenances.
+	// atOnce is the delay that puts a NodeMaintenance at the end of the queue, behind other NodeMaintenances.
 	atOnce = time.Nanosecond
-	// later is the delay of the next reconcile if the status did not change.
+	// later is the delay before the next reconcile if the last reconcile did not change the status.
 	later = time.Second
 )
 
-// Reconcile selects the nodes or works on one wave of nodes, and records the result in the status.
+// Reconcile does one step of a NodeMaintenance, and records the result in the status. The first
+// step selects the nodes. Each further step works on one wave of nodes.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var work v1alpha1.NodeMaintenance
 	if err := r.client.Get(ctx, request.NamespacedName, &work); err != nil {
@@ -55,13 +56,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	change, err := r.proceed(ctx, &work)
-	if errors.Is(ctx.Err(), context.Canceled) { // the manager stops: the next one repeats the wave
+	if errors.Is(ctx.Err(), context.Canceled) { // this manager stops: the next manager repeats the wave
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	ends := false // whether the successful status write, which is the last attempt, ended the work
+	ends := false // whether the status write completed the NodeMaintenance; each attempt of the write sets this again
 	recorded, err := update.Status(ctx, r.status, &work, func(work *v1alpha1.NodeMaintenance) error {
 		ended := work.Status.CompletionTime != nil
 		err := change(work)
@@ -74,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("writing the status of NodeMaintenance %s: %w", request.Name, err)
 	case isComplete(recorded.Object):
-		if recorded.Changed && ends { // otherwise the event was recorded before, or by another manager
+		if recorded.Changed && ends { // otherwise an earlier reconcile or another manager has recorded the event
 			r.tell(recorded.Object)
 		}
 		return reconcile.Result{}, nil
@@ -85,7 +86,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: atOnce}, nil
 }
 
-// proceed selects the nodes or works on one wave, and returns the status change that records the result.
+// proceed does the work of one reconcile: it selects the nodes, or works on one wave. It returns
+// the function that records the result in the status of the live NodeMaintenance.
 func (r *Reconciler) proceed(ctx context.Context, work *v1alpha1.NodeMaintenance) (func(*v1alpha1.NodeMaintenance) error, error) {
 	switch {
 	case isComplete(work):
@@ -103,8 +105,8 @@ func (r *Reconciler) proceed(ctx context.Context, work *v1alpha1.NodeMaintenance
 	return func(work *v1alpha1.NodeMaintenance) error { fold(work, results, now); return nil }, nil
 }
 
-// tell records an event about the end of a NodeMaintenance. If the manager ends just before this,
-// there is no event, but the status has the same information.
+// tell records the event for the end of a NodeMaintenance. If the manager process ends between the
+// status write and this call, there is no event. The status has the same information.
 func (r *Reconciler) tell(work *v1alpha1.NodeMaintenance) {
 	end := meta.FindStatusCondition(work.Status.Conditions, v1alpha1.ConditionComplete)
 	eventType := corev1.EventTypeWarning
@@ -115,22 +117,25 @@ func (r *Reconciler) tell(work *v1alpha1.NodeMaintenance) {
 		end.Message, work.Status.Total, work.Status.Succeeded, work.Status.Failed)
 }
 
-// Time limits of a wave. A node without a result at the end of its wave stays Pending in the next wave.
+// Time limits of a wave. If a node has no result when its wave ends, it is still Pending, and also
+// part of the next wave.
 const (
-	lastAttempt = 10 * time.Second // no attempt begins more than this time after the start of the wave
-	waveLimit   = 45 * time.Second // after this time, attempts that still run are cancelled
-	// lastChance is the time limit for a node whose deadline passed before this wave began.
+	lastAttempt = 10 * time.Second // no attempt on a node begins later than this after the start of the wave
+	waveLimit   = 45 * time.Second // running attempts are cancelled this long after the start of the wave
+	// lastChance is the time for a node whose deadline was already over when the wave began, such
+	// as after a restart of the manager.
 	lastChance = 5 * time.Second
 )
 
-// outcome is the result of the work on one node in one wave.
+// outcome is the result of the attempts on one node in one wave. err is nil if an attempt succeeded.
 type outcome struct {
 	attempts int
 	err      error
-	final    bool // another attempt would have the same result
+	final    bool // more attempts would have the same result
 }
 
-// work works on the nodes of a wave concurrently, and returns their status when all have ended.
+// work makes attempts on all nodes of a wave concurrently. When the attempts on all nodes have
+// ended, work returns the new statuses of these nodes.
 func (r *Reconciler) work(ctx context.Context, work *v1alpha1.NodeMaintenance) []v1alpha1.NodeStatus {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, limit(ctx, begun))
@@ -144,8 +149,8 @@ func (r *Reconciler) work(ctx context.Context, work *v1alpha1.NodeMaintenance) [
 	return nodes
 }
 
-// limit returns the time limit of a wave: waveLimit, or three quarters of the time that the
-// reconcile has left if that is less. The last quarter is for writing the status.
+// limit returns the time limit of a wave: waveLimit, or three quarters of the time until ctx ends
+// if that is less. The last quarter is left for the status write.
 func limit(ctx context.Context, now time.Time) time.Duration {
 	if end, ok := ctx.Deadline(); ok {
 		return min(waveLimit, end.Sub(now)*3/4)
@@ -153,7 +158,8 @@ func limit(ctx context.Context, now time.Time) time.Duration {
 	return waveLimit
 }
 
-// one works on one node until the node's deadline, and returns the node's new status.
+// one makes attempts on one node until the node succeeds or fails, its deadline passes, or the wave
+// ends. It returns the node's new status. begun is the start of the wave.
 func (r *Reconciler) one(ctx context.Context, work *v1alpha1.NodeMaintenance, node v1alpha1.NodeStatus, begun time.Time) v1alpha1.NodeStatus {
 	node = notAhead(node, begun)
 	deadline := deadlineOf(node, work.Spec.NodeDeadlineSeconds, begun)
@@ -172,8 +178,9 @@ func (r *Reconciler) one(ctx context.Context, work *v1alpha1.NodeMaintenance, no
 	return node
 }
 
-// notAhead returns node with a start time that is not after begun. If an earlier manager ran on a
-// machine whose clock was ahead of ours, the node's deadline would otherwise be too late.
+// notAhead returns node with a start time that is not after begun, the start of the wave. An
+// earlier manager may have set a start time in the future, from a clock that was ahead of ours. The
+// node's deadline, which is counted from the start time, would then be too late.
 func notAhead(node v1alpha1.NodeStatus, begun time.Time) v1alpha1.NodeStatus {
 	if node.StartTime.After(begun) {
 		node.StartTime = &metav1.MicroTime{Time: begun}
@@ -181,8 +188,8 @@ func notAhead(node v1alpha1.NodeStatus, begun time.Time) v1alpha1.NodeStatus {
 	return node
 }
 
-// deadlineOf returns the deadline of a node, counted from its start time in this wave or an
-// earlier wave. If the deadline has passed already, the node gets lastChance.
+// deadlineOf returns the deadline of a node: its start time, which may be in an earlier wave, plus the
+// given seconds. If this is before begun, the start of the wave, the deadline is lastChance after begun.
 func deadlineOf(node v1alpha1.NodeStatus, seconds int32, begun time.Time) time.Time {
 	deadline := node.StartTime.Add(time.Duration(seconds) * time.Second)
 	if deadline.After(begun) {
@@ -191,8 +198,8 @@ func deadlineOf(node v1alpha1.NodeStatus, seconds int32, begun time.Time) time.T
 	return begun.Add(lastChance)
 }
 
-// settle returns the status of a node after a wave, computed from done; late means that the node's
-// deadline has passed.
+// settle returns the new status of a node from done, the outcome of its attempts in this wave. late
+// means that the node's deadline has passed, so that a node that has not succeeded has failed.
 func settle(node v1alpha1.NodeStatus, done outcome, late bool, work *v1alpha1.NodeMaintenance) v1alpha1.NodeStatus {
 	node.Attempts += int32(done.attempts)
 	switch {
@@ -212,8 +219,9 @@ func settle(node v1alpha1.NodeStatus, done outcome, late bool, work *v1alpha1.No
 	return node
 }
 
-// shortened truncates an error text, so that a status in which all nodes failed stays below etcd's
-// limit of 1.5 MB: without errors, 1000 nodes with the longest names take 1.2 MB.
+// shortened truncates a node's error text. The limit depends on the number of nodes, so that the
+// object stays below etcd's limit of 1.5 MB if all nodes fail. Without error texts, 1000 nodes with
+// the longest possible names take 1.2 MB.
 func shortened(text string, nodes int) string {
 	const most, together = 400, 200_000
 	limit := min(most, together/max(nodes, 1))

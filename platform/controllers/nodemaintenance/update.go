@@ -16,15 +16,16 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// updating cordons and uncordons nodes by get-modify-update, the fallback strategy. It retries only
-// stale writes, with the back-off update.Exponential. So a node that other clients write to without
-// pause fails after four attempts. An update takes fields from their owners without a conflict.
+// updating is the strategy Update, the fallback: it cordons and uncordons nodes by get-modify-update.
+// Only stale writes are retried, with the back-off update.Exponential. The node fails if all four
+// attempts are stale writes, because other clients write to the node too often. Unlike an apply, an
+// update has no ownership conflicts: it overwrites fields of other field managers.
 type updating struct {
 	live    client.Reader
 	updater *update.Updater
 }
 
-// do cordons or uncordons the node called name. The first attempt, too, reads the node live and not from a cache.
+// do cordons or uncordons the node called name. All attempts read the node live, and not from a cache.
 func (u updating) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) outcome {
 	result, err := update.Do(ctx, u.updater, emptyNode(name), func(node *unstructured.Unstructured) error {
 		return modify(node, work)
@@ -44,8 +45,9 @@ func (u updating) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name s
 	return done
 }
 
-// lookUp finds out whether a write that got no response took effect. It reads the node until a read
-// succeeds or ctx ends. If ctx ends, the node stays Pending for the next wave.
+// lookUp finds out whether a write that got no response took effect, by reading the node until a read
+// succeeds. If the node is then in the desired state, it has succeeded, and otherwise it has failed.
+// If ctx ends before, the outcome is not final, and the node is still Pending in the next wave.
 func (u updating) lookUp(ctx context.Context, work *v1alpha1.NodeMaintenance, name string, done outcome) outcome {
 	for backoff := retryBackoff(); ; {
 		node := emptyNode(name)
@@ -75,7 +77,7 @@ func emptyNode(name string) *unstructured.Unstructured {
 	return node
 }
 
-// modify sets the fields of the node to the values that work requires, unless they already have these values.
+// modify sets or removes the fields of the node as the action of the NodeMaintenance requires.
 func modify(node *unstructured.Unstructured, work *v1alpha1.NodeMaintenance) error {
 	wanted := map[string]string{}
 	if work.Spec.Action == v1alpha1.Cordon {

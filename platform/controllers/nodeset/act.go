@@ -16,16 +16,17 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// atOnce is the largest number of concurrent writes in one reconcile.
+// atOnce is the maximum number of concurrent writes in one reconcile.
 const atOnce = 16
 
-// result is the outcome of the writes to pods that a decision lists.
+// result is the outcome of all writes to pods in one reconcile.
 type result struct {
-	errs    []error // the errors of the writes, sorted by step and ordinal
-	changed bool    // at least one pod was not deleted, because it had changed since the decision
+	errs    []error // the errors of the writes: first of deletions, then of creations, then of corrections
+	changed bool    // at least one pod was not deleted, because it had changed after it was read
 }
 
-// after returns the time until the next reconcile if no event starts one earlier; 0 means that none is scheduled.
+// after returns the delay after which the next reconcile must start even without an event; 0 means
+// that no event is needed and none is requested.
 func (r result) after(d *decision) time.Duration {
 	if r.changed {
 		return lookAgain
@@ -33,13 +34,13 @@ func (r result) after(d *decision) time.Duration {
 	return d.after
 }
 
-// carryOut deletes, creates and corrects the pods that a decision lists. If one of these three
-// steps fails, the other steps still run.
+// carryOut does the writes of a decision: it deletes pods, then creates pods, then corrects pods.
+// If one of these steps fails, the next steps still run.
 func (n nodeSets) carryOut(ctx context.Context, set *v1alpha1.NodeSet, d *decision) result {
 	var changed atomic.Bool
 	removeErrs := inBatches(len(d.remove), func(i int) error {
 		asDecided, err := setup.DeleteAsRead(ctx, n.client, n.live, d.remove[i])
-		if !asDecided && err == nil { // the pod has changed or was replaced: the next reconcile decides
+		if !asDecided && err == nil { // the pod has changed or was replaced: the next reconcile decides again
 			changed.Store(true)
 		}
 		return err
@@ -55,9 +56,9 @@ func (n nodeSets) carryOut(ctx context.Context, set *v1alpha1.NodeSet, d *decisi
 	return result{slices.Concat(removeErrs, apply(d.create), apply(d.mend)), changed.Load()}
 }
 
-// inBatches calls work(0) to work(pieces-1) in concurrent batches of 1, 2, 4 and so on up to atOnce
-// calls. It stops after a batch with a forbidden error, because the next calls would fail too (such
-// as by a full quota), or after atOnce errors. It returns the errors in the order of the pieces.
+// inBatches calls work(0) to work(pieces-1) in concurrent batches of 1, 2, 4 and so on, up to atOnce calls.
+// It starts no more batches after a forbidden error, such as of a full quota, because the other calls would
+// fail, too. It also stops after atOnce errors. The errors are returned in the order of the pieces.
 func inBatches(pieces int, work func(piece int) error) []error {
 	var failed []error
 	for from, n := 0, 1; from < pieces && len(failed) < atOnce; from, n = from+n, min(2*n, atOnce) {
@@ -75,7 +76,8 @@ func inBatches(pieces int, work func(piece int) error) []error {
 	return failed
 }
 
-// foreignError returns an error with the names of pods that belong to other owners, at most five.
+// foreignError returns an error that lists pods of other owners whose names the NodeSet needs, or
+// nil if there are none. The error has at most five names.
 func foreignError(names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -85,5 +87,5 @@ func foreignError(names []string) error {
 	if len(names) > some {
 		list += fmt.Sprintf(" and %d more", len(names)-some)
 	}
-	return errors.New("pods with these names exist already and are someone else's; delete them: " + list)
+	return errors.New("pods with the names that this NodeSet needs exist already and belong to other owners; delete these pods: " + list)
 }

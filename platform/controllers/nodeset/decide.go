@@ -11,23 +11,24 @@ import (
 )
 
 const (
-	// batch is the largest number of pods that one reconcile creates, the largest number that it
-	// corrects, and the largest number that it deletes. The next reconcile decides again.
+	// batch limits one reconcile: it creates at most this number of pods, corrects at most this
+	// number, and deletes at most this number. The next reconcile does the rest.
 	batch = 100
-	// finishedRest is the minimum age of a finished pod before it is replaced, so that a pod that
-	// always fails at once is not recreated in a tight loop.
+	// finishedRest is the age that a finished pod must have before it is replaced. Without this
+	// limit, a pod that always fails at once would be recreated in a tight loop.
 	finishedRest = 10 * time.Second
 )
 
-// decision lists the writes to the pods of a NodeSet that are needed now, and has counts for the status.
+// decision is the result of decide: the writes to a NodeSet's pods that are needed now, and the
+// counts for the status.
 type decision struct {
-	create  []int         // ordinals whose pod is missing
-	mend    []int         // ordinals whose pod has wrong mutable fields, to be applied again
+	create  []int         // ordinals of the pods to create
+	mend    []int         // ordinals of the pods to apply again, because mutable fields have wrong values
 	remove  []*corev1.Pod // pods to delete, in this order
-	foreign []string      // desired pod names that a pod of another owner has
-	waiting bool          // the SlurmController has no address yet, so no pod is created or replaced
-	more    bool          // create or mend had more than batch ordinals and was cut
-	after   time.Duration // time until a finished pod may be replaced; 0 for never
+	foreign []string      // names that the NodeSet needs, but that pods of other owners have
+	waiting bool          // the address of slurmctld is not known yet, so no pod is created or replaced
+	more    bool          // create or mend was cut to batch ordinals
+	after   time.Duration // time until the next finished pod may be replaced; 0 if there is none to wait for
 
 	revision                 string
 	replicas, ready, updated int32 // counts of pods for the status
@@ -37,14 +38,14 @@ type decision struct {
 
 func (d *decision) idle() bool { return len(d.create)+len(d.mend)+len(d.remove) == 0 }
 
-// wanted is the input of replace: the number of unavailable desired pods, and the pods that have an old revision.
+// wanted describes the pods with the desired ordinals, as the input of replace.
 type wanted struct {
-	inWork            int // pods that are missing, finished, being deleted, or current and not ready
-	oldReady, oldIdle []*corev1.Pod
+	inWork            int           // number of pods that are missing, finished, being deleted, or not ready with the current revision
+	oldReady, oldIdle []*corev1.Pod // pods of an old revision that are ready, or not ready
 }
 
-// decide returns the decision for a NodeSet and its pods, as read from the cache. It is a pure
-// function. pods has all pods with a name NAME-NUMBER for this NodeSet, including pods of other owners.
+// decide returns the writes that a NodeSet needs, from its pods in the cache. It sends no request.
+// pods are all pods whose name is the NodeSet's name and a number, including pods of other owners.
 func decide(set *v1alpha1.NodeSet, pods []corev1.Pod, now time.Time) *decision {
 	d := &decision{waiting: set.Spec.ControllerName != "" && set.Status.ControllerAddress == ""}
 	if !d.waiting {
@@ -81,7 +82,7 @@ func (d *decision) count(set *v1alpha1.NodeSet, pod *corev1.Pod) {
 	}
 }
 
-// removeSurplus adds to d.remove the pods whose ordinal is spec.replicas or higher, the highest first.
+// removeSurplus adds to d.remove the pods with an ordinal of spec.replicas or higher, starting with the highest.
 func (d *decision) removeSurplus(set *v1alpha1.NodeSet, byOrdinal map[int]*corev1.Pod) {
 	var surplus []int
 	for ordinal, pod := range byOrdinal {
@@ -95,8 +96,8 @@ func (d *decision) removeSurplus(set *v1alpha1.NodeSet, byOrdinal map[int]*corev
 	}
 }
 
-// sort adds to the decision what the pods of the desired ordinals need, except pods of an old
-// revision, which it returns in w for replace.
+// sort decides about the pods with the desired ordinals. It adds the necessary writes to d, except
+// for pods of an old revision. It returns these pods in w, because replace decides about them.
 func (d *decision) sort(set *v1alpha1.NodeSet, byOrdinal map[int]*corev1.Pod, now time.Time) (w wanted) {
 	ready := 0
 	for ordinal := range replicas(set) {
@@ -141,10 +142,10 @@ func (d *decision) replaceFinished(pod *corev1.Pod, now time.Time) {
 	}
 }
 
-// replace adds pods of an old revision to d.remove: first pods that are not ready, then ready pods,
-// the highest ordinals first. At most maxUnavailable pods are replaced at a time. A ready pod is
-// removed only if then at most maxUnavailable pods are missing or not ready. So the replacement
-// stops if the new revision never becomes ready. Pods of other owners do not count.
+// replace adds to d.remove the pods of an old revision that may be replaced now. Pods that are not
+// ready come before ready pods, and higher ordinals before lower ordinals. A ready pod is removed
+// only if, without it, at most maxUnavailable desired pods are missing or not ready. So if the new
+// revision never becomes ready, the replacement stops. Pods of other owners are not counted.
 func (d *decision) replace(set *v1alpha1.NodeSet, w wanted) {
 	slices.Reverse(w.oldIdle)
 	slices.Reverse(w.oldReady)

@@ -1,20 +1,20 @@
-// Package nodeset reconciles a NodeSet: it keeps one slurmd pod for each replica, NAME-0 to
-// NAME-(N-1).
+// Package nodeset is the reconciler of NodeSets. For each replica of a NodeSet it keeps one pod that
+// runs slurmd: NAME-0 to NAME-(N-1).
 //
 // # Why parallel reconciles, a stale cache and a restart do no harm
 //
-//  1. The reconciler does not create pods by their number. Each pod is applied under a name that
-//     contains its ordinal, so two reconciles that both find a pod missing create only one pod.
-//     All state is in the cluster.
-//  2. A reconcile first calls decide, a pure function of the cached NodeSet and its cached pods.
-//     The cache includes the writes of this process (read-your-writes).
-//  3. Before the first write, the reconcile reads the NodeSet live. If its uid, its generation or
-//     the controller's address differs from the decision's input, nothing is written. So a
-//     reconcile that read 3 replicas instead of 5 deletes no pod, and a reconcile that read 5
-//     instead of 3 creates no surplus pod. A reconcile creates, corrects and deletes at most batch
-//     pods each; the next reconcile decides again.
-//  4. A delete carries the uid and the resourceVersion of the pod that was decided upon. If the
-//     pod has changed since, such as by becoming ready, it stays until the next decision.
+//  1. The name of a pod contains its ordinal, and pods are applied by this name. So if two
+//     reconciles both find a pod missing, they create only one pod. The reconciler keeps no state
+//     outside the cluster.
+//  2. A reconcile first decides about the writes, from the cached NodeSet and its cached pods. The
+//     cache includes the writes of this process (read-your-writes).
+//  3. Before the first write, the reconcile reads the NodeSet live. If the uid, the generation or
+//     the address of slurmctld differs from the cached NodeSet, nothing is written. So if the cache
+//     still has 3 replicas and the NodeSet has 5, no pod is deleted. If the cache still has 5 and
+//     the NodeSet has 3, no surplus pod is created. A reconcile creates, corrects and deletes at
+//     most 100 pods each; the next reconcile decides again.
+//  4. A delete carries the uid and the resourceVersion of the cached pod. If the pod has changed
+//     since, such as by becoming ready, it is not deleted, and the next reconcile decides again.
 //  5. A late apply cannot change a pod of another revision: the revision is in the container's
 //     environment, which is immutable, so the API server rejects the apply.
 //  6. A pod that is being deleted keeps its name. Nothing is applied to it; its deletion event
@@ -55,7 +55,7 @@ const (
 	kind = "NodeSet"
 	// Label is a label on every pod of a NodeSet; its value is the NodeSet's name.
 	Label = "platform.coapply.dev/nodeset"
-	// RevisionLabel is a label on every pod of a NodeSet; its value is the pod's revision.
+	// RevisionLabel is a label on every pod of a NodeSet; its value is a hash of the pod spec.
 	RevisionLabel = "platform.coapply.dev/revision"
 	// ContainerName is the name of slurmd's container in its pod.
 	ContainerName = "slurmd"
@@ -76,13 +76,13 @@ func parsePodName(name string) (set string, ordinal int, ok bool) {
 	return set, ordinal, err == nil && ordinal >= 0 && podName(set, ordinal) == name
 }
 
-// isNodeSets reports whether a pod belongs to the NodeSet that its name NAME-NUMBER names.
+// isNodeSets reports whether a pod called NAME-NUMBER belongs to the NodeSet called NAME.
 func isNodeSets(object client.Object) bool {
 	return setup.Belongs(object, kind, setNamed(object).Name, Label)
 }
 
-// isOurs reports whether a pod belongs to this NodeSet. A pod of a deleted NodeSet with the same
-// name does not belong to it: the garbage collector is about to delete the pod.
+// isOurs reports whether a pod belongs to this NodeSet. It returns false for a pod of a deleted
+// NodeSet with the same name: the garbage collector is about to delete the pod.
 func isOurs(set *v1alpha1.NodeSet, pod *corev1.Pod) bool {
 	return metav1.IsControlledBy(pod, set) || setup.Orphaned(pod, Label, set.Name)
 }
@@ -94,8 +94,8 @@ func selector(set *v1alpha1.NodeSet) map[string]string {
 // replicas returns the desired number of pods of a NodeSet. The default is 1, as in the CRD.
 func replicas(set *v1alpha1.NodeSet) int { return int(ptr.Deref(set.Spec.Replicas, 1)) }
 
-// isAsWanted reports whether the mutable fields of a pod have the values that podIntent sets. The
-// pod must have the current revision.
+// isAsWanted reports whether a pod of the current revision needs no apply: its mutable fields have
+// the values that podIntent sets.
 func isAsWanted(set *v1alpha1.NodeSet, pod *corev1.Pod, revision string) bool {
 	for name, value := range labels(set, revision) {
 		if pod.Labels[name] != value {
@@ -114,7 +114,7 @@ func image(pod *corev1.Pod) string {
 	return ""
 }
 
-// podIntent returns the intent of a NodeSet's pod with this ordinal.
+// podIntent returns the intent of the NodeSet's pod with this ordinal.
 func podIntent(set *v1alpha1.NodeSet, ordinal int) apply.Intent {
 	return apply.Intent{Config: corev1ac.Pod(podName(set.Name, ordinal), set.Namespace).
 		WithLabels(labels(set, revision(set))).
@@ -131,8 +131,8 @@ func labels(set *v1alpha1.NodeSet, revision string) map[string]string {
 	}
 }
 
-// podSpec returns the spec of a pod. The revision is in an environment variable, because these are
-// immutable: see the package comment.
+// podSpec returns the spec of a pod. The revision is in an environment variable. Environment
+// variables are immutable, so an apply cannot change a pod of another revision (package comment).
 func podSpec(set *v1alpha1.NodeSet, revision string) *corev1ac.PodSpecApplyConfiguration {
 	c := corev1ac.Container().
 		WithName(ContainerName).

@@ -20,8 +20,8 @@ import (
 	"coapply.dev/platform/controllers/slurmcontroller"
 )
 
-// lookAgain is the time until the next reconcile if the cache was stale. The event that updates the
-// cache may be filtered by a predicate, and so not start a reconcile.
+// lookAgain is the delay before the next reconcile if the cache turned out to be stale. The delay
+// is needed because a predicate may drop the event of the object that was stale.
 const lookAgain = time.Second
 
 type nodeSets struct {
@@ -32,7 +32,7 @@ type nodeSets struct {
 	events  events.EventRecorder
 }
 
-// Reconcile brings the pods of one NodeSet towards the desired state: see the package comment.
+// Reconcile creates, corrects and deletes pods of one NodeSet, and writes its status. See the package comment.
 func (n nodeSets) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	seen, err := n.look(ctx, n.client, request.NamespacedName)
 	if err != nil || !wantsPods(seen.set) {
@@ -54,8 +54,8 @@ func (n nodeSets) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	return requeue(ctx, done.after(d), append(done.errs, err)...)
 }
 
-// requeue returns the result of reconciler.Requeue for errs. If there is no error, and after is not
-// 0, it limits RequeueAfter to after.
+// requeue returns reconciler.Requeue of errs. If all errs are nil and after is not 0, the next
+// reconcile is requested after this time at the latest.
 func requeue(ctx context.Context, after time.Duration, errs ...error) (reconcile.Result, error) {
 	result, err := reconciler.Requeue(ctx, errs...)
 	if err == nil && after > 0 && (result.RequeueAfter == 0 || after < result.RequeueAfter) {
@@ -68,21 +68,21 @@ func wantsPods(set *v1alpha1.NodeSet) bool {
 	return set.DeletionTimestamp == nil && set.Annotations[reconciler.PausedAnnotation] != "true"
 }
 
-// view is the input of decide, except the pods: a NodeSet and the address of its SlurmController.
+// view is what a reconcile has read, except the pods: a NodeSet and the address of its SlurmController.
 type view struct {
 	set     *v1alpha1.NodeSet
 	address string // HOST:PORT of slurmctld; "" if there is none, or if it is not known yet
 }
 
-// told returns a copy of the NodeSet whose status.controllerAddress is the view's address. decide
-// and podIntent read the address there.
+// told returns a copy of the NodeSet with the view's address as its status.controllerAddress. The
+// functions that decide about the pods read the address from this field.
 func (v view) told() *v1alpha1.NodeSet {
 	set := v.set.DeepCopy()
 	set.Status.ControllerAddress = v.address
 	return set
 }
 
-// look reads the NodeSet and the address of its SlurmController with reader.
+// look reads a NodeSet and the address of its SlurmController, with reader (the cache or the API server).
 func (n nodeSets) look(ctx context.Context, reader client.Reader, key types.NamespacedName) (view, error) {
 	set := &v1alpha1.NodeSet{}
 	if err := reader.Get(ctx, key, set); err != nil {
@@ -92,9 +92,9 @@ func (n nodeSets) look(ctx context.Context, reader client.Reader, key types.Name
 	return view{set, address}, err
 }
 
-// controllerAddress returns the address of slurmctld, or "" if it is not known yet. If the SlurmController
-// does not exist, or has no status.serviceName because its Service does not exist, the address in the
-// NodeSet's status is kept. So the pods keep running while the SlurmController or its Service is recreated.
+// controllerAddress returns the address of the slurmctld of a NodeSet, or "" if the address is not known
+// yet. While the SlurmController or its Service does not exist, it returns the address in the NodeSet's
+// status. So the pods are not replaced if the SlurmController or the Service is deleted and created again.
 func controllerAddress(ctx context.Context, reader client.Reader, set *v1alpha1.NodeSet) (string, error) {
 	name := set.Spec.ControllerName
 	if name == "" {
@@ -115,16 +115,16 @@ func controllerAddress(ctx context.Context, reader client.Reader, set *v1alpha1.
 	return "", nil
 }
 
-// isAddressOf reports whether an address consists of this host and a port. The check is needed because
-// other clients may write the NodeSet's status, and the pods get the address in their environment.
+// isAddressOf reports whether an address is this host with a port. An address from the NodeSet's status is
+// checked, because other clients may have written it, and it becomes an environment variable of the pods.
 func isAddressOf(host, address string) bool {
 	port, ok := strings.CutPrefix(address, host+":")
 	_, err := strconv.ParseUint(port, 10, 16)
 	return ok && err == nil
 }
 
-// stillSo reports whether a live read returns a NodeSet with the uid, generation and controller
-// address in seen, which is neither being deleted nor paused.
+// stillSo reports whether the cached NodeSet is still up to date. It is if a live read returns the same
+// uid, generation and controller address, and the live NodeSet is neither being deleted nor paused.
 func (n nodeSets) stillSo(ctx context.Context, seen view) (bool, error) {
 	live, err := n.look(ctx, n.live, client.ObjectKeyFromObject(seen.set))
 	if err != nil {

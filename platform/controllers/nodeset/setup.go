@@ -24,21 +24,22 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// setIndex is the name of the cache index that maps a NodeSet's name to the pods called NAME-NUMBER.
+// setIndex is the name of an index in the cache. It finds the pods whose name is the name of a NodeSet and a number.
 const setIndex = "nodeset"
 
 const (
-	// setsAtOnce is the number of NodeSets that are reconciled concurrently, so that small
-	// NodeSets do not wait for a large NodeSet.
+	// setsAtOnce is the maximum number of concurrent reconciles, each of another NodeSet. With only
+	// one, small NodeSets would have to wait for a large NodeSet.
 	setsAtOnce = 4
-	// shortestWait and longestWait bound the back-off after an error. The maximum is short, as no
-	// event shows that a quota was raised.
+	// shortestWait and longestWait are the limits of the back-off after an error. The longest wait
+	// is short, because no event starts a reconcile when a quota was raised.
 	shortestWait, longestWait = 5 * time.Millisecond, time.Minute
 )
 
-// Setup adds the reconciler that owns a NodeSet's pods and status.
+// Setup adds the reconciler of NodeSets to a manager.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
-	// Conflicts over the labels and owner references by which a pod belongs to its NodeSet are forced.
+	// Labels and owner references make a pod part of its NodeSet. If other field managers set them,
+	// the conflict is forced.
 	applier, err := options.Runtime.Applier(fieldmanagers.NodeSet, apply.OnConflict(apply.Reject).
 		At(".metadata.labels", apply.Force).At(".metadata.ownerReferences", apply.Force))
 	if err != nil {
@@ -68,8 +69,8 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Complete(n)
 }
 
-// setOfPod returns the name of the NodeSet in a pod's name NAME-NUMBER. The owner of the pod does
-// not matter: a pod of another owner may occupy the name of a NodeSet's pod.
+// setOfPod returns the index key of a pod: the name of the NodeSet in the pod's name NAME-NUMBER.
+// Pods of other owners are indexed, too, because they may have names that a NodeSet needs.
 func setOfPod(pod client.Object) []string {
 	if set, _, ok := parsePodName(pod.GetName()); ok {
 		return []string{set}
@@ -85,8 +86,8 @@ func setNamed(pod client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.GetNamespace(), Name: set}
 }
 
-// requestsOfController returns reconcile requests for the NodeSets whose pods get the address of this
-// SlurmController. If listing the NodeSets fails, each NodeSet is reconciled only at its next event.
+// requestsOfController returns reconcile requests for the NodeSets that use this SlurmController. If
+// the NodeSets cannot be listed, it returns none. Each NodeSet is then reconciled at its next event.
 func (n nodeSets) requestsOfController(ctx context.Context, controller client.Object) []reconcile.Request {
 	var sets v1alpha1.NodeSetList
 	if err := n.client.List(ctx, &sets, client.InNamespace(controller.GetNamespace())); err != nil {
@@ -102,7 +103,7 @@ func (n nodeSets) requestsOfController(ctx context.Context, controller client.Ob
 	return requests
 }
 
-// serviceChanged is a predicate that passes the updates that change a SlurmController's status.serviceName.
+// serviceChanged is a predicate for SlurmControllers. Of the updates, it passes those that change status.serviceName.
 func serviceChanged() predicate.Predicate {
 	return coapply.Changed(func(object client.Object) any {
 		if controller, ok := object.(*v1alpha1.SlurmController); ok {
@@ -112,7 +113,7 @@ func serviceChanged() predicate.Predicate {
 	})
 }
 
-// worthARound is a predicate that passes the updates of a pod that change a field that decide reads.
+// worthARound is a predicate for pods. Of the updates, it passes those that change a field that decide reads.
 func worthARound() predicate.Predicate {
 	return coapply.Changed(func(object client.Object) any {
 		pod, ok := object.(*corev1.Pod)

@@ -17,14 +17,15 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// writeStatus writes the counts and conditions of a reconcile into the NodeSet's status. If the
-// spec has changed since, it writes nothing: the reconcile of the new spec writes the status.
+// writeStatus writes the result of a reconcile into the NodeSet's status: the counts of pods and
+// the conditions. If the live NodeSet has another generation than the reconciled NodeSet, it writes
+// nothing, because the event of the new spec starts another reconcile.
 func (n nodeSets) writeStatus(ctx context.Context, seen view, d *decision, done result) error {
 	conditions := []metav1.Condition{applied(seen.set.Generation, d, done), ready(seen.set.Generation, d)}
 	n.tell(seen.set, conditions[0])
 	_, err := update.Status(ctx, n.updater, seen.set, func(set *v1alpha1.NodeSet) error {
 		status := &set.Status
-		if set.Generation != seen.set.Generation { // the event of the new spec starts another reconcile
+		if set.Generation != seen.set.Generation {
 			return nil
 		}
 		status.ObservedGeneration = seen.set.Generation
@@ -48,8 +49,9 @@ func (n nodeSets) writeStatus(ctx context.Context, seen view, d *decision, done 
 	return nil
 }
 
-// tell records an event if pods are missing or wrong and a person must act. It does so only when
-// the reason or message of the condition changes. Transient problems show only in the condition.
+// tell records a warning event for the condition is, if pods are missing or wrong for a reason that
+// only a person can remove. It does so only if the reason or the message of the condition is new.
+// Transient problems are only in the condition.
 func (n nodeSets) tell(set *v1alpha1.NodeSet, is metav1.Condition) {
 	was := meta.FindStatusCondition(set.Status.Conditions, is.Type)
 	if was != nil && was.Reason == is.Reason && was.Message == is.Message {
@@ -61,8 +63,8 @@ func (n nodeSets) tell(set *v1alpha1.NodeSet, is metav1.Condition) {
 	}
 }
 
-// applied returns the condition Applied of a NodeSet. Its message has only the first error: the set
-// of errors differs between reconciles, but the condition should not change each time.
+// applied returns the NodeSet's condition Applied. The message has only the first of several errors:
+// which errors occur differs between reconciles, and the condition should not change each time.
 func applied(generation int64, d *decision, done result) metav1.Condition {
 	var what reconciler.Applied
 	switch err := foreignError(d.foreign); {

@@ -12,15 +12,17 @@ import (
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
-// Cache returns the cache options of a manager, which limit the size of cached objects. A cached
-// object keeps our managed fields, at most maxForeign bytes of other managers' managed fields, and
-// our annotations. The rest is dropped, because any client could make it large. No write sends data
-// from the cache: an apply sends the emitted intent, and an update reads live.
+// Cache returns the cache options of a manager of the platform. They limit the size of cached
+// objects, because any client could make objects large. A cached object keeps three things in full
+// or in part: the managed fields of the platform's field managers, at most maxForeign bytes of
+// other managed fields, and the annotations of the domain coapply.dev. No write sends data from the
+// cache: an apply sends the apply configuration that was computed, and an update reads live.
 func Cache() cache.Options {
 	ours := fieldmanagers.All().Managers()
 	keepOwn := fieldowners.KeepOwn(ours...)
 	return cache.Options{
-		// A read of a kind without an informer is a bug: a watch of this kind is missing.
+		// If a reconciler reads a kind that has no informer, a watch of this kind is missing. This
+		// is a bug, so the read fails.
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform: func(object any) (any, error) {
 			if object, ok := object.(metav1.Object); ok {
@@ -32,13 +34,13 @@ func Cache() cache.Options {
 	}
 }
 
-// maxForeign is the largest total size, in bytes, of other managers' managed fields in a cached
-// object: enough for about thirty managers of a large Deployment.
+// maxForeign is the maximum size, in bytes, of the managed fields of other field managers in a
+// cached object. It suffices for about thirty field managers of a large Deployment.
 const maxForeign = 64 << 10
 
-// boundForeign drops the largest managed fields entries of other managers until the remaining
-// entries fit into maxForeign. A client may apply under many manager names, up to the object's
-// limit of 1.5 MiB. The managers of dropped entries are not reported as sharing fields.
+// boundForeign limits the managed fields of other field managers to maxForeign bytes, by dropping the
+// largest entries. A client may apply under many field managers, until the object reaches its limit
+// of 1.5 MiB. Dropped entries cannot be reported as owners that share fields with the platform.
 func boundForeign(object metav1.Object, ours []string) {
 	entries := object.GetManagedFields()
 	var foreign []int
@@ -70,8 +72,8 @@ func boundForeign(object metav1.Object, ours []string) {
 	object.SetManagedFields(slices.Clip(kept))
 }
 
-// ownAnnotations returns the annotations whose keys have the domain coapply.dev or a subdomain.
-// Intents set no others. It returns a new map, so that the memory of the other annotations is freed.
+// ownAnnotations returns the annotations whose keys have the domain coapply.dev or a subdomain of it. The platform
+// sets only such annotations. The result is a new map, so that the memory of the other annotations is freed.
 func ownAnnotations(annotations map[string]string) map[string]string {
 	var own map[string]string
 	for key, value := range annotations {

@@ -1,5 +1,5 @@
-// Package setup holds code that the platform's reconcilers share: options, cache options, checks
-// of which objects belong to which parent, deletion, and conditions.
+// Package setup has code that the reconcilers of the platform share: their options, the options of
+// the cache, conditions, deletion, and functions that find out whether an object belongs to a parent.
 package setup
 
 import (
@@ -22,17 +22,18 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// Options are the options that all reconcilers of the platform get.
+// Options are the options of all reconcilers of the platform.
 type Options struct {
-	// Runtime holds the coapply state that all reconcilers of a process share.
+	// Runtime is the Runtime of coapply that all reconcilers of a process use.
 	Runtime *coapply.Runtime
-	// Replicas is the decision for a conflict over the replicas of a Devbox's Deployment, when
-	// kubectl scale, an autoscaler or another field manager owns them.
+	// Replicas is the decision for conflicts over the replicas of a Devbox's Deployment, such as
+	// with kubectl scale or an autoscaler.
 	Replicas apply.Decision
 }
 
-// SetContended sets the condition Contended of a parent: True while the circuit breaker for forced applies
-// stops one of the parent's applies, and False afterwards. A parent that was never contended gets no condition.
+// SetContended sets the condition Contended of a parent. It is True if the circuit breaker for
+// forced applies stopped an apply of this reconcile, and False if none was stopped. A parent that
+// was never contended does not get the condition.
 func SetContended(conditions *[]metav1.Condition, generation int64, applied reconciler.Applied) {
 	contended := breaker.Condition(generation, applied.Errs)
 	if contended.Status == metav1.ConditionTrue || meta.FindStatusCondition(*conditions, contended.Type) != nil {
@@ -40,9 +41,9 @@ func SetContended(conditions *[]metav1.Condition, generation int64, applied reco
 	}
 }
 
-// Enqueue returns an event handler that enqueues parentOf(object) for each event of an object,
-// whoever owns the object: if an object of another owner is deleted or loses its owner, its name
-// may be free. If parentOf returns an empty name, nothing is enqueued.
+// Enqueue returns an event handler that requests a reconcile of parentOf(object) for each event of an
+// object, or none if parentOf returns an empty name. The owner of the object does not matter: when an
+// object of another owner is deleted or loses its owner, its name may become free for the parent.
 func Enqueue(parentOf func(client.Object) types.NamespacedName) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		parent := parentOf(object)
@@ -53,8 +54,8 @@ func Enqueue(parentOf func(client.Object) types.NamespacedName) handler.EventHan
 	})
 }
 
-// ResourceRequirements returns the resource requirements of a container for an apply configuration.
-// It returns nil if there are none, because the field manager would own even an empty value.
+// ResourceRequirements returns resource requirements as an apply configuration of a container. It returns
+// nil if there are none: by applying an empty value, the field manager would own the field resources.
 func ResourceRequirements(wanted v1alpha1.Resources) *corev1ac.ResourceRequirementsApplyConfiguration {
 	if len(wanted.Requests) == 0 && len(wanted.Limits) == 0 {
 		return nil
@@ -69,8 +70,8 @@ func ResourceRequirements(wanted v1alpha1.Resources) *corev1ac.ResourceRequireme
 	return resources
 }
 
-// Ready derives the condition Ready from another condition. If the other condition is True, Ready is True with
-// the given reason and message. Otherwise Ready is False, with the reason and message of the other condition.
+// Ready returns a condition Ready that follows another condition, of. If of is True, Ready is True with the
+// given reason and message. Otherwise Ready is False, with the reason and message of the other condition.
 func Ready(of metav1.Condition, reason, message string) metav1.Condition {
 	ready := of
 	ready.Type = v1alpha1.ConditionReady
@@ -83,15 +84,15 @@ func Ready(of metav1.Condition, reason, message string) metav1.Condition {
 }
 
 // PodReady reports whether a pod is ready, has not finished, and is not being deleted. The phase is
-// checked too, because a failed pod may still have its former Ready condition.
+// checked, too, because the condition Ready of a failed pod may still be True.
 func PodReady(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && !PodFinished(pod) && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 }
 
-// PodFinished reports whether a pod has the phase Succeeded or Failed. A finished pod is not deleted
-// when its ReplicaSet is scaled to zero.
+// PodFinished reports whether a pod has the phase Succeeded or Failed. Scaling a ReplicaSet to zero
+// does not delete such pods.
 func PodFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

@@ -1,7 +1,7 @@
-// Package slurmcontroller reconciles a SlurmController NAME: the StatefulSet NAME runs slurmctld
-// in one pod. Login and REST clients and the slurmd pods of a NodeSet reach slurmctld by the Service
-// NAME-controller. The SlurmController controls both objects, and they are garbage collected with
-// it. An object with one of these names that belongs to another owner is never written to.
+// Package slurmcontroller is the reconciler of SlurmControllers. For a SlurmController called NAME it applies a
+// StatefulSet NAME, which runs slurmctld in one pod, and a Service NAME-controller, by which clients and the slurmd
+// pods of a NodeSet reach slurmctld. Both objects have an owner reference to the SlurmController and are garbage
+// collected with it. If an object with one of these names belongs to another owner, it is never written to.
 package slurmcontroller
 
 import (
@@ -33,7 +33,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Setup adds the reconciler that owns a SlurmController's StatefulSet, Service and status.
+// Setup adds the reconciler of SlurmControllers to a manager.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
 	byName := setup.Enqueue(controllerOf)
 	return coapply.For(options.Runtime, fieldmanagers.SlurmController, emit).
@@ -56,11 +56,11 @@ const (
 	serviceSuffix = "-controller"
 )
 
-// ServiceName returns the name of the Service of the SlurmController with this name.
+// ServiceName returns the name of the Service of the SlurmController called controller.
 func ServiceName(controller string) string { return controller + serviceSuffix }
 
-// labels returns the labels of a SlurmController's objects. Selectors use only the label Label,
-// because the selector of a StatefulSet is immutable and the other labels may change.
+// labels returns the labels of all objects of a SlurmController. The StatefulSet's selector has only
+// the label Label: the selector is immutable, but the other labels may change with a new version.
 func labels(controller *v1alpha1.SlurmController) map[string]string {
 	return map[string]string{
 		Label:                          controller.Name,
@@ -73,9 +73,9 @@ func selector(controller *v1alpha1.SlurmController) map[string]string {
 	return map[string]string{Label: controller.Name}
 }
 
-// controllerOf returns the key of the SlurmController to which an object belongs by its name: a
-// StatefulSet has the name of its SlurmController, a Service that name with -controller. The key of
-// any other Service has no name.
+// controllerOf returns the key of the SlurmController to which an object belongs according to its
+// name: for a StatefulSet the same name, for a Service the name without -controller. For a Service
+// with another name, the key has an empty name.
 func controllerOf(object client.Object) types.NamespacedName {
 	name := object.GetName()
 	if _, service := object.(*corev1.Service); service {
@@ -87,7 +87,7 @@ func controllerOf(object client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}
 }
 
-// isControllers reports whether an object belongs to the SlurmController that controllerOf returns for it.
+// isControllers reports whether an object belongs to the SlurmController that its name stands for (controllerOf).
 func isControllers(object client.Object) bool {
 	return setup.Belongs(object, kind, controllerOf(object).Name, Label)
 }
@@ -121,8 +121,8 @@ func statefulSet(controller *v1alpha1.SlurmController) *appsv1ac.StatefulSetAppl
 		WithSpec(appsv1ac.StatefulSetSpec().
 			WithReplicas(1). // slurmctld has its own state, which two pods would not share
 			WithServiceName(ServiceName(controller.Name)).
-			// OrderedReady never replaces a pod that does not become ready, so the pod of a mistyped
-			// image would stay after the image was corrected.
+			// With the default, OrderedReady, the StatefulSet controller waits for a pod to become ready before
+			// it replaces the pod. So a pod with a mistyped image would stay after the image was corrected.
 			WithPodManagementPolicy(appsv1.ParallelPodManagement).
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selector(controller))).
 			WithTemplate(corev1ac.PodTemplateSpec().

@@ -16,8 +16,8 @@ import (
 
 type statusReader struct{ client client.Reader }
 
-// status returns the SlurmController's new status: the name of its own Service, if it exists, and
-// the conditions Applied and Ready.
+// status returns the change of the SlurmController's status: the name of its Service, if this
+// exists, and the conditions Applied and Ready.
 func (r statusReader) status(
 	ctx context.Context, controller *v1alpha1.SlurmController, applied reconciler.Applied,
 ) (reconciler.Report[*v1alpha1.SlurmController], error) {
@@ -50,7 +50,8 @@ func (r statusReader) status(
 	}}, nil
 }
 
-// own reads an object by name into object, and reports whether it exists and the SlurmController controls it.
+// own reads the object called name, of the SlurmController's namespace, into object. It reports
+// whether the object exists and the SlurmController is its controller.
 func (r statusReader) own(ctx context.Context, controller *v1alpha1.SlurmController, name string, object client.Object) (bool, error) {
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: controller.Namespace, Name: name}, object)
 	if err != nil {
@@ -59,13 +60,13 @@ func (r statusReader) own(ctx context.Context, controller *v1alpha1.SlurmControl
 	return metav1.IsControlledBy(object, controller), nil
 }
 
-// hasReadyPod reports whether the StatefulSet has a ready pod that has its current spec.
+// hasReadyPod reports whether the StatefulSet has a ready pod that was created from the StatefulSet's current spec.
 func hasReadyPod(set *appsv1.StatefulSet) bool {
 	return set.Status.ObservedGeneration >= set.Generation && set.Status.ReadyReplicas > 0 && set.Status.UpdatedReplicas > 0
 }
 
-// ready returns the condition Ready. It is True only if the condition Applied is True, too: if the
-// current spec was not applied, a ready pod has an earlier spec.
+// ready returns the condition Ready. isReady means that the pod is ready. If Applied is not True,
+// Ready is False even then, because the pod may have an earlier spec.
 func ready(applied metav1.Condition, isReady bool) metav1.Condition {
 	condition := setup.Ready(applied, "PodReady", "slurmctld's pod is ready")
 	if condition.Status == metav1.ConditionTrue && !isReady {

@@ -10,8 +10,8 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// emit returns the intents of a User: its Namespace and, once the status names the Namespace, its
-// ServiceAccount and RoleBinding.
+// emit returns the apply configurations of a User's objects: the Namespace and, once the User's
+// status has the name of the Namespace, the ServiceAccount and the RoleBinding.
 func emit(user *v1alpha1.User) ([]apply.Intent, error) {
 	intents := []apply.Intent{{Config: namespace(user)}}
 	if namespaceStands(user) {
@@ -20,9 +20,9 @@ func emit(user *v1alpha1.User) ([]apply.Intent, error) {
 	return intents, nil
 }
 
-// namespaceStands reports whether the status names the User's own Namespace. Another client may
-// have written the Namespace of another User into the status. Objects emitted there would overwrite
-// that User's objects without a conflict, because all Users share one field manager.
+// namespaceStands reports whether status.namespace of a User is the name of the User's own Namespace. Another
+// client may have written the name of another User's Namespace into this field. Then an apply would overwrite
+// the objects of the other User, without a conflict, because all Users are reconciled under one field manager.
 func namespaceStands(user *v1alpha1.User) bool {
 	return user.Status.Namespace == NamespaceOf(user.Name)
 }
@@ -39,7 +39,7 @@ func namespace(user *v1alpha1.User) *corev1ac.NamespaceApplyConfiguration {
 	return namespace
 }
 
-// account returns the ServiceAccount that the person uses. Its token is not mounted into pods.
+// account returns the ServiceAccount for the person whom the User stands for. Pods do not get its token.
 func account(user *v1alpha1.User) *corev1ac.ServiceAccountApplyConfiguration {
 	return corev1ac.ServiceAccount(Account, user.Status.Namespace).
 		WithLabels(labels(user)).

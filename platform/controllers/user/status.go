@@ -15,8 +15,9 @@ import (
 
 type status struct{ client client.Reader }
 
-// report returns the User's new status, with the name of its Namespace. A stale cache cannot
-// overwrite the creation time of the first Namespace, because Change reads it from the live User.
+// report returns the change of the User's status that follows a reconcile: the conditions and the
+// name of the User's Namespace. Change gets the live User, so the creation time of the first
+// Namespace is never overwritten, even if the cached User does not have it yet.
 func (s status) report(ctx context.Context, user *v1alpha1.User, applied reconciler.Applied) (reconciler.Report[*v1alpha1.User], error) {
 	namespace, err := s.namespace(ctx, user)
 	if err != nil {
@@ -40,7 +41,8 @@ func (s status) report(ctx context.Context, user *v1alpha1.User, applied reconci
 	}}, nil
 }
 
-// namespace returns the User's own Namespace; nil if it does not exist or belongs to another owner.
+// namespace returns the Namespace of the User. It returns nil if the Namespace does not exist or
+// belongs to another owner.
 func (s status) namespace(ctx context.Context, user *v1alpha1.User) (*corev1.Namespace, error) {
 	var namespace corev1.Namespace
 	err := s.client.Get(ctx, client.ObjectKey{Name: NamespaceOf(user.Name)}, &namespace)
@@ -54,8 +56,8 @@ func isThere(namespace *corev1.Namespace) bool {
 	return namespace != nil && namespace.DeletionTimestamp == nil
 }
 
-// conditionOf returns the condition Applied of a User. It is not True while the Namespace is being
-// deleted, or before the ServiceAccount and the RoleBinding were applied.
+// conditionOf returns the User's condition Applied. The condition is False while the Namespace is
+// being deleted. It is not True before the ServiceAccount and the RoleBinding were applied, too.
 func conditionOf(user *v1alpha1.User, namespace *corev1.Namespace, applied reconciler.Applied) metav1.Condition {
 	condition := reconciler.Condition(v1alpha1.ConditionApplied, user.Generation, applied)
 	switch {

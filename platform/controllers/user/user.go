@@ -1,12 +1,12 @@
-// Package user reconciles a User: it applies the User's Namespace, and in it a ServiceAccount
-// that may work with Devboxes.
+// Package user is the reconciler of Users. For each User it applies a Namespace and, in this
+// Namespace, a ServiceAccount and the RoleBinding by which the ServiceAccount may work with Devboxes.
 //
-// The Namespace is applied first. Objects in it are emitted once the User's status names it, so
-// that no object is ever put into a Namespace of another owner. All objects are written by
-// Server-Side Apply, never by create, so two concurrent reconciles both succeed.
+// A reconcile applies only the Namespace until the User's status has the name of the Namespace. The status gets the
+// name only if the Namespace belongs to the User. So nothing is ever written into a Namespace of another owner. All
+// objects are written by Server-Side Apply and not by create, so two concurrent reconciles of one User both succeed.
 //
-// The License owns the quota label and annotation of the Namespace (package license). The License
-// reconciler waits until the User's status names the Namespace.
+// One label and one annotation of the Namespace belong to the License reconciler (package license).
+// The License reconciler also waits until the User's status has the name of the Namespace.
 package user
 
 import (
@@ -28,8 +28,8 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// RBAC rules of the reconciler, for config/rbac/role.yaml. It binds a ClusterRole with rights that
-// it does not have itself. That needs the verb bind on this ClusterRole, not the wider escalate.
+// RBAC rules of the reconciler, for config/rbac/role.yaml. The reconciler binds the ClusterRole Role, which
+// grants rights that the reconciler does not have. This needs the verb bind for Role, but not escalate.
 //
 // +kubebuilder:rbac:groups=platform.coapply.dev,resources=users,verbs=get;list;watch
 // +kubebuilder:rbac:groups=platform.coapply.dev,resources=users/status,verbs=update
@@ -58,8 +58,8 @@ const (
 // NamespaceOf returns the name of the Namespace of the User with this name.
 func NamespaceOf(name string) string { return prefix + name }
 
-// Of returns NAME, the name of a User, for an object in the Namespace user-NAME and for a
-// cluster-scoped object called user-NAME, such as this Namespace. For any other object it returns "".
+// Of returns the name of the User to which an object seems to belong, judged by names only: NAME for every
+// object in the Namespace user-NAME, and for the Namespace user-NAME. For other objects it returns "".
 func Of(object client.Object) string {
 	if name, ok := strings.CutPrefix(cmp.Or(object.GetNamespace(), object.GetName()), prefix); ok {
 		return name
@@ -67,8 +67,8 @@ func Of(object client.Object) string {
 	return ""
 }
 
-// Owns reports whether an object belongs to the User whose name Of returns: whether it is the
-// User's Namespace, or an object in it that the User reconciler has applied.
+// Owns reports whether an object belongs to a User: the object is the Namespace user-NAME or is in it,
+// and its controller is the User NAME, or it has lost its owner reference to this User (setup.Orphaned).
 func Owns(object client.Object) bool {
 	return setup.Belongs(object, kind, Of(object), OwnerLabel)
 }
@@ -90,16 +90,16 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// policy returns the policy for conflicts: Force for the owner label of the Namespace and the
-// subjects of the RoleBinding, Reject for every other field.
+// policy returns the conflict policy of the reconciler. It takes the owner label of the Namespace and the
+// subjects of the RoleBinding from other field managers (Force). For other fields it rejects the conflict.
 func policy() apply.Policy {
 	return apply.OnConflict(apply.Reject).
 		At(`.metadata.labels["`+OwnerLabel+`"]`, apply.Force).
 		At(".subjects", apply.Force)
 }
 
-// Named returns the key of the User whose name Of returns for an object.
+// Named returns the reconcile key of the User that Of returns for an object.
 func Named(object client.Object) types.NamespacedName { return types.NamespacedName{Name: Of(object)} }
 
-// dependsOn returns the only status field that emit reads. A change of this field starts a reconcile.
+// dependsOn returns the only field of a User's status that emit reads. A change of this field starts a reconcile.
 func dependsOn(user *v1alpha1.User) any { return user.Status.Namespace }

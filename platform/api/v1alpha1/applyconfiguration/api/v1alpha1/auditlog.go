@@ -9,9 +9,9 @@ import (
 // AuditLogApplyConfiguration represents a declarative configuration of the AuditLog type for use
 // with apply.
 //
-// AuditLog records facts about a User. Each field is set once and never changed.
+// AuditLog has facts about a User. Each field is set once and never changed.
 type AuditLogApplyConfiguration struct {
-	// createTime is the creation time of the user's first Namespace.
+	// createTime is the creation time of the first Namespace of the user.
 	CreateTime *v1.Time `json:"createTime,omitempty"`
 }
 

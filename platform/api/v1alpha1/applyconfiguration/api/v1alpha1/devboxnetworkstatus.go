@@ -13,7 +13,7 @@ import (
 type DevboxNetworkStatusApplyConfiguration struct {
 	// type is the type of the Service.
 	Type *apiv1alpha1.NetworkType `json:"type,omitempty"`
-	// nodePort is the port that the API server chose; 0 unless the type is NodePort.
+	// nodePort is the port that the API server chose; 0 if the Service has no node port.
 	NodePort *int32 `json:"nodePort,omitempty"`
 }
 

@@ -11,17 +11,17 @@ import (
 // DevboxStatusApplyConfiguration represents a declarative configuration of the DevboxStatus type for use
 // with apply.
 //
-// DevboxStatus is the observed state of a Devbox. Four reconcilers write it. The workload
-// reconciler writes observedGeneration, phase, lastContainerStatus, lastContentID and the condition
-// Ready, the network reconciler network, the content reconciler contentID. The workload, power and
-// network reconcilers write one Applied condition each.
+// DevboxStatus is the observed state of a Devbox. The workload reconciler writes
+// observedGeneration, phase, lastContainerStatus, lastContentID and the condition Ready. The
+// network reconciler writes network, and the content reconciler contentID. Of the conditions
+// WorkloadApplied, PowerApplied and NetworkApplied, the reconciler of the same name writes each.
 type DevboxStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec that this status describes. It is -1
 	// until a reconciler writes the status for the first time.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// phase is the observed power state of the devbox.
 	Phase *apiv1alpha1.DevboxPhase `json:"phase,omitempty"`
-	// lastContainerStatus is the container's status in the last pod that ended.
+	// lastContainerStatus is the status of the container in the most recent pod that has ended.
 	LastContainerStatus *v1.ContainerStatus `json:"lastContainerStatus,omitempty"`
 	// contentID identifies the file system content that the devbox starts from: the image, with the
 	// changes that were committed when the devbox was Stopped. A new contentID replaces the pod.
@@ -29,10 +29,10 @@ type DevboxStatusApplyConfiguration struct {
 	// lastContentID is the contentID from which the container of lastContainerStatus started. It is
 	// empty after a Shutdown, which discards the container's changes.
 	LastContentID *string `json:"lastContentID,omitempty"`
-	// network describes the devbox's Service.
+	// network is the observed state of the devbox's Service.
 	Network *DevboxNetworkStatusApplyConfiguration `json:"network,omitempty"`
-	// conditions: WorkloadApplied, PowerApplied, NetworkApplied, and Ready. Ready is True while the
-	// devbox matches its spec: it has a ready pod of the current spec, or no pod if none should run.
+	// conditions of the Devbox: WorkloadApplied, PowerApplied, NetworkApplied and Ready. Ready is True while
+	// the devbox matches its spec: it has a ready pod of the current spec, or no pod if none should run.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

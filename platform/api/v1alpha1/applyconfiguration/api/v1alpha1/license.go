@@ -14,8 +14,8 @@ import (
 // LicenseApplyConfiguration represents a declarative configuration of the License type for use
 // with apply.
 //
-// License limits the resources that the User of the same name may use, and for how long. It
-// owns the quota label and annotation of the user's Namespace, and a ResourceQuota there.
+// License limits the resources that the User of the same name may use, and for how long. The limits are set as a
+// ResourceQuota in the user's Namespace. A label and an annotation of this Namespace show the phase and the limits.
 type LicenseApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

@@ -18,9 +18,9 @@ import (
 type NodeMaintenanceApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the action and the nodes.
+	// spec is the action and the nodes. It is immutable.
 	Spec *NodeMaintenanceSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is the progress.
+	// status is the progress of the action on the nodes.
 	Status *NodeMaintenanceStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -9,23 +9,25 @@ import (
 // NodeMaintenanceSpecApplyConfiguration represents a declarative configuration of the NodeMaintenanceSpec type for use
 // with apply.
 //
-// NodeMaintenanceSpec is the action and its nodes. It is immutable: for other work, create another NodeMaintenance.
+// NodeMaintenanceSpec is an action and the nodes for it. It is immutable: for other work, create
+// another NodeMaintenance.
 type NodeMaintenanceSpecApplyConfiguration struct {
 	// action is Cordon or Uncordon.
 	Action *apiv1alpha1.MaintenanceAction `json:"action,omitempty"`
 	// nodes are the names of the nodes.
 	Nodes []string `json:"nodes,omitempty"`
-	// nodeSelector selects nodes by their labels, once, when the work begins.
+	// nodeSelector selects nodes by their labels. The nodes are selected only once, at the start.
 	NodeSelector *NodeSelectorApplyConfiguration `json:"nodeSelector,omitempty"`
-	// strategy is the API request that writes to nodes: Apply or Update.
+	// strategy is how nodes are written to: by Apply (Server-Side Apply) or by Update
+	// (get-modify-update, the fallback).
 	Strategy *apiv1alpha1.WriteStrategy `json:"strategy,omitempty"`
 	// concurrency is the number of nodes that are written to at the same time.
 	Concurrency *int32 `json:"concurrency,omitempty"`
-	// nodeDeadlineSeconds is the time limit for one node, counted from its startTime. If the limit
-	// passes while the manager is down or the work is paused, the node gets a few seconds more.
+	// nodeDeadlineSeconds is the time limit for one node, counted from its startTime. If this time passes
+	// while the manager is down or the NodeMaintenance is paused, the node still gets a few seconds.
 	NodeDeadlineSeconds *int32 `json:"nodeDeadlineSeconds,omitempty"`
 	// force lets an Uncordon take spec.unschedulable from another field manager that has cordoned the
-	// node. Without force that is a conflict, and the node's error names the other field manager.
+	// node. Without force this is a conflict: the node fails, and its error names the other field manager.
 	Force *bool `json:"force,omitempty"`
 	// reason is a human-readable text that is written to an annotation of each node.
 	Reason *string `json:"reason,omitempty"`

@@ -23,14 +23,14 @@ type NodeMaintenanceStatusApplyConfiguration struct {
 	Succeeded *int32 `json:"succeeded,omitempty"`
 	// failed is the number of nodes with the result Failed.
 	Failed *int32 `json:"failed,omitempty"`
-	// startTime is when the nodes were selected.
+	// startTime is the time at which the nodes were selected.
 	StartTime *v1.Time `json:"startTime,omitempty"`
-	// completionTime is when the last node got its result.
+	// completionTime is the time at which the last node succeeded or failed.
 	CompletionTime *v1.Time `json:"completionTime,omitempty"`
-	// conditions: Complete is False with the reason InProgress while any node is Pending. Then
-	// it is True with the reason Succeeded, Failed (at least one node failed), NoNodes,
-	// TooManyNodes or InvalidSelector. Ready is True once Complete has the reason Succeeded or
-	// NoNodes. Stalled is True once Complete is True for any other reason.
+	// conditions of the NodeMaintenance. Complete is False with the reason InProgress while any
+	// node is Pending. Then it is True with the reason Succeeded, Failed (at least one node
+	// failed), NoNodes, TooManyNodes or InvalidSelector. Ready is True once Complete has the reason
+	// Succeeded or NoNodes. Stalled is True once Complete is True for any other reason.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -7,18 +7,18 @@ package v1alpha1
 //
 // NodeSetSpec is the desired state of a NodeSet.
 type NodeSetSpecApplyConfiguration struct {
-	// controllerName names a SlurmController in the same namespace. The pods get the address of its
-	// Service, and are created once the Service exists. Without a name the pods get no address.
+	// controllerName is the name of a SlurmController in the same namespace. The pods get the address of its
+	// Service, and are not created before the Service exists. If controllerName is empty, the pods get no address.
 	ControllerName *string `json:"controllerName,omitempty"`
-	// replicas is the desired number of pods: NAME-0 to NAME-(replicas-1). Scaling in
-	// deletes the pods with the highest numbers.
+	// replicas is the desired number of pods: NAME-0 to NAME-(replicas-1). If it is decreased, the
+	// pods with the highest numbers are deleted.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// image is the container image that runs slurmd.
 	Image *string `json:"image,omitempty"`
 	// resources are the requests and limits of slurmd's container.
 	Resources *ResourcesApplyConfiguration `json:"resources,omitempty"`
-	// maxUnavailable is how many of the desired pods may be missing or not ready while pods of
-	// an old revision are being replaced.
+	// maxUnavailable limits the replacement of pods after a change of the spec: at most this number
+	// of pods may be missing or not ready because of the replacement.
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 }
 

@@ -16,19 +16,19 @@ type NodeSetStatusApplyConfiguration struct {
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// replicas is the number of pods that have not finished and are not being deleted.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// readyReplicas is the number of pods counted in replicas that are ready.
+	// readyReplicas is the number of pods in status.replicas that are ready.
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
-	// updatedReplicas is the number of pods counted in replicas that have the current revision.
+	// updatedReplicas is the number of pods in status.replicas that have the current revision.
 	UpdatedReplicas *int32 `json:"updatedReplicas,omitempty"`
-	// revision is the current revision: a hash of the pod spec that the pods should have.
+	// revision is a hash of the pod spec that the pods should have. A pod with another revision is replaced.
 	Revision *string `json:"revision,omitempty"`
-	// controllerAddress is the HOST:PORT of slurmctld that the pods get. It is kept when the
-	// SlurmController or its Service no longer exists.
+	// controllerAddress is the address HOST:PORT of slurmctld that the pods get. It does not change
+	// while the SlurmController or its Service does not exist.
 	ControllerAddress *string `json:"controllerAddress,omitempty"`
 	// selector is the label selector of the pods, for the scale subresource.
 	Selector *string `json:"selector,omitempty"`
-	// conditions: Applied says whether the pods were applied. Ready is True while every desired pod
-	// is ready and has the current revision.
+	// conditions of the NodeSet. Applied is True if all pods were applied. Ready is True while
+	// every desired pod is ready and has the current revision.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

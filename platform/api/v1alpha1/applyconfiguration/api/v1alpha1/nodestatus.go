@@ -14,12 +14,12 @@ import (
 type NodeStatusApplyConfiguration struct {
 	// name is the name of the node.
 	Name *string `json:"name,omitempty"`
-	// result is the result so far.
+	// result is Pending, Succeeded or Failed.
 	Result *apiv1alpha1.NodeResult `json:"result,omitempty"`
-	// startTime is when work on the node began, before the first write to it. The node's
-	// deadline counts from here, even if the manager is restarted.
+	// startTime is the time at which work on the node began, before the first write to it. The
+	// node's deadline counts from here, even if the manager is restarted.
 	StartTime *v1.MicroTime `json:"startTime,omitempty"`
-	// attempts is the number of recorded attempts; 0 if the node was already in the desired state.
+	// attempts is the number of attempts on this node that were recorded; 0 if it was already in the desired state.
 	Attempts *int32 `json:"attempts,omitempty"`
 	// error says why the node failed; for a pending node, why its last attempt failed.
 	Error *string `json:"error,omitempty"`

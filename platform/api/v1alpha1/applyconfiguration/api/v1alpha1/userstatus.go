@@ -17,10 +17,11 @@ type UserStatusApplyConfiguration struct {
 	// namespace is the name of the User's Namespace. It is empty while that Namespace does not
 	// exist, is being deleted, or does not belong to the User.
 	Namespace *string `json:"namespace,omitempty"`
-	// auditLog records facts about the User; each field is set once.
+	// auditLog has facts about the User. Each field is set once and never changed.
 	AuditLog *AuditLogApplyConfiguration `json:"auditLog,omitempty"`
-	// conditions: Applied says whether the Namespace, ServiceAccount and RoleBinding match the
-	// desired state. Ready says the same, for tools that use kstatus.
+	// conditions of the User. Applied is True if the Namespace, the ServiceAccount and the
+	// RoleBinding match the desired state. Ready has the same status, for tools that use kstatus.
+	// Contended is True if another field manager changes a field back again and again.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
