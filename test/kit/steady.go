@@ -35,14 +35,20 @@ func NewSteadyState(t testing.TB, config *rest.Config, reader client.Reader, oth
 		t.Fatal(err)
 	}
 	for _, version := range append(others, corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion) {
-		WaitFor(t, "the schema of "+version.String(), func() string {
-			if _, err := steady.Schemas(t.Context(), version); err != nil {
-				return err.Error()
-			}
-			return ""
-		})
+		WaitForSchema(t, steady, version)
 	}
 	return steady
+}
+
+// WaitForSchema waits until the schema of a version is known.
+func WaitForSchema(t testing.TB, steady *apply.SteadyState, version schema.GroupVersion) {
+	t.Helper()
+	WaitFor(t, "the schema of "+version.String(), func() string {
+		if _, err := steady.Schemas(t.Context(), version); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
 }
 
 // NewUnstructured returns an object that has a kind and a name only.

@@ -121,9 +121,9 @@ func TestDropInStripped(t *testing.T) {
 		t.Run(test.option, func(t *testing.T) {
 			d := startDropIn(t, true, apply.Policy{}, func(o *ctrl.Options) { test.set(&o.Cache) })
 			d.mustApply(t, d.page().WithData(map[string]string{"a": "0"})) // nothing is in the cache yet
-			kit.WaitFor(t, "the cache has it", func() string {
-				if err := d.Get(t.Context(), client.ObjectKey{Namespace: d.namespace, Name: "page"}, &corev1.ConfigMap{}); err != nil {
-					return err.Error()
+			kit.WaitFor(t, "an apply is refused, as soon as the cache has the object and the schema is known", func() string {
+				if err := d.Apply(t.Context(), d.page().WithData(map[string]string{"a": "0"})); err == nil {
+					return "it was not refused"
 				}
 				return ""
 			})

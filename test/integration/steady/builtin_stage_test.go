@@ -26,7 +26,7 @@ func newBuiltinStage(t *testing.T, kind schema.GroupVersionKind) *builtinStage {
 	t.Helper()
 	config := steadyConfig(t)
 	c := kit.NewClient(t, config)
-	applier, err := apply.New(c, apply.Config{FieldManager: kit.OurManager, LiveReader: c, Steady: kit.NewSteadyState(t, config, c)})
+	applier, err := apply.New(c, apply.Config{FieldManager: kit.OurManager, LiveReader: c, Steady: kit.NewSteadyState(t, config, c, kind.GroupVersion())})
 	if err != nil {
 		t.Fatal(err)
 	}

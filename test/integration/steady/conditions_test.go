@@ -32,7 +32,7 @@ func newBundleStage(t *testing.T) *bundleStage {
 	config := steadyConfig(t)
 	s := &bundleStage{T: t, client: newBundleClient(t, config), raw: kit.NewClient(t, config)}
 	s.name = client.ObjectKey{Namespace: kit.NewNamespace(t, s.raw), Name: "bundle"}
-	applier, err := apply.New(s.client, apply.Config{FieldManager: kit.OurManager, LiveReader: s.client, Steady: kit.NewSteadyState(t, config, s.client)})
+	applier, err := apply.New(s.client, apply.Config{FieldManager: kit.OurManager, LiveReader: s.client, Steady: kit.NewSteadyState(t, config, s.client, bundleKind.GroupVersion())})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,8 @@ func TestServerDefaults(t *testing.T) {
 	t.Parallel()
 	config := steadyConfig(t)
 	c := kit.NewClient(t, config)
-	applier, err := apply.New(c, apply.Config{FieldManager: kit.OurManager, LiveReader: c, Steady: kit.NewSteadyState(t, config, c)})
+	steady := kit.NewSteadyState(t, config, c)
+	applier, err := apply.New(c, apply.Config{FieldManager: kit.OurManager, LiveReader: c, Steady: steady})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,6 +46,7 @@ func TestServerDefaults(t *testing.T) {
 			continue // not in this version yet
 		}
 		object := fromYAML(t, fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: defaults-%s}\n%s\n", version, kind, namespace, fields))
+		kit.WaitForSchema(t, steady, object.GroupVersionKind().GroupVersion())
 		if kind == "NetworkPolicy" {
 			object.SetNamespace(namespace)
 		}

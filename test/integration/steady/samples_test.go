@@ -24,7 +24,8 @@ func TestSteadySamples(t *testing.T) {
 	config := steadyConfig(t)
 	c := kit.NewClient(t, config)
 	namespace := kit.NewNamespace(t, c)
-	applier, err := apply.New(c, apply.Config{FieldManager: kit.OurManager, LiveReader: c, Steady: kit.NewSteadyState(t, config, c)})
+	steady := kit.NewSteadyState(t, config, c)
+	applier, err := apply.New(c, apply.Config{FieldManager: kit.OurManager, LiveReader: c, Steady: steady})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,14 +36,15 @@ func TestSteadySamples(t *testing.T) {
 		}
 		for _, file := range files {
 			if name := filepath.Base(file); name != "kustomization.yaml" { // no object
-				t.Run(name, func(t *testing.T) { applySample(t, c, applier, namespace, file) })
+				t.Run(name, func(t *testing.T) { applySample(t, c, steady, applier, namespace, file) })
 			}
 		}
 	}
 }
 
-func applySample(t *testing.T, c client.Client, applier *apply.Applier, namespace, file string) {
+func applySample(t *testing.T, c client.Client, steady *apply.SteadyState, applier *apply.Applier, namespace, file string) {
 	object := sampleIn(t, c, namespace, file)
+	kit.WaitForSchema(t, steady, object.GroupVersionKind().GroupVersion())
 	intent := apply.Intent{Config: client.ApplyConfigurationFromUnstructured(object)}
 	if outcome, err := applier.Apply(t.Context(), intent); err != nil || outcome.Requests == 0 {
 		t.Fatalf("first: %+v, %v; want a request", outcome, err)
