@@ -36,10 +36,12 @@ func (c Change) String() string {
 // Changes returns the differences between two unstructured objects, sorted by path. before or after is
 // nil if that object does not exist. The result is empty exactly if the objects are equal.
 //
-// Maps are compared field by field. ownerships are the parsed managed fields of the objects. If managed
-// fields name the items of a list by key or by value, the list is compared item by item. These values
-// are compared as a whole: other lists, lists with an item that lacks a key field or has the same key as
-// another item, lists in which only the order of the items changed, and values nested 1000 levels deep.
+// Maps are compared field by field. Lists are compared item by item if the managed fields in ownerships
+// identify the items of the list by key or by value. ownerships are the parsed managed fields of the
+// two objects. The following values are compared as a whole:
+//   - other lists, and lists in which an item lacks a key field or has the same key as another item;
+//   - lists in which only the order of the items changed;
+//   - values nested 1000 levels deep.
 func Changes(before, after any, ownerships ...Ownership) []Change {
 	c := comparison{naming: namingOf(ownerships)}
 	c.compare(nil, "", presence{before, before != nil}, presence{after, after != nil})
@@ -58,8 +60,8 @@ type comparison struct {
 	changes []Change
 }
 
-// compare records the differences between two values at the path at. place is this path as text,
-// without the names of list items.
+// compare appends the differences between two values of the field at the path at. place is the same
+// path as text with [] for each list item, such as .spec.containers[].ports.
 func (c *comparison) compare(at fieldpath.Path, place string, before, after presence) {
 	if !before.exists && !after.exists || before.exists && after.exists && equalValues(before.value, after.value) {
 		return
@@ -75,8 +77,9 @@ func (c *comparison) compare(at fieldpath.Path, place string, before, after pres
 	})
 }
 
-// compareMaps compares two maps field by field, and returns true. An absent map counts as empty. It
-// returns false if one of the values is not a map, or if both maps are empty.
+// compareMaps compares the values field by field if both are maps, and returns true. An absent value
+// counts as an empty map. It compares nothing and returns false if a value is not a map, or if both
+// maps are empty.
 func (c *comparison) compareMaps(at fieldpath.Path, place string, before, after presence) bool {
 	x, okX := before.value.(map[string]any)
 	y, okY := after.value.(map[string]any)
@@ -99,8 +102,9 @@ func (c *comparison) compareMaps(at fieldpath.Path, place string, before, after 
 	return true
 }
 
-// compareLists compares two lists item by item, and returns true. It returns false if one of the
-// values is not a list, if both lists are empty, or if matchItems cannot pair the items.
+// compareLists compares the values item by item if both are lists, and returns true. It compares
+// nothing and returns false if a value is not a list, if both lists are empty, or if matchItems cannot
+// pair the items.
 func (c *comparison) compareLists(at fieldpath.Path, place string, before, after presence) bool {
 	how, known := c.naming[place]
 	x, okX := before.value.([]any)
@@ -118,9 +122,10 @@ func (c *comparison) compareLists(at fieldpath.Path, place string, before, after
 	return true
 }
 
-// namingOf returns how managed fields name the items of each list: by which key fields, or by value.
-// It learns this from the paths in the ownerships. The key of the result is the list's path without
-// the names of list items, because all lists with the same key have items of the same type.
+// namingOf returns how managed fields identify the items of each list: by which key fields, or by
+// value. It reads this from the paths in the ownerships. A key of the result is the path of a list,
+// with [] for each list item in the path. So .spec.containers[].ports stands for the ports of all
+// containers.
 func namingOf(ownerships []Ownership) map[string]items.Naming {
 	known := map[string]items.Naming{}
 	learn := func(path fieldpath.Path) {
@@ -158,8 +163,8 @@ type namedItem struct {
 	before, after presence
 }
 
-// matchItems pairs the items of two lists by name. ok is false if an item has no name, if two items
-// of one list have the same name, or if the items that are in both lists have another order.
+// matchItems pairs the items of two lists by name. ok is false if an item has no name, if two items of
+// one list have the same name, or if the items that both lists contain are in a different order.
 func matchItems(how items.Naming, before, after []any) (pairs []namedItem, ok bool) {
 	oldNames, ok := how.NameAll(before)
 	if !ok {

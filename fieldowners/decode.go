@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// MaxDepth is the maximum number of nested levels. Managed fields with more levels are an error. A value
-// of an object at this depth is not divided into fields. Real objects have about ten levels.
+// MaxDepth is the maximum number of nested levels. Managed fields with more levels are an error. Join
+// and Changes treat a value of an object at this depth as one field, even if it is a map or a list.
 const MaxDepth = 1000
 
 // decodeFields parses FieldsV1, the API server's encoding of a set of fields: nested objects whose
@@ -43,8 +43,9 @@ func decodeFields(text string) (*fieldpath.Set, error) {
 	return set, nil
 }
 
-// decodeObject reads one nested object of FieldsV1, which is the value of a field's key, into a set. self
-// reports whether the entry owns that field itself: the object has the key ".", or is empty.
+// decodeObject reads a nested object of FieldsV1 into a set. The object is the value of a field's key,
+// and contains the keys of the fields below. self reports whether the manager owns the field itself:
+// the object has the key ".", or is empty.
 func decodeObject(r *json.Decoder, into *fieldpath.Set, depth int) (self bool, err error) {
 	if depth > MaxDepth {
 		return false, fmt.Errorf("nested deeper than %d levels", MaxDepth)

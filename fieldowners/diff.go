@@ -102,8 +102,8 @@ func Diff(before, after Ownership) Difference {
 	return d
 }
 
-// without returns the leaf fields that a manager owns in o and does not own in other, sorted by path,
-// then by manager.
+// without returns the leaf fields that a manager owns in the ownership o but not in other, sorted by
+// path, then by manager.
 func without(o, other Ownership) []Owned {
 	held := byWriter(other)
 	var found []Owned
@@ -121,8 +121,9 @@ func without(o, other Ownership) []Owned {
 	return found
 }
 
-// byWriter returns a map from name, operation and subresource to the entry. Entries that differ only
-// in their apiVersion are merged. A merged entry has the apiVersion and the time of its latest entry.
+// byWriter returns the entries of an ownership by their name, operation and subresource. Entries that
+// differ only in their apiVersion are merged. A merged entry has the apiVersion and the time of its
+// latest entry.
 func byWriter(o Ownership) map[Manager]Entry {
 	merged := map[Manager]Entry{}
 	for _, entry := range o.entries {
@@ -140,7 +141,8 @@ func byWriter(o Ownership) map[Manager]Entry {
 	return merged
 }
 
-// gainersOf returns the managers in the list gained with this path. gained must be sorted by path.
+// gainersOf returns the managers of those items of gained that have this path. gained must be sorted by
+// path.
 func gainersOf(gained []Owned, path Path) []Manager {
 	first, _ := slices.BinarySearchFunc(gained, path, func(o Owned, p Path) int { return o.Path.Compare(p) })
 	var managers []Manager

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// Nearest returns the path of the value that determines field p in an unstructured object. This is p
-// itself if the object has the field. Otherwise it is a parent of p whose value is neither a map nor a
-// list, so that the parent cannot have the field p. ok is false if the object has neither.
+// Nearest returns the path of the value that decides whether an unstructured object can have the field
+// p. If the object has the field, Nearest returns p. If a parent of p is null or a scalar, the parent
+// cannot have fields, and Nearest returns the path of this parent. Otherwise ok is false.
 func (p Path) Nearest(object any) (nearest Path, ok bool) { return p.nearest(object, child) }
 
 func (p Path) nearest(object any, child childOf) (nearest Path, ok bool) {
@@ -61,8 +61,8 @@ func (p Path) Cut(object map[string]any, keep func(parent Path) bool) bool {
 	return true
 }
 
-// cut removes the field from a parent of the field. depth is the number of path elements above the
-// parent's child. It returns the parent without the field, and reports whether the parent is now empty.
+// cut removes the field at path from a parent of the field, and reports whether the parent is now
+// empty. parent is the value at path[:depth], and rest is the same value without the field.
 func cut(parent any, path fieldpath.Path, depth int, keep func(Path) bool) (rest any, empty bool) {
 	element := path[depth]
 	if depth < len(path)-1 {

@@ -17,8 +17,8 @@ type Field struct {
 	Value  any       // not copied from the object, and not hidden for a Secret; nil if the field does not exist
 	Exists bool      // false if the object lacks the field, although a managed fields entry names the field
 	Owners []Manager // the managers whose managed fields entries name exactly this field
-	// Whole are the managers that own a parent of this field as a whole, such as an atomic list. For
-	// a key field that no entry names, Whole also has the owners of the list item.
+	// Whole are the managers that own the field because they own one of its parents as a whole, such as
+	// an atomic list. For a key field that no entry names, Whole also has the owners of the list item.
 	Whole []Manager
 	// Server reports whether the API server maintains the field itself and records no owner.
 	// Examples are apiVersion, kind, metadata.name and metadata.uid.
@@ -30,9 +30,10 @@ type Field struct {
 // metadata.managedFields. The values of a Secret are included: hide them before you show them (see
 // Hide). A field nested 1000 levels deep is a leaf, and its value contains the fields below.
 //
-// List items are named as in the managed fields, or by index if no entry names them. A manager owns a
-// field as a whole if its entry names the field, and no entry of the same apiVersion names a field
-// below. Such a manager also owns the fields below, as Field.Whole shows.
+// List items are identified as in the managed fields, or by index if no entry has the item. A manager
+// owns a field as a whole if its entry names the field, and no entry of the same apiVersion names a
+// field below. The manager then also owns all fields below, and Field.Whole of these fields lists the
+// manager.
 func (o Ownership) Join(object map[string]any) Field {
 	j := joining{naming: namingOf([]Ownership{o})}
 	return j.join(place{value: object, owned: ownedTree(o)})
@@ -134,7 +135,7 @@ func (n *ownedField) named() []Manager {
 // itemFinder finds the item of a list that a path element of managed fields identifies.
 type itemFinder struct {
 	byName map[string]int // the index of the first item with each name
-	odd    []any          // the items without a name, such as items that lack a key field
+	odd    []any          // the items without a name, because they lack a key field or are not scalars
 	places []int          // the index in the list of each item in odd
 }
 
@@ -170,7 +171,7 @@ type joining struct {
 // place is a value of the object, with the part of the tree of owned fields at the value's path.
 type place struct {
 	path  fieldpath.Path
-	list  string // the path without the names of list items: the key of joining.naming
+	list  string // the path with [] for each list item, which is the key of joining.naming
 	value any
 	owned *ownedField // nil if no manager owns this field or a field below
 	whole []Manager   // the managers that own a parent of this field as a whole
@@ -192,7 +193,8 @@ func (j *joining) join(at place) Field {
 	return field
 }
 
-// below returns the fields of the map or the items of the list at a place, or nothing below MaxDepth.
+// below returns the places of the fields of a map, or of the items of a list. It returns nothing at
+// MaxDepth.
 func (j *joining) below(at place) []place {
 	if len(at.path) >= MaxDepth {
 		return nil
@@ -223,8 +225,9 @@ func (j *joining) below(at place) []place {
 	return found
 }
 
-// itemNames returns the path element of each item of a list: the item's keys or value if all of them are
-// known and distinct. Otherwise it is the element in the managed fields, or else the index.
+// itemNames returns the path element of each item of a list. If managed fields show how to identify the
+// items, and all items have distinct keys or values, these are the path elements. Otherwise, an item
+// gets the element by which an entry identifies the item, or else its index.
 func (j *joining) itemNames(at place, list []any) []fieldpath.PathElement {
 	names := make([]fieldpath.PathElement, len(list))
 	named := make([]bool, len(list))
@@ -252,8 +255,8 @@ func (j *joining) itemNames(at place, list []any) []fieldpath.PathElement {
 	return names
 }
 
-// missing returns the fields below a place that a manager owns, but that the object does not have.
-// matched are the owned fields directly below the place that the object has.
+// missing returns the fields below a place that a manager owns but the object does not have. matched
+// contains the owned fields directly below the place that the object has.
 func missing(at place, matched map[*ownedField]bool) []Field {
 	if at.owned == nil {
 		return nil

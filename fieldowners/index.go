@@ -9,10 +9,10 @@ import (
 	"coapply.dev/fieldowners/internal/notation"
 )
 
-// Index finds fields of an unstructured object faster than Path.Value, Path.Nearest and Locate,
-// with the same results. Those functions compare the wanted list item with every item of the list.
-// Index finds the item by its key or value, and compares it only with items that lack a key field. The
-// object must not change while the Index is used. An Index is not safe for concurrent use.
+// Index finds fields of an unstructured object with the same results as Path.Value, Path.Nearest and
+// Locate, but faster. To find a list item, those functions compare the wanted key with every item of
+// the list. An Index looks the key up in a map, and compares it only with items that lack a key field.
+// The object must not change while the Index is used. An Index is not safe for concurrent use.
 type Index struct {
 	object any
 	lists  map[listOf]itemFinder
@@ -29,13 +29,13 @@ func NewIndex(object any) *Index {
 	return &Index{object: object, lists: map[listOf]itemFinder{}}
 }
 
-// Value returns the value of the field at a path, with the same result as Path.Value.
+// Value returns the same result for the object as Path.Value.
 func (x *Index) Value(path Path) (any, bool) { return path.value(x.object, x.child) }
 
-// Nearest returns the path of the value that determines a field, with the same result as Path.Nearest.
+// Nearest returns the same result for the object as Path.Nearest.
 func (x *Index) Nearest(path Path) (Path, bool) { return path.nearest(x.object, x.child) }
 
-// Locate returns the paths that a path string of the API server may mean, as the function Locate does.
+// Locate returns the same result for the object as the function Locate.
 func (x *Index) Locate(serverPath string) []Path {
 	var found []Path
 	locate(x.object, serverPath, nil, x.child, &found)
@@ -78,7 +78,7 @@ func locate(at any, rest string, prefix fieldpath.Path, child childOf, found *[]
 	case map[string]any:
 		for end := 1; rest[0] == '.' && end <= len(rest); end++ {
 			if end < len(rest) && rest[end] != '.' && rest[end] != '[' {
-				continue // no name ends here
+				continue // rest[1:end] is not followed by a new path element
 			}
 			name := rest[1:end]
 			if below, has := parent[name]; has {

@@ -65,7 +65,8 @@ func keepOwn(entries []metav1.ManagedFieldsEntry, managers []string) (kept []met
 	return kept
 }
 
-// mayShare reports whether an entry and one of our entries own the same field, or this is not known.
+// mayShare reports whether the entry raw and an entry in ours own the same field, or whether this
+// cannot be determined.
 func mayShare(ours []Entry, raw metav1.ManagedFieldsEntry) bool {
 	theirs, err := parseEntry(raw)
 	return err != nil || slices.ContainsFunc(ours, func(our Entry) bool {
@@ -74,14 +75,15 @@ func mayShare(ours []Entry, raw metav1.ManagedFieldsEntry) bool {
 	})
 }
 
-// overlap reports whether both sets contain the same field, or one set contains a part of a field that
-// the other set contains as a whole. A set contains a field as a whole if it contains no field below.
+// overlap reports whether both sets contain the same field, or whether one set contains a field as a
+// whole and the other set contains a field below it. A set contains a field as a whole if it contains
+// the field but no field below.
 func overlap(a, b *fieldpath.Set) bool {
 	return covers(a, b) || covers(b, a) || deeper(a, b)
 }
 
-// covers reports whether a has a field at its top level that b also has, or of which b has a part
-// while a has the field as a whole.
+// covers reports whether a and b overlap in a top-level field of a: b has the same field, or a has the
+// field as a whole and b has a field below it.
 func covers(a, b *fieldpath.Set) (found bool) {
 	a.Members.Iterate(func(name fieldpath.PathElement) {
 		if found || b.Members.Has(name) {
@@ -95,7 +97,7 @@ func covers(a, b *fieldpath.Set) (found bool) {
 	return found
 }
 
-// deeper reports whether the two sets overlap below any field of their top level.
+// deeper reports whether the two sets overlap in fields below their top level.
 func deeper(a, b *fieldpath.Set) (found bool) {
 	a.Children.Iterate(func(name fieldpath.PathElement) {
 		if found {

@@ -29,7 +29,8 @@ func (m Manager) String() string {
 	return s
 }
 
-// sameEntry reports whether m and other identify the same managed fields entry, at any time.
+// sameEntry reports whether m and other identify the same managed fields entry. The time of the entry
+// does not matter.
 func (m Manager) sameEntry(other Manager) bool {
 	return m.Name == other.Name && m.Operation == other.Operation &&
 		m.Subresource == other.Subresource && m.APIVersion == other.APIVersion
@@ -58,18 +59,20 @@ func (m Manager) Compare(other Manager) int {
 	return 0
 }
 
-// WritesAround reports whether the manager writes a field outside of the status through a subresource
-// other than status, such as scale. An apply of the whole object can set such a field as well.
+// WritesAround reports whether the manager wrote the field at path through a subresource such as
+// /scale, although an apply of the object can set the field as well. This is the case if the
+// subresource is not status, and the field is outside of the status.
 func (m Manager) WritesAround(path Path) bool {
 	return m.Subresource != "" && m.Subresource != "status" && !path.HasPrefix(StatusPath)
 }
 
-// ParseCause returns the other manager in a conflict, from the message of a status cause of type
-// FieldManagerConflict. No other part of the API server's response names the manager:
+// ParseCause returns the manager that owns the field of a conflict. It parses the message of a status
+// cause of type FieldManagerConflict, because no other part of the API server's response names the
+// manager:
 //
 //	conflict with "NAME"[ with subresource "SUB"][ using APIVERSION][ at TIME]
 //
-// Only for managers that own the field by Update does the message have "using" and "at"
+// The parts "using" and "at" are present only for a manager that owns the field by Update
 // (k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go). An API server of version 1.37
 // leaves out the time: read the time from the manager's managed fields entry. Text that a later API
 // server may append is ignored.
@@ -92,7 +95,7 @@ func ParseCause(message string) (Manager, error) {
 		manager.Operation = metav1.ManagedFieldsOperationUpdate
 		manager.APIVersion, rest, _ = strings.Cut(after, " ")
 		if at, ok := strings.CutPrefix(rest, "at "); ok {
-			// A malformed time is left out: the manager's entry has the time as well.
+			// A malformed time is ignored, because the manager's entry has the time as well.
 			manager.Time, _ = time.Parse(time.RFC3339, at)
 		}
 	}
@@ -160,7 +163,7 @@ func Hide(v any) any {
 	return Hidden
 }
 
-// IsSecret reports whether the group and kind are those of a Secret.
+// IsSecret reports whether the group and kind are those of the core kind Secret.
 func IsSecret(group, kind string) bool { return group == "" && kind == "Secret" }
 
 // secrets are the fields of a Secret whose values are secret.

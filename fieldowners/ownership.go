@@ -71,7 +71,7 @@ func (e Entry) Fields() []Path {
 	return paths
 }
 
-// Leaves returns the fields of the entry that have no other field of the entry below them.
+// Leaves returns the leaf fields of the entry: those below which the entry names no other field.
 func (e Entry) Leaves() []Path {
 	if e.fields == nil {
 		return nil

@@ -108,12 +108,13 @@ func (p Path) Elements() []Element {
 // Value returns the field's value in an unstructured object (with maps, slices and scalars as from
 // encoding/json). The value is not copied. ok is false if the object does not have the field.
 //
-// An item of an associative list is found by its key fields. In an intent, an item may lack a key field
-// that the API server defaults. Such an item is found if its other key fields match, and no other item
-// matches.
+// An item of an associative list is found by its key fields. In an apply configuration, an item may
+// lack a key field that the API server defaults, such as the protocol of a port. Such an item is found
+// if it is the only item whose other key fields match.
 func (p Path) Value(object any) (found any, ok bool) { return p.value(object, child) }
 
-// childOf is a function that returns the child of a map or a list that a path element identifies.
+// childOf is the type of functions that return the child of a map or a list that a path element
+// identifies.
 type childOf func(parent any, element fieldpath.PathElement) (any, bool)
 
 func (p Path) value(object any, child childOf) (found any, ok bool) {
@@ -181,8 +182,8 @@ func matchKey(fields map[string]any, key value.FieldList) (same, absent int) {
 // PathError means that the text of a path is malformed.
 type PathError struct {
 	Text   string // the text that was parsed
-	Offset int    // where in the text the problem is, in bytes
-	Reason string // what the problem is
+	Offset int    // the position of the problem in Text, in bytes
+	Reason string // a description of the problem
 }
 
 func (e *PathError) Error() string {

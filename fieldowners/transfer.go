@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Transfer describes which fields to move from the managed fields entries of some managers to the Apply
+// Transfer describes a move of fields from the managed fields entries of some managers to the Apply
 // entries of the manager To. The values of the fields do not change, and no field loses its last owner.
 //
 // Uses:
@@ -17,21 +17,25 @@ import (
 //   - From Apply to Apply: to rename a manager, to merge several managers into one, or to split a
 //     manager by paths.
 //   - From the Apply entries of To to To itself: to move fields that To applied through a subresource
-//     into its main entry.
+//     into To's entry for the object itself.
 //
-// Fields that were written through a subresource such as /scale move to the main entry of To. In a
-// separate entry for the subresource they would have another owner, with which the next apply of To
-// would conflict. Exceptions are fields of the status, and fields that To applies through the subresource
-// and not with the object. They move to an entry for their subresource. If Operation is Apply, this is
-// also the case for fields that the former manager applies through the subresource only.
+// Fields that a manager wrote through a subresource such as /scale move to To's entry for the object
+// itself. In a separate entry for the subresource they would have another owner, with which the next
+// apply of To would conflict. These fields move to To's entry for the subresource instead:
+//
+//   - fields of the status;
+//   - fields that To already applies through the subresource, and not with the object;
+//   - if Operation is Apply, fields that the former manager applies through the subresource only.
 //
 // # What stays
 //
-//   - Fields of an entry in another apiVersion than To's entry, unless they are proven to mean the same in
-//     both. A manager has one Apply entry for each subresource, in one apiVersion.
+//   - Fields of an entry in another apiVersion than To's entry, unless the fields are proven to mean
+//     the same in both apiVersions. A manager has one Apply entry for each subresource, in one
+//     apiVersion.
 //   - The annotation kubectl.kubernetes.io/last-applied-configuration of client-side kubectl apply, if
-//     an Update entry owns it. No intent lists the annotation, so the next apply of To would delete it,
-//     and client-side tools use it to prune. To move the annotation, name its path.
+//     an Update entry owns it. Apply configurations do not list the annotation, so the next apply of To
+//     would delete it, but client-side tools need it to prune. To move the annotation, name its path in
+//     Source.Paths.
 //   - Finalizers that an Update entry owns, for the same reason: without its finalizer, the object
 //     would be deleted without cleanup. To move finalizers, name .metadata.finalizers or the path of
 //     one finalizer.
@@ -43,7 +47,7 @@ type Transfer struct {
 	To         string                            // the manager whose Apply entries get the fields
 	APIVersion string                            // the apiVersion of To's entries, if To has no entry yet
 
-	undoes []Handover // set only by TransferPlan.Undo, which sets no other field: the fields to move back
+	undoes []Handover // the fields to move back; set by TransferPlan.Undo, which sets no other member
 }
 
 // Source is a manager whose fields should move. Paths selects the fields, with everything below
@@ -85,7 +89,7 @@ func (m Handover) compare(other Handover) int {
 type Unmoved struct {
 	Path    Path
 	Manager Manager // the current owner of the field
-	Reason  string  // why the field cannot move
+	Reason  string  // the reason why the field cannot move
 }
 
 // String returns the field's path, its owner and the reason why the field cannot move.
@@ -99,8 +103,8 @@ func (u Unmoved) compare(other Unmoved) int {
 type TransferPlan struct {
 	Moved   []Handover
 	Unmoved []Unmoved
-	// Unread are the apiVersions in which the caller must read the object and then plan again. Until
-	// then, fields that would move from or to these apiVersions are in Unmoved.
+	// Unread lists the apiVersions in which the caller must read the object and then call Plan again.
+	// Until then, fields that would move from or to these apiVersions are in Unmoved.
 	Unread []string
 }
 
@@ -109,8 +113,9 @@ type TransferPlan struct {
 type Objects map[string]any
 
 // Plan returns the changes that the transfer would make to the managed fields of an object, in a stable
-// order. entries are the object's managed fields; it is an error if they are malformed. objects is needed
-// only for fields that would move to another apiVersion, see TransferPlan.Unread.
+// order. entries are the object's managed fields; it is an error if they are malformed. objects is
+// needed only for fields that would move to another apiVersion. It may be nil in a first call:
+// TransferPlan.Unread then lists the needed apiVersions.
 func (t Transfer) Plan(entries []metav1.ManagedFieldsEntry, objects Objects) (TransferPlan, error) {
 	owners, err := parseSlots(entries)
 	if err != nil {
@@ -129,9 +134,9 @@ func (t Transfer) Plan(entries []metav1.ManagedFieldsEntry, objects Objects) (Tr
 	return plan, nil
 }
 
-// Undo returns the transfer that restores the owners from before the transfer. A field moves back to its
-// former owner, and To still owns the field if To owned it before as well. Fields that To gave up after
-// the transfer do not move.
+// Undo returns the transfer that reverts the plan. Each moved field goes back to its former owner. To
+// keeps the fields that it also owned before. Fields that To has given up since the transfer do not
+// move.
 func (p TransferPlan) Undo() Transfer {
 	undoes := make([]Handover, 0, len(p.Moved))
 	for _, m := range p.Moved {

@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// choose returns the fields that a source selects. Fields that must stay are added to plan.Unmoved.
+// choose returns the handovers of the fields that a source selects. It adds selected fields that must
+// not move to plan.Unmoved.
 func (t Transfer) choose(plan *TransferPlan, owners slots, source Source) []Handover {
 	var wanted []Handover
 	for _, owner := range owners {
@@ -45,8 +46,8 @@ func (t Transfer) receiver(subresource string) Manager {
 	}
 }
 
-// through returns the subresource of the entry of To that should get a field, by the rules that the
-// comment of Transfer describes. "" is the entry for the object itself.
+// through returns the subresource of To's entry that should get the field at path from owner, by the
+// rules in the comment of Transfer. "" stands for To's entry for the object itself.
 func (t Transfer) through(owners slots, owner *slot, path Path) string {
 	applied := func(name, subresource string) bool {
 		entry := owners.of(Manager{Name: name, Operation: metav1.ManagedFieldsOperationApply, Subresource: subresource})
@@ -64,9 +65,9 @@ func (t Transfer) through(owners slots, owner *slot, path Path) string {
 	return ""
 }
 
-// inNoIntent returns why a field that was written by Update must stay with its owner, or "" if the field
-// may move. A field stays if no intent lists it, because the next apply of the new owner would then
-// delete the field. It moves nevertheless if a path of the source names the field.
+// inNoIntent returns the reason why a field owned by Update must stay with its owner, or "" if the
+// field may move. A field must stay if apply configurations do not list it, because the next apply of
+// the new owner would then delete it. It may move if a path of the source names the field.
 func (s Source) inNoIntent(path Path) (reason string) {
 	named := func(what Path) bool {
 		return slices.ContainsFunc(s.Paths, func(p Path) bool { return p.HasPrefix(what) })
@@ -92,8 +93,8 @@ func (s Source) surrounds(path Path) bool {
 	})
 }
 
-// indivisible returns the fields that are owned as a whole, such as atomic lists, and of which the
-// source selects only a part.
+// indivisible returns the fields that the manager owns as a whole, such as atomic lists, if the source
+// selects only a part of the field.
 func (s Source) indivisible(owner Entry) []Unmoved {
 	var kept []Unmoved
 	for _, leaf := range owner.Leaves() {
@@ -106,8 +107,9 @@ func (s Source) indivisible(owner Entry) []Unmoved {
 	return kept
 }
 
-// withoutLoneSurroundings removes each handover of a parent field or key field (FromKeeps) if no field
-// below that parent moves.
+// withoutLoneSurroundings removes the handovers of parents and key fields for which no field of the
+// same parent or list item moves. Parents and key fields have FromKeeps set, and are shared only to
+// accompany such a field.
 func withoutLoneSurroundings(wanted []Handover) []Handover {
 	return slices.DeleteFunc(slices.Clone(wanted), func(around Handover) bool {
 		item := around.Path
@@ -120,7 +122,8 @@ func withoutLoneSurroundings(wanted []Handover) []Handover {
 	})
 }
 
-// settle adds one field to Moved if the field can move, and otherwise to Unmoved.
+// settle adds the handover m to Moved if the field can move, and otherwise to Unmoved. If the managed
+// fields would not change, it adds m to neither.
 func (p *TransferPlan) settle(m Handover, owners slots, objects Objects) {
 	from, to := owners.of(m.From), owners.of(m.To)
 	if from == nil || !from.Owns(m.Path) {
@@ -146,9 +149,9 @@ func (p *TransferPlan) settle(m Handover, owners slots, objects Objects) {
 	p.Moved = append(p.Moved, m)
 }
 
-// differs returns why it cannot be proven that the field means the same in the apiVersions of both
-// managers, or "" if it is proven. For example, scaleTargetRef is owned as a whole in autoscaling/v1, but
-// by its parts in autoscaling/v2. After a move to autoscaling/v2, its parts would have no owner.
+// differs returns "" if the field is proven to mean the same in the apiVersions of both managers, and
+// otherwise a reason. For example, scaleTargetRef is owned as a whole in autoscaling/v1, but by its
+// parts in autoscaling/v2. After a move to autoscaling/v2, the parts would have no owner.
 func (p *TransferPlan) differs(m Handover, leaf bool, objects Objects) string {
 	versions := []string{m.From.APIVersion, m.To.APIVersion}
 	if p.unread(versions, objects) {

@@ -9,15 +9,15 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// Rewrite returns the managed fields of the object after the planned moves. Other entries stay
+// Rewrite returns the managed fields of the object with the planned moves made. Other entries stay
 // unchanged, in their order. An entry that loses its last field is left out. A new entry is inserted
 // before the entry from which it gains fields.
 //
-// Duplicate entries of a manager, which writes through /scale can create, are merged, because the API
-// server would keep only the last of them.
+// Writes through /scale can leave several entries of one manager. Rewrite merges them, because the API
+// server would keep only the last entry.
 //
-// Rewrite returns an error if entries are malformed or are not the managed fields for which the
-// plan was made.
+// Rewrite returns an error if entries are malformed or are not the managed fields for which the plan
+// was made.
 func (p TransferPlan) Rewrite(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	owners, err := parseSlots(entries)
 	if err != nil {
@@ -41,8 +41,8 @@ func (p TransferPlan) Rewrite(entries []metav1.ManagedFieldsEntry) ([]metav1.Man
 	return rewritten, nil
 }
 
-// Done returns nil if the managed fields show that all fields of the plan have moved. Otherwise the
-// error names the first field that has not moved.
+// Done returns nil if the managed fields in entries show that all fields of the plan have moved.
+// Otherwise the error names the first field that has not moved.
 func (p TransferPlan) Done(entries []metav1.ManagedFieldsEntry) error {
 	owners, err := parseSlots(entries)
 	if err != nil {
@@ -59,8 +59,9 @@ func (p TransferPlan) Done(entries []metav1.ManagedFieldsEntry) error {
 	return nil
 }
 
-// Stored returns nil if every owner in the managed fields sent owns the same fields in the managed fields
-// stored. Otherwise the error names the first owner and field that are missing in stored.
+// Stored checks that the API server stored the managed fields that were sent. It returns nil if each
+// manager in sent owns at least the same fields in stored. Otherwise the error names the first manager
+// and field that are missing in stored.
 func Stored(sent, stored []metav1.ManagedFieldsEntry) error {
 	wanted, err := parseSlots(sent)
 	if err != nil {
@@ -86,7 +87,7 @@ type slot struct {
 	Entry
 
 	raw        metav1.ManagedFieldsEntry
-	gain, lose *fieldpath.Set // the fields that the entry will gain and lose
+	gain, lose *fieldpath.Set // the fields that the rewrite adds to and removes from the entry
 	merged     bool           // whether the entry was merged from several entries of one manager
 }
 
@@ -118,8 +119,8 @@ func parseSlots(entries []metav1.ManagedFieldsEntry) (slots, error) {
 	return all, nil
 }
 
-// of returns the entry that the API server uses for a manager, or nil if the manager has no entry. An
-// Apply entry is found whatever its apiVersion is, because a manager has only one.
+// of returns the slot of a manager, or nil if the manager has no entry. An Apply entry is found
+// whatever its apiVersion is, because a manager has only one Apply entry for each subresource.
 func (s slots) of(m Manager) *slot {
 	at := slices.IndexFunc(s, func(known *slot) bool {
 		wanted := m

@@ -149,8 +149,9 @@ func parseShared(claim parsedClaim, fail func(path, format string, args ...any))
 	return shared
 }
 
-// clash calls fail for each field that two managers claim for the same kind, unless one of the two
-// claims gives a reason in Shared. It also calls fail if one manager has both claims.
+// clash compares two claims of a contract that are for the same kind. It calls fail if both are claims
+// of one manager. Otherwise it calls fail for each field that both managers claim, unless one of the
+// claims gives a reason in Shared.
 func (c parsedClaim) clash(later parsedClaim, fail func(path, format string, args ...any)) {
 	switch {
 	case c.Kind != later.Kind:

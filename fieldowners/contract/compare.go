@@ -74,9 +74,10 @@ type grant struct {
 	selector  labels.Selector // matches the objects of the manager; nil if the claim has no selector
 }
 
-// expects reports whether the manager should own its path on an object. This is the case if the manager
-// owns any field of the object, or if the selector matches the labels of the object. Without a selector,
-// it is also the case if another manager of the contract owns any field of the object.
+// expects reports whether the manager should own its path on an object with the labels of. present are
+// the managers of the contract that own any field of the object. The manager should own its path if it
+// is one of them, or if its selector matches the labels. Without a selector, any other manager in
+// present suffices.
 func (g grant) expects(present map[string]bool, of labels.Set) bool {
 	switch {
 	case present[g.manager]:
@@ -131,9 +132,10 @@ func (c *Comparer) Names(manager string) bool { return c.managers[manager] }
 // no Selector matches the object, there are no findings.
 //
 // A manager of the contract may own only the fields that it claims, and only by the operation of the
-// claim. Managers without a claim may own every field, except fields that are claimed exclusively by a
-// manager that owns fields of the object, or that has lost all its fields: see Claim.Selector. Managers
-// that the API server invents, such as before-first-apply, are skipped.
+// claim. Any other manager may own every field, except a field that a manager of the contract claims
+// without Shared and should own on this object: it owns any field of the object, or has lost all its
+// fields (see Claim.Selector). Managers that the API server invents, such as before-first-apply, are
+// skipped.
 func (c *Comparer) Compare(kind schema.GroupKind, of labels.Set, ownership fieldowners.Ownership) (found []Finding) {
 	entries := ownership.Entries()
 	present := map[string]bool{}
@@ -164,7 +166,8 @@ type comparing struct {
 	present map[string]bool // the managers of the contract that own a field of the object
 }
 
-// named returns the findings about a manager of the contract: the fields it owns outside of its claims.
+// named returns the findings about a manager of the contract, for the fields that it owns outside of
+// its claims.
 func (c comparing) named(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {
@@ -180,8 +183,8 @@ func (c comparing) named(entry fieldowners.Entry) []Finding {
 	return found
 }
 
-// allows reports whether the contract allows a manager to own the path or a path below the path. The
-// latter is needed because a manager that gives up the last field of a map still owns the empty map.
+// allows reports whether the contract allows a manager to own a path. The parents of a claimed path are
+// also allowed, because a manager that gives up the last field of a map still owns the empty map.
 func (c comparing) allows(entry fieldowners.Entry, path fieldowners.Path) bool {
 	return slices.ContainsFunc(c.grants, func(g grant) bool {
 		return g.manager == entry.Name && g.operation == entry.Operation && (Covers(g.path, path) || g.path.HasPrefix(path))
@@ -199,8 +202,8 @@ func (c comparing) ownerOf(manager string, path fieldowners.Path) (owner fieldow
 	return owner
 }
 
-// stranger returns the findings about a manager that is not in the contract: the fields that it owns
-// although the contract allows only another manager to own them.
+// stranger returns the findings about a manager without a claim, for the fields that only a manager of
+// the contract may own.
 func (c comparing) stranger(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {
@@ -229,8 +232,8 @@ func isContent(path fieldowners.Path) bool {
 // findings are the findings about one manager, with one finding for each pair of rule and owner.
 type findings []Finding
 
-// add adds a path to the finding that has the same rule and owner as like. If no finding has them, add
-// appends like, which must have no paths, as a new finding.
+// add adds a path to the finding that has the rule and the owner of like. If there is no such finding,
+// add appends like, whose Paths must be empty, and adds the path to like.
 func (f *findings) add(like Finding, path fieldowners.Path) {
 	i := slices.IndexFunc(*f, func(known Finding) bool { return known.Rule == like.Rule && known.Owner == like.Owner })
 	if i < 0 {

@@ -27,7 +27,7 @@
 //     all its fields if another manager of the contract owns a field of the object.
 //
 // A program should call Check before its first write. Its tests should compare the contract with the
-// program's intents (applytest.Owns). A person should sometimes compare the contract with a cluster
+// program's apply configurations (applytest.Owns). A person should sometimes compare the contract with a cluster
 // (kubectl fieldowners audit --contract FILE).
 //
 // Valid:
@@ -67,12 +67,13 @@ type Claim struct {
 	Applies []string
 	// Updates lists the paths that the manager may own by Update, usually a status and a finalizer.
 	Updates []string
-	// Shared lists those of the claimed fields that another manager may own as well, by path. The value
-	// is the reason.
+	// Shared has those of the claimed paths that another manager may own as well. The key is the path,
+	// and the value is the reason.
 	Shared map[string]string
-	// Selector is a label selector for the objects of the manager. If the manager owns no field of a
-	// matching object, Compare reports the managers without a claim that own its fields instead. If
-	// Selector is empty, an object matches if another manager of the contract owns a field of the object.
+	// Selector is a label selector for the objects on which the manager must own fields. If the manager
+	// owns no field of a matching object, it has lost its fields. Compare then reports every manager
+	// without a claim that owns a field of this claim. If Selector is empty, an object matches if
+	// another manager of the contract owns a field of the object.
 	Selector string
 }
 
@@ -101,8 +102,8 @@ func (c Claim) paths(operation metav1.ManagedFieldsOperationType) []string {
 // operations are all operations by which a manager can own a field.
 var operations = []metav1.ManagedFieldsOperationType{metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate}
 
-// Covers reports whether a claim of the path claimed also allows a manager to own path: path is claimed
-// itself, a path below claimed, or a key field of the list item that contains claimed.
+// Covers reports whether a manager that claims the path claimed may also own the field at path. The
+// field must be at or below claimed, or be a key field of the list item that contains claimed.
 func Covers(claimed, path fieldowners.Path) bool {
 	return path.HasPrefix(claimed) || claimed.HasPrefix(path.Parent()) && path.IsKeyField()
 }

@@ -27,7 +27,7 @@ import (
 // fields, or by the value of the item itself if Fields is empty.
 type Naming struct {
 	Fields   []string // the names of the key fields
-	Disputed bool     // whether managed fields entries name different key fields: then items have no names
+	Disputed bool     // whether entries disagree about the key fields; the items then have no names
 }
 
 // NamingOf returns how the items of a list are named, from the path element of one of its items. ok is
@@ -56,8 +56,8 @@ func (n Naming) NameAll(items []any) (names []fieldpath.PathElement, ok bool) {
 	return names, true
 }
 
-// NameOf returns the name of one item. ok is false if the item lacks a key field, or if a value in
-// the name is no scalar.
+// NameOf returns the name of one item: its key fields with their values, or its own value. ok is false
+// if the item lacks a key field, or if one of these values is not a scalar.
 func (n Naming) NameOf(item any) (name fieldpath.PathElement, ok bool) {
 	if n.Disputed {
 		return fieldpath.PathElement{}, false

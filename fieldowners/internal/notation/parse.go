@@ -1,18 +1,18 @@
-// Package notation writes and parses paths as text: see fieldowners.Path. A path consists of path
-// elements of structured-merge-diff.
+// Package notation writes and parses the text of a path (see fieldowners.Path). In memory, a path is a
+// list of path elements of package fieldpath of structured-merge-diff.
 //
 // # Contract
 //
 //  1. Parse reads the text that Write writes, and returns the same path elements.
-//  2. The output of Text and Write cannot control a terminal: invisible characters are written as
-//     JSON escapes.
+//  2. The output of Text and Write cannot control a terminal: invisible characters are written as JSON
+//     escapes.
 //  3. For malformed text, Parse returns an error and its offset. It never panics.
 //
 // Valid:
 //
 //	elements, _, err := notation.Parse(`.spec.containers[name="web"].image`)
 //
-// Invalid: the API server's own path strings, which leave map keys unquoted.
+// Invalid: path strings of the API server, which leave map keys unquoted.
 package notation
 
 import (
@@ -38,7 +38,7 @@ func Parse(text string) (path fieldpath.Path, at int, err error) {
 	return path, 0, nil
 }
 
-// First parses the first path element of a text, and returns the rest of the text.
+// First parses the first path element of a text, and returns the remaining text as rest.
 func First(text string) (element fieldpath.PathElement, rest string, err error) {
 	p := parser{text: text}
 	element, err = p.element()
@@ -92,10 +92,10 @@ func (p *parser) bracket() (fieldpath.PathElement, error) {
 	case c == '"':
 		start := p.at
 		name, err := p.quoted()
-		if p.peek() != '=' { // after an error, peek returns the quote
+		if p.peek() != '=' { // if quoted failed, it did not move on, and peek returns '"'
 			return fieldpath.PathElement{FieldName: &name}, err
 		}
-		p.at = start // parse again: the text is the quoted name of a key field
+		p.at = start // parse again as a key, because the quoted text is the name of a key field
 	}
 	return p.key()
 }
@@ -178,7 +178,7 @@ func (p *parser) literal() (value.Value, error) {
 	return v, nil
 }
 
-// decode reads one JSON value at the parser's position.
+// decode decodes the JSON value at the parser's position, and moves the position behind the value.
 func (p *parser) decode(into any) error {
 	if strings.ContainsRune(" \t\n\r", rune(p.peek())) {
 		return p.fail("white space is not allowed here")
