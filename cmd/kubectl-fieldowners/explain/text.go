@@ -78,10 +78,10 @@ func readMessages(text string) ([][]Conflict, error) {
 		}
 		causes, err := readConflicts(found[2], lines[i+1:])
 		if err == nil && strconv.Itoa(len(causes)) != found[1] {
-			err = fmt.Errorf("the text announces %s conflicts but lists %d: it is cut off", found[1], len(causes))
+			err = fmt.Errorf("the conflict message is cut off: it announces %s conflicts but lists %d", found[1], len(causes))
 		}
 		if err == nil && len(causes) == 0 {
-			err = errors.New("the text lists no conflict: it is cut off")
+			err = errors.New("the conflict message is cut off: it lists no conflict")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+1, err)

@@ -87,7 +87,7 @@ func (l linting) duplicates() []Finding {
 			continue
 		}
 		f := newFinding(RuleDuplicateEntry, []fieldowners.Manager{who}, nil)
-		f.Message = fmt.Sprintf("%s has several entries in %s, which a write to /scale leaves: the next write other than an apply keeps one of them, "+
+		f.Message = fmt.Sprintf("%s has several managed fields entries in %s, left by a write to /scale: the next write other than an apply keeps only one of them, "+
 			"and the fields of the other entries then have no owner", who, who.APIVersion)
 		f.Remedy = command.Migrate(who.Name, l.mainApplier())
 		if who.Operation == metav1.ManagedFieldsOperationApply { // the remedy with migrate works only for entries by Update

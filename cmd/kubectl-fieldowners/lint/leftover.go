@@ -84,7 +84,7 @@ func (l linting) updateAndApply() []Finding {
 			continue
 		}
 		f := newFinding(RuleUpdateAndApply, []fieldowners.Manager{updated.Manager, applied[0].Manager}, all)
-		f.Message = fmt.Sprintf("%s applies the object, and also owns %s by Update, %d of them by both: "+
+		f.Message = fmt.Sprintf("%s applies the object, and also owns %s by Update, %d of them by both operations: "+
 			"fields that its applies no longer list stay on the object",
 			updated.Name, english.Plural(f.Fields, "field", ""), len(both))
 		f.Remedy = command.Migrate(updated.Name, updated.Name)

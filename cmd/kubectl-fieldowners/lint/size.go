@@ -70,7 +70,7 @@ func (l linting) large() []Finding {
 	}
 	managers := slices.SortedFunc(maps.Keys(sizes), func(a, b fieldowners.Manager) int { return cmp.Or(sizes[b]-sizes[a], a.Compare(b)) })
 	f := newFinding(RuleLargeManagedFields, managers[:min(3, len(managers))], nil)
-	f.Message = fmt.Sprintf("%d of %d bytes are managed fields of %s, %d of them of %s: every write costs more with each manager; "+
+	f.Message = fmt.Sprintf("%d of the %d bytes of the object are managed fields of %s, and %d bytes of them belong to %s: every write costs more with each manager; "+
 		"release or migrate the managers that do not write any more",
 		bytes, l.facts.ObjectBytes, english.Plural(len(managers), "manager", ""), sizes[managers[0]], managers[0])
 	f.Remedy = "kubectl fieldowners get " + command.Placeholder

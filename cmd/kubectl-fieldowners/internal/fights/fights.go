@@ -77,11 +77,11 @@ func (f Fight) Message() string {
 	times := fmt.Sprintf("%d times in a minute", f.Times)
 	switch {
 	case f.Managers[0] == fieldowners.Manager{}:
-		return fmt.Sprintf("%s set it, and a manager that managed fields do not record, perhaps the same one, deleted it, %s", names(f.Managers[1:]), times)
+		return fmt.Sprintf("%s set the field, and a manager that managed fields do not record, perhaps the same manager, deleted the field, %s", names(f.Managers[1:]), times)
 	case f.Deleted:
-		return fmt.Sprintf("%s in turn set and deleted it, %s", names(f.Managers), times)
+		return fmt.Sprintf("%s in turn set and deleted the field, %s", names(f.Managers), times)
 	}
-	return fmt.Sprintf("%s took it from each other %s", names(f.Managers), times)
+	return fmt.Sprintf("%s took the field from each other %s", names(f.Managers), times)
 }
 
 func names(managers []fieldowners.Manager) string {
@@ -100,14 +100,14 @@ type Loop struct {
 
 // Message returns a sentence that says which managers write in turn, and how often.
 func (l Loop) Message() string {
-	return fmt.Sprintf("%s wrote in turn %d times in a minute and took nothing from each other: each may react to the other", names(l.Managers), l.Times)
+	return fmt.Sprintf("%s wrote in turn %d times in a minute and took no field from each other: each may react to the writes of the other", names(l.Managers), l.Times)
 }
 
 // New returns a Detector. It reports a fight if there are more than perMinute acts on a field within
 // one minute. New returns an error if perMinute is below 1.
 func New(perMinute int) (*Detector, error) {
 	if perMinute < 1 {
-		return nil, fmt.Errorf("%d moves of a field per minute cannot be the limit for a fight, want at least 1", perMinute)
+		return nil, fmt.Errorf("the limit for a fight is %d changes of a field per minute, want at least 1", perMinute)
 	}
 	return &Detector{perMinute, recent.New[field, *history](maxFields), recent.New[string, *object](maxObjects)}, nil
 }

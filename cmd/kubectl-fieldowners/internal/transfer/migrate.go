@@ -204,9 +204,9 @@ func (e *engine) showTransfer(object apply.ObjectRef, t *ownership.Transfer) {
 		note := ""
 		switch {
 		case move.FromKeeps:
-			note = " (shared: both own it then)"
+			note = " (shared: both managers own the field afterwards)"
 		case move.ToOwned:
-			note = " (both own it now)"
+			note = " (both managers own the field now)"
 		}
 		fmt.Fprintln(e.Out, "    "+view.Safe(move.Path.String()+note))
 	}

@@ -148,7 +148,7 @@ func (r *releaseCommand) warn(object apply.ObjectRef, ownership fieldowners.Owne
 		}
 	}
 	if len(updated) > 0 {
-		fmt.Fprintf(r.ErrOut, "warning: %v: release does not give up %s that %s owns by Update; to give that up too, run kubectl fieldowners migrate --from %[3]s --to %[3]s first\n",
+		fmt.Fprintf(r.ErrOut, "warning: %v: release does not give up %s that %s owns by Update; to give these fields up as well, run kubectl fieldowners migrate --from %[3]s --to %[3]s first\n",
 			object, fields(len(updated)), view.Safe(r.manager))
 	}
 }

@@ -41,7 +41,7 @@ func (e *engine) addFlags(cmd *cobra.Command) {
 // prints that nothing was written.
 func (e *engine) dryRun(count int) (found bool) {
 	if count > 0 {
-		fmt.Fprintln(e.ErrOut, "dry run, nothing was written: --yes does it")
+		fmt.Fprintln(e.ErrOut, "dry run, nothing was written: to write, repeat the command with --yes")
 	}
 	return count > 0
 }

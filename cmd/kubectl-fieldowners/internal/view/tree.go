@@ -37,7 +37,7 @@ func (s Screen) Tree(w io.Writer, o *Object, filter Filter) bool {
 		s.line(w, o, l, column)
 	}
 	if len(missing) > 0 {
-		fmt.Fprintln(w, "# Owned, and not in the object as read:")
+		fmt.Fprintln(w, "# Owned fields that are not in the object as read:")
 	}
 	for _, field := range missing {
 		owners := distinct(slices.Concat(field.Owners, field.Whole))
@@ -53,7 +53,7 @@ func (s Screen) legend(w io.Writer, o *Object) {
 		return
 	}
 	if len(o.Unread) > 0 {
-		fmt.Fprintf(w, "# incomplete: %d of the managed fields' entries cannot be read\n", len(o.Unread))
+		fmt.Fprintf(w, "# incomplete: %d managed fields entries cannot be read\n", len(o.Unread))
 	}
 	rows := [][]string{{"MANAGER", "OPERATION", "SUBRESOURCE", "FIELDS", "AGE"}}
 	for _, entry := range o.Ownership.Entries() {

@@ -60,7 +60,7 @@ func (f *follower) follow(ctx context.Context) error {
 	case f.Name != "" && len(known) == 0:
 		return apierrors.NewNotFound(f.Resource.GroupResource(), f.Name)
 	case version == "":
-		return fmt.Errorf("%s: objects of this type cannot be watched: the API server gives them no resourceVersion", f)
+		return fmt.Errorf("%s: objects of this type cannot be watched: the API server lists them without a resourceVersion", f)
 	}
 	f.known, f.version, f.seen, f.behind = known, version, time.Now(), nil
 	f.report.say("watching %s, objects now: %d", f, len(known))

@@ -120,7 +120,7 @@ func (r *reporter) asksFor(e Event) bool {
 // interrupted prints that the watch was interrupted: the changes between the resourceVersions from
 // and to are known only as the difference between the two states.
 func (r *reporter) interrupted(t Target, from string, since time.Time, to string, now time.Time) error {
-	r.say("%s: the watch was interrupted: the API server no longer has the changes after resourceVersion %s (%s); those up to resourceVersion %s (%s) are shown combined",
+	r.say("%s: the watch was interrupted: the API server no longer has the changes after resourceVersion %s (%s); the changes up to resourceVersion %s (%s) are shown combined",
 		t, from, since.UTC().Format(time.RFC3339), to, now.UTC().Format(time.RFC3339))
 	if !r.json {
 		return nil
