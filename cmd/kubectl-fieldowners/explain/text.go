@@ -152,7 +152,7 @@ func behindQuoted(text string) (rest string, err error) {
 }
 
 // unquoteMessages returns the conflict messages that a text, such as a log, contains as quoted strings.
-// The messages are unquoted. ok is false if there are none.
+// The messages are unquoted. If there are none, it returns false.
 func unquoteMessages(text string) (string, bool) {
 	var found []string
 	for rest := text; ; {
