@@ -15,14 +15,14 @@ import (
 )
 
 // crowd is the smallest number of managers for which RuleManyManagers reports an object. With 16
-// managers, an apply costs the API server two to three times as much work as with one manager, and
+// managers, an apply costs the API server two to three times as much work as with one manager. It costs
 // five times as much if the managers own more than one field each (docs/managers.md). Objects of a
-// newly installed cluster have fewer than half as many managers.
+// newly installed cluster have less than half as many managers.
 const crowd = 16
 
-// manyManagers reports an object with so many entries that every write costs more. The API server
-// keeps at most ten Update entries, and merges older ones into the entry ancient-changes. The
-// number of Apply entries has no limit.
+// manyManagers reports an object with so many entries that every write costs more. The API server keeps
+// at most ten Update entries, and merges older Update entries into the entry ancient-changes. There is
+// no limit for Apply entries.
 func (l linting) manyManagers() []Finding {
 	entries := slices.Clone(l.managers)
 	if len(entries) < crowd {

@@ -78,8 +78,9 @@ func (w *yamlWriter) content(field *shown) (below []*shown) {
 	return below
 }
 
-// hasLine reports whether the field is written on a line of its own. This is the case if the field
-// exists, and the filter selected the field or an existing field below it.
+// hasLine reports whether the field is written on a line of its own. The field must exist, and the
+// filter must have selected the field, an existing field below it, or, for a key field, another part of
+// its list item.
 func (s *shown) hasLine() bool {
 	return s.Exists && (s.matches || len(s.below) == 0 || slices.ContainsFunc(s.below, func(b shown) bool { return b.hasLine() }))
 }
