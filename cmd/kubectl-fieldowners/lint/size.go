@@ -77,7 +77,6 @@ func (l linting) large() []Finding {
 	return []Finding{f}
 }
 
-// encodedSize returns the number of bytes of a value encoded as JSON.
 func encodedSize(v any) int {
 	encoded, _ := json.Marshal(v)
 	return len(encoded)

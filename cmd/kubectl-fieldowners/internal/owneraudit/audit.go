@@ -202,7 +202,6 @@ func (a *Audit) compare(o Object, ownership fieldowners.Ownership, findings []li
 	return rest, byContract
 }
 
-// findingOf converts a violation of the contract into a lint.Finding.
 func findingOf(f contract.Finding) lint.Finding {
 	const shown = 3
 	found := lint.Finding{

@@ -58,7 +58,6 @@ func (a *Audit) manager(m Manager) *managerTally {
 	return tally
 }
 
-// sizeOf returns the number of bytes of an entry in JSON.
 func sizeOf(entry *metav1.ManagedFieldsEntry) int {
 	text, _ := json.Marshal(entry)
 	return len(text)
