@@ -138,7 +138,7 @@ func checkLease(ctx context.Context, config *rest.Config, namespace string) erro
 		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{DryRun: dryRun})
 	}
 	switch {
-	case err == nil, apierrors.IsConflict(err), apierrors.IsAlreadyExists(err): // a conflict means that another replica wrote the Lease in between
+	case err == nil, apierrors.IsConflict(err), apierrors.IsAlreadyExists(err): // another replica wrote the Lease in between
 		return nil
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("--leader-elect-namespace: there is no namespace %s for the Lease; create the namespace, or set the flag to another one", namespace)

@@ -65,7 +65,7 @@ type Item struct {
 
 	Managers            []ManagerItem `json:"managers"`
 	Fields              []FieldItem   `json:"fields"`
-	ManagedFieldsAbsent bool          `json:"managedFieldsAbsent,omitempty"` // true if the object has no managed fields; the owners are then unknown
+	ManagedFieldsAbsent bool          `json:"managedFieldsAbsent,omitempty"` // the owners are then unknown
 	Errors              []string      `json:"errors,omitempty"`              // errors about unreadable entries, whose fields are not in Fields
 }
 
