@@ -225,9 +225,10 @@ func (j *joining) below(at place) []place {
 	return found
 }
 
-// itemNames returns the path element of each item of a list. If managed fields show how to identify the
-// items, and all items have distinct keys or values, these are the path elements. Otherwise, an item
-// gets the element by which an entry identifies the item, or else its index.
+// itemNames returns the path element of each item of a list. If managed fields show which key fields
+// the list has, and all items have distinct keys, the elements are these keys. The same is true for a
+// list whose items are identified by value. Otherwise, an item gets the element by which an entry
+// identifies the item, or else its index.
 func (j *joining) itemNames(at place, list []any) []fieldpath.PathElement {
 	names := make([]fieldpath.PathElement, len(list))
 	named := make([]bool, len(list))

@@ -107,9 +107,9 @@ func (s Source) indivisible(owner Entry) []Unmoved {
 	return kept
 }
 
-// withoutLoneSurroundings removes the handovers of parents and key fields for which no field of the
-// same parent or list item moves. Parents and key fields have FromKeeps set, and are shared only to
-// accompany such a field.
+// withoutLoneSurroundings removes unneeded handovers. In a split, choose adds handovers with FromKeeps
+// for the parents of a moving field and for the key fields of its list item. If the field does not move
+// after all, for example because it must stay, its parents and key fields must not be shared either.
 func withoutLoneSurroundings(wanted []Handover) []Handover {
 	return slices.DeleteFunc(slices.Clone(wanted), func(around Handover) bool {
 		item := around.Path

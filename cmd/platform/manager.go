@@ -58,7 +58,7 @@ func (p *platform) startManager(ctx context.Context, replicasConflict string) er
 	}
 	defer log.Close() // the manager's process has its own copy of the file descriptor
 	cmd.Stderr = log
-	cmd.WaitDelay = 40 * time.Second // then the process is killed; the manager's own limit is shorter
+	cmd.WaitDelay = 40 * time.Second // how long the manager may take to end before it is killed; its own limit is shorter
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting the manager: %w", err)
 	}

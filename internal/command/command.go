@@ -51,8 +51,8 @@ func (s Subject) String() string {
 	return strings.TrimSpace(s.Kind + " " + name)
 }
 
-// Migrate returns the command that moves fields of the field manager named from, which owns them by Update, to the
-// applier named to. With paths, the command moves only the fields at and below these paths.
+// Migrate returns the command that moves fields from a field manager (from), which owns them by Update,
+// to an applier (to). With paths, the command moves only the fields at and below these paths.
 func Migrate(from, to string, paths ...fieldowners.Path) string {
 	words := []string{"kubectl fieldowners migrate", Placeholder, "--from", Quote(from), "--to", Quote(to)}
 	for _, path := range paths {
@@ -71,9 +71,9 @@ func Release(manager string) string {
 	return fmt.Sprintf("kubectl fieldowners release %s --field-manager %s", Placeholder, Quote(manager))
 }
 
-// EndSharing returns the command for two managers that share the fields at paths. The command moves the fields from
-// the manager with to the applier by, which then is their only owner. If the manager with writes one of these fields
-// again, it takes the field back or gets a conflict.
+// EndSharing returns the command for two managers, by and with, that share the fields at paths. After
+// the command, the applier by is the only owner of the fields. If the manager with writes one of the
+// fields again, it takes the field back or gets a conflict.
 func EndSharing(by, with fieldowners.Manager, paths []fieldowners.Path) string {
 	command := Migrate(with.Name, by.Name, paths...)
 	if with.Operation == metav1.ManagedFieldsOperationApply {

@@ -127,9 +127,10 @@ func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 	})
 }
 
-// giveBack returns the command that moves fields from the entry's manager to an applier: the manager to
-// if it applies the object, and otherwise the main applier. The fields are those below the top-level
-// fields of the paths in taken, such as .spec. So finalizers, labels and the status do not move.
+// giveBack returns the command that moves fields from the entry's manager back to an applier. The
+// applier is the manager in the argument to if that manager applies the object, and otherwise the main
+// applier. The fields are those below the top-level fields of the paths in taken, such as .spec. So
+// finalizers, labels and the status do not move.
 func (l linting) giveBack(entry fieldowners.Entry, to fieldowners.Manager, taken []fieldowners.Path) string {
 	name := to.Name
 	if to.Operation != metav1.ManagedFieldsOperationApply {

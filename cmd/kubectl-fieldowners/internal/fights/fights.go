@@ -36,7 +36,7 @@ import (
 )
 
 const (
-	window     = time.Minute // older acts do not count
+	window     = time.Minute // acts that are older than this do not count
 	maxFields  = 10_000      // the number of fields that a Detector remembers
 	maxObjects = 1_000       // the number of objects that a Detector remembers
 	// turnsPerMinute decides what a Loop is. A manager makes a turn if it writes to an object at most
@@ -226,8 +226,8 @@ type act struct {
 	at       time.Time
 	from, by fieldowners.Manager // the owner of the field before, and the manager that wrote
 	deleted  bool
-	// back is true if this act took back the field: an earlier act had taken the field from the manager
-	// by. Without such an act there is no fight.
+	// back is true if the manager of this act took back the field, which an earlier act had taken from
+	// it. Without such an act there is no fight.
 	back bool
 }
 

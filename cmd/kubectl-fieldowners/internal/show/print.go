@@ -23,7 +23,7 @@ type getPrinter struct {
 	objects    int             // the number of objects read
 	shown      int             // the number of objects of which the filter selected anything
 	incomplete bool            // an owner of a field is not known, on at least one object
-	noPath     error           // the error if --path is malformed and no field has it as the API server's string
+	noPath     error           // the error if --path is malformed, and is not the API server's string for a field either
 	managers   map[string]bool // the names of the managers of all objects, for a hint about --manager
 	items      []view.Item     // for -o json and -o yaml
 	rows       [][]string      // for a table: its rows, of which the first two cells are namespace and object

@@ -85,8 +85,8 @@ func (s *shown) hasLine() bool {
 	return s.Exists && (s.matches || len(s.below) == 0 || slices.ContainsFunc(s.below, func(b shown) bool { return b.hasLine() }))
 }
 
-// lose adds to w.missing the owned ones among a field and the fields below it. The object does not have
-// this field.
+// lose adds a field that the object does not have, and all fields below the field, to w.missing. It
+// leaves out those without an owner.
 func (w *yamlWriter) lose(field fieldowners.Field) {
 	for lost := range field.All() {
 		if len(lost.Owners) > 0 {
