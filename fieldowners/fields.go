@@ -15,7 +15,7 @@ import (
 type Field struct {
 	Path   Path
 	Value  any       // not copied from the object, and not hidden for a Secret; nil if the field does not exist
-	Exists bool      // false if the object lacks the field, although a managed fields entry names the field
+	Exists bool      // false if an entry names the field, but the object does not have it
 	Owners []Manager // the managers whose managed fields entries name exactly this field
 	// Whole are the managers that own the field because they own one of its parents as a whole, such as
 	// an atomic list. For a key field that no entry names, Whole also has the owners of the list item.
@@ -110,7 +110,8 @@ func (n *ownedField) find(name fieldpath.PathElement) *ownedField {
 	return n.byName[notation.Text(name)]
 }
 
-// whole returns the managers that own the field as a whole, as Join defines it.
+// whole returns the managers that own the field as a whole: their entries name the field, and no entry
+// of the same apiVersion names a field below.
 func (n *ownedField) whole() []Manager {
 	if n == nil {
 		return nil

@@ -161,8 +161,8 @@ type meter struct {
 	started  time.Time
 	bar      *progressbar.ProgressBar // nil if progress is printed as lines, not as a bar
 	out      io.Writer
-	quit     chan struct{} // closed to end report
-	quitted  chan struct{} // closed when report has ended
+	quit     chan struct{} // closed by stop to end the method report
+	quitted  chan struct{} // closed when the method report has ended
 }
 
 func startMeter(out io.Writer, total int) *meter {

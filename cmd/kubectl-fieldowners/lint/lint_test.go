@@ -237,7 +237,7 @@ func TestDuplicates(t *testing.T) {
 	entries := []metav1.ManagedFieldsEntry{old, inVersion(old, "apps/v1beta1", ""), inVersion(old, "apps/v1", "scale"), entry("old", "Update", `{"f:spec":{"f:b":{}}}`), old}
 	findings, err := lint.Check(entries, lint.Facts{})
 	if err != nil || len(findings) != 1 || findings[0].Rule != lint.RuleDuplicateEntry ||
-		findings[0].Remedy != "kubectl fieldowners migrate TYPE/NAME --from old --to MANAGER" || !strings.Contains(findings[0].Message, "old/Update has several entries in apps/v1") {
+		findings[0].Remedy != "kubectl fieldowners migrate TYPE/NAME --from old --to MANAGER" || !strings.Contains(findings[0].Message, "old/Update has several managed fields entries in apps/v1") {
 		t.Errorf("%v, %v; want one finding for the three entries of one identity", findings, err)
 	}
 }

@@ -34,7 +34,7 @@ type result struct {
 	Creates    bool       `json:"creates"`
 	Conflicts  []conflict `json:"conflicts"`                  // fields that a forced apply would take from their owners
 	Shared     []shared   `json:"shared"`                     // fields that the apply would share with another manager
-	Dropped    []dropped  `json:"dropped"`                    // fields of the manager that the file no longer lists
+	Dropped    []dropped  `json:"dropped"`                    // fields that the manager applied before and the file no longer lists
 	Changes    []change   `json:"changes"`                    // changed fields that no other manager owns
 	Takeover   *takeover  `json:"kubectlTakesOver,omitempty"` // what kubectl apply would also remove, or nil
 }
@@ -55,7 +55,7 @@ type shared struct {
 type dropped struct {
 	Path    string           `json:"path"`
 	Removed bool             `json:"removed"` // the value is removed, or replaced by the API server's default
-	KeptBy  []view.OwnerItem `json:"keptBy"`  // the other owners of the field
+	KeptBy  []view.OwnerItem `json:"keptBy"`  // the other owners, because of which the field stays
 }
 
 type change struct {

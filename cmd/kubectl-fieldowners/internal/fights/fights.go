@@ -58,7 +58,7 @@ type field struct{ object, path string }
 
 // object has the recent writes to one object.
 type object struct {
-	history // the recent turns; see turnsPerMinute
+	history // the turns of the last minute; see turnsPerMinute
 
 	last   act       // the last write
 	fought time.Time // when the object last had an act in a fight for one of its fields
@@ -70,7 +70,7 @@ type Fight struct {
 	Managers []fieldowners.Manager // sorted by name; the zero Manager stands for a deleter that is not recorded
 	Times    int                   // the number of acts in the last minute
 	Since    time.Time             // the time of the fight's first act
-	Deleted  bool                  // one of the managers deleted the field instead of setting it
+	Deleted  bool                  // whether one of the managers deleted the field instead of setting it
 }
 
 // Message returns a sentence that says which managers fight, and how often the field changed.
@@ -224,7 +224,7 @@ type history struct {
 // act is a write that set or deleted a field, or a write to an object.
 type act struct {
 	at       time.Time
-	from, by fieldowners.Manager // the owner of the field before, and the manager that wrote
+	from, by fieldowners.Manager // the owner of the field before the write, and the manager that wrote
 	deleted  bool
 	// back is true if the manager of this act took back the field, which an earlier act had taken from
 	// it. Without such an act there is no fight.

@@ -45,7 +45,7 @@ func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
 			some = some || found
 			return err
 		})
-		_ = content.Close() // it was only read
+		_ = content.Close() // the file was only read, so errors do not matter
 		switch {
 		case err != nil:
 			return err
@@ -203,7 +203,7 @@ func decode(source string, line int, text []byte) (map[string]any, error) {
 	}
 	object, isMap := content.(map[string]any)
 	switch {
-	case content == nil: // only comments
+	case content == nil: // the document has only comments
 		return nil, nil
 	case !isMap:
 		return nil, fmt.Errorf("%s: line %d: not a Kubernetes object, but %s", source, line, kindOfValue(content))

@@ -43,7 +43,7 @@ func NewReader(c *console.Console) *Reader {
 // The context is not an argument of each call, since some client libraries accept no context.
 func (r *Reader) EndWith(ctx context.Context) {
 	r.ctx = ctx
-	warnings := rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true}) // shared by all clients
+	warnings := rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true}) // all clients share it
 	r.Config.WrapConfigFn = func(config *rest.Config) *rest.Config {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return ending{ctx, next} })
 		config.WarningHandler = warnings

@@ -50,7 +50,7 @@ type Audit struct {
 // New returns an empty Audit, to which Add adds objects.
 func New() *Audit {
 	return &Audit{
-		report:   Report{AbsentExamples: []view.Ref{}, Lists: []List{}, Problems: []string{}}, // not null as JSON
+		report:   Report{AbsentExamples: []view.Ref{}, Lists: []List{}, Problems: []string{}}, // empty lists, which are not null as JSON
 		managers: map[Manager]*managerTally{},
 		findings: map[findingKey]*Finding{},
 	}
@@ -123,7 +123,7 @@ func later(known *time.Time, then *metav1.Time) *time.Time {
 type findingKey struct {
 	rule     lint.Rule
 	manager  Manager
-	remedy   string // part of the key, since it may name further managers
+	remedy   string // part of the key, because remedies for one manager may name different other managers
 	contract bool   // the findings are violations of the contract
 }
 
@@ -178,7 +178,7 @@ func (a *Audit) Report(complete bool) Report {
 
 func compareManagers(a, b *Manager) int {
 	if a == nil || b == nil {
-		return 0 // of one rule, either all findings have a manager or none has
+		return 0 // the findings of one rule all have a manager, or none has
 	}
 	return a.Compare(*b)
 }

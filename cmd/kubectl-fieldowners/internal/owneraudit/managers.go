@@ -90,7 +90,7 @@ func (a *Audit) rows() []ManagerRow {
 func (a *Audit) countFields(ownership fieldowners.Ownership) {
 	owners, leaves := map[string][]fieldowners.Manager{}, map[string][]fieldowners.Manager{}
 	for _, entry := range ownership.Entries() {
-		if a.managers[view.Owner(entry.Manager)] == nil { // too many managers
+		if a.managers[view.Owner(entry.Manager)] == nil { // the manager is beyond the limit of the report
 			continue
 		}
 		for _, path := range entry.Fields() {

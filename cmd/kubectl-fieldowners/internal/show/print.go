@@ -25,10 +25,10 @@ type getPrinter struct {
 	incomplete bool            // an owner of a field is not known, on at least one object
 	noPath     error           // the error if --path is malformed, and is not the API server's string for a field either
 	managers   map[string]bool // the names of the managers of all objects, for a hint about --manager
-	items      []view.Item     // for -o json and -o yaml
+	items      []view.Item     // the objects for -o json and -o yaml
 	rows       [][]string      // for a table: its rows, of which the first two cells are namespace and object
-	pages      []page.Shown    // for -o html
-	lines      int             // the number of lines for -o html
+	pages      []page.Shown    // the objects for -o html
+	lines      int             // the number of YAML lines for -o html
 	leftOut    int             // the number of objects left out because the page would be too long
 }
 

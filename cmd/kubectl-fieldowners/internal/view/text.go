@@ -51,7 +51,7 @@ func Wrap(text, indent string, width int) string {
 // the direction of its text.
 func JSON(v any) ([]byte, error) {
 	encoded, err := json.Marshal(v)
-	return []byte(Visible(string(encoded))), err // only strings have such characters
+	return []byte(Visible(string(encoded))), err // only strings have characters to escape
 }
 
 // IndentedJSON encodes a value as JSON does, with line breaks and indentation.

@@ -53,7 +53,7 @@ func (s Screen) legend(w io.Writer, o *Object) {
 		return
 	}
 	if len(o.Unread) > 0 {
-		fmt.Fprintf(w, "# incomplete: %d managed fields entries cannot be read\n", len(o.Unread))
+		fmt.Fprintf(w, "# incomplete: managed fields entries that cannot be read: %d\n", len(o.Unread))
 	}
 	rows := [][]string{{"MANAGER", "OPERATION", "SUBRESOURCE", "FIELDS", "AGE"}}
 	for _, entry := range o.Ownership.Entries() {

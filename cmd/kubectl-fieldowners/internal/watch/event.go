@@ -39,7 +39,7 @@ type Event struct {
 	To         *view.OwnerItem  `json:"to,omitempty"`       // the manager that gained the field, if any
 	Managers   []view.OwnerItem `json:"managers,omitempty"` // the managers of a fight or loop, or the owners of an object
 
-	Times int        `json:"times,omitempty"` // the number of writes in the last minute, for a fight or loop
+	Times int        `json:"times,omitempty"` // for a fight or loop: the number of acts or turns in the last minute (see package fights)
 	Since *time.Time `json:"since,omitempty"` // when the fight or the interruption began
 
 	Field   fieldowners.Path `json:"-"`

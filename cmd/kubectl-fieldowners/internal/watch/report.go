@@ -29,7 +29,7 @@ type reporter struct {
 	fought bool            // a fight or loop was printed
 	failed bool            // a managed-fields entry could not be read
 	told   map[string]bool // the errors about unreadable entries that were printed
-	behind []error         // errors of watches that were still interrupted at the end
+	behind []error         // the errors of watches that were still interrupted when the command ended
 }
 
 // fightsPerMinute is the default of --fights-per-minute. It is a fight if a field moves between
