@@ -126,7 +126,7 @@ func decodeElement(key string) (fieldpath.PathElement, error) {
 			return fieldpath.PathElement{}, fmt.Errorf("JSON is expected after %q", form+":")
 		}
 		element, err := fieldpath.DeserializePathElement(key)
-		if err != nil { // the text of this error has several lines
+		if err != nil { // err is not returned, because its text has several lines
 			return fieldpath.PathElement{}, fmt.Errorf("the JSON after %q has the wrong form, or a number beyond 64 bits", form+":")
 		}
 		return element, checkElement(element)

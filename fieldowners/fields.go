@@ -15,7 +15,7 @@ import (
 type Field struct {
 	Path   Path
 	Value  any       // not copied from the object, and not hidden for a Secret; nil if the field does not exist
-	Exists bool      // false if the object lacks the field, although a managed fields entry names the field
+	Exists bool      // false if an entry names the field, but the object does not have it
 	Owners []Manager // the managers whose managed fields entries name exactly this field
 	// Whole are the managers that own the field because they own one of its parents as a whole, such as
 	// an atomic list. For a key field that no entry names, Whole also has the owners of the list item.
@@ -110,7 +110,8 @@ func (n *ownedField) find(name fieldpath.PathElement) *ownedField {
 	return n.byName[notation.Text(name)]
 }
 
-// whole returns the managers that own the field as a whole, as Join defines it.
+// whole returns the managers that own the field as a whole: their entries name the field, and no entry
+// of the same apiVersion names a field below.
 func (n *ownedField) whole() []Manager {
 	if n == nil {
 		return nil
@@ -225,9 +226,10 @@ func (j *joining) below(at place) []place {
 	return found
 }
 
-// itemNames returns the path element of each item of a list. If managed fields show how to identify the
-// items, and all items have distinct keys or values, these are the path elements. Otherwise, an item
-// gets the element by which an entry identifies the item, or else its index.
+// itemNames returns the path element of each item of a list. If managed fields show which key fields
+// the list has, and all items have distinct keys, the elements are these keys. The same is true for a
+// list whose items are identified by value. Otherwise, an item gets the element by which an entry
+// identifies the item, or else its index.
 func (j *joining) itemNames(at place, list []any) []fieldpath.PathElement {
 	names := make([]fieldpath.PathElement, len(list))
 	named := make([]bool, len(list))

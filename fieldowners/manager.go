@@ -135,8 +135,8 @@ var (
 	StatusPath = MustParsePath(".status")
 )
 
-// serverKept are the paths of the fields that never have an owner, except managedFields. The API server
-// strips most of them from every managed fields entry
+// serverKept has the paths of all fields that never have an owner, except for metadata.managedFields.
+// The API server strips most of them from every managed fields entry
 // (k8s.io/apimachinery/pkg/util/managedfields/internal/stripmeta.go). The last two fields mark a
 // deletion, and no write of a manager sets them.
 var serverKept = map[string]bool{

@@ -65,7 +65,7 @@ func (e Entry) Fields() []Path {
 	}
 	paths := make([]Path, 0, e.fields.Size())
 	e.fields.Iterate(func(p fieldpath.Path) {
-		paths = append(paths, Path{elements: p.Copy()}) // Iterate reuses p
+		paths = append(paths, Path{elements: p.Copy()}) // copied because Iterate reuses p
 	})
 	slices.SortFunc(paths, Path.Compare)
 	return paths

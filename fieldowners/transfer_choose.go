@@ -24,7 +24,7 @@ func (t Transfer) choose(plan *TransferPlan, owners slots, source Source) []Hand
 				reason = source.inNoIntent(path)
 			}
 			switch {
-			case owner == owners.of(to): // the entry has the field already
+			case owner == owners.of(to): // the field is already in To's entry
 			case !source.covers(path):
 				if source.surrounds(path) {
 					wanted = append(wanted, Handover{Path: path, From: owner.Manager, To: to, FromKeeps: true})
@@ -85,8 +85,8 @@ func (s Source) covers(path Path) bool {
 	return len(s.Paths) == 0 || slices.ContainsFunc(s.Paths, path.HasPrefix)
 }
 
-// surrounds reports whether a path is a parent of a field that may move, or a key field of a list
-// item with such a field.
+// surrounds reports whether a path is a parent of a field that the source selects, or a key field of a
+// list item with such a field.
 func (s Source) surrounds(path Path) bool {
 	return slices.ContainsFunc(s.Paths, func(moving Path) bool {
 		return moving.HasPrefix(path) || path.IsKeyField() && moving.HasPrefix(path.Parent())
@@ -107,9 +107,9 @@ func (s Source) indivisible(owner Entry) []Unmoved {
 	return kept
 }
 
-// withoutLoneSurroundings removes the handovers of parents and key fields for which no field of the
-// same parent or list item moves. Parents and key fields have FromKeeps set, and are shared only to
-// accompany such a field.
+// withoutLoneSurroundings removes unneeded handovers. In a split, choose adds handovers with FromKeeps
+// for the parents of a moving field and for the key fields of its list item. If the field does not move
+// after all, for example because it must stay, its parents and key fields must not be shared either.
 func withoutLoneSurroundings(wanted []Handover) []Handover {
 	return slices.DeleteFunc(slices.Clone(wanted), func(around Handover) bool {
 		item := around.Path
@@ -138,7 +138,7 @@ func (p *TransferPlan) settle(m Handover, owners slots, objects Objects) {
 		m.To.APIVersion, m.To.Time = to.APIVersion, later(to.Time, m.To.Time)
 	}
 	if m.FromKeeps && m.ToOwned {
-		return // nothing changes
+		return // the managed fields would not change
 	}
 	if m.From.APIVersion != m.To.APIVersion {
 		if reason := p.differs(m, from.isLeaf(m.Path), objects); reason != "" {

@@ -16,7 +16,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // registers the credential plugins that a kubeconfig may use
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // registers the credential plugins for kubeconfigs
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	_ "coapply.dev/cmd/kubectl-fieldowners/internal/english" // keeps kubectl's packages from loading translations

@@ -27,7 +27,8 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// checkTimeout is the time limit for the checks of the API server: before the manager starts, and after it has failed.
+// checkTimeout is the time limit for each check of the API server: the checks before the manager
+// starts, and the check after it has failed.
 const checkTimeout = 10 * time.Second
 
 // checkCluster checks, before the manager starts, that the API server responds, that it serves the
@@ -71,9 +72,9 @@ func checkReachable(ctx context.Context, server *discovery.DiscoveryClient, host
 	return nil
 }
 
-// unreachable checks the API server after the manager ended with an error such as "leader election
-// lost". It returns text to append to this error: that the API server does not respond, or that it
-// rejects the credentials. If neither is true, it returns "".
+// unreachable is called after the manager ended with an error such as "leader election lost". It
+// returns text to append to this error if the API server does not respond or rejects the credentials,
+// and "" otherwise.
 func unreachable(ctx context.Context, config *rest.Config) string {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -119,8 +120,9 @@ func ourKinds(scheme *runtime.Scheme) []string {
 	return kinds
 }
 
-// checkLease checks that the manager may read and write the Lease of the leader election: it sends a get, and
-// then a dry run of a create or update. Leader election itself would only log a rejected request and retry.
+// checkLease checks that the manager may read and write the Lease of the leader election. It gets the
+// Lease, and then makes a dry run of a create or an update. Leader election itself would only log a
+// rejected request and retry.
 func checkLease(ctx context.Context, config *rest.Config, namespace string) error {
 	coordination, err := coordinationclient.NewForConfig(config)
 	if err != nil {
@@ -136,7 +138,7 @@ func checkLease(ctx context.Context, config *rest.Config, namespace string) erro
 		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{DryRun: dryRun})
 	}
 	switch {
-	case err == nil, apierrors.IsConflict(err), apierrors.IsAlreadyExists(err): // another replica wrote the Lease meanwhile
+	case err == nil, apierrors.IsConflict(err), apierrors.IsAlreadyExists(err): // another replica wrote the Lease in between
 		return nil
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("--leader-elect-namespace: there is no namespace %s for the Lease; create the namespace, or set the flag to another one", namespace)
@@ -146,8 +148,8 @@ func checkLease(ctx context.Context, config *rest.Config, namespace string) erro
 	return fmt.Errorf("leader election: checking access to the Lease: %w", err)
 }
 
-// loadConfig returns the client configuration in the kubeconfig file. If file is "", it uses the
-// first of these that exists: $KUBECONFIG, ~/.kube/config, the pod's service account.
+// loadConfig returns the client configuration in the kubeconfig file. If file is "", it uses the first
+// of these that exists: $KUBECONFIG, ~/.kube/config, the service account of the pod.
 func loadConfig(file string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = file
@@ -169,7 +171,8 @@ func loadConfig(file string) (*rest.Config, error) {
 	return config, nil
 }
 
-// podNamespaceFile contains the namespace of the pod. It exists in every pod that has a service account.
+// podNamespaceFile is the path of the file with the namespace of the pod. The file exists in every pod
+// that has a service account.
 const podNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // leaseNamespace returns the namespace of the Lease of the leader election: the value of

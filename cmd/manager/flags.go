@@ -86,7 +86,8 @@ func (c *choice) Set(given string) error {
 
 const allControllers = "*"
 
-// selectControllers returns the reconcilers with these names, in the order of controllers.All; * selects all.
+// selectControllers returns the reconcilers with these names, in the order of controllers.All. The name
+// * selects all.
 func selectControllers(names []string) ([]controllers.Controller, error) {
 	known, wanted := controllerNames(), map[string]bool{}
 	for _, name := range names {
@@ -116,7 +117,7 @@ func controllerNames() []string {
 func knownControllers() string { return strings.Join(controllerNames(), ", ") }
 
 // validate returns the reconcilers to run, or an error if the flags are invalid or contradict each
-// other. It makes no requests. changed reports whether a flag was set on the command line.
+// other. It sends no requests. changed reports whether the user has set a flag on the command line.
 func (o *options) validate(changed func(flag string) bool) ([]controllers.Controller, error) {
 	selected, err := selectControllers(o.controllers)
 	if err != nil {
@@ -182,7 +183,7 @@ func completeFlags(cmd *cobra.Command) {
 		}
 	})
 	for name, of := range values {
-		// The only possible error is an unknown flag name, which a test of completion would find.
+		// The only possible error is an unknown flag name, which the test of shell completion finds.
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp))
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// newLogger returns the logger of the manager. Errors are logged without a stack, which would only
-// show controller-runtime's code; only a panic in a reconciler logs its stack. The level debug is
-// logr's verbosity 1. At this verbosity client-go does not log request bodies, which may be secret:
-// a TokenReview contains the bearer token of a metrics client.
+// newLogger returns the logger of the manager. It logs errors without a stack trace, which would only
+// show controller-runtime's code; only a panic in a reconciler logs a stack trace. The level debug is
+// logr's verbosity 1. At this verbosity client-go does not log request bodies, which may be secret: a
+// TokenReview contains the bearer token of a metrics client.
 func newLogger(format, level string, w io.Writer) logr.Logger {
 	least := map[string]slog.Level{"error": slog.LevelError, "info": slog.LevelInfo, "debug": -1}[level]
 	options := &slog.HandlerOptions{Level: least, ReplaceAttr: plainLevel}
@@ -29,7 +29,7 @@ func plainLevel(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// lastWord is a writer for stderr that discards all output after a call of say. Goroutines that
+// lastWord is a writer for stderr that discards everything written after a call of say. Goroutines that
 // outlive the manager continue to log, but the last line on stderr must be the error of the manager.
 type lastWord struct {
 	mu   sync.Mutex
@@ -47,7 +47,7 @@ func (l *lastWord) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// say writes text, and makes Write discard everything from then on.
+// say writes text. From then on, Write discards everything.
 func (l *lastWord) say(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -67,7 +67,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 		Long:          longHelp(),
 		Example:       examples,
 		Version:       version(),
-		SilenceErrors: true, // run prints the error
+		SilenceErrors: true, // cobra must not print the error, because run prints it
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			return asUsageError(cobra.NoArgs(cmd, args))

@@ -89,7 +89,7 @@ func (o *options) managerOptions(scheme *runtime.Scheme, leaseNamespace string) 
 	return ctrl.Options{
 		Scheme: scheme,
 		Cache:  setup.Cache(),
-		// A read waits until the cache has the writes of this process, at most for ReconciliationTimeout.
+		// A read waits until the cache contains the writes of this process, but not longer than ReconciliationTimeout.
 		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Controller: ctrlconfig.Controller{
 			ReconciliationTimeout:   o.reconciliationTimeout,
@@ -101,7 +101,7 @@ func (o *options) managerOptions(scheme *runtime.Scheme, leaseNamespace string) 
 		LeaderElection:          o.leaderElect,
 		LeaderElectionID:        leaderElectionID,
 		LeaderElectionNamespace: leaseNamespace,
-		// This is safe because the process ends as soon as Start returns.
+		// Releasing the Lease is safe because the process ends as soon as Start returns.
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &o.gracefulShutdownTimeout,
 		HealthProbeBindAddress:        o.probeAddress,
@@ -141,9 +141,9 @@ func (o *options) replicasDecision() apply.Decision {
 	return apply.Reject
 }
 
-// endWhenRefused returns a watch error handler that ends the manager if the API server rejects a
-// watch (401 or 403) before the caches are synced, because the manager would wait forever. Later
-// rejections are only logged and retried, as a restarting API server may cause them.
+// endWhenRefused returns a watch error handler. If the API server rejects a watch (401 or 403) before
+// the caches are synced, the handler ends the manager, which would otherwise wait forever. Later
+// rejections are only logged and retried, because a restarting API server may cause them.
 func endWhenRefused(mgr *tracked, end context.CancelCauseFunc) toolscache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, r *toolscache.Reflector, err error) {
 		toolscache.DefaultWatchErrorHandler(ctx, r, err)
@@ -154,11 +154,12 @@ func endWhenRefused(mgr *tracked, end context.CancelCauseFunc) toolscache.WatchE
 	}
 }
 
-// stopMargin is added to --graceful-shutdown-timeout: start waits that long for the manager to stop.
+// stopMargin is how long start waits for the manager to stop, in addition to
+// --graceful-shutdown-timeout.
 const stopMargin = 5 * time.Second
 
-// start runs the manager until ctx ends or an error occurs. If the manager does not stop in time,
-// such as because its caches never synced, start returns an error without waiting longer.
+// start runs the manager until ctx ends or an error occurs. If the manager does not stop in time, for
+// example because its caches never synced, start returns an error although the manager still runs.
 func (o *options) start(ctx context.Context, mgr ctrl.Manager) error {
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
@@ -178,16 +179,18 @@ func (o *options) start(ctx context.Context, mgr ctrl.Manager) error {
 	return err
 }
 
-// tracked is a manager that knows whether the caches of its reconcilers are synced. The cache
-// itself does not know this: a reconciler adds its informers only when it starts, and until then an
-// empty cache reports that it is synced. Instead, tracked counts the calls of Warmup, which end
-// when the caches of a reconciler are synced. Warmup also runs on replicas that are not the leader.
+// tracked is a manager that knows whether the caches of its reconcilers are synced. The cache cannot
+// report this: a reconciler adds its informers only when it starts, and until then an empty cache
+// reports that it is synced. Instead, tracked counts the calls of Warmup that have not returned,
+// because Warmup returns when the caches of a reconciler are synced. Warmup also runs on replicas that
+// are not the leader.
 type tracked struct {
 	ctrl.Manager
 	filling atomic.Int32 // the number of reconcilers whose caches are not synced yet
 }
 
-// Add implements manager.Manager. A runnable with a method Warmup counts as not synced until Warmup ends.
+// Add adds a runnable to the manager. If the runnable has a method Warmup, its caches count as not
+// synced until Warmup returns.
 func (t *tracked) Add(runnable manager.Runnable) error {
 	reconciler, ok := runnable.(warmer)
 	if !ok {
@@ -205,7 +208,8 @@ func (t *tracked) check(*http.Request) error {
 	return nil
 }
 
-// warmer is a runnable, such as a reconciler, whose Warmup controller-runtime calls before leader election.
+// warmer is a runnable that has a method Warmup, such as a reconciler. controller-runtime calls Warmup
+// before leader election.
 type warmer interface {
 	manager.Runnable
 	manager.LeaderElectionRunnable
@@ -214,7 +218,7 @@ type warmer interface {
 
 type trackedWarmer struct {
 	warmer
-	filling *atomic.Int32 // the counter of tracked
+	filling *atomic.Int32 // points to the counter of the manager's tracked
 }
 
 // Warmup calls the Warmup of the runnable. If it succeeds, the caches of the runnable count as synced.

@@ -23,7 +23,8 @@ type demonstration struct {
 	selector string // label selector of the NodeSet's pods
 }
 
-// demo runs the command "platform demo": one step after another. Each step prints and checks its result.
+// demo runs the command "platform demo". It runs the steps one after another; each step prints and
+// checks its result.
 func demo(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	d := &demonstration{show: newShow(stdout), stderr: stderr}
 	if _, _, err := prerequisites(); err != nil {
@@ -113,14 +114,16 @@ func (d *demonstration) createBox(ctx context.Context, key client.ObjectKey, net
 	})
 }
 
-// create creates objects with the field manager "person", which stands for a person who uses kubectl create.
+// create creates objects with the field manager "person". In the demo, this name stands for a person
+// who uses kubectl create.
 func (d *demonstration) create(ctx context.Context, objects ...client.Object) {
 	for _, object := range objects {
 		check(d.platform.client.Create(ctx, object, client.FieldOwner("person")))
 	}
 }
 
-// settled returns "" for a Devbox that is Running with all Applied conditions True; otherwise what is missing.
+// settled returns "" if a Devbox is Running and all its Applied conditions are True. Otherwise it
+// describes what is missing.
 func settled(box *v1alpha1.Devbox) string {
 	if box.Status.Phase != v1alpha1.PhaseRunning {
 		return "phase " + string(box.Status.Phase)
@@ -148,8 +151,8 @@ func phaseIs(phase v1alpha1.DevboxPhase) func(*v1alpha1.Devbox) string {
 	}
 }
 
-// waitFor waits until missing returns "" for the Devbox with this name, and returns the Devbox.
-// what describes the awaited state for the error message.
+// waitFor waits until missing returns "" for the Devbox with this name, and returns the Devbox. what
+// describes the awaited state, for the error message.
 func (d *demonstration) waitFor(ctx context.Context, name, what string, missing func(*v1alpha1.Devbox) string) *v1alpha1.Devbox {
 	return await(ctx, d, client.ObjectKey{Namespace: "default", Name: name}, what, missing)
 }

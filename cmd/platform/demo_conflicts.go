@@ -33,7 +33,8 @@ func (d *demonstration) showOwners(ctx context.Context) {
 	d.show.ok("power is the only owner of the replicas, and workload of the image")
 }
 
-// imagePath is the path of the field that the second applier wants to set in the Deployment.
+// imagePath is the path of a field of the Deployment that two appliers want to set: the reconciler and
+// the second applier of the demo.
 var imagePath = fmt.Sprintf(".spec.template.spec.containers[name=%q].image", devbox.ContainerName)
 
 // checkOwner fails the step unless manager is the only owner of the field at path in object.

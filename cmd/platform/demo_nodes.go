@@ -15,7 +15,7 @@ import (
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
-// busy is the name of the node that the demo cordons while the writers change it.
+// busy is the name of the node that the demo cordons while other clients write to the node.
 const busy = "node-000002"
 
 func (d *demonstration) maintenance(ctx context.Context) {
@@ -39,10 +39,10 @@ func (d *demonstration) maintenance(ctx context.Context) {
 		byUpdate.Attempts, byApply.Attempts, written)
 }
 
-// lose cordons the node busy with strategy Update while the writers run, and returns the failed
-// result: all four attempts are stale writes, which is nearly always so. If an update succeeds,
-// lose stops the writers, undoes the cordon and starts again. (The undo must take fields in a write
-// that is pinned to a resourceVersion. The writers would make this write stale.)
+// lose cordons the node busy with strategy Update (get-modify-update) while the writers run. Nearly
+// always, all four attempts are stale writes, and lose returns the failed result. If an attempt
+// succeeds, lose stops the writers, undoes the cordon and starts again. The writers must not run during
+// the undo: its write is pinned to a resourceVersion, and the writers would make it stale.
 func (d *demonstration) lose(ctx context.Context, writers *writers) (status v1alpha1.NodeStatus) {
 	for range 10 {
 		writers.start(ctx, busy)
@@ -79,7 +79,8 @@ func (d *demonstration) uncordon(ctx context.Context) {
 	d.show.ok("the node is schedulable, and has no annotation of the platform")
 }
 
-// work runs one NodeMaintenance for the node busy, and returns the node's result.
+// work creates a NodeMaintenance for the node busy, waits until it is complete, and returns the result
+// for the node.
 func (d *demonstration) work(ctx context.Context, name string, spec v1alpha1.NodeMaintenanceSpec) v1alpha1.NodeStatus {
 	spec.Nodes = []string{busy}
 	work := &v1alpha1.NodeMaintenance{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
@@ -93,7 +94,7 @@ func (d *demonstration) work(ctx context.Context, name string, spec v1alpha1.Nod
 	return work.Status.Nodes[0]
 }
 
-// writers write to a node concurrently from start to stop. They may be started again.
+// writers are goroutines that write to a node from start to stop. They may be started again.
 type writers struct {
 	client   client.Client
 	stopping atomic.Bool

@@ -84,7 +84,8 @@ func (d *demonstration) scaleAndRoll(ctx context.Context) {
 	d.show.ok("six pods: the names are the same, and every pod is new")
 }
 
-// workers waits until the NodeSet has n pods, all ready and with the current spec, and returns their uids by name.
+// workers waits until the NodeSet has n pods that are all ready and have the current spec. It returns
+// the uids of the pods by name.
 func (d *demonstration) workers(ctx context.Context, n int32) map[string]types.UID {
 	set := await(ctx, d, workers, fmt.Sprintf("its %d pods are ready", n), func(set *v1alpha1.NodeSet) string {
 		s := set.Status

@@ -32,7 +32,7 @@ func main() {
 // run runs the command line args and returns its exit code: 2 for a wrong command line, 130 for an
 // interrupt. It prints an error as one line on stderr; only the error of a failed demo step has more lines.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	ctrllog.SetLogger(logr.Discard()) // the clients return errors
+	ctrllog.SetLogger(logr.Discard()) // no log is needed, because the clients return their errors
 	cmd := newCommand()
 	cmd.SetArgs(append([]string{}, args...)) // nil would mean os.Args
 	cmd.SetOut(stdout)

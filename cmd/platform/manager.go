@@ -29,7 +29,8 @@ type manager struct {
 	err     error // the result of the process; read it only after exited is closed
 }
 
-// startManager starts bin/manager with the rights of the manager's service account, and waits until it is ready.
+// startManager starts bin/manager with the rights of the manager's service account, and waits until the
+// manager is ready.
 func (p *platform) startManager(ctx context.Context, replicasConflict string) error {
 	kubeconfig, err := p.cluster.ActAs(types.NamespacedName{Namespace: namespace, Name: serviceAccount})
 	if err != nil {
@@ -55,9 +56,9 @@ func (p *platform) startManager(ctx context.Context, replicasConflict string) er
 	if err != nil {
 		return fmt.Errorf("opening the manager's log: %w", err)
 	}
-	defer log.Close() // the process has its own copy of the file descriptor
+	defer log.Close() // the manager's process has its own copy of the file descriptor
 	cmd.Stderr = log
-	cmd.WaitDelay = 40 * time.Second // after this time the process is killed; the manager's own limit is shorter
+	cmd.WaitDelay = 40 * time.Second // how long the manager may take to end before it is killed; its own limit is shorter
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting the manager: %w", err)
 	}
@@ -127,7 +128,7 @@ func (p *platform) stopManager() error {
 	p.manager = nil
 	select {
 	case <-m.exited:
-		return nil // stay has written the reason
+		return nil // the manager ended by itself, and stay has written the reason
 	default:
 	}
 	m.end()

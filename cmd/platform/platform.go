@@ -157,8 +157,8 @@ Ctrl-C ends the platform and deletes its data.
 	return nil
 }
 
-// linkKubeconfig creates the symbolic link link to own, the cluster's kubeconfig, so that the path
-// is the same in each run. It returns link, or own if another run is using the link.
+// linkKubeconfig creates a symbolic link to own, the kubeconfig of the cluster, at the path link. So
+// the path is the same in each run. It returns link, or own if another run uses the link.
 func linkKubeconfig(link, own string) (path string, unlink func()) {
 	if _, err := os.Stat(link); errors.Is(err, os.ErrNotExist) {
 		_ = os.Remove(link) // the link of a run that was killed

@@ -17,7 +17,8 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// show prints the demo: for each step a title, an explanation, output of commands, and the passed checks.
+// show prints the output of the demo: for each step a title, an explanation, the output of commands,
+// and the passed checks.
 type show struct {
 	out   io.Writer
 	steps int
@@ -39,7 +40,7 @@ func (s *show) step(title string, explanation ...string) {
 	}
 }
 
-// print prints output of a step, indented.
+// print prints output of a command or a step, indented.
 func (s *show) print(text string) {
 	for line := range strings.Lines(text) {
 		fmt.Fprintf(s.out, "     %s\n", strings.TrimRight(line, "\n"))
@@ -83,12 +84,13 @@ func commandLine(args []string) string {
 	return all + line
 }
 
-// patience is the timeout of each wait in the demo. On a slow machine a step takes a few seconds; a
-// NodeMaintenance fails with a reason after 30 seconds.
+// patience is the timeout of each wait in the demo. On a slow machine a step takes a few seconds. A
+// NodeMaintenance takes at most 30 seconds, and then fails with a reason.
 const patience = 60 * time.Second
 
-// until calls look repeatedly until look returns "". Any other text is the current state. After a timeout,
-// it fails the step with an error that contains what, the awaited state, and the last text of look.
+// until calls look repeatedly until look returns "". Any other text describes the current state. After
+// a timeout, until fails the step with an error that contains what, which describes the awaited state,
+// and the last text from look.
 func until(ctx context.Context, what string, look func(context.Context) (string, error)) {
 	seen := "nothing yet"
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
@@ -104,10 +106,11 @@ func until(ctx context.Context, what string, look func(context.Context) (string,
 	check(err)
 }
 
-// failure is the panic value by which check ends a step, so that the step needs no error handling in each line.
+// failure is the value with which check panics to end a step. So the lines of a step need no error
+// handling.
 type failure struct{ error }
 
-// carryOut runs a step. If the step panics with a failure, carryOut returns the error in the failure.
+// carryOut runs a step. If the step panics with a failure, carryOut returns the failure's error.
 func carryOut(ctx context.Context, step func(context.Context)) (err error) {
 	defer func() {
 		switch failed := recover().(type) {
@@ -135,8 +138,9 @@ func must[T any](value T, err error) T {
 
 func fail(format string, args ...any) { check(fmt.Errorf(format, args...)) }
 
-// await reads an object repeatedly until missing returns "" for it, and returns the object. Each read fills
-// a new object, because fields that are absent in the response would otherwise keep their old values.
+// await reads an object repeatedly until missing returns "" for the object, and returns the object.
+// Each read fills a new object: if an old object were reused, fields that are absent in the response
+// would keep their old values.
 func await[T any, P interface {
 	*T
 	client.Object
@@ -151,8 +155,8 @@ func await[T any, P interface {
 	return object
 }
 
-// unlessCondition returns "" if a condition has this status and reason, and otherwise how it
-// differs. An empty reason matches every reason.
+// unlessCondition returns "" if a condition has this status and reason. Otherwise it returns a text
+// with the actual state of the condition. An empty reason matches every reason.
 func unlessCondition(conditions []metav1.Condition, conditionType, status, reason string) string {
 	c := meta.FindStatusCondition(conditions, conditionType)
 	switch {

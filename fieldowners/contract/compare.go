@@ -74,10 +74,10 @@ type grant struct {
 	selector  labels.Selector // matches the objects of the manager; nil if the claim has no selector
 }
 
-// expects reports whether the manager should own its path on an object with the labels of. present are
-// the managers of the contract that own any field of the object. The manager should own its path if it
-// is one of them, or if its selector matches the labels. Without a selector, any other manager in
-// present suffices.
+// expects reports whether the manager should own its path on an object. of are the labels of the
+// object, and present are the managers of the contract that own any field of it. The manager should own
+// its path if it is in present itself, or if its selector matches the labels. Without a selector, it
+// should also own its path if any other manager is in present.
 func (g grant) expects(present map[string]bool, of labels.Set) bool {
 	switch {
 	case present[g.manager]:
@@ -132,10 +132,10 @@ func (c *Comparer) Names(manager string) bool { return c.managers[manager] }
 // no Selector matches the object, there are no findings.
 //
 // A manager of the contract may own only the fields that it claims, and only by the operation of the
-// claim. Any other manager may own every field, except a field that a manager of the contract claims
-// without Shared and should own on this object: it owns any field of the object, or has lost all its
-// fields (see Claim.Selector). Managers that the API server invents, such as before-first-apply, are
-// skipped.
+// claim. Any other manager may own every field that is not exclusive. A field is exclusive if a manager
+// of the contract claims it without Shared, and this manager owns a field of the object or has lost all
+// its fields (see Claim.Selector). Managers that the API server invents, such as before-first-apply,
+// are skipped.
 func (c *Comparer) Compare(kind schema.GroupKind, of labels.Set, ownership fieldowners.Ownership) (found []Finding) {
 	entries := ownership.Entries()
 	present := map[string]bool{}

@@ -22,7 +22,7 @@ type Subject struct {
 	Name      string `json:"name"`
 }
 
-// Placeholder stands for the object in a command line if the object is not known.
+// Placeholder stands for the object in a command line if the caller does not know the object.
 const Placeholder = "TYPE/NAME"
 
 // Target returns kubectl's arguments for the object, such as deployment.apps/web --namespace shop.
@@ -41,7 +41,8 @@ func (s Subject) Target() string {
 	return target
 }
 
-// String returns the object's name for messages, such as Deployment shop/web; "" if the object is not known.
+// String returns the kind, namespace and name of the object for messages, such as Deployment shop/web. It returns ""
+// if the object is not known.
 func (s Subject) String() string {
 	name := s.Name
 	if s.Namespace != "" {
@@ -50,8 +51,8 @@ func (s Subject) String() string {
 	return strings.TrimSpace(s.Kind + " " + name)
 }
 
-// Migrate returns the command that moves fields from the manager from, which owns them by Update, to the
-// applier to. Without paths the command moves all these fields, otherwise only the fields at and below paths.
+// Migrate returns the command that moves fields from a field manager (from), which owns them by Update,
+// to an applier (to). With paths, the command moves only the fields at and below these paths.
 func Migrate(from, to string, paths ...fieldowners.Path) string {
 	words := []string{"kubectl fieldowners migrate", Placeholder, "--from", Quote(from), "--to", Quote(to)}
 	for _, path := range paths {
@@ -70,9 +71,9 @@ func Release(manager string) string {
 	return fmt.Sprintf("kubectl fieldowners release %s --field-manager %s", Placeholder, Quote(manager))
 }
 
-// EndSharing returns the command that makes the applier by the only owner of the fields at paths,
-// which it shares with the manager with. If the other manager writes one of these fields again, it
-// takes the field back or gets a conflict. The command has Placeholder for the object.
+// EndSharing returns the command for two managers, by and with, that share the fields at paths. After
+// the command, the applier by is the only owner of the fields. If the manager with writes one of the
+// fields again, it takes the field back or gets a conflict.
 func EndSharing(by, with fieldowners.Manager, paths []fieldowners.Path) string {
 	command := Migrate(with.Name, by.Name, paths...)
 	if with.Operation == metav1.ManagedFieldsOperationApply {

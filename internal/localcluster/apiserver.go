@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// APIServer is a running etcd and kube-apiserver without controllers: no namespace is ever emptied,
-// no pod is scheduled and no object is garbage collected.
+// APIServer is a running etcd and kube-apiserver. No controllers run: a deleted namespace is never emptied, no pod is
+// scheduled, and no object is garbage collected.
 type APIServer struct {
 	run         *run
 	environment *envtest.Environment
@@ -50,8 +50,8 @@ func apiServerBinaries(ctx context.Context, log io.Writer) (Binaries, error) {
 	return Ensure(ctx, log)
 }
 
-// start starts etcd and kube-apiserver with envtest, whose Start takes no context. If ctx ends,
-// start kills the processes of the run, so that envtest fails at once.
+// start starts etcd and kube-apiserver with envtest. The Start method of envtest takes no context. So if ctx ends,
+// start kills the processes of the run, and envtest fails at once.
 func (s *APIServer) start(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.run.end(context.WithoutCancel(ctx)) })
 	defer stop()
@@ -74,7 +74,7 @@ func (s *APIServer) start(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("preparing the run folder: %w", err)
 		}
-		defer file.Close() // the processes have their own copy by then
+		defer file.Close() // the started processes have their own copy of the file descriptor
 		*output = file
 	}
 	config, err := s.environment.Start()

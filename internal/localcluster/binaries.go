@@ -50,13 +50,14 @@ func (b Binaries) all() []string {
 	return append(b.apiServer(), b.KubeControllerManager, b.KubeScheduler, b.Kwok, b.Kwokctl)
 }
 
-// apiServer returns the binaries that StartAPIServer needs. A folder of KUBEBUILDER_ASSETS has exactly these.
+// apiServer returns the paths of the binaries that StartAPIServer needs. These are the binaries that a folder of
+// KUBEBUILDER_ASSETS contains.
 func (b Binaries) apiServer() []string {
 	return []string{b.Etcd, b.KubeAPIServer, b.Kubectl}
 }
 
-// checkExecutable returns an error for the first path that is not an executable file. remedy is the
-// end of the error message: what the user can do.
+// checkExecutable returns an error for the first path that is not an executable file. remedy describes what the user
+// can do; it becomes the end of the error message.
 func checkExecutable(paths []string, remedy string) error {
 	for _, path := range paths {
 		info, err := os.Stat(path)

@@ -20,7 +20,7 @@ import (
 // startTimeout is the time limit for starting a cluster. A start usually takes seconds.
 const startTimeout = 2 * time.Minute
 
-// Options describe the cluster to start.
+// Options describes the cluster to start.
 type Options struct {
 	// Name becomes part of the names of the run folder and the kubeconfig context. The default is "coapply".
 	Name string
@@ -61,7 +61,7 @@ type Cluster struct {
 	kubeconfig string
 	config     *rest.Config
 	binaries   Binaries
-	attached   bool // another process has started the cluster
+	attached   bool // true if another process has started the cluster, and this process must not stop it
 }
 
 // Start builds the control plane if necessary and starts it. It returns when the API server and the
@@ -123,9 +123,9 @@ func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 // Binaries returns the paths of the cluster's binaries, including kubectl.
 func (c *Cluster) Binaries() Binaries { return c.binaries }
 
-// Stop ends every process of the cluster, deletes its data, and waits until both are done. If the
-// context ends first, Stop returns an error, and the work continues in the background. Stop may be
-// called more than once. For a cluster from Attach it does nothing.
+// Stop ends every process of the cluster, deletes its data, and returns when both are done. If the context ends
+// first, Stop returns an error, and the work continues in the background. Stop may be called more than once. For a
+// Cluster that Attach returned, Stop does nothing.
 func (c *Cluster) Stop(ctx context.Context) error {
 	if c.attached {
 		return nil
@@ -133,9 +133,9 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.run.end(ctx)
 }
 
-// ActAs writes a kubeconfig for a program that should have only the rights of a service account,
-// and returns the path. In this kubeconfig the administrator impersonates the service account, so
-// there is no token that could expire.
+// ActAs writes a kubeconfig for a program that should have only the rights of a service account, and returns the path
+// of the kubeconfig. With this kubeconfig, the administrator impersonates the service account, so there is no token
+// that could expire.
 func (c *Cluster) ActAs(name types.NamespacedName) (kubeconfig string, err error) {
 	config, err := clientcmd.LoadFromFile(c.kubeconfig)
 	if err != nil {
@@ -193,7 +193,8 @@ func Attach(kubeconfig string) (*Cluster, error) {
 	return c, err
 }
 
-// WriteKubeconfig writes the administrator's kubeconfig into file, for AttachAPIServer in other processes.
+// WriteKubeconfig writes the administrator's kubeconfig into file. Other processes can pass the file to
+// AttachAPIServer.
 func (s *APIServer) WriteKubeconfig(file string) error {
 	if err := os.WriteFile(file, s.environment.KubeConfig, 0o600); err != nil {
 		return fmt.Errorf("writing the administrator's kubeconfig: %w", err)

@@ -10,7 +10,7 @@ import (
 	"regexp"
 )
 
-// unfinished is the prefix of the names of folders in which a build has not completed.
+// unfinished is the prefix of the name of a folder while a build into this folder has not completed.
 const unfinished = "building-"
 
 // Ensure returns the paths of the control plane's binaries, and compiles them first if they are missing.
@@ -37,8 +37,8 @@ func Ensure(ctx context.Context, progress io.Writer) (Binaries, error) {
 	return binaries.withAssets(assets), nil
 }
 
-// chosenBuild returns the source of the Kubernetes version in the environment variable K8S, and the
-// folder in which the binaries of this version are built.
+// chosenBuild returns the source of the Kubernetes version in the environment variable K8S, and the folder for the
+// binaries of this version.
 func chosenBuild() (dir string, from source, err error) {
 	owned, err := userFolders()
 	if err != nil {

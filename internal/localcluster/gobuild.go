@@ -18,17 +18,18 @@ import (
 	"golang.org/x/term"
 )
 
-// buildEnv are environment variables that make the build independent of the user's settings: no C
-// compiler, and only the modules that go.sum pins. Otherwise the user's go.work file or GOFLAGS
-// could change the binaries without changing the name of the build folder.
+// buildEnv has environment variables that make the build independent of the user's settings: the build uses no C
+// compiler, and only the modules that go.sum pins. Without them, the user's go.work file or GOFLAGS could change the
+// binaries without changing the name of the build folder.
 var buildEnv = []string{"CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off"}
 
-// compileFlags leaves out debug information, which would be a quarter of the build cache. The
-// Makefile compiles coapply's commands with the same flags: half of their packages are also
-// packages of the control plane, and are thus compiled only once.
+// compileFlags leaves out debug information, which would be a quarter of Go's build cache. The Makefile compiles
+// coapply's commands with the same flags. Half of the packages of these commands are also packages of the control
+// plane, and so are compiled only once.
 const compileFlags = "-gcflags=all=-dwarf=false"
 
-// buildPace makes the compiler collect garbage less often, which saves a fifth of the build time.
+// buildPace has environment variables that make the compiler collect garbage less often. This saves a fifth of the
+// build time.
 var buildPace = []string{"GOGC=400", "GOMEMLIMIT=2GiB"}
 
 // versionFlags returns linker flags that set the version of the binaries, as the build of Kubernetes
@@ -61,7 +62,8 @@ func compile(ctx context.Context, program string, from source, progress io.Write
 	return runGo(ctx, from.dir, io.Discard, &meter.compiled, args...)
 }
 
-// countPackages returns the number of packages to compile. It also downloads the modules, which go list needs.
+// countPackages returns the number of packages in the build. It also downloads the modules, because go list needs
+// them.
 func countPackages(ctx context.Context, from source) (int, error) {
 	var out bytes.Buffer
 	args := append([]string{"list", "-deps"}, from.flags()...)
@@ -71,15 +73,15 @@ func countPackages(ctx context.Context, from source) (int, error) {
 	return bytes.Count(out.Bytes(), []byte("\n")), nil
 }
 
-// runGo runs a go command in dir, and adds the number of compiled packages to compiled unless it is
-// nil. If the command fails, the error contains the last lines of its output.
+// runGo runs a go command in dir. If compiled is not nil, runGo adds the number of compiled packages to the counter.
+// If the command fails, the error contains the last lines of the command's output.
 func runGo(ctx context.Context, dir string, stdout io.Writer, compiled *atomic.Int64, args ...string) error {
 	last := &lastLines{keep: 12, compiled: compiled}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = slices.Concat(os.Environ(), buildEnv, buildPace)
 	cmd.Stdout, cmd.Stderr = stdout, last
-	// After SIGINT, unlike SIGKILL, go removes its work folder in TMPDIR: hundreds of megabytes.
+	// After SIGINT, unlike after SIGKILL, go removes its work folder in TMPDIR, which has hundreds of megabytes.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	err := cmd.Run()
@@ -103,7 +105,7 @@ func runGo(ctx context.Context, dir string, stdout io.Writer, compiled *atomic.I
 // paths, which go build -v prints for each compiled package, are only counted.
 type lastLines struct {
 	keep     int           // the number of lines to keep
-	compiled *atomic.Int64 // number of import paths; nil: do not count
+	compiled *atomic.Int64 // counts the import paths; nil if they need not be counted
 	lines    []string
 	partial  []byte
 }
@@ -151,16 +153,16 @@ func isPackageLine(line string) bool {
 // linePeriod is the time between two lines of progress. A terminal shows a progress bar instead.
 const linePeriod = 15 * time.Second
 
-// meter prints the number of compiled packages during a build. Packages in the build cache are not
-// counted, so a build may end before this number reaches the total.
+// meter prints the progress of a build: the number of packages compiled so far. Packages in Go's build cache do not
+// count, so the build may end before this number reaches the total.
 type meter struct {
 	compiled atomic.Int64
 	total    int
 	started  time.Time
-	bar      *progressbar.ProgressBar // nil: print lines of progress instead of a bar
+	bar      *progressbar.ProgressBar // nil if progress is printed as lines, not as a bar
 	out      io.Writer
-	quit     chan struct{} // closed to end report
-	quitted  chan struct{} // closed when report has ended
+	quit     chan struct{} // closed by stop to end the method report
+	quitted  chan struct{} // closed when the method report has ended
 }
 
 func startMeter(out io.Writer, total int) *meter {
@@ -185,8 +187,8 @@ func newBar(out io.Writer, total int) *progressbar.ProgressBar {
 	)
 }
 
-// report prints the progress periodically until stop is called. On a terminal it does so once a
-// second, because the elapsed time must advance even while the linker runs, which prints nothing.
+// report prints the progress periodically until stop is called. On a terminal it prints once a second. So the elapsed
+// time advances even while the linker runs, which prints nothing.
 func (m *meter) report() {
 	defer close(m.quitted)
 	period := linePeriod

@@ -38,9 +38,9 @@ func (k kwokctl) configFile() string { return filepath.Join(k.run.dir, "kwok.yam
 func (k kwokctl) kubeconfig() string { return filepath.Join(k.run.dir, "kubeconfig") }
 func (k kwokctl) logDir() string     { return filepath.Join(k.run.dir, "clusters", k.name, "logs") }
 
-// configure writes the configuration file of kwokctl. The file includes kwok's stages, the rules by
-// which kwok simulates nodes and pods. They include the node stages of kwok itself, because kwokctl
-// uses its default stages only if the configuration has no stage.
+// configure writes the configuration file of kwokctl. The file includes the stages, which are the rules by which kwok
+// simulates nodes and pods. It also includes kwok's own node stages, because kwokctl uses its default stages only if
+// the configuration has no stage.
 func (k kwokctl) configure(apiServerPort int) error {
 	ports, err := freePorts(6)
 	if err != nil {
@@ -82,7 +82,8 @@ func (k kwokctl) configure(apiServerPort int) error {
 	return nil
 }
 
-// withArguments returns a kwokctl patch that adds arguments to a component. pairs alternates their names and values.
+// withArguments returns a kwokctl patch that adds arguments to a component. pairs are the names of the arguments,
+// each followed by its value.
 func withArguments(component string, pairs ...string) map[string]any {
 	var args []map[string]string
 	for pair := range slices.Chunk(pairs, 2) {
@@ -111,14 +112,16 @@ func (k kwokctl) create(ctx context.Context) error {
 	return k.do(ctx, "create", "cluster", "--kubeconfig", k.kubeconfig(), "--timeout", "1m")
 }
 
-// podsOfNode is the largest number of pods on a node. The default of 110 is too low: pods of earlier tests stay.
+// podsOfNode is the maximum number of pods on a node. The default of 110 is too low, because pods of earlier tests
+// stay on the node.
 const podsOfNode = "10000"
 
 func (k kwokctl) scaleNodes(ctx context.Context, nodes int) error {
 	return k.do(ctx, "scale", "node", "--replicas", strconv.Itoa(nodes), "--param", ".allocatable.pods="+podsOfNode)
 }
 
-// do runs a kwokctl command, by the link to kwokctl in the run folder, so that the watchdog can find the process.
+// do runs a kwokctl command. It starts kwokctl by the link in the run folder, so that the watchdog can find the
+// process.
 func (k kwokctl) do(ctx context.Context, args ...string) error {
 	last := &lastLines{keep: 12}
 	cmd := exec.CommandContext(ctx, k.run.binaries().Kwokctl, append(args, "--name", k.name, "--config", k.configFile())...)
@@ -136,9 +139,9 @@ func (k kwokctl) do(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// environment returns the environment in which kwokctl runs: the inherited one without the user's
-// KUBECONFIG and KWOK_ variables, and with the cluster's kubectl first in the PATH. kwokctl uses
-// the first kubectl in the PATH, and would download kubectl if there is none.
+// environment returns the environment variables for kwokctl: the inherited ones without KUBECONFIG and the KWOK_
+// variables of the user. The cluster's kubectl is first in the PATH, because kwokctl uses the first kubectl in the
+// PATH, and would download kubectl if there were none.
 func (k kwokctl) environment(inherited []string) []string {
 	var env []string
 	path := []string{k.run.binDir()}
@@ -207,7 +210,7 @@ func countUsable(nodes []corev1.Node) int {
 	return usable
 }
 
-// withLogs returns err with the last lines of each log in dir, because the caller deletes the logs next.
+// withLogs returns err extended by the last lines of each log in dir. The caller then deletes the logs.
 func withLogs(err error, dir string) error {
 	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
 	var text strings.Builder

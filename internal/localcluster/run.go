@@ -15,11 +15,11 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// run is one running control plane. Its folder has links to the binaries, and has the data,
-// certificates and logs. A process belongs to the run if it was started by such a link.
+// run is one running control plane. Its folder has links to the binaries, and also has the data, the certificates and
+// the logs. A process belongs to the run if it was started by one of these links.
 type run struct {
 	dir   string
-	alive *flock.Flock // locked while this process runs: if another process can lock the file, the run is orphaned
+	alive *flock.Flock // the file's lock is held while this process runs; if another process can take it, the run is orphaned
 	dog   *watchdog
 }
 
@@ -42,8 +42,8 @@ func newRun(ctx context.Context, name string, binaries []string, log io.Writer) 
 	return r, nil
 }
 
-// newRunFolder creates a run folder and locks its file alive. Meanwhile it has the lock over all
-// runs, so that no other process regards the new folder as orphaned.
+// newRunFolder creates a run folder and locks the file alive in this folder. In the meantime it holds the lock over
+// all runs, so that no other process regards the new folder as orphaned.
 func newRunFolder(ctx context.Context, runs, name string, log io.Writer) (string, *flock.Flock, error) {
 	l, err := lock(ctx, filepath.Join(runs, "lock"), func() {
 		fmt.Fprintln(log, "waiting for another process that is removing old runs")
@@ -84,7 +84,7 @@ func (r *run) prepare(binaries []string) error {
 
 func (r *run) binDir() string { return filepath.Join(r.dir, "bin") }
 
-// binaries returns the links in the run folder by which all processes of the run must be started.
+// binaries returns the links in the run folder. All processes of the run must be started by these links.
 func (r *run) binaries() Binaries { return binariesIn(r.binDir()) }
 
 // end kills the processes of the run, deletes its folder, and waits for both. It may be called more than once.
@@ -96,8 +96,8 @@ func (r *run) end(ctx context.Context) error {
 	return nil
 }
 
-// orphans returns the folders of runs whose starting process has ended, and the number of other
-// runs. The caller holds the lock over all runs.
+// orphans returns the folders of runs whose starting process has ended, and the number of runs whose starting process
+// is alive. The caller must hold the lock over all runs.
 func orphans(runs string) (dirs []string, running int, err error) {
 	entries, err := os.ReadDir(runs)
 	if err != nil {
@@ -139,9 +139,9 @@ func reapOrphans(ctx context.Context, runs string, log io.Writer) error {
 	return nil
 }
 
-// tryLock takes an exclusive file lock without waiting. If another process has the lock, it returns
-// nil without an error. The kernel frees the lock when that process ends in any way. So if tryLock
-// succeeds, the process that had the lock has ended.
+// tryLock takes an exclusive file lock without waiting. If another process has the lock, it returns nil and no error.
+// The kernel releases the lock when that process ends for any reason. So if tryLock succeeds, no process that had the
+// lock is still alive.
 func tryLock(path string) (*flock.Flock, error) {
 	l := flock.New(path)
 	held, err := l.TryLock()
@@ -154,7 +154,8 @@ func tryLock(path string) (*flock.Flock, error) {
 	return l, nil
 }
 
-// lock waits for an exclusive file lock and takes it. It calls waiting once if another process has the lock.
+// lock takes an exclusive file lock. If another process has the lock, it calls waiting once, and waits until the lock
+// is free.
 func lock(ctx context.Context, path string, waiting func()) (*flock.Flock, error) {
 	if l, err := tryLock(path); l != nil || err != nil {
 		return l, err
@@ -169,9 +170,9 @@ func lock(ctx context.Context, path string, waiting func()) (*flock.Flock, error
 
 const loopback = "127.0.0.1"
 
-// Ports are chosen at random from a range below the ports of outgoing connections. They are not
-// chosen by the kernel, which would soon give the same free port to another process, nor by
-// kwokctl, which would choose the same ports for every cluster.
+// The range of ports for the servers of a run. It is below the ports of outgoing connections, and ports are chosen
+// from it at random. The kernel does not choose them, because it would soon give the same free port to another
+// process. kwokctl does not choose them, because it would choose the same ports for every cluster.
 const (
 	firstPort = 20000
 	portCount = 10000

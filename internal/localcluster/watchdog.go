@@ -13,9 +13,9 @@ import (
 //go:embed reap.sh
 var reapScript string
 
-// watchdog is a shell process that waits for the end of its standard input, a pipe whose other end
-// only this process has. However this process ends, the kernel closes the pipe. The shell then
-// kills the processes of the run and deletes the run folder. A normal stop closes the pipe, too.
+// watchdog is a shell process that waits for the end of its standard input. This is a pipe whose other end only this
+// process has open. When this process ends for any reason, the kernel closes the pipe. The shell then kills the
+// processes of the run and deletes the run folder. A normal stop of the run also closes the pipe.
 type watchdog struct {
 	run    string
 	pipe   *os.File
@@ -49,8 +49,8 @@ func watch(run string) (*watchdog, error) {
 	return w, nil
 }
 
-// release closes the pipe, and waits until the watchdog has killed the run's processes and deleted
-// its folder. If the context ends first, the watchdog continues in the background.
+// release closes the pipe, and waits until the watchdog has killed the processes of the run and deleted the run
+// folder. If the context ends first, the watchdog continues in the background.
 func (w *watchdog) release(ctx context.Context) error {
 	w.closeOnce.Do(func() { _ = w.pipe.Close() })
 	select {
@@ -61,7 +61,7 @@ func (w *watchdog) release(ctx context.Context) error {
 	if w.err == nil {
 		return nil
 	}
-	// The watchdog was killed or has failed: remove the run here.
+	// The watchdog was killed or has failed: this process removes the run itself.
 	return reap(ctx, w.run)
 }
 

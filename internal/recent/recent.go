@@ -3,13 +3,14 @@ package recent
 
 import "sync"
 
-// Cache keeps the most recently used values: at least limit and at most 2*limit values. It is safe
-// for concurrent use. (A look-up allocates no memory; in k8s.io/utils/lru it allocates twice.)
+// Cache keeps the most recently used values: at least limit values (once so many were put) and at most 2*limit. It is
+// safe for concurrent use. Unlike in k8s.io/utils/lru, where a look-up allocates memory twice, a look-up allocates
+// none.
 type Cache[K comparable, V any] struct {
 	limit int
 
 	mu         sync.Mutex
-	young, old map[K]V // once young has limit keys, it replaces old
+	young, old map[K]V // when young is full (limit keys), it replaces old, and a new young begins
 }
 
 // New returns an empty Cache that keeps at least limit values.

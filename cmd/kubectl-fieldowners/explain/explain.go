@@ -59,21 +59,22 @@ type Way struct {
 }
 
 // Answer explains the API server's responses to applies that had conflicts. answer is the text that
-// kubectl or another client printed; a log or a Status in JSON may quote the text. Answer returns
-// an Explanation for each response, in order, and ignores other text.
+// kubectl or another client printed; a log or a Status in JSON may quote the text. Answer returns an
+// Explanation for each response, in order, and ignores other text.
 //
-// lives are live objects, and intents are the apply configurations that were sent. Both may be
-// empty. They are used for three things:
-//   - to find the fields, since the API server's strings for fields are ambiguous;
-//   - to show the values on both sides;
-//   - to find out whether client-side apply wrote the object, since kubectl would then take over
-//     its fields. Without a live object, Answer decides this by the names of the owners.
+// lives are live objects, and intents are the apply configurations that were sent. Both may be empty.
+// They are used for three things:
+//   - to find the fields in conflict, because the API server's strings for fields are ambiguous;
+//   - to show the applied and the live value of each field;
+//   - to find out whether client-side apply wrote the object, because kubectl apply --server-side would
+//     then take over the fields of client-side apply. Without a live object, Answer decides this by the
+//     names of the owners.
 //
 // If there are several lives or intents, Answer uses the object that has all fields in conflict. If
-// more than one has all these fields, no values are shown.
+// more than one object has all these fields, no values are shown.
 //
-// For a response without conflicts the error names the actual failure: a stale write, a create of
-// an object that already exists, a truncated text, or another failure.
+// For a response without conflicts the error names the actual failure: a stale write, a create of an
+// object that already exists, a truncated text, or another failure.
 func Answer(answer []byte, lives, intents []map[string]any) ([]Explanation, error) {
 	answers, err := readText(string(answer))
 	if err != nil {
@@ -94,9 +95,9 @@ func Answer(answer []byte, lives, intents []map[string]any) ([]Explanation, erro
 	return explanations, nil
 }
 
-// objectsOf returns the live object and the intent that one response is about, found by the fields
-// in conflict. Each is nil if none or several match. answers is the number of responses in the
-// text.
+// objectsOf returns the live object and the intent to which one response belongs. It finds them by the
+// fields in conflict. Each is nil if no object or several objects have these fields. answers is the
+// number of responses in the text.
 func objectsOf(conflicts []Conflict, lives, intents []map[string]any, answers int) (live, intent map[string]any, err error) {
 	candidates := [][]map[string]any{lives, intents}
 	for i, all := range candidates {
@@ -111,7 +112,7 @@ func objectsOf(conflicts []Conflict, lives, intents []map[string]any, answers in
 				len(all), []string{"live", "intent"}[i])
 		}
 	}
-	for i, all := range candidates { // of several objects, keep those that are also in the other list
+	for i, all := range candidates { // of several objects, keep those that the other list contains as well
 		if other := candidates[1-i]; len(all) > 1 && len(other) > 0 {
 			candidates[i] = slices.DeleteFunc(slices.Clone(all), func(object map[string]any) bool {
 				return !slices.ContainsFunc(other, func(o map[string]any) bool { return isSame(object, o) })

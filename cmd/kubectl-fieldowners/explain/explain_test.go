@@ -101,7 +101,7 @@ func TestRefuses(t *testing.T) {
 	const stale = `Operation cannot be fulfilled on configmaps \"a\": the object has been modified; please apply your changes to the latest version and try again`
 	for _, c := range []struct{ reason, answer, want string }{
 		{"nothing", "", "the input is empty"},
-		{"no conflict in it", noConflict, "line 1: the text lists no conflict: it is cut off"},
+		{"no conflict in it", noConflict, "line 1: the conflict message is cut off: it lists no conflict"},
 		{"white space", " \n\t\n", "the input is empty"},
 		{"some text", "hello", "no conflict found"},
 		{"bytes", "\x00\xff\xfe", "no conflict found"},
@@ -115,8 +115,8 @@ func TestRefuses(t *testing.T) {
 		{"refused, printed", `Error from server (Forbidden): hunter2`, "not an apply conflict: Forbidden"},
 		{"refused, printed without a reason", `Error from server: hunter2`, "a response of the API server, but not an apply conflict"},
 		{"a manager in quotes that Go does not write", `Apply failed with 1 conflict: conflict with 'm': .data.x`, "a quoted name expected"},
-		{"cut off in the list", "Apply failed with 3 conflicts: conflicts with \"a\":\n- .x\n- .y\n", "line 1: the text announces 3 conflicts but lists 2: it is cut off"},
-		{"cut off behind the head", "x\nApply failed with 3 conflicts: conflicts with \"a\":", "line 2: the text announces 3 conflicts but lists 0"},
+		{"cut off in the list", "Apply failed with 3 conflicts: conflicts with \"a\":\n- .x\n- .y\n", "line 1: the conflict message is cut off: it announces 3 conflicts but lists 2"},
+		{"cut off behind the head", "x\nApply failed with 3 conflicts: conflicts with \"a\":", "line 2: the conflict message is cut off: it announces 3 conflicts but lists 0"},
 		{"cut off before the path", `Apply failed with 1 conflict: conflict with "a" using v1: `, "lists 0"},
 		{"cut off in the manager", `Apply failed with 1 conflict: conflict with "a`, "expected a quoted name"},
 		{"cut off behind the manager", `Apply failed with 1 conflict: conflict with "a" using`, "expected a colon"},

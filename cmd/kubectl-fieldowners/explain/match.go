@@ -28,7 +28,7 @@ func subjectOf(live, intent map[string]any) (known command.Subject, err error) {
 		case err != nil:
 			return command.Subject{}, fmt.Errorf("%s: %w", what, err)
 		case i == 1 && live != nil && !isSame(live, intent):
-			return command.Subject{}, fmt.Errorf("%s is %s and the live object is %s: give the same object", what, s, known)
+			return command.Subject{}, fmt.Errorf("%s is %s, but the live object is %s: give the files of the same object", what, s, known)
 		case s.Namespace == "": // an intent may lack its namespace
 			s.Namespace = known.Namespace
 		}
@@ -37,8 +37,8 @@ func subjectOf(live, intent map[string]any) (known command.Subject, err error) {
 	return known, nil
 }
 
-// isSame reports whether two unstructured objects may be the same object. Namespaces are compared
-// only if both objects have one, since an intent may have none.
+// isSame reports whether two unstructured objects may be the same object. Namespaces are compared only
+// if both objects have one, because an intent may lack its namespace.
 func isSame(a, b map[string]any) bool {
 	x, _ := subjectOfObject(a)
 	y, _ := subjectOfObject(b)
@@ -60,12 +60,12 @@ func subjectOfObject(object map[string]any) (command.Subject, error) {
 	return command.Subject{Group: version.Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}, nil
 }
 
-// locate sets c.Path to the field for which the API server writes c.ServerPath. fields is the
-// result of byServerPath for the live object. The candidates are the fields with this string in the
-// first of these sources that has any:
-//  1. the fields of the owner's managed-fields entry that the intent sets;
+// locate sets c.Path to the field for which the API server writes the string c.ServerPath. fields are
+// the owned fields of the live object, from byServerPath. locate tries the following sources in order,
+// and uses the fields with this string in the first source that has any:
+//  1. the fields of the owner's managed fields entry that the intent sets;
 //  2. the fields of the intent;
-//  3. all fields of the owner's entry; the owner before-first-apply may have no entry;
+//  3. all fields of the owner's entry (the owner before-first-apply may have no entry);
 //  4. the fields of the live object;
 //  5. the string itself, if it means the same field in every object.
 //
@@ -112,14 +112,15 @@ func valueOf(path fieldowners.Path, object map[string]any, isSecret bool) *any {
 	return &value
 }
 
-// certain matches an API server's string for a field in a conflict if it means the same field in
-// every object. In general, a dot may separate two fields or be part of a map key. So a matching
-// string has at most one name below a field that may be a map. After .metadata.labels or
-// .metadata.annotations, the rest of the string is one key.
+// certain matches the API server's strings that mean the same field in every object. Other strings are
+// ambiguous, because a dot may separate two fields or be part of a map key. So below a field that may
+// be a map, such as .spec.selector, a matching string has only one more name. After .metadata.labels or
+// .metadata.annotations, the whole rest of the string is one key.
 var certain = regexp.MustCompile(`^(?:(?:\.spec(?:\.template\.spec)?|\.status|\.metadata)?\.\w+(?:\.\w+|` +
 	`\[[^"\]](?:"(?:[^"\\]|\\.)*"|[^"\]])*\](?:\.\w+){0,2})?|\.metadata\.(?:labels|annotations)\.(.+))$`)
 
-// certainPath returns the path for a string that matches certain; the root path for other strings.
+// certainPath returns the path for a string that the regular expression certain matches, and the root
+// path for other strings.
 func certainPath(serverPath string) fieldowners.Path {
 	found := certain.FindStringSubmatch(serverPath)
 	if found == nil {
@@ -133,7 +134,7 @@ func certainPath(serverPath string) fieldowners.Path {
 	return path
 }
 
-// byServerPath returns the owned fields, keyed by the API server's string for each field.
+// byServerPath returns the owned fields as a map. The key is the API server's string for the field.
 func byServerPath(o fieldowners.Ownership) map[string][]fieldowners.Owned {
 	fields := map[string][]fieldowners.Owned{}
 	for _, entry := range o.Entries() {

@@ -93,11 +93,11 @@ func TestRefusesObjects(t *testing.T) {
 		live, intent   map[string]any
 		want           string
 	}{
-		{"two objects", statusJSON, configMap(nil, nil), other, "the intent is ConfigMap shop/b and the live object is ConfigMap shop/a"},
-		{"two kinds", statusJSON, configMap(nil, nil), secretObject("x"), "the intent is Secret s and the live object is ConfigMap shop/a"},
-		{"two kinds of one name", statusJSON, configMap(nil, nil), of("v1", "Service", "shop", "a"), "the intent is Service shop/a and the live object is ConfigMap shop/a"},
-		{"two groups", statusJSON, configMap(nil, nil), of("x/v1", "ConfigMap", "shop", "a"), "the intent is ConfigMap shop/a and the live object is ConfigMap shop/a"},
-		{"two namespaces", statusJSON, configMap(nil, nil), of("v1", "ConfigMap", "other", "a"), "the intent is ConfigMap other/a and the live object is ConfigMap shop/a"},
+		{"two objects", statusJSON, configMap(nil, nil), other, "the intent is ConfigMap shop/b, but the live object is ConfigMap shop/a"},
+		{"two kinds", statusJSON, configMap(nil, nil), secretObject("x"), "the intent is Secret s, but the live object is ConfigMap shop/a"},
+		{"two kinds of one name", statusJSON, configMap(nil, nil), of("v1", "Service", "shop", "a"), "the intent is Service shop/a, but the live object is ConfigMap shop/a"},
+		{"two groups", statusJSON, configMap(nil, nil), of("x/v1", "ConfigMap", "shop", "a"), "the intent is ConfigMap shop/a, but the live object is ConfigMap shop/a"},
+		{"two namespaces", statusJSON, configMap(nil, nil), of("v1", "ConfigMap", "other", "a"), "the intent is ConfigMap other/a, but the live object is ConfigMap shop/a"},
 		{"no name", statusJSON, nil, of("v1", "ConfigMap", "", ""), "the intent: apiVersion, kind and metadata.name are required"},
 		{"no kind", statusJSON, nil, of("v1", "", "", "a"), "the intent: apiVersion, kind and metadata.name are required"},
 		{"no version", statusJSON, nil, of("", "ConfigMap", "", "a"), "the intent: apiVersion, kind and metadata.name are required"},

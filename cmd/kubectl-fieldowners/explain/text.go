@@ -25,7 +25,7 @@ import (
 var applyFailed = regexp.MustCompile(`Apply failed with (\d+) conflicts?: (.*)`)
 
 var (
-	quotedOwner  = regexp.MustCompile(`^conflicts? with \\"`) // matches if the message is in quotes
+	quotedOwner  = regexp.MustCompile(`^conflicts? with \\"`) // matches if the message is part of a quoted string
 	serverReason = regexp.MustCompile(`Error from server(?: \((\w+)\))?:|"reason": ?"(\w+)"`)
 )
 
@@ -46,9 +46,10 @@ func readText(text string) ([][]Conflict, error) {
 	return nil, whatElse(text)
 }
 
-// whatElse returns the error for a text without readable conflicts. The error names the failure
-// that the text reports. It does not quote the text, which may contain values. A stale write is
-// recognised by its message (registry.OptimisticLockErrorMsg), since its code 409 has other uses.
+// whatElse returns the error for a text without readable conflicts. The error names the failure that
+// the text reports. It does not quote the text, which may contain secret values. A stale write is
+// recognised by its message (registry.OptimisticLockErrorMsg), because other failures have the code 409
+// as well.
 func whatElse(text string) error {
 	server := serverReason.FindStringSubmatch(text)
 	switch {
@@ -67,7 +68,8 @@ func whatElse(text string) error {
 	return errors.New(`no conflict found: the text does not contain "Apply failed with ... conflict", as the API server and kubectl write it`)
 }
 
-// readMessages returns the conflicts of each conflict message in text that is not in quotes.
+// readMessages returns the conflicts of each conflict message in a text. It skips messages inside
+// quoted strings.
 func readMessages(text string) ([][]Conflict, error) {
 	var answers [][]Conflict
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
@@ -78,10 +80,10 @@ func readMessages(text string) ([][]Conflict, error) {
 		}
 		causes, err := readConflicts(found[2], lines[i+1:])
 		if err == nil && strconv.Itoa(len(causes)) != found[1] {
-			err = fmt.Errorf("the text announces %s conflicts but lists %d: it is cut off", found[1], len(causes))
+			err = fmt.Errorf("the conflict message is cut off: it announces %s conflicts but lists %d", found[1], len(causes))
 		}
 		if err == nil && len(causes) == 0 {
-			err = errors.New("the text lists no conflict: it is cut off")
+			err = errors.New("the conflict message is cut off: it lists no conflict")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+1, err)
@@ -140,7 +142,7 @@ func readOwner(text string) (owner view.OwnerItem, path string, err error) {
 	return view.Owner(manager), strings.TrimSpace(path), err
 }
 
-// behindQuoted returns the text after the quoted string with which text begins.
+// behindQuoted returns the text that follows the quoted string at the beginning of a text.
 func behindQuoted(text string) (rest string, err error) {
 	quoted, err := strconv.QuotedPrefix(text)
 	if err != nil {
@@ -149,7 +151,8 @@ func behindQuoted(text string) (rest string, err error) {
 	return text[len(quoted):], nil
 }
 
-// unquoteMessages returns the conflict messages that a log contains as quoted strings, unquoted.
+// unquoteMessages returns the conflict messages that a text, such as a log, contains as quoted strings.
+// The messages are unquoted. If there are none, it returns false.
 func unquoteMessages(text string) (string, bool) {
 	var found []string
 	for rest := text; ; {

@@ -42,8 +42,8 @@ func (e Explanation) waysOut() []Way {
 	}
 }
 
-// perOwner returns what(owner) for the owners in conflict, as sentences. Owners with the same
-// result share one sentence, such as "a, b: RESULT.".
+// perOwner calls what for each owner in conflict, and returns the results as sentences such as "a:
+// RESULT.". Owners with the same result share one sentence, such as "a, b: RESULT.".
 func (e Explanation) perOwner(what func(view.OwnerItem) string) string {
 	owners := map[string][]string{}
 	var order []string
@@ -63,7 +63,7 @@ func (e Explanation) perOwner(what func(view.OwnerItem) string) string {
 	return strings.Join(sentences, " ")
 }
 
-// afterForce says what the other owner's next write does after a forced apply took the field.
+// afterForce returns what happens at the other owner's next write, after a forced apply took the field.
 func afterForce(owner view.OwnerItem) string {
 	switch {
 	case madeByServer(owner.Name):
@@ -74,7 +74,7 @@ func afterForce(owner view.OwnerItem) string {
 	return "the next apply of this owner conflicts with you; if it is forced as well, the value keeps changing"
 }
 
-// afterShare says what the other owner's next write does after the field became shared.
+// afterShare returns what happens at the other owner's next write, after both managers own the field.
 func afterShare(owner view.OwnerItem) string {
 	switch {
 	case madeByServer(owner.Name):
@@ -85,7 +85,7 @@ func afterShare(owner view.OwnerItem) string {
 	return "the next apply of another value conflicts with you"
 }
 
-// madeByServer reports whether the API server made up the name, to stand for earlier writers.
+// madeByServer reports whether the name is one that the API server invents for earlier writers.
 func madeByServer(name string) bool {
 	return name == fieldowners.BeforeFirstApply || name == fieldowners.AncientChanges
 }
@@ -103,9 +103,9 @@ func (e Explanation) look() string {
 	return get
 }
 
-// policy returns the Go expression of a policy of package apply. The policy decides the conflicts
-// of e by the given decision, such as Force, and rejects all other conflicts. It matches a conflict
-// by its field, or by its owner if the field is ambiguous.
+// policy returns a policy of package apply as a Go expression. The policy has the given decision, such
+// as Force, for the conflicts of e, and rejects all other conflicts. It matches a conflict by its
+// field, or by its owner if the field is ambiguous.
 func (e Explanation) policy(decision string) string {
 	expression := "apply.OnConflict(apply.Reject)"
 	var rules []string
@@ -141,8 +141,9 @@ func goQuote(s string) string {
 	return strconv.Quote(s)
 }
 
-// takesOver and leaveOutElsewhere warn of what kubectl apply --server-side does in addition to the
-// apply, under any field manager (migrateToSSAIfNecessary in k8s.io/kubectl/pkg/cmd/apply).
+// takesOver and leaveOutElsewhere are warnings about kubectl apply --server-side. In addition to the
+// apply, kubectl takes over the fields of client-side apply, whatever the field manager is
+// (migrateToSSAIfNecessary in k8s.io/kubectl/pkg/cmd/apply).
 const (
 	takesOver = "kubectl apply takes over everything that client-side apply wrote to this object, and deletes " +
 		"the fields that FILE does not list and nobody else owns; other clients, such as apply.Applier, do not."
@@ -167,9 +168,9 @@ func updatesObject(owner view.OwnerItem) bool {
 	return owner.Operation == metav1.ManagedFieldsOperationUpdate && owner.Subresource == ""
 }
 
-// warnOfTakeover adds a warning to every Way: kubectl would also take over the fields that
-// client-side apply wrote. The Way that leaves fields out loses its command, which would delete
-// these fields.
+// warnOfTakeover adds a warning to each Way: kubectl would also take over the fields that client-side
+// apply wrote. It removes the command of the Way that leaves fields out, because the command would
+// delete these fields.
 func (e *Explanation) warnOfTakeover() {
 	force, leaveOut, share := &e.Ways[0], &e.Ways[1], &e.Ways[2]
 	force.Why += " But " + takesOver

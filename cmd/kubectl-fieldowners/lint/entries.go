@@ -22,11 +22,12 @@ func (l linting) ancientChanges() []Finding {
 	return found
 }
 
-// unknownManager is the placeholder in remedies for an applier whose name the user must choose.
+// unknownManager stands in a remedy for the name of an applier that the user must insert.
 const unknownManager = "MANAGER"
 
-// findMainApplier returns the name of the applier that owns most fields of the object;
-// unknownManager if nobody applies the object. Subresources and unserved apiVersions do not count.
+// findMainApplier returns the name of the applier that owns most fields of the object, or
+// unknownManager if the object has no applier. It ignores entries for subresources and entries in
+// unserved apiVersions.
 func (l linting) findMainApplier() string {
 	name, most := unknownManager, 0
 	for _, entry := range l.managers {
@@ -48,11 +49,10 @@ func (l linting) isUnserved(apiVersion string) bool {
 	return known && !served
 }
 
-// unserved finds entries with an apiVersion that the API server does not serve. They do no harm
-// while the CustomResourceDefinition still lists the version. After the version is removed, the API
-// server rejects applies to the object. Up to Kubernetes 1.36, the next write other than an apply
-// removes all managed fields. From 1.37 on, that write is not recorded in the managed fields
-// (kubernetes#136949).
+// unserved finds entries with an apiVersion that the API server does not serve. They do no harm as long
+// as the CustomResourceDefinition lists the version. After the version is removed, the API server
+// rejects applies to the object. The next write other than an apply then removes all managed fields (up
+// to Kubernetes 1.36), or is not recorded in the managed fields (from 1.37 on; kubernetes#136949).
 func (l linting) unserved() []Finding {
 	var found []Finding
 	for _, entry := range l.managers {
@@ -75,9 +75,9 @@ func (l linting) unserved() []Finding {
 	return found
 }
 
-// duplicates finds managers with several entries of the same operation, subresource and apiVersion,
-// which a write to the subresource scale leaves. At the next write other than an apply, the API
-// server keeps only the last of these entries.
+// duplicates finds managers with several entries of the same operation, subresource and apiVersion. A
+// write to the subresource scale can leave such entries. At the next write other than an apply, the API
+// server keeps only the last of them.
 func (l linting) duplicates() []Finding {
 	entries := map[fieldowners.Manager]int{}
 	var found []Finding
@@ -87,7 +87,7 @@ func (l linting) duplicates() []Finding {
 			continue
 		}
 		f := newFinding(RuleDuplicateEntry, []fieldowners.Manager{who}, nil)
-		f.Message = fmt.Sprintf("%s has several entries in %s, which a write to /scale leaves: the next write other than an apply keeps one of them, "+
+		f.Message = fmt.Sprintf("%s has several managed fields entries in %s, left by a write to /scale: the next write other than an apply keeps only one of them, "+
 			"and the fields of the other entries then have no owner", who, who.APIVersion)
 		f.Remedy = command.Migrate(who.Name, l.mainApplier())
 		if who.Operation == metav1.ManagedFieldsOperationApply { // the remedy with migrate works only for entries by Update

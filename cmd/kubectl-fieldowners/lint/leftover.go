@@ -16,8 +16,8 @@ import (
 // The rules in this file are about fields that an Update entry shares with an applier. When the
 // applier no longer lists a shared field, the field stays on the object, owned by the Update entry.
 
-// leftOf finds fields that the manager called name owns by Update and shares with appliers. The
-// name is one under which nobody writes any more, such as before-first-apply.
+// leftOf finds fields that a manager owns by Update and shares with appliers. The name of the manager
+// is one under which no client writes any more, such as before-first-apply.
 func (l linting) leftOf(name string, rule Rule) []Finding {
 	var found []Finding
 	for _, left := range l.named(name, metav1.ManagedFieldsOperationUpdate) {
@@ -58,10 +58,10 @@ func (l linting) sharedWithAppliers(entry fieldowners.Entry) (appliers []fieldow
 	return appliers, shared
 }
 
-// updateAndApply finds fields that a manager owns by Update although it also applies the object:
-// the manager changed to Server-Side Apply, and its fields were not migrated. Two kinds of fields
-// are reported only if the manager owns them by Apply as well: fields that a migration does not
-// move, such as finalizers, and fields that the manager updates through another subresource.
+// updateAndApply finds fields that a manager owns by Update although it also applies the object. The
+// usual cause is a manager that changed to Server-Side Apply without a migration of its fields. Two
+// kinds of fields are reported only if the manager owns them by Apply as well: fields that a migration
+// does not move, such as finalizers, and fields that the manager updates through another subresource.
 func (l linting) updateAndApply() []Finding {
 	var found []Finding
 	for _, updated := range l.managers {
@@ -84,7 +84,7 @@ func (l linting) updateAndApply() []Finding {
 			continue
 		}
 		f := newFinding(RuleUpdateAndApply, []fieldowners.Manager{updated.Manager, applied[0].Manager}, all)
-		f.Message = fmt.Sprintf("%s applies the object, and also owns %s by Update, %d of them by both: "+
+		f.Message = fmt.Sprintf("%s applies the object, and also owns %s by Update, %d of them by both operations: "+
 			"fields that its applies no longer list stay on the object",
 			updated.Name, english.Plural(f.Fields, "field", ""), len(both))
 		f.Remedy = command.Migrate(updated.Name, updated.Name)
@@ -103,11 +103,11 @@ func (l linting) named(name string, operation metav1.ManagedFieldsOperationType)
 	return found
 }
 
-// selfConflicts finds fields that a manager owns through a subresource such as /scale, if the
-// manager also applies the object. The API server treats the two entries as different owners.
-// Migrations by older versions left such entries; `kubectl scale` after `kubectl apply
-// --server-side` does so too. Fields that a manager owns both by Apply and by Update are left to
-// updateAndApply.
+// selfConflicts finds fields that a manager owns through a subresource such as /scale, although the
+// manager also applies the object. The API server treats the two entries as different owners, so the
+// manager can conflict with itself. Such entries come from migrations by older versions of this plugin,
+// and from kubectl scale after kubectl apply --server-side. selfConflicts leaves fields that the
+// manager owns both by Apply and by Update to updateAndApply.
 func (l linting) selfConflicts() []Finding {
 	var found []Finding
 	for _, beside := range l.managers {
@@ -135,9 +135,9 @@ func (l linting) selfConflicts() []Finding {
 	return found
 }
 
-// sharedByUpdate finds fields that an applier shares with a manager that wrote by Update, for
-// example after kubectl scale to another number and back. Sharing does no harm until the applier
-// applies another value, which is a conflict. Fields that other rules report are left out.
+// sharedByUpdate finds fields that an applier shares with a manager that wrote by Update. This happens
+// after kubectl scale to another number and back, for example. It does no harm until the applier
+// applies another value and gets a conflict. Fields that other rules report are left out.
 func (l linting) sharedByUpdate() []Finding {
 	var found []Finding
 	for _, updated := range l.managers {

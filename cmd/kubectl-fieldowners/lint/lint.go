@@ -52,17 +52,18 @@ const (
 	RuleSelfConflict Rule = "self-conflict"
 	// RuleSharedByUpdate: a manager that wrote by Update shares fields with an applier.
 	RuleSharedByUpdate Rule = "shared-by-update"
-	// RuleWideUpdate: a manager that writes a finalizer or the status also owns fields outside
-	// metadata and status that it did not have to write.
+	// RuleWideUpdate: a manager that writes a finalizer or the status also owns fields outside of
+	// metadata and status, probably because it updates the whole object.
 	RuleWideUpdate Rule = "wide-update"
 	// RuleAncientChanges: the API server merged the entries of several managers into the entry
 	// ancient-changes.
 	RuleAncientChanges Rule = "ancient-changes"
 	// RuleUnservedVersion: an entry has an apiVersion that the API server does not serve.
 	RuleUnservedVersion Rule = "unserved-version"
-	// RuleDuplicateEntry: two entries of a manager differ only in their fields, and a write drops one.
+	// RuleDuplicateEntry: a manager has two entries that differ only in their fields, and the next
+	// write drops one of the entries.
 	RuleDuplicateEntry Rule = "duplicate-entry"
-	// RuleManyManagers: the object has so many managers that applies to it take much longer.
+	// RuleManyManagers: the object has so many managers that an apply to the object takes much longer.
 	RuleManyManagers Rule = "many-managers"
 	// RuleLargeManagedFields: managed fields are more than half of the object's bytes.
 	RuleLargeManagedFields Rule = "large-managed-fields"
@@ -71,7 +72,7 @@ const (
 // Finding is one problem with an object's managed fields.
 type Finding struct {
 	Rule     Rule
-	Managers []fieldowners.Manager // the managers that have the problem; the remedy is about the first
+	Managers []fieldowners.Manager // the managers that have the problem; the remedy is for the first manager
 	Paths    []fieldowners.Path    // examples of the fields that have the problem
 	Fields   int                   // the number of all fields that have the problem; 0 if the problem is not about fields
 	Message  string                // describes the problem and its consequences; a sentence without a full stop
@@ -97,7 +98,8 @@ func (f Finding) String() string {
 // Facts are facts about the object that its managed fields do not show. Check skips the rules
 // whose facts are missing.
 type Facts struct {
-	// Served reports whether the API server serves an apiVersion, and whether that is known.
+	// Served reports whether the API server serves an apiVersion. known is false if this could not be
+	// determined.
 	Served      func(apiVersion string) (served, known bool)
 	ObjectBytes int // the length of the object in JSON with its managed fields; 0 if not known
 }
@@ -132,10 +134,11 @@ type linting struct {
 	ownership   fieldowners.Ownership
 	managers    []fieldowners.Entry // the entries of ownership
 	facts       Facts
-	mainApplier func() string // findMainApplier, called at most once
+	mainApplier func() string // the result of findMainApplier, which is called at most once
 }
 
-// newFinding returns a finding about the fields at paths. The first three are its examples.
+// newFinding returns a finding about the fields at paths. The finding has the first three paths as
+// examples.
 func newFinding(rule Rule, managers []fieldowners.Manager, paths []fieldowners.Path) Finding {
 	const examples = 3
 	return Finding{Rule: rule, Managers: managers, Paths: paths[:min(examples, len(paths))], Fields: len(paths)}

@@ -80,13 +80,13 @@ func TestCheck(t *testing.T) {
 		{"client-side apply, and nobody applies", []metav1.ManagedFieldsEntry{update("kubectl-client-side-apply", abc), update("x", a)}, nil},
 
 		{"a manager owns fields both ways", []metav1.ManagedFieldsEntry{update("us", abc), apply("us", a)}, []string{
-			"update-and-apply: us applies the object, and also owns 3 fields by Update, 1 of them by both: fields that its applies no longer list stay on the object: .spec.a, .spec.b, .spec.c",
+			"update-and-apply: us applies the object, and also owns 3 fields by Update, 1 of them by both operations: fields that its applies no longer list stay on the object: .spec.a, .spec.b, .spec.c",
 			"kubectl fieldowners migrate TYPE/NAME --from us --to us"}},
 		{"only by Update what it could apply", []metav1.ManagedFieldsEntry{update("us", a), apply("us", `{"f:spec":{"f:b":{}}}`)}, []string{
-			"update-and-apply: us applies the object, and also owns 1 field by Update, 0 of them by both: fields that its applies no longer list stay on the object: .spec.a",
+			"update-and-apply: us applies the object, and also owns 1 field by Update, 0 of them by both operations: fields that its applies no longer list stay on the object: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from us --to us"}},
 		{"one field both ways, and one by Update alone", []metav1.ManagedFieldsEntry{update("us", ab), apply("us", a)}, []string{
-			"update-and-apply: us applies the object, and also owns 2 fields by Update, 1 of them by both: fields that its applies no longer list stay on the object: .spec.a, .spec.b",
+			"update-and-apply: us applies the object, and also owns 2 fields by Update, 1 of them by both operations: fields that its applies no longer list stay on the object: .spec.a, .spec.b",
 			"kubectl fieldowners migrate TYPE/NAME --from us --to us"}},
 		{"what client-side apply recorded of it", []metav1.ManagedFieldsEntry{
 			update("us", `{"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`), apply("us", a)}, nil},
@@ -107,7 +107,7 @@ func TestCheck(t *testing.T) {
 			"kubectl fieldowners migrate TYPE/NAME --from us --to us --operation Apply"}},
 		{"scaled to the value that it applies: told once", []metav1.ManagedFieldsEntry{
 			apply("kubectl", a), inVersion(update("kubectl", a), "apps/v1", "scale")}, []string{
-			"update-and-apply: kubectl applies the object, and also owns 1 field by Update, 1 of them by both: fields that its applies no longer list stay on the object: .spec.a",
+			"update-and-apply: kubectl applies the object, and also owns 1 field by Update, 1 of them by both operations: fields that its applies no longer list stay on the object: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from kubectl --to kubectl"}},
 		{"it applies through the scale and the status, and not the object", []metav1.ManagedFieldsEntry{
 			inVersion(apply("us", `{"f:spec":{"f:replicas":{}}}`), "apps/v1", "scale"), inVersion(apply("us", `{"f:status":{"f:phase":{}}}`), "apps/v1", "status")}, nil},
@@ -160,7 +160,7 @@ func TestCheck(t *testing.T) {
 			update("creator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{},"f:requests":{".":{},"f:storage":{}}}}`), apply("marker", `{"f:metadata":{"f:labels":{"f:l":{}}}}`)}, nil},
 		{"it applies as well, which is told above", []metav1.ManagedFieldsEntry{
 			update("us", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{}}}`), apply("us", `{"f:spec":{"f:b":{}}}`), apply("helm", `{"f:spec":{"f:c":{}}}`)}, []string{
-			"update-and-apply: us applies the object, and also owns 1 field by Update, 0 of them by both: fields that its applies no longer list stay on the object: .spec.a",
+			"update-and-apply: us applies the object, and also owns 1 field by Update, 0 of them by both operations: fields that its applies no longer list stay on the object: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from us --to us"}},
 
 		{"the oldest were merged", []metav1.ManagedFieldsEntry{update("ancient-changes", ab), apply("us", `{"f:spec":{"f:c":{}}}`)}, []string{
@@ -237,7 +237,7 @@ func TestDuplicates(t *testing.T) {
 	entries := []metav1.ManagedFieldsEntry{old, inVersion(old, "apps/v1beta1", ""), inVersion(old, "apps/v1", "scale"), entry("old", "Update", `{"f:spec":{"f:b":{}}}`), old}
 	findings, err := lint.Check(entries, lint.Facts{})
 	if err != nil || len(findings) != 1 || findings[0].Rule != lint.RuleDuplicateEntry ||
-		findings[0].Remedy != "kubectl fieldowners migrate TYPE/NAME --from old --to MANAGER" || !strings.Contains(findings[0].Message, "old/Update has several entries in apps/v1") {
+		findings[0].Remedy != "kubectl fieldowners migrate TYPE/NAME --from old --to MANAGER" || !strings.Contains(findings[0].Message, "old/Update has several managed fields entries in apps/v1") {
 		t.Errorf("%v, %v; want one finding for the three entries of one identity", findings, err)
 	}
 }

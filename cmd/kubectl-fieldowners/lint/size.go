@@ -15,14 +15,14 @@ import (
 )
 
 // crowd is the smallest number of managers for which RuleManyManagers reports an object. With 16
-// managers, an apply costs the API server two to three times as much work as with one manager, and
+// managers, an apply costs the API server two to three times as much work as with one manager. It costs
 // five times as much if the managers own more than one field each (docs/managers.md). Objects of a
-// newly installed cluster have fewer than half as many managers.
+// newly installed cluster have less than half as many managers.
 const crowd = 16
 
-// manyManagers reports an object with so many entries that every write costs more. The API server
-// keeps at most ten Update entries, and merges older ones into the entry ancient-changes. The
-// number of Apply entries has no limit.
+// manyManagers reports an object with so many entries that every write costs more. The API server keeps
+// at most ten Update entries, and merges older Update entries into the entry ancient-changes. There is
+// no limit for Apply entries.
 func (l linting) manyManagers() []Finding {
 	entries := slices.Clone(l.managers)
 	if len(entries) < crowd {
@@ -70,14 +70,13 @@ func (l linting) large() []Finding {
 	}
 	managers := slices.SortedFunc(maps.Keys(sizes), func(a, b fieldowners.Manager) int { return cmp.Or(sizes[b]-sizes[a], a.Compare(b)) })
 	f := newFinding(RuleLargeManagedFields, managers[:min(3, len(managers))], nil)
-	f.Message = fmt.Sprintf("%d of %d bytes are managed fields of %s, %d of them of %s: every write costs more with each manager; "+
+	f.Message = fmt.Sprintf("%d of the %d bytes of the object are managed fields of %s, and %d bytes of them belong to %s: every write costs more with each manager; "+
 		"release or migrate the managers that do not write any more",
 		bytes, l.facts.ObjectBytes, english.Plural(len(managers), "manager", ""), sizes[managers[0]], managers[0])
 	f.Remedy = "kubectl fieldowners get " + command.Placeholder
 	return []Finding{f}
 }
 
-// encodedSize returns the number of bytes of a value encoded as JSON.
 func encodedSize(v any) int {
 	encoded, _ := json.Marshal(v)
 	return len(encoded)

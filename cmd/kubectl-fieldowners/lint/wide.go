@@ -12,15 +12,15 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// wideUpdate finds fields that a manager took over by accident: it sent the whole object in an
-// update, only to change a finalizer or the status. A typed client then also sends all other
-// values, as its Go type formats and defaults them. If such a value differs from the live value,
-// the API server makes the client the owner of the field.
+// wideUpdate finds fields that a manager took over by accident. Scenario: a controller with a typed
+// client changes only a finalizer or the status, but sends the whole object in an update. The client
+// formats and defaults all other values as its Go type does. If such a value differs from the live
+// value, the API server makes the controller the owner of the field.
 //
 // Managed fields show neither how many writes there were, nor whether a write was an update or a
-// create. So a manager is not reported if it created the maps or lists that other managers write
-// to, as the creator of the object did. Nor is it reported if no other manager writes content,
-// which isContent defines.
+// create. So a manager is not reported if it created the maps or lists to which other managers write,
+// as the creator of the object does. A manager is also not reported if no other manager writes content
+// (see isContent).
 func (l linting) wideUpdate() []Finding {
 	var found []Finding
 	for _, entry := range l.managers {
@@ -34,7 +34,8 @@ func (l linting) wideUpdate() []Finding {
 		made := madeBy(entry)
 		var others []fieldowners.Manager
 		for _, other := range l.managers {
-			// An applier counts without content as well: all of its content may have been taken over.
+			// An applier counts as a writer of content even if it owns none, because all its content
+			// may have been taken over.
 			isWriter := other.Operation == metav1.ManagedFieldsOperationApply || len(contentLeaves(other)) > 0
 			if other.Name != entry.Name && other.Subresource == "" && isWriter && !madeFor(made, other) {
 				others = append(others, other.Manager)
@@ -66,15 +67,15 @@ func whatConflicts(other fieldowners.Manager) string {
 	return fmt.Sprintf("the next apply of %s that sets another value conflicts", other.Name)
 }
 
-// standsForOthers reports whether wideUpdate leaves an entry to other rules: its manager also
-// applies, or has a name that stands for several writers, such as before-first-apply.
+// standsForOthers reports whether wideUpdate ignores an entry, because other rules report it: the
+// manager also applies the object, or its name stands for several writers, such as before-first-apply.
 func (l linting) standsForOthers(entry fieldowners.Entry) bool {
 	return slices.Contains([]string{fieldowners.BeforeFirstApply, fieldowners.AncientChanges, fieldowners.ClientSideApply}, entry.Name) ||
 		len(l.named(entry.Name, metav1.ManagedFieldsOperationApply)) > 0
 }
 
-// besideContent names the fields of an entry that its controller has to write: "a finalizer", "the
-// status", "a finalizer and the status", or "" if the entry has neither.
+// besideContent describes the fields of an entry that a controller writes by intention: "a finalizer",
+// "the status", or "a finalizer and the status". It returns "" if the entry has neither.
 func besideContent(entry fieldowners.Entry) string {
 	var what []string
 	if hasBelow(entry.Fields(), fieldowners.FinalizersPath) {
@@ -106,18 +107,18 @@ func contentLeaves(entry fieldowners.Entry) []fieldowners.Path {
 	return slices.DeleteFunc(entry.Leaves(), func(path fieldowners.Path) bool { return !isContent(path) })
 }
 
-// madeBy returns the maps, lists and list items of content that the entry's manager created: it
-// owns both their existence and a field below them.
+// madeBy returns those maps, lists and list items in the content that the entry's manager created.
+// These are the fields of which the manager owns the existence and also a field below.
 func madeBy(entry fieldowners.Entry) []fieldowners.Path {
 	fields := entry.Fields()
 	return slices.DeleteFunc(slices.Clone(fields), func(path fieldowners.Path) bool { return !isContent(path) || !hasBelow(fields, path) })
 }
 
-// madeFor reports whether a manager created the maps, lists and items in made before the manager of
-// other wrote. Then the creator took nothing over by accident. If other is an Apply entry with
+// madeFor reports whether a manager created the maps, lists and list items in made before the manager
+// of other wrote. The creator then took nothing over by accident. If other is an Apply entry with
 // content, only these paths count: a top-level field such as .spec, which the creator of the object
-// creates; a list item; and a map or list in which other owns a field. If other is an Update entry,
-// as the control plane may add to any object, or has no content, all of made counts.
+// creates; a list item; and a map or list in which other owns a field. Otherwise every path counts,
+// because the control plane may add an Update entry to any object.
 func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 	theirs := other.Fields()
 	applies := other.Operation == metav1.ManagedFieldsOperationApply && len(contentLeaves(other)) > 0
@@ -126,9 +127,10 @@ func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 	})
 }
 
-// giveBack returns the command that moves the entry's fields below the top-level fields of taken,
-// such as .spec, to an applier: to, or else the main applier. It leaves finalizers, labels and
-// status.
+// giveBack returns the command that moves fields from the entry's manager back to an applier. The
+// applier is the manager in the argument to if that manager applies the object, and otherwise the main
+// applier. The fields are those below the top-level fields of the paths in taken, such as .spec. So
+// finalizers, labels and the status do not move.
 func (l linting) giveBack(entry fieldowners.Entry, to fieldowners.Manager, taken []fieldowners.Path) string {
 	name := to.Name
 	if to.Operation != metav1.ManagedFieldsOperationApply {

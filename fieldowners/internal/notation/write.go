@@ -71,7 +71,7 @@ func quote(s string) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(s) // a string always encodes
+	_ = encoder.Encode(s) // encoding a string cannot fail
 	return EscapeUnseen(strings.TrimSuffix(b.String(), "\n"))
 }
 

@@ -102,7 +102,7 @@ var migrateCases = map[string]migrateCase{
 	"owned-by-both": {
 		reason: "what the receiver owned before stays with it after the undo", prepare: applyAs("ci"),
 		args:   []string{"--from", kit.ClientSide, "--to", "ci"},
-		shows:  []string{"    .spec.template.metadata.labels.app (both own it now)\n", "    .metadata.labels.team\n"},
+		shows:  []string{"    .spec.template.metadata.labels.app (both managers own the field now)\n", "    .metadata.labels.team\n"},
 		owners: map[string]string{".spec.replicas": "ci/Apply", ".spec.template.metadata.labels.app": "ci/Apply"},
 	},
 	"rename": {
@@ -126,7 +126,7 @@ var migrateCases = map[string]migrateCase{
 		reason: "one field of a list item; the item is shared then", prepare: applyAs("ci"),
 		args: []string{"--from", "ci", "--to", "images", "--operation", "Apply", "--path",
 			`.spec.template.spec.containers[name="web"].image`, "--path", ".spec.nowhere"},
-		shows:  []string{`.spec.template.spec.containers[name="web"].name (shared: both own it then)`, `containers[name="web"].image` + "\n"},
+		shows:  []string{`.spec.template.spec.containers[name="web"].name (shared: both managers own the field afterwards)`, `containers[name="web"].image` + "\n"},
 		hides:  []string{".spec.template.metadata.labels.app"},
 		stderr: "warning: Deployment %/split: ci/Apply owns no field at or below .spec.nowhere\n",
 		owners: map[string]string{`.spec.template.spec.containers[name="web"].image`: "images/Apply kubectl-client-side-apply/Update", ".spec.template.metadata.labels.app": "ci/Apply kubectl-client-side-apply/Update"},
@@ -160,7 +160,7 @@ func (test migrateCase) run(t *testing.T, c client.Client, ref apply.ObjectRef) 
 
 	stdout, stderr, code := pluginIn(t, dir, args...)
 	warning := strings.ReplaceAll(test.stderr, "%", ref.Namespace)
-	if code != 1 || stderr != warning+"dry run, nothing was written: --yes does it\n" {
+	if code != 1 || stderr != warning+"dry run, nothing was written: to write, repeat the command with --yes\n" {
 		t.Errorf("dry run: exit code %d, stderr %q", code, stderr)
 	}
 	checkText(t, stdout, test.shows, test.hides)

@@ -59,7 +59,7 @@ var troubles = []struct {
 	},
 	{
 		"nothing to give up is nothing found", "release configmap/a --field-manager old --yes", "ConfigMap NS/a: nothing to give up: old applied nothing here\n",
-		[]string{"release does not give up 1 field that old owns by Update; to give that up too, run kubectl fieldowners migrate --from old --to old first"}, 0,
+		[]string{"release does not give up 1 field that old owns by Update; to give these fields up as well, run kubectl fieldowners migrate --from old --to old first"}, 0,
 	},
 	{
 		"nobody would be left", "release configmap/b --field-manager ci", ".data.k: removed, with its value \"v\"\n",

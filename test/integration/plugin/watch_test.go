@@ -246,7 +246,7 @@ func TestWatchText(t *testing.T) {
 		`ConfigMap NS/shop .data["a.b"]: lost by hand/Apply`,
 		`ConfigMap NS/shop .data["a.b"]: ci/Apply -> other/Update`,
 		`ConfigMap NS/shop .data["a.b"]: other/Update -> ci/Apply`,
-		`FIGHT ConfigMap NS/shop .data["a.b"]: ci/Apply and other/Update took it from each other 2 times in a minute`,
+		`FIGHT ConfigMap NS/shop .data["a.b"]: ci/Apply and other/Update took the field from each other 2 times in a minute`,
 		"ConfigMap NS/shop: deleted",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -103,7 +103,7 @@ func (a *auditor) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case err != nil: // the objects that could be read were printed anyway
 		return err
-	case !report.Complete, len(a.Files) > 0 && report.ManagedFieldsAbsent > 0: // a file may lack the server's managed fields
+	case !report.Complete, len(a.Files) > 0 && report.ManagedFieldsAbsent > 0: // the object may have managed fields that the file lacks
 		return console.ErrSaid
 	case len(report.Findings) > 0:
 		return console.ErrFound
@@ -135,8 +135,8 @@ func (a *auditor) readFiles() error {
 	})
 }
 
-// small is the size in bytes below which an object's share of managed fields is not judged: managed
-// fields are usually most of a small object, which does no harm.
+// small is the minimum size in bytes of an object for which the audit reports large managed fields. In
+// smaller objects, managed fields are usually more than half of the bytes, which does no harm.
 const small = 4 << 10
 
 // holdContract reads the file of --contract, and makes a.audit compare objects with this contract.

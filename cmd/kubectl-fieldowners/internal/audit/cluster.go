@@ -94,7 +94,7 @@ func (a *auditor) newCluster(args []string) (*cluster, []kind, error) {
 		return nil, nil, err
 	}
 	kinds, err := kindsFor(a.Reader, args, r.all, a.AllNamespaces)
-	if len(args) == 0 { // kinds that discovery could not list matter only to an audit of all kinds
+	if len(args) == 0 { // only an audit of all kinds needs the kinds that discovery could not list
 		for _, problem := range r.problems {
 			a.audit.Problem(problem)
 		}
@@ -102,9 +102,9 @@ func (a *auditor) newCluster(args []string) (*cluster, []kind, error) {
 	return r, kinds, err
 }
 
-// read adds the objects of a kind to the audit. If the API server no longer has the resourceVersion
-// of the first page, read lists the other objects in their current state, so the list is no
-// snapshot.
+// read adds the objects of a kind to the audit, page by page. If the API server no longer has the
+// resourceVersion of the first page, read lists the remaining objects in their current state. The list
+// then is not a snapshot of one point in time.
 func (r *cluster) read(ctx context.Context, kind kind) error {
 	apiVersion, name := kind.kind.ToAPIVersionAndKind()
 	facts := lint.Facts{Served: r.versions(name)}
@@ -143,9 +143,9 @@ func (r *cluster) read(ctx context.Context, kind kind) error {
 	}
 }
 
-// newMetadataClient returns a client that accepts only the metadata of objects. By default,
-// metadata.Interface also accepts whole objects, with the values of Secrets, from a server that does
-// not support metadata requests.
+// newMetadataClient returns a client that requests only the metadata of objects. By default,
+// metadata.Interface also accepts whole objects, with the values of Secrets, from an API server that
+// does not support metadata requests.
 func newMetadataClient(config *rest.Config) (metadata.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // no client-side rate limit: there are at most two requests at a time

@@ -32,7 +32,8 @@ type discovered struct {
 	problems []error         // the errors of the failed discovery
 }
 
-// versions returns the function for lint.Facts.Served that answers for objects of the given kind.
+// versions returns a function for lint.Facts.Served. The function reports whether the API server serves
+// the given kind in an apiVersion, and whether the discovery of that apiVersion succeeded.
 func (d discovered) versions(kind string) func(apiVersion string) (served, known bool) {
 	return func(apiVersion string) (served, known bool) {
 		return d.served[apiVersion+"/"+kind], !d.failed[apiVersion]
@@ -68,7 +69,7 @@ func discover(r *objects.Reader) (discovered, error) {
 		return d, err
 	}
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "patch"}}, preferred) {
-		version, _ := schema.ParseGroupVersion(list.GroupVersion) // the API server returns only valid ones
+		version, _ := schema.ParseGroupVersion(list.GroupVersion) // the API server returns only valid group versions
 		for _, r := range list.APIResources {
 			d.all = append(d.all, kind{version.WithResource(r.Name), version.WithKind(r.Kind), r.Namespaced})
 		}
@@ -77,9 +78,9 @@ func discover(r *objects.Reader) (discovered, error) {
 	return d, nil
 }
 
-// kindsFor returns the kinds that the arguments name. Without arguments it returns all kinds, or all
-// namespaced kinds for an audit of one namespace, except events: an event is written once,
-// expires soon, and is served by two API groups.
+// kindsFor returns the kinds that the arguments name. Without arguments it returns all kinds except
+// events; for an audit of one namespace only the namespaced kinds. Events are left out because an event
+// is written once, expires soon, and is served by two API groups.
 func kindsFor(r *objects.Reader, args []string, all []kind, allNamespaces bool) ([]kind, error) {
 	if len(args) == 0 {
 		return slices.DeleteFunc(slices.Clone(all), func(k kind) bool {

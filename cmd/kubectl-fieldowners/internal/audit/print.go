@@ -12,10 +12,11 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// note prints warnings on stderr, for every output format: problems, and what the report leaves out.
+// note prints warnings on stderr, for every output format: the problems, and the entries and findings
+// that the report leaves out.
 func (a *auditor) note(r owneraudit.Report) {
 	_, width := console.TerminalOf(a.ErrOut)
-	for _, problem := range r.Problems { // a problem may name all kinds
+	for _, problem := range r.Problems { // a long problem may name all kinds
 		fmt.Fprintln(a.ErrOut, view.Wrap("error: "+view.Visible(problem), "", width))
 	}
 	if more := r.ProblemCount - len(r.Problems); more > 0 {
@@ -47,7 +48,8 @@ func (a *auditor) note(r owneraudit.Report) {
 	}
 }
 
-// absentOnes returns the names of a few objects without managed fields, and the number of others.
+// absentOnes returns the names of a few objects without managed fields, and the number of further
+// objects.
 func absentOnes(r owneraudit.Report) string {
 	var names []string
 	for _, example := range r.AbsentExamples {

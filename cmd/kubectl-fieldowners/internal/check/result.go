@@ -34,8 +34,8 @@ type result struct {
 	Creates    bool       `json:"creates"`
 	Conflicts  []conflict `json:"conflicts"`                  // fields that a forced apply would take from their owners
 	Shared     []shared   `json:"shared"`                     // fields that the apply would share with another manager
-	Dropped    []dropped  `json:"dropped"`                    // fields of the manager that the file no longer lists
-	Changes    []change   `json:"changes"`                    // other fields with a changed value, which nobody else owns
+	Dropped    []dropped  `json:"dropped"`                    // fields that the manager applied before and the file no longer lists
+	Changes    []change   `json:"changes"`                    // changed fields that no other manager owns
 	Takeover   *takeover  `json:"kubectlTakesOver,omitempty"` // what kubectl apply would also remove, or nil
 }
 
@@ -55,7 +55,7 @@ type shared struct {
 type dropped struct {
 	Path    string           `json:"path"`
 	Removed bool             `json:"removed"` // the value is removed, or replaced by the API server's default
-	KeptBy  []view.OwnerItem `json:"keptBy"`  // the other owners of the field
+	KeptBy  []view.OwnerItem `json:"keptBy"`  // the other owners, because of which the field stays
 }
 
 type change struct {
@@ -96,10 +96,10 @@ func newResult(of objects.Item, live map[string]any, plan apply.Plan) result {
 	return item
 }
 
-// takeover describes what kubectl apply --server-side does in addition to the apply, under any field
-// manager (migrateToSSAIfNecessary in k8s.io/kubectl/pkg/cmd/apply). It takes over all fields that
-// client-side apply wrote, and applies the file a second time. The second apply removes the fields
-// that the file does not list. Other clients do not do this.
+// takeover describes what kubectl apply --server-side does in addition to the apply, whatever the field
+// manager is (migrateToSSAIfNecessary in k8s.io/kubectl/pkg/cmd/apply). kubectl takes over all fields
+// that client-side apply wrote, and applies the file a second time. The second apply removes those of
+// the fields that the file does not list. Other clients do not do this.
 type takeover struct {
 	From    []view.OwnerItem `json:"from"`    // the managers whose fields kubectl takes over
 	Removes []string         `json:"removes"` // the paths of the removed fields, which nobody else owns
@@ -115,7 +115,7 @@ func (t *takeover) String() string {
 		strings.Join(owners, ", ") + " wrote by client-side apply"
 }
 
-// takeoverOf returns the takeover of a live object; nil if kubectl would remove nothing.
+// takeoverOf returns the takeover for a live object, or nil if kubectl would remove nothing.
 func takeoverOf(live fieldowners.Ownership, intent map[string]any) *takeover {
 	var found takeover
 	for _, entry := range live.Entries() {

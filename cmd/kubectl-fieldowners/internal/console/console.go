@@ -33,12 +33,12 @@ const (
 var (
 	// ErrFound is returned by a command that has printed findings. Run then returns exit code 1.
 	ErrFound = errors.New("found")
-	// ErrSaid is returned by a command that has already printed its errors on stderr. Run then
-	// returns exit code 2 and prints nothing more.
+	// ErrSaid is returned by a command that has already printed its errors on stderr. Run then prints
+	// nothing more, and returns exit code 2.
 	ErrSaid = errors.New("said")
 )
 
-// Console holds the input and output streams of a command, and settings for printing.
+// Console has the input and output streams of a command, and settings for printing.
 type Console struct {
 	genericiooptions.IOStreams
 
@@ -75,7 +75,7 @@ func exitCode(ctx context.Context, err error, stderr io.Writer) int {
 	return exitError
 }
 
-// OneLine returns the message of an error on one line, with the wording and the prefix of kubectl.
+// OneLine returns the message of an error on one line, as kubectl prints errors.
 func OneLine(err error) string {
 	text, known := cmdutil.StandardErrorMessage(err)
 	if !known {

@@ -37,8 +37,9 @@ func Complete(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	}
 }
 
-// OneOf adds a flag to flags, and sets up its shell completion. The flag accepts one of values, in
-// upper or lower case, and stores it in *value. If usage is "", values are the usage text.
+// OneOf adds a flag to flags, and sets up its shell completion. The flag accepts one of the given
+// values, in upper or lower case, and stores it in *value. If usage is "", the help of the flag lists
+// the values.
 func OneOf[T ~string](cmd *cobra.Command, flags *pflag.FlagSet, value *T, name, shorthand, usage string, values ...string) {
 	c := &choice[T]{value, "--" + name, values}
 	if shorthand != "" {
@@ -76,7 +77,7 @@ func (c *choice[T]) Type() string { return "string" }
 
 // FlagError returns the usage error for an error that cobra returned when it parsed the flags.
 func FlagError(cmd *cobra.Command, err error) error {
-	if choice, is := errors.AsType[choiceError](err); is { // its message names the flag already
+	if choice, is := errors.AsType[choiceError](err); is { // the message of a choiceError already names the flag
 		err = choice
 	}
 	return UsageError(cmd, "%w", flagerror.Plain(err))

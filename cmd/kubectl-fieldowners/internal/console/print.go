@@ -26,7 +26,8 @@ func (c *Console) Screen(noHeaders bool) view.Screen {
 	return s
 }
 
-// TerminalOf reports whether a stream is a terminal, and returns the width of the terminal in columns.
+// TerminalOf reports whether a stream is a terminal. If so, it also returns the width of the terminal
+// in columns.
 func TerminalOf(stream any) (is bool, width int) {
 	switch wrapped := stream.(type) {
 	case *output:
@@ -48,7 +49,7 @@ func TerminalOf(stream any) (is bool, width int) {
 	return true, width
 }
 
-// Structured prints content if output is "json" or "yaml". For other outputs it does nothing.
+// Structured prints content if output is "json" or "yaml". For other values of output it does nothing.
 func (c *Console) Structured(output string, content any) error {
 	var text []byte
 	var err error
@@ -64,8 +65,8 @@ func (c *Console) Structured(output string, content any) error {
 	return err
 }
 
-// output is a writer that keeps the first error of a write. If there is one, the command fails, as
-// its output is incomplete.
+// output is a writer that keeps the first error of a write. After such an error the command fails,
+// because its output is incomplete.
 type output struct {
 	io.Writer
 
@@ -118,6 +119,6 @@ func (s *StatusLine) clear() {
 // Version returns the name and version of the plugin, its platform, and the version of Go. The
 // plugin's version ends with the commit if the plugin was built from a checkout.
 func Version() string {
-	info, _ := debug.ReadBuildInfo() // every build with modules has it
+	info, _ := debug.ReadBuildInfo() // every build with modules has a BuildInfo
 	return fmt.Sprintf("%s %s %s/%s %s", Name, info.Main.Version, runtime.GOOS, runtime.GOARCH, info.GoVersion)
 }

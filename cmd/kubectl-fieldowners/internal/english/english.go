@@ -10,5 +10,5 @@ package english
 import "k8s.io/kubectl/pkg/util/i18n"
 
 func init() {
-	_ = i18n.SetLoadTranslationsFunc(func() error { return nil }) // fails only if they are loaded already
+	_ = i18n.SetLoadTranslationsFunc(func() error { return nil }) // fails only if translations are already loaded
 }

@@ -51,11 +51,11 @@ func TestOfDeletions(t *testing.T) {
 		want   string   // what is told first, behind its second
 	}{
 		{"one applies a field, another deletes it by an update", []string{"a=x@N", ""},
-			"6: a/Apply set it, and a manager that managed fields do not record, perhaps the same one, deleted it, 6 times in a minute"},
+			"6: a/Apply set the field, and a manager that managed fields do not record, perhaps the same manager, deleted the field, 6 times in a minute"},
 		{"the same by updates, beside others", []string{"a/u=x@N c=z@0", "c=z@0"},
-			"6: a/Update set it, and a manager that managed fields do not record, perhaps the same one, deleted it, 6 times in a minute"},
+			"6: a/Update set the field, and a manager that managed fields do not record, perhaps the same manager, deleted the field, 6 times in a minute"},
 		{"who deletes writes something else as well", []string{"a=x@N", "b=y@N"},
-			"6: a/Apply and b/Apply in turn set and deleted it, 6 times in a minute"},
+			"6: a/Apply and b/Apply in turn set and deleted the field, 6 times in a minute"},
 		{"its owner applies without it: no fight", []string{"a=x@N a/u=z@0", "a=y@N a/u=z@0"}, ""},
 		{"a share that ends: no fight", []string{"a=x@0 b=x@0", "a=x@0"}, ""},
 		{"a status: no fight", []string{"a/s=x@N", ""}, ""},
@@ -64,12 +64,12 @@ func TestOfDeletions(t *testing.T) {
 		{"a share that ends, and what its owner gives up and another sets: no fight", []string{"a=x@0 b=x@0", "a=x@0", "a=y@N", "b=x@N a=y@0"}, ""},
 		{"who deleted it sets and shares it: no fight", []string{"a=x@N b=y@0", "b=y@N", "b=x@N", "a=x@N b=x@0"}, ""},
 		{"who deleted it sets it for a while", []string{"a=x@N b=y@0", "b=y@N", "b=x@N", "b=y@N"},
-			"12: a/Apply and b/Apply in turn set and deleted it, 6 times in a minute"},
+			"12: a/Apply and b/Apply in turn set and deleted the field, 6 times in a minute"},
 		{"two that share it, and one deletes it", []string{"a=x@N b=x@N c=y@0", "c=y@N"},
-			"6: a/Apply and c/Apply in turn set and deleted it, 6 times in a minute"},
-		{"in the order of paths", []string{"a=x@N c=d@N", "b=x@N"}, "6: b/Apply and c/Apply in turn set and deleted it, 6 times in a minute"},
+			"6: a/Apply and c/Apply in turn set and deleted the field, 6 times in a minute"},
+		{"in the order of paths", []string{"a=x@N c=d@N", "b=x@N"}, "6: b/Apply and c/Apply in turn set and deleted the field, 6 times in a minute"},
 		{"values: no fight", []string{"a=x@N b=y@0", "a=x@0 b=y@N"}, ""},
-		{"one takes it from the other", []string{"a=x@N", "b=x@N"}, "6: a/Apply and b/Apply took it from each other 6 times in a minute"},
+		{"one takes it from the other", []string{"a=x@N", "b=x@N"}, "6: a/Apply and b/Apply took the field from each other 6 times in a minute"},
 	} {
 		f, err := fights.New(5)
 		if err != nil {

@@ -36,12 +36,13 @@ import (
 )
 
 const (
-	window     = time.Minute // acts before this time do not count
+	window     = time.Minute // acts that are older than this do not count
 	maxFields  = 10_000      // the number of fields that a Detector remembers
 	maxObjects = 1_000       // the number of objects that a Detector remembers
-	// It is a loop if each of two managers makes at least half of turnsPerMinute turns in a minute. A
-	// turn is a write at most answerWithin after another manager's write: managers that do not react
-	// to each other leave longer pauses. The API server records whole seconds.
+	// turnsPerMinute decides what a Loop is. A manager makes a turn if it writes to an object at most
+	// answerWithin after another manager wrote to the object. If at least two managers each make at
+	// least half of turnsPerMinute turns in a minute, this is a loop. Managers that do not react to
+	// each other usually leave longer pauses. The API server records times in whole seconds.
 	turnsPerMinute = 20
 	answerWithin   = 2 * time.Second
 )
@@ -55,12 +56,12 @@ type Detector struct {
 
 type field struct{ object, path string }
 
-// object holds the recent writes to one object.
+// object has the recent writes to one object.
 type object struct {
-	history // the recent turns; see turnsPerMinute
+	history // the turns of the last minute; see turnsPerMinute
 
 	last   act       // the last write
-	fought time.Time // the time of the last act in a fight for a field of this object
+	fought time.Time // when the object last had an act in a fight for one of its fields
 }
 
 // Fight describes one field that managers take from each other, or set and delete in turn.
@@ -69,7 +70,7 @@ type Fight struct {
 	Managers []fieldowners.Manager // sorted by name; the zero Manager stands for a deleter that is not recorded
 	Times    int                   // the number of acts in the last minute
 	Since    time.Time             // the time of the fight's first act
-	Deleted  bool                  // one of the managers deleted the field instead of setting it
+	Deleted  bool                  // whether one of the managers deleted the field instead of setting it
 }
 
 // Message returns a sentence that says which managers fight, and how often the field changed.
@@ -77,11 +78,11 @@ func (f Fight) Message() string {
 	times := fmt.Sprintf("%d times in a minute", f.Times)
 	switch {
 	case f.Managers[0] == fieldowners.Manager{}:
-		return fmt.Sprintf("%s set it, and a manager that managed fields do not record, perhaps the same one, deleted it, %s", names(f.Managers[1:]), times)
+		return fmt.Sprintf("%s set the field, and a manager that managed fields do not record, perhaps the same manager, deleted the field, %s", names(f.Managers[1:]), times)
 	case f.Deleted:
-		return fmt.Sprintf("%s in turn set and deleted it, %s", names(f.Managers), times)
+		return fmt.Sprintf("%s in turn set and deleted the field, %s", names(f.Managers), times)
 	}
-	return fmt.Sprintf("%s took it from each other %s", names(f.Managers), times)
+	return fmt.Sprintf("%s took the field from each other %s", names(f.Managers), times)
 }
 
 func names(managers []fieldowners.Manager) string {
@@ -100,28 +101,28 @@ type Loop struct {
 
 // Message returns a sentence that says which managers write in turn, and how often.
 func (l Loop) Message() string {
-	return fmt.Sprintf("%s wrote in turn %d times in a minute and took nothing from each other: each may react to the other", names(l.Managers), l.Times)
+	return fmt.Sprintf("%s wrote in turn %d times in a minute and took no field from each other: each may react to the writes of the other", names(l.Managers), l.Times)
 }
 
 // New returns a Detector. It reports a fight if there are more than perMinute acts on a field within
 // one minute. New returns an error if perMinute is below 1.
 func New(perMinute int) (*Detector, error) {
 	if perMinute < 1 {
-		return nil, fmt.Errorf("%d moves of a field per minute cannot be the limit for a fight, want at least 1", perMinute)
+		return nil, fmt.Errorf("the limit for a fight is %d changes of a field per minute, want at least 1", perMinute)
 	}
 	return &Detector{perMinute, recent.New[field, *history](maxFields), recent.New[string, *object](maxObjects)}, nil
 }
 
-// Observe counts the acts between two consecutive states of an object, and returns the fights that
-// must be reported, in the order of paths. These acts on a field count:
+// Observe counts the acts between two consecutive states of an object. It returns the fights that are
+// due for a report, in the order of paths. These acts on a field count:
 //   - the field moves from one manager to another;
 //   - a manager deletes another manager's field, except in a status, where deletions are usual;
 //   - a manager sets a field again that another manager deleted.
 //
-// It is a fight only if a manager took back a field after another manager's act.
+// The acts are a fight only if a manager takes a field back that another manager took from it.
 //
-// Managed fields show who deleted a field only if the same write also set other fields. Otherwise
-// the zero Manager stands for the deleter, which may even be the manager that had set the field.
+// Managed fields show who deleted a field only if the same write also set other fields. Otherwise the
+// zero Manager stands for the deleter, which may even be the manager that had set the field.
 func (d *Detector) Observe(uid string, before, after fieldowners.Ownership, at time.Time) (found []Fight) {
 	writers := fieldowners.Writers(before, after)
 	diff := fieldowners.Diff(before, after)
@@ -162,7 +163,8 @@ func (d *Detector) Observe(uid string, before, after fieldowners.Ownership, at t
 	return found
 }
 
-// act counts a write to the field. It returns the fight for the field, and true if the fight must be reported now.
+// act counts an act on the field at path. If the field is in a fight that is due for a report, act
+// returns the fight and true.
 func (d *Detector) act(uid string, path fieldowners.Path, a act) (Fight, bool) {
 	key := field{uid, path.String()}
 	h, known := d.fields.Get(key)
@@ -185,9 +187,9 @@ func (d *Detector) act(uid string, path fieldowners.Path, a act) (Fight, bool) {
 	return fight, h.tell(a.at)
 }
 
-// Wrote counts a write to an object by one manager. It returns a loop (see turnsPerMinute) if one
-// must be reported now. Managers that fight write in turn as well, so no loop is returned for an
-// object with a fight.
+// Wrote counts a write to an object by one manager. If the object is in a loop (see turnsPerMinute)
+// that is due for a report, Wrote returns the loop and true. It never returns a loop for an object with
+// a fight, because managers that fight also write in turn.
 func (d *Detector) Wrote(uid string, by fieldowners.Manager, at time.Time) (Loop, bool) {
 	o := d.object(uid)
 	last := o.last
@@ -212,7 +214,7 @@ func (d *Detector) object(uid string) *object {
 	return o
 }
 
-// history holds the acts of the last minute, on one field or one object.
+// history has the acts of the last minute on one field or one object.
 type history struct {
 	acts  []act     // sorted by time
 	since time.Time // when the fight began; zero if there is none
@@ -222,15 +224,16 @@ type history struct {
 // act is a write that set or deleted a field, or a write to an object.
 type act struct {
 	at       time.Time
-	from, by fieldowners.Manager // the owner of the field before, and the manager that wrote
+	from, by fieldowners.Manager // the owner of the field before the write, and the manager that wrote
 	deleted  bool
-	// back reports whether this act took back a field that an earlier act had taken from the manager
-	// by. It is a fight only if a manager took the field back.
+	// back is true if the manager of this act took back the field, which an earlier act had taken from
+	// it. Without such an act there is no fight.
 	back bool
 }
 
-// add adds an act. If the act's time is before that of the last act, the act gets the time of the
-// last act. If it is more than one minute before, a clock was changed, and counting starts again.
+// add adds an act. If its time is before that of the last act, the act gets the time of the last act.
+// If its time is more than one minute before that of the last act, a clock was changed, and add first
+// removes all acts.
 func (h *history) add(a act) {
 	const most = 1_000
 	if n := len(h.acts); n > 0 && a.at.Before(h.acts[n-1].at) {
@@ -248,7 +251,7 @@ func (h *history) add(a act) {
 // managers returns the managers of the acts, each once, sorted by name.
 func (h *history) managers() []fieldowners.Manager {
 	var found []fieldowners.Manager
-	for _, a := range slices.Backward(h.acts) { // from the latest act: its apiVersion is returned
+	for _, a := range slices.Backward(h.acts) { // latest first, to return the latest apiVersion of a manager
 		if !slices.ContainsFunc(found, a.by.SameWriter) {
 			found = append(found, a.by)
 		}
@@ -266,7 +269,8 @@ func (h *history) actsOf(m fieldowners.Manager) (n int) {
 	return n
 }
 
-// tell reports whether to report the fight or loop now: at most once in one minute.
+// tell reports whether the fight or loop is due for a report at this time: the last report was at least
+// one minute ago.
 func (h *history) tell(at time.Time) bool {
 	if at.Sub(h.told) < window {
 		return false

@@ -78,7 +78,7 @@ func told(f *fights.Detector, takes []take) []string {
 
 func TestDetector(t *testing.T) {
 	ab := func(second string, times int, since string) string {
-		return fmt.Sprintf("%s: a/Apply and b/Apply took it from each other %d times in a minute since %s", second, times, since)
+		return fmt.Sprintf("%s: a/Apply and b/Apply took the field from each other %d times in a minute since %s", second, times, since)
 	}
 	for _, test := range []struct {
 		reason string
@@ -92,9 +92,9 @@ func TestDetector(t *testing.T) {
 		{"told again after a minute, with the times of the last one", rally(10, 10, "a>b", "b>a"), []string{ab("30", 4, "0s"), ab("90", 6, "0s")}},
 		{"one direction is no fight", rally(9, 1, "a>b"), nil},
 		{"an applier and a scale", rally(4, 1, "a>kubectl[scale]", "kubectl[scale]>a"),
-			[]string{"3: a/Apply and kubectl/Update[scale] took it from each other 4 times in a minute since 0s"}},
-		{"one name, two operations", rally(4, 1, "a>a/u", "a/u>a"), []string{"3: a/Apply and a/Update took it from each other 4 times in a minute since 0s"}},
-		{"three in turn", rally(8, 1, "a>b", "b>c", "c>a"), []string{"3: a/Apply, b/Apply and c/Apply took it from each other 4 times in a minute since 0s"}},
+			[]string{"3: a/Apply and kubectl/Update[scale] took the field from each other 4 times in a minute since 0s"}},
+		{"one name, two operations", rally(4, 1, "a>a/u", "a/u>a"), []string{"3: a/Apply and a/Update took the field from each other 4 times in a minute since 0s"}},
+		{"three in turn", rally(8, 1, "a>b", "b>c", "c>a"), []string{"3: a/Apply, b/Apply and c/Apply took the field from each other 4 times in a minute since 0s"}},
 		{"a handover down a line is no fight", []take{{0, "a>b"}, {1, "b>c"}, {2, "c>d"}, {3, "d>e"}, {4, "e>f"}, {5, "f>g"}}, nil},
 		{"ended and begun again later: told again", append(rally(4, 1, "a>b", "b>a"), take{70, "a>b"}, take{71, "b>a"}, take{72, "a>b"}, take{73, "b>a"}),
 			[]string{ab("3", 4, "0s"), ab("73", 4, "1m10s")}},

@@ -29,9 +29,10 @@ type Item struct {
 	Content map[string]any
 }
 
-// ReadFiles reads files and calls each with every object in them. A path "-" is stdin. A file is
+// ReadFiles reads files and calls each with every object in them. The path "-" means stdin. A file is
 // JSON, or YAML with one or more documents. For a List, each is called with every item. Only one
-// document is in memory. Errors name file and line, but quote no content, which may be secret.
+// document at a time is in memory. Errors name file and line, but do not quote content, which may be
+// secret.
 func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
 	for _, path := range paths {
 		file, content, err := r.open(path)
@@ -44,7 +45,7 @@ func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
 			some = some || found
 			return err
 		})
-		_ = content.Close() // it was only read
+		_ = content.Close() // the file was only read, so errors do not matter
 		switch {
 		case err != nil:
 			return err
@@ -64,7 +65,8 @@ func (r *Reader) readDocument(file string, line int, text []byte, each func(Item
 	return true, r.flatten(Item{file, line, fmt.Sprintf("%s, line %d", file, line), object}, each)
 }
 
-// flatten calls each with the object itself or, if it is a List, with its items, also nested ones.
+// flatten calls each with the object, or with every item if the object is a List. Items that are Lists
+// are flattened as well.
 func (r *Reader) flatten(item Item, each func(Item) error) error {
 	kind, _ := item.Content["kind"].(string)
 	apiVersion, _ := item.Content["apiVersion"].(string)
@@ -107,7 +109,7 @@ func (r *Reader) ReadAll(paths ...string) (all []map[string]any, err error) {
 	return all, err
 }
 
-// ReadFile returns the raw content of a file, and its name for messages. A path "-" is stdin.
+// ReadFile returns the raw content of a file, and its name for messages. The path "-" means stdin.
 func (r *Reader) ReadFile(path string) (source string, content []byte, err error) {
 	source, file, err := r.open(path)
 	if err != nil {
@@ -181,7 +183,8 @@ func separator(text []byte) (rest []byte, is bool) {
 	return rest, true
 }
 
-// decode returns the object of one document; nil if the document is empty or has only comments.
+// decode returns the object of one document. It returns nil if the document is empty or has only
+// comments.
 func decode(source string, line int, text []byte) (map[string]any, error) {
 	trimmed := bytes.TrimSpace(text)
 	if len(trimmed) == 0 {
@@ -200,7 +203,7 @@ func decode(source string, line int, text []byte) (map[string]any, error) {
 	}
 	object, isMap := content.(map[string]any)
 	switch {
-	case content == nil: // only comments
+	case content == nil: // the document has only comments
 		return nil, nil
 	case !isMap:
 		return nil, fmt.Errorf("%s: line %d: not a Kubernetes object, but %s", source, line, kindOfValue(content))
@@ -210,8 +213,9 @@ func decode(source string, line int, text []byte) (map[string]any, error) {
 
 var yamlLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?:line (\d+): )?`)
 
-// atLine returns an error of the YAML library with another line number: counted from the beginning
-// of the file, not of the document. start is the number of the document's first line.
+// atLine returns an error of the YAML library with a corrected line number. The library counts lines
+// from the beginning of the document; the result counts from the beginning of the file. start is the
+// line of the file at which the document begins.
 func atLine(err error, start int) error {
 	text := strings.ReplaceAll(err.Error(), "\n", " ")
 	line := start
@@ -227,7 +231,7 @@ func atLine(err error, start int) error {
 
 // withoutQuotes truncates an error message before the first text that it quotes from the file.
 func withoutQuotes(text string) string {
-	for _, mark := range []string{"did not find expected", "could not find expected"} { // they quote only YAML syntax
+	for _, mark := range []string{"did not find expected", "could not find expected"} { // these messages quote only YAML syntax
 		if strings.HasPrefix(text, mark) {
 			return text
 		}

@@ -43,7 +43,7 @@ func NewReader(c *console.Console) *Reader {
 // The context is not an argument of each call, since some client libraries accept no context.
 func (r *Reader) EndWith(ctx context.Context) {
 	r.ctx = ctx
-	warnings := rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true}) // shared by all clients
+	warnings := rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true}) // all clients share it
 	r.Config.WrapConfigFn = func(config *rest.Config) *rest.Config {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return ending{ctx, next} })
 		config.WarningHandler = warnings
@@ -70,7 +70,7 @@ func (e ending) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// closing is a ReadCloser whose Close method also calls the function in the field then.
+// closing is a ReadCloser whose Close method also calls the function then.
 type closing struct {
 	io.ReadCloser
 
@@ -82,7 +82,7 @@ func (c closing) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// Connect returns a client of the cluster, for use by an apply.Applier.
+// Connect returns a client of the cluster, which an apply.Applier can use.
 func (r *Reader) Connect() (client.WithWatch, error) {
 	config, err := r.Config.ToRESTConfig()
 	if err != nil {
@@ -96,13 +96,14 @@ func (r *Reader) Connect() (client.WithWatch, error) {
 	return client.NewWithWatch(config, client.Options{Mapper: mapper})
 }
 
-// Namespace returns the namespace for objects that specify none. enforced reports whether the
-// command line sets the namespace, not the kubeconfig.
+// Namespace returns the namespace for objects that specify none. enforced reports whether the namespace
+// comes from the command line, and not from the kubeconfig.
 func (r *Reader) Namespace() (namespace string, enforced bool, err error) {
 	return r.Config.ToRawKubeConfigLoader().Namespace()
 }
 
-// Builder returns a resource.Builder as kubectl uses it, for the objects of the selection.
+// Builder returns a resource.Builder, with which kubectl reads objects, for the objects of the
+// selection.
 func (r *Reader) Builder(s Selection) (*resource.Builder, error) {
 	namespace, _, err := r.Namespace()
 	if err != nil {
@@ -141,7 +142,7 @@ func (r *Reader) ReadCluster(args []string, s Selection, each func(object map[st
 
 // Selection says which objects of the cluster a command reads.
 type Selection struct {
-	Labels, Fields string // the label selector and the field selector
+	Labels, Fields string // label selector and field selector; "" selects all objects
 	AllNamespaces  bool
 }
 

@@ -50,7 +50,7 @@ type Audit struct {
 // New returns an empty Audit, to which Add adds objects.
 func New() *Audit {
 	return &Audit{
-		report:   Report{AbsentExamples: []view.Ref{}, Lists: []List{}, Problems: []string{}}, // not null as JSON
+		report:   Report{AbsentExamples: []view.Ref{}, Lists: []List{}, Problems: []string{}}, // empty lists, which are not null as JSON
 		managers: map[Manager]*managerTally{},
 		findings: map[findingKey]*Finding{},
 	}
@@ -97,7 +97,7 @@ func (a *Audit) absent(object view.Ref) {
 	}
 }
 
-// Problem records an error because of which objects or managed fields could not be read.
+// Problem records an error that prevented reading of objects or of managed fields.
 func (a *Audit) Problem(err error) {
 	a.report.ProblemCount++
 	if len(a.report.Problems) < MaxProblems {
@@ -105,13 +105,13 @@ func (a *Audit) Problem(err error) {
 	}
 }
 
-// Listed records which objects of a kind were read from a cluster.
+// Listed adds l to the report: a list that was read from a cluster.
 func (a *Audit) Listed(l List) { a.report.Lists = append(a.report.Lists, l) }
 
 // Objects returns the number of objects that were added by Add.
 func (a *Audit) Objects() int { return a.report.Objects }
 
-// later returns the later of the times known and then, each of which may be nil if it is unknown.
+// later returns the later of two times. A time is nil if it is not known.
 func later(known *time.Time, then *metav1.Time) *time.Time {
 	if then == nil || then.IsZero() || known != nil && !then.After(*known) {
 		return known
@@ -123,7 +123,7 @@ func later(known *time.Time, then *metav1.Time) *time.Time {
 type findingKey struct {
 	rule     lint.Rule
 	manager  Manager
-	remedy   string // part of the key, since it may name further managers
+	remedy   string // part of the key, because remedies for one manager may name different other managers
 	contract bool   // the findings are violations of the contract
 }
 
@@ -160,7 +160,8 @@ func (a *Audit) countFindings(object view.Ref, findings []lint.Finding, byContra
 	}
 }
 
-// Report returns the report on the objects added so far. complete says whether none is missing.
+// Report returns the report on the objects added so far. complete is true if all requested objects were
+// added.
 func (a *Audit) Report(complete bool) Report {
 	report := a.report
 	report.Complete = complete && report.ProblemCount == 0
@@ -177,7 +178,7 @@ func (a *Audit) Report(complete bool) Report {
 
 func compareManagers(a, b *Manager) int {
 	if a == nil || b == nil {
-		return 0 // of one rule, either all findings have a manager or none has
+		return 0 // the findings of one rule all have a manager, or none has
 	}
 	return a.Compare(*b)
 }
@@ -185,9 +186,9 @@ func compareManagers(a, b *Manager) int {
 // Compare makes later calls of Add compare their objects with a contract.
 func (a *Audit) Compare(with *contract.Comparer) { a.contract = with }
 
-// compare returns the violations of the contract as byContract. rest are the given findings of
-// lint, without RuleWideUpdate for managers that the contract names: the contract decides about
-// these.
+// compare compares an object with the contract, if there is one, and returns the violations as
+// byContract. rest are the findings of lint that remain: for a manager with a claim in the contract,
+// RuleWideUpdate is dropped, because the contract decides which fields the manager may own.
 func (a *Audit) compare(o Object, ownership fieldowners.Ownership, findings []lint.Finding) (rest, byContract []lint.Finding) {
 	if a.contract == nil {
 		return findings, nil
@@ -201,7 +202,6 @@ func (a *Audit) compare(o Object, ownership fieldowners.Ownership, findings []li
 	return rest, byContract
 }
 
-// findingOf converts a violation of the contract into a lint.Finding.
 func findingOf(f contract.Finding) lint.Finding {
 	const shown = 3
 	found := lint.Finding{

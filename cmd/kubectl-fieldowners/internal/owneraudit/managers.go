@@ -17,7 +17,7 @@ type managerTally struct {
 	row      ManagerRow
 	kinds    map[Kind]int    // the number of objects of each kind; Kind.Objects is not set
 	versions map[string]bool // the apiVersions of the entries
-	object   int             // Report.Objects when the last object was counted, to count each object once
+	object   int             // the number of the last object counted, so that an object with several entries counts once
 }
 
 // countEntries adds the managed-fields entries of an object to the counts of their managers.
@@ -37,7 +37,7 @@ func (a *Audit) countEntries(o Object) {
 		if len(tally.versions) < maxKinds {
 			tally.versions[entry.APIVersion] = true
 		}
-		if tally.object != a.report.Objects { // otherwise a second entry on this object
+		if tally.object != a.report.Objects { // false for a second entry of the manager on this object
 			tally.object = a.report.Objects
 			tally.row.Objects++
 			if _, known := tally.kinds[kind]; known || len(tally.kinds) < maxKinds {
@@ -47,7 +47,8 @@ func (a *Audit) countEntries(o Object) {
 	}
 }
 
-// manager returns the tally of a manager, new or existing; nil if there are too many managers.
+// manager returns the tally of a manager, and creates it if necessary. It returns nil if there are too
+// many managers.
 func (a *Audit) manager(m Manager) *managerTally {
 	tally := a.managers[m]
 	if tally == nil && len(a.managers) < MaxManagers {
@@ -57,13 +58,13 @@ func (a *Audit) manager(m Manager) *managerTally {
 	return tally
 }
 
-// sizeOf returns the number of bytes of an entry in JSON.
 func sizeOf(entry *metav1.ManagedFieldsEntry) int {
 	text, _ := json.Marshal(entry)
 	return len(text)
 }
 
-// rows returns the rows of all managers. Those with most objects, then most fields, are first.
+// rows returns the rows of all managers. Managers with the most objects come first, then those with the
+// most fields.
 func (a *Audit) rows() []ManagerRow {
 	rows := make([]ManagerRow, 0, len(a.managers))
 	for _, tally := range a.managers {
@@ -84,12 +85,12 @@ func (a *Audit) rows() []ManagerRow {
 	return rows
 }
 
-// countFields adds the fields of one object to the counts of their managers. Only the leaf fields of
-// a manager count: those below which the manager owns no other field.
+// countFields adds the fields of one object to the counts of their managers. It counts only the leaf
+// fields of each manager.
 func (a *Audit) countFields(ownership fieldowners.Ownership) {
 	owners, leaves := map[string][]fieldowners.Manager{}, map[string][]fieldowners.Manager{}
 	for _, entry := range ownership.Entries() {
-		if a.managers[view.Owner(entry.Manager)] == nil { // too many managers
+		if a.managers[view.Owner(entry.Manager)] == nil { // the manager is beyond the limit of the report
 			continue
 		}
 		for _, path := range entry.Fields() {

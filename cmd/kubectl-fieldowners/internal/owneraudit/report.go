@@ -26,7 +26,7 @@ type Report struct {
 	Lists        []List   `json:"lists"`        // the lists that were read from a cluster
 	Problems     []string `json:"problems"`     // the first MaxProblems problems
 	ProblemCount int      `json:"problemCount"` // the number of all problems
-	LeftOut      LeftOut  `json:"leftOut"`      // what the limits of a report exclude
+	LeftOut      LeftOut  `json:"leftOut"`      // counts of what is not in the report because of its limits
 }
 
 // Manager identifies a field manager in the report, without the apiVersions of its entries.
@@ -37,12 +37,12 @@ type ManagerRow struct {
 	Manager
 
 	Objects     int        `json:"objects"`
-	Fields      int        `json:"fields"`      // the number of leaf fields, below which it owns no other field
-	Shared      int        `json:"shared"`      // the number of these leaf fields that other managers own as well
-	Bytes       int        `json:"bytes"`       // the size of its entries in JSON
+	Fields      int        `json:"fields"`      // the number of leaf fields: the manager owns no other field below them
+	Shared      int        `json:"shared"`      // the number of leaf fields that other managers own as well
+	Bytes       int        `json:"bytes"`       // the size of the manager's entries in JSON
 	LastWrite   *time.Time `json:"lastWrite"`   // null if no time was recorded
-	Kinds       []Kind     `json:"kinds"`       // the kinds of the objects
-	APIVersions []string   `json:"apiVersions"` // the apiVersions of its entries
+	Kinds       []Kind     `json:"kinds"`       // the kinds of the objects on which the manager owns fields
+	APIVersions []string   `json:"apiVersions"` // the apiVersions of the manager's entries
 }
 
 // Kind is a kind of objects, with the number of objects of that kind.
@@ -52,18 +52,19 @@ type Kind struct {
 	Objects    int    `json:"objects"`
 }
 
-// Finding combines the findings about all objects with the same rule, manager and remedy. The rule
-// is one of lint.Check or of a contract. TYPE/NAME in the remedy stands for the object.
+// Finding combines the findings about all objects with the same rule, manager and remedy. The rule is a
+// rule of package lint or of a contract. TYPE/NAME in the remedy stands for the object.
 type Finding struct {
 	Rule     string    `json:"rule"`
-	Manager  *Manager  `json:"manager"` // null if the finding is about no single manager
+	Manager  *Manager  `json:"manager"` // null if the finding is not about one manager
 	Objects  int       `json:"objects"`
 	Examples []Example `json:"examples"` // the first MaxExamples objects
 	Remedy   string    `json:"remedy"`
 	Contract bool      `json:"contract,omitempty"` // a violation of the contract, not a finding of lint.Check
 }
 
-// ToDo returns the remedy. If the finding is about one object, its name replaces TYPE/NAME.
+// ToDo returns the remedy. If the finding is about only one object, the object's name replaces
+// TYPE/NAME.
 func (f Finding) ToDo() string {
 	if f.Objects != 1 || len(f.Examples) != 1 {
 		return f.Remedy
@@ -83,16 +84,16 @@ type List struct {
 	Resource  string `json:"resource"`
 	Namespace string `json:"namespace"` // "" for all namespaces
 	Objects   int    `json:"objects"`
-	// Snapshot reports whether the list shows one point in time. Snapshot is false if reading took
-	// longer than the API server keeps old versions.
+	// Snapshot reports whether the list shows one point in time. This is not the case if reading the
+	// list took longer than the API server keeps old versions.
 	Snapshot bool   `json:"snapshot"`
-	Error    string `json:"error,omitempty"` // why reading the list ended early; the objects read before count
+	Error    string `json:"error,omitempty"` // why reading the list ended early; Objects counts the objects read before
 }
 
 // LeftOut counts what a report leaves out because of its limits.
 type LeftOut struct {
-	Managers int `json:"managers"` // managed-fields entries of managers beyond the first MaxManagers
-	Findings int `json:"findings"` // findings about one object each, beyond the first MaxFindings
+	Managers int `json:"managers"` // the number of entries of managers beyond the first MaxManagers
+	Findings int `json:"findings"` // the number of findings about single objects beyond the first MaxFindings
 }
 
 // The limits of a report, so that it does not grow with the number of objects.
@@ -101,5 +102,5 @@ const (
 	MaxProblems = 20
 	MaxManagers = 10_000
 	MaxFindings = 5_000
-	maxKinds    = 200 // the kinds, and the apiVersions, that are kept for each manager
+	maxKinds    = 200 // the limit for the kinds, and for the apiVersions, of each manager
 )

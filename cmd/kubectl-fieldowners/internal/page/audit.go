@@ -16,7 +16,8 @@ type auditData struct {
 	Rules []rule
 }
 
-// rule is a section of the page: the findings of one rule. Remedy is "" if their remedies differ.
+// rule is a section of the page, with the findings of one rule. Remedy is "" if the findings have
+// different remedies.
 type rule struct {
 	Name, Remedy string
 	Findings     []owneraudit.Finding
@@ -31,8 +32,8 @@ func Audit(w io.Writer, about About, report owneraudit.Report) error {
 	})
 }
 
-// Bar returns the bar for a manager's fields: first the fields that it owns alone, then the shared
-// fields. The bar of the manager with the most fields has the full width.
+// Bar returns the bar for the fields of one manager: first the fields that the manager owns alone, then
+// the shared fields. The bar of the manager with the most fields has the full width.
 func (d auditData) Bar(row owneraudit.ManagerRow) (b bar) {
 	for _, m := range d.Managers {
 		b.total = max(b.total, m.Fields)

@@ -6,11 +6,11 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// shares counts the fields of an object by their owners. Fields of which only the existence is
-// owned (maps, lists and list items) do not count.
+// shares counts the fields of an object by their owners. It leaves out maps, lists and list items of
+// which managers own only the existence.
 type shares struct {
 	Total, Shared, Nobody int
-	alone, shared         map[view.OwnerItem]int // the numbers of fields that an owner owns alone, and that it shares
+	alone, shared         map[view.OwnerItem]int // the numbers of fields that each owner owns alone, and shares with other owners
 }
 
 func sharesOf(fields []view.FieldItem) shares {
@@ -39,8 +39,8 @@ func (s shares) Owned() int { return s.Total - s.Shared - s.Nobody }
 
 // segment is one coloured part of a bar. X, Width and Text are percentages of the bar's full width.
 type segment struct {
-	X, Width, Text string // where the segment begins, its width, and where its middle is
-	Look           string // the CSS classes for its colour
+	X, Width, Text string // the beginning of the segment, its width, and its middle
+	Look           string // the CSS classes for the segment's colour
 	Letters        string // the letters of the manager; empty if the segment is too narrow
 	Title          string // the tooltip
 }
@@ -73,13 +73,13 @@ type manager struct {
 
 	Written, Age string // empty if the time is not recorded
 
-	Again  bool // a row above has the same manager with another apiVersion
+	Again  bool // an earlier row has the same manager with another apiVersion
 	Alone  int  // the number of fields that only this manager owns
-	Shared int  // the number of fields that it shares with other managers
-	Share  bar  // shows Alone and Shared
+	Shared int  // the number of fields that this manager shares with other managers
+	Share  bar  // the bar with a segment for Alone and a segment for Shared
 }
 
-// managersOf returns the rows of the legend. The manager with most fields has the longest bar.
+// managersOf returns the rows of the legend. The manager with the most fields has the longest bar.
 func managersOf(known badges, about About, items []view.ManagerItem, s shares) []manager {
 	var rows []manager
 	seen := map[view.OwnerItem]bool{}
@@ -144,10 +144,11 @@ func (b badge) Look() string {
 	return look
 }
 
-// Class returns the suffix of the CSS class for the lines that the manager owns.
+// Class returns the suffix of the CSS class that marks the lines of fields owned by the manager.
 func (b badge) Class() string { return fmt.Sprint(b.index) }
 
-// badges has the badge of each manager on a page. The first manager on the page gets the letter A.
+// badges has the badge of each manager on a page. Managers get the letters A, B, C in the order of
+// their first appearance on the page.
 type badges map[view.OwnerItem]badge
 
 func (b badges) of(m view.OwnerItem) badge {

@@ -37,7 +37,7 @@ func Objects(w io.Writer, about About, objects []Shown) error {
 	return objectsTemplate.Execute(w, data)
 }
 
-// section is the template's data for one object on the page.
+// section is the data of the page template for one object.
 type section struct {
 	ID, Name, APIVersion, UID, ResourceVersion string
 
@@ -49,14 +49,14 @@ type section struct {
 	Bar      bar
 	Managers []manager
 	Lines    []line
-	More     int    // the number of lines left out because the page would be too long
+	More     int    // the number of YAML lines left out because the page would be too long
 	Column   string // the CSS class for the column where the owners begin
 	Shared   []field
 	Unowned  []field
 	Missing  []field // the owned fields that the object does not have
 }
 
-// field is a field in one of the lists below the object: Shared, Unowned or Missing.
+// field is a field in one of the lists below the YAML of an object: Shared, Unowned or Missing.
 type field struct {
 	Path   string
 	Owners []chip
@@ -119,12 +119,12 @@ type line struct {
 // MaxLines is the largest number of YAML lines on a page. With more lines, a browser takes seconds.
 const MaxLines = 20_000
 
-// minColumn and maxColumn limit the column where the owners begin, at the right of the YAML.
+// minColumn and maxColumn limit the column at which the owners begin, to the right of the YAML.
 // page.css has a class for every fourth column.
 const minColumn, maxColumn = 36, 76
 
-// linesOf returns the lines of an object, and the CSS class for the column where the owners begin.
-// This column is after the longest line that ends before maxColumn. Longer lines are wrapped.
+// linesOf returns the lines of an object, and the CSS class for the column at which the owners begin.
+// This column is after the longest line that is not longer than maxColumn. Longer lines are wrapped.
 func linesOf(known badges, all []view.Line) ([]line, string) {
 	lines := make([]line, 0, len(all))
 	column := minColumn
@@ -145,9 +145,9 @@ func linesOf(known badges, all []view.Line) ([]line, string) {
 	return lines, fmt.Sprintf("w%d", column)
 }
 
-// classes returns the CSS classes of a line, for its appearance and for the owners of its field.
-// said is the same line as package view returned it. before are the owners on the previous line;
-// the class "again" marks a line with equal owners.
+// classes returns the CSS classes of the line l, for its appearance and for the owners of its field.
+// said is the same line in the form of package view. before are the owners on the previous line. If
+// they equal the owners of l, the line gets the class "again".
 func (l line) classes(said view.Line, before []chip) string {
 	var classes []string
 	owners := slices.Concat(l.Owners, l.Item)

@@ -37,7 +37,7 @@ type About struct {
 	Incomplete     error     // why some objects are missing; nil if all were read
 }
 
-// head is the data for the top of every page. Kicker is the short line above the title.
+// head is the data for the top of every page. Kicker is the short line of text above the title.
 type head struct {
 	About
 
@@ -82,9 +82,9 @@ func parse(content string) *template.Template {
 	}).Parse(whole)).Parse(content))
 }
 
-// highlights returns the CSS rules that highlight a manager's lines when the manager is hovered
-// over, focused or ticked in the legend. The :has selectors match only within the legend: matching
-// the whole object would make a browser slow.
+// highlights returns the CSS rules that highlight the lines of a manager while the mouse pointer is
+// over the manager's row in the legend, or the row has the focus or is ticked. The :has selectors match
+// only within the legend: matching the whole object would make a browser slow.
 func highlights() string {
 	var rules strings.Builder
 	classes := []string{"none", "many"}
@@ -110,8 +110,8 @@ func cut(text string) string {
 	return fmt.Sprintf("%s… (%s more characters)", string(runes[:maxLine]), count(len(runes)-maxLine))
 }
 
-// safe returns a name as one printable line of limited length. A name with unprintable characters
-// is quoted.
+// safe returns a name as one printable line of limited length. If the name has unprintable characters,
+// the result is in quotes.
 func safe(text string) string { return cut(view.Safe(text)) }
 
 // text returns a sentence as printable text of limited length. Unlike safe, it adds no quotes.
@@ -123,8 +123,8 @@ func count(n int) string { return humanize.Comma(int64(n)) }
 // plural returns a number with a noun in its singular or plural: 1 field, 2 fields.
 func plural(n int, noun string) string { return count(n) + " " + english.PluralWord(n, noun, "") }
 
-// NewAbout returns the About of a page that is made now. from is the source of its objects.
-// incomplete is the error because of which some objects are missing, or nil.
+// NewAbout returns the About of a page that is made now. from is the source of the objects. incomplete
+// is the error because of which some objects are missing, or nil.
 func NewAbout(r *objects.Reader, cmd *cobra.Command, from objects.Source, incomplete error) About {
 	about := About{
 		Version: console.Version(), Time: time.Now(), Narrowed: narrowed(cmd), Incomplete: incomplete, Files: len(from.Files) > 0,
@@ -162,10 +162,10 @@ func clusterOf(r *objects.Reader, from objects.Source) string {
 	return text
 }
 
-// narrowing lists the flags that restrict which fields or objects a page shows.
+// narrowing are the names of the flags that restrict which fields or objects a page shows.
 var narrowing = []string{"path", "manager", "operation", "shared", "unowned", "selector", "field-selector"}
 
-// narrowed returns those flags of the command line that are in narrowing, for About.Narrowed.
+// narrowed returns the flags of the command line that are in narrowing, as text for About.Narrowed.
 func narrowed(cmd *cobra.Command) string {
 	var given []string
 	cmd.Flags().Visit(func(flag *pflag.Flag) {

@@ -79,8 +79,8 @@ func (e *explainCommand) objectsIn(file string) ([]map[string]any, error) {
 	return e.ReadAll(file)
 }
 
-// checkLive returns an error if an object of --live was not read from a cluster. It prints a warning
-// if the object has no managed fields.
+// checkLive returns an error if an object in the file of --live was not read from a cluster. It prints
+// a warning if the object has no managed fields.
 func (e *explainCommand) checkLive(live map[string]any) error {
 	o := view.New(live)
 	if o.Absent && o.UID == "" { // every object in a cluster has a UID

@@ -14,21 +14,21 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// getPrinter prints the objects for the command get: each object when it is read, or all objects at
-// the end if the output format is one document.
+// getPrinter prints the objects for the command get. Depending on the output format, it prints each
+// object when the object is read, or all objects at the end as one document.
 type getPrinter struct {
 	*getCommand
 
 	screen     view.Screen
 	objects    int             // the number of objects read
-	shown      int             // the number of objects with something to show
-	incomplete bool            // the owners of some object are not all known
-	noPath     error           // the error if --path is not valid and matches no field of an object
+	shown      int             // the number of objects of which the filter selected anything
+	incomplete bool            // an owner of a field is not known, on at least one object
+	noPath     error           // the error if --path is malformed, and is not the API server's string for a field either
 	managers   map[string]bool // the names of the managers of all objects, for a hint about --manager
-	items      []view.Item     // for -o json and -o yaml
-	rows       [][]string      // the rows of a table, which begin with namespace and object
-	pages      []page.Shown    // for -o html
-	lines      int             // the number of lines for -o html
+	items      []view.Item     // the objects for -o json and -o yaml
+	rows       [][]string      // for a table: its rows, of which the first two cells are namespace and object
+	pages      []page.Shown    // the objects for -o html
+	lines      int             // the number of YAML lines for -o html
 	leftOut    int             // the number of objects left out because the page would be too long
 }
 
@@ -53,12 +53,13 @@ func (p *getPrinter) print(o *view.Object) {
 	if filter.Paths = paths; noPath == nil && p.shows(o, filter) {
 		p.shown++
 	}
-	if noPath != nil { // for this object; another object may have a field that matches the API server's string
+	if noPath != nil { // on another object, --path may be the API server's string for a field
 		p.noPath = noPath
 	}
 }
 
-// shows prints the object, or collects it for the end. It reports whether the filter selected anything.
+// shows prints the object, or collects it for close. It reports whether the filter selected anything of
+// the object.
 func (p *getPrinter) shows(o *view.Object, filter view.Filter) bool {
 	switch p.output {
 	case "tree":
@@ -101,8 +102,8 @@ func (p *getPrinter) shows(o *view.Object, filter view.Filter) bool {
 	return true
 }
 
-// close prints the output if its format is one document for all objects. reading is the error
-// because of which objects are missing, or nil.
+// close prints the output if its format is one document for all objects. reading is the error because
+// of which some objects are missing, or nil.
 func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 	switch p.output {
 	case "json", "yaml":
@@ -122,8 +123,8 @@ func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 	return nil
 }
 
-// summary prints on stderr that nothing was found, since empty output could be misunderstood. It
-// returns an error if owners are unknown or --path is invalid.
+// summary prints a message on stderr if no object or no field was found, because empty output could be
+// misunderstood. It returns an error if owners are unknown or --path is invalid.
 func (p *getPrinter) summary() error {
 	switch {
 	case p.incomplete:
@@ -138,8 +139,9 @@ func (p *getPrinter) summary() error {
 	return nil
 }
 
-// hint returns the rest of the message "No fields found": the path of --path or, since a name may
-// be misspelt in --manager, the names of the existing managers.
+// hint returns the end of the message "No fields found": the path of --path. If --manager is given
+// instead, it returns the names of the existing managers, because the name in --manager may be
+// misspelt.
 func (p *getPrinter) hint() string {
 	switch {
 	case p.path != "":

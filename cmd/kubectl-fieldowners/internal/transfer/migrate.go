@@ -121,8 +121,8 @@ func (m *migrateCommand) canonicalPaths() (texts []string, err error) {
 	return texts, nil
 }
 
-// migrate shows which fields of one object would move, and moves them if --yes is given. found
-// reports whether fields would move but were not moved.
+// migrate shows which fields of one object would move, and moves them if the flag --yes is given. found
+// reports whether there are such fields and --yes is not given.
 func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, from []ownership.From) (found bool, err error) {
 	applier, err := m.applier(m.to)
 	if err != nil {
@@ -165,8 +165,9 @@ func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, fr
 	return false, nil
 }
 
-// correct rewrites the undo file with the fields that undo would really move back. The file saved
-// before the move may be wrong: the receiver may have become an owner of some fields just then.
+// correct rewrites the undo file after the move, so that it lists exactly the fields that an undo moves
+// back. The file was saved before the move. If the receiver became an owner of some fields in between,
+// that list is wrong.
 func correct(path string, saved undoFile, undo *ownership.Transfer) error {
 	saved.Moved = nil
 	for _, back := range undo.Moves() {
@@ -204,9 +205,9 @@ func (e *engine) showTransfer(object apply.ObjectRef, t *ownership.Transfer) {
 		note := ""
 		switch {
 		case move.FromKeeps:
-			note = " (shared: both own it then)"
+			note = " (shared: both managers own the field afterwards)"
 		case move.ToOwned:
-			note = " (both own it now)"
+			note = " (both managers own the field now)"
 		}
 		fmt.Fprintln(e.Out, "    "+view.Safe(move.Path.String()+note))
 	}

@@ -58,8 +58,8 @@ func (r *releaseCommand) run(args []string) (err error) {
 	return r.eachNamed(ctx, args, func(object apply.ObjectRef) (bool, error) { return r.release(ctx, object) })
 }
 
-// release shows what would happen to the fields that the manager applied to one object, and gives
-// the fields up if --yes is given.
+// release shows what would happen to the fields of one object that the manager applied. If the flag
+// --yes is given, it gives up the fields.
 func (r *releaseCommand) release(ctx context.Context, object apply.ObjectRef) (found bool, err error) {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(object.GroupVersionKind)
@@ -98,8 +98,8 @@ func (r *releaseCommand) release(ctx context.Context, object apply.ObjectRef) (f
 	return false, nil
 }
 
-// entries returns the manager's entries of an operation: first the entry of the object itself, then
-// the entries of its subresources.
+// entries returns the manager's entries for an operation: first the entry for the object itself, then
+// the entries for its subresources.
 func (r *releaseCommand) entries(ownership fieldowners.Ownership, operation metav1.ManagedFieldsOperationType) []fieldowners.Entry {
 	found := slices.DeleteFunc(slices.Clone(ownership.Entries()), func(entry fieldowners.Entry) bool {
 		return entry.Name != r.manager || entry.Operation != operation
@@ -108,9 +108,9 @@ func (r *releaseCommand) entries(ownership fieldowners.Ownership, operation meta
 	return found
 }
 
-// show prints, by a dry run, what would happen to the fields of one entry. The subresource scale
-// needs no dry run: release only removes the entry, since an apply without replicas would set
-// replicas to 0.
+// show makes a dry run, and prints what would happen to the fields of one entry. The entry for the
+// subresource scale needs no dry run: release only removes the entry, because an apply without replicas
+// would set replicas to 0.
 func (r *releaseCommand) show(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, entry fieldowners.Entry) error {
 	if entry.Subresource == "scale" {
 		fmt.Fprintln(r.Out, view.Safe(fmt.Sprintf("%v (scale): %s gives up .spec.replicas, whose value stays", object, r.manager)))
@@ -122,7 +122,7 @@ func (r *releaseCommand) show(ctx context.Context, applier *apply.Applier, objec
 	named.SetName(object.Name)
 	intent := apply.Intent{Config: client.ApplyConfigurationFromUnstructured(named), UID: object.UID, Subresource: entry.Subresource}
 	if intent.Subresource != "" {
-		intent.Body = intent.Config // an intent without a status is accepted only as a Body
+		intent.Body = intent.Config // as a Body, the intent may lack a status
 	}
 	plan, err := applier.Plan(ctx, intent)
 	if apierrors.IsInvalid(err) {
@@ -134,8 +134,8 @@ func (r *releaseCommand) show(ctx context.Context, applier *apply.Applier, objec
 	return err
 }
 
-// warn prints warnings: that the object would have no recorded owner, and that the manager also owns
-// fields by Update, which release does not give up.
+// warn prints warnings about two cases: the object would have no recorded owner, or the manager also
+// owns fields by Update, which release does not give up.
 func (r *releaseCommand) warn(object apply.ObjectRef, ownership fieldowners.Ownership, applied int) {
 	if applied > 0 && applied == len(ownership.Entries()) {
 		fmt.Fprintf(r.ErrOut, "warning: %v: %s is the only recorded owner: the next apply makes before-first-apply the owner of the other fields\n",
@@ -148,7 +148,7 @@ func (r *releaseCommand) warn(object apply.ObjectRef, ownership fieldowners.Owne
 		}
 	}
 	if len(updated) > 0 {
-		fmt.Fprintf(r.ErrOut, "warning: %v: release does not give up %s that %s owns by Update; to give that up too, run kubectl fieldowners migrate --from %[3]s --to %[3]s first\n",
+		fmt.Fprintf(r.ErrOut, "warning: %v: release does not give up %s that %s owns by Update; to give these fields up as well, run kubectl fieldowners migrate --from %[3]s --to %[3]s first\n",
 			object, fields(len(updated)), view.Safe(r.manager))
 	}
 }

@@ -1,8 +1,9 @@
 // Package transfer implements the commands release and migrate of the plugin, which change managed
 // fields. The command release gives up fields, and migrate moves fields to another manager.
 //
-// Without --yes both only show what they would do. Before migrate writes, it saves an undo file. The
-// write of migrate fails if the object has changed since migrate showed the fields to move.
+// Without the flag --yes, both commands only show what they would do. Before migrate writes, it saves
+// an undo file. The write of migrate fails if the object has changed since migrate showed the fields to
+// move.
 package transfer
 
 import (
@@ -37,22 +38,23 @@ func (e *engine) addFlags(cmd *cobra.Command) {
 	e.CompleteObjects(cmd)
 }
 
-// dryRun reports whether count, the number of fields or entries to change, is not 0. If so, it
-// prints that nothing was written.
+// dryRun returns false if count, the number of fields or entries to change, is 0. Otherwise it prints
+// that nothing was written, and returns true.
 func (e *engine) dryRun(count int) (found bool) {
 	if count > 0 {
-		fmt.Fprintln(e.ErrOut, "dry run, nothing was written: --yes does it")
+		fmt.Fprintln(e.ErrOut, "dry run, nothing was written: to write, repeat the command with --yes")
 	}
 	return count > 0
 }
 
-// applier returns an Applier for a field manager. It reads objects from the API server.
+// applier returns an Applier for a field manager. The Applier reads objects from the API server, not
+// from a cache.
 func (e *engine) applier(manager string) (*apply.Applier, error) {
 	return apply.New(e.client, apply.Config{FieldManager: manager, LiveReader: e.client})
 }
 
-// commandLine returns a command line of the plugin, quoted for a shell. It has the connection flags
-// of the current command line, so that it runs on the same cluster.
+// commandLine returns a command line of the plugin, quoted for a shell. It includes the connection
+// flags of the current command line, so that the command runs on the same cluster.
 func commandLine(cmd *cobra.Command, words ...string) string {
 	var line strings.Builder
 	line.WriteString(cmd.CommandPath())
@@ -79,7 +81,8 @@ func (e *engine) eachNamed(ctx context.Context, args []string, handle func(apply
 	if err != nil {
 		return err
 	}
-	// Infos returns the objects that it found together with an error about all others.
+	// Infos returns the objects that it found, together with an error about all objects that it did not
+	// find.
 	all, err := builder.ResourceTypeOrNameArgs(false, args...).ContinueOnError().Flatten().Do().Infos()
 	failed, found := e.Say(err), false
 	for _, info := range all {

@@ -12,11 +12,12 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Filter selects the fields to show. All its conditions must hold. Its zero value shows all fields.
+// Filter selects the fields to show. A field is selected if it meets all conditions. The zero Filter
+// selects all fields.
 type Filter struct {
 	Paths     []fieldowners.Path                // only these fields and the fields below them
 	Managers  []string                          // only fields that one of these managers owns
-	Operation metav1.ManagedFieldsOperationType // only fields owned by this operation, by one of Managers if given
+	Operation metav1.ManagedFieldsOperationType // only fields owned by this operation; if Managers is set, by one of them
 	Shared    bool                              // only fields with several owners
 	Unowned   bool                              // only fields without an owner
 }
@@ -26,7 +27,8 @@ func (f Filter) IsEmpty() bool {
 	return len(f.Paths) == 0 && len(f.Managers) == 0 && f.Operation == "" && !f.Shared && !f.Unowned
 }
 
-// matches reports whether the filter selects the field itself, not only a field below it.
+// matches reports whether the filter selects the field itself. A field that is only a parent of
+// selected fields does not match.
 func (f Filter) matches(field fieldowners.Field) bool {
 	if len(f.Paths) > 0 && !slices.ContainsFunc(f.Paths, field.Path.HasPrefix) {
 		return false
@@ -46,13 +48,13 @@ func (f Filter) matches(field fieldowners.Field) bool {
 type shown struct {
 	fieldowners.Field
 
-	matches bool // false if the field is shown only because of other fields
+	matches bool // false if the filter does not select the field, but a field below it or beside it
 	below   []shown
 }
 
-// choose returns a field with the fields below it that the filter selects. ok is false if it
-// selects none of these fields. The key fields of a list item are shown with any other part of the
-// item.
+// choose returns a field with those fields below it that the filter selects. ok is false if the filter
+// selects neither the field nor a field below it. If it selects any part of a list item, the key fields
+// of the item are also included.
 func (f Filter) choose(field fieldowners.Field) (chosen shown, ok bool) {
 	chosen = shown{Field: field, matches: f.matches(field)}
 	var keys []shown
@@ -83,10 +85,14 @@ func (f Filter) Fields(o *Object) []fieldowners.Field {
 	return found
 }
 
-// Find returns the fields of the object that a path typed by a user means. The path may be in the
-// notation of fieldowners.Path, without the leading dot, with the index of a list item instead of its
-// key, or as the API server writes a path in a conflict. The last form may mean several fields. Find
-// returns the path itself if the object does not have this field, and an error for an invalid path.
+// Find returns the fields of the object that a path typed by a user means. The path may have one of
+// these forms:
+//   - the notation of fieldowners.Path, also without the leading dot;
+//   - the same notation with the index of a list item instead of its key;
+//   - the API server's string for a field in a conflict, which may mean several fields.
+//
+// Find returns the path itself if the object does not have this field, and an error for an invalid
+// path.
 func (o *Object) Find(text string) ([]fieldowners.Path, error) {
 	if text == "" {
 		return nil, nil
@@ -114,7 +120,7 @@ func ParsePath(text string) (fieldowners.Path, error) {
 
 var bareWord = regexp.MustCompile(`([\[,][\w-]+=)([A-Za-z][^"\],=]*)`)
 
-// quoted adds the quotes to [name=web] that a shell has removed from [name="web"].
+// quoted adds the quotes to [name=web], because a shell has removed them from [name="web"].
 func quoted(text string) string {
 	return bareWord.ReplaceAllStringFunc(text, func(key string) string {
 		name, word, _ := strings.Cut(key, "=")
@@ -133,7 +139,7 @@ func dotted(text string) string {
 	return text
 }
 
-// locate returns the fields of the object for which the API server writes text in a conflict.
+// locate returns the fields of the object for which text is the API server's string in a conflict.
 func (o *Object) locate(text string) []fieldowners.Path {
 	var found []fieldowners.Path
 	for field := range o.Root.All() {
@@ -144,7 +150,7 @@ func (o *Object) locate(text string) []fieldowners.Path {
 	return found
 }
 
-// find follows the path elements in steps down from the field at, and returns the path found.
+// find follows path elements down from the field at. It returns the path of the field that it reaches.
 func find(at fieldowners.Field, steps []fieldowners.Element) (fieldowners.Path, bool) {
 	if len(steps) == 0 {
 		return at.Path, true

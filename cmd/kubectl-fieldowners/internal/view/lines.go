@@ -11,16 +11,17 @@ type Line struct {
 	Text      string
 	Owners    []fieldowners.Manager // the owners of the field, each once
 	Existence bool                  // Owners own only the existence of the map, the list or the list item
-	Nobody    bool                  // the field is a value that nobody owns
-	Item      []fieldowners.Manager // the owners of the list item that begins here, if they differ from Owners
+	Nobody    bool                  // no manager owns the field, although it has a value
+	Item      []fieldowners.Manager // the owners of the list item that begins on this line, if they differ from Owners
 	Context   bool                  // the filter did not select the field; the line only shows where a selected field is
 
 	field *shown // the field on this line; nil for the second and later lines of a multi-line value
 	item  *shown // the list item that begins on this line
 }
 
-// Lines returns the selected fields of the object as lines of YAML, and as missing the owned fields
-// that the object does not have. Both are empty if the filter selects nothing.
+// Lines returns the selected fields of the object as lines of YAML. missing are the selected fields
+// that have an owner, but do not exist in the object. Both results are empty if the filter selects
+// nothing.
 func (o *Object) Lines(filter Filter) (lines []Line, missing []fieldowners.Field) {
 	if o.Absent { // the owners are not known
 		filter = Filter{Paths: filter.Paths}
@@ -39,8 +40,8 @@ func (o *Object) Lines(filter Filter) (lines []Line, missing []fieldowners.Field
 	return w.lines, w.missing
 }
 
-// say sets the members of a line that describe owners. It sets Nobody only if allKnown is true: the
-// owners of all fields are known.
+// say sets the members of a line that describe the owners of its field. allKnown reports whether the
+// owners of all fields are known. If not, say does not set Nobody.
 func (l *Line) say(allKnown bool) {
 	if l.Context = !l.field.matches && len(l.field.below) == 0; !l.field.matches {
 		return
@@ -62,13 +63,13 @@ func isExistence(field fieldowners.Field) bool {
 	return len(field.Owners) > 0 && slices.ContainsFunc(field.Fields, func(below fieldowners.Field) bool { return len(below.Whole) == 0 })
 }
 
-// index returns the manager's index among the managers of the object, which decides its colour. A
-// manager with entries in several apiVersions has one index.
+// index returns the manager's index among the managers of the object. The index decides the manager's
+// colour. A manager with entries in several apiVersions has one index.
 func (o *Object) index(m fieldowners.Manager) int {
 	return slices.IndexFunc(o.Ownership.Entries(), func(entry fieldowners.Entry) bool { return entry.SameWriter(m) })
 }
 
-// distinct returns each manager once, even if it occurs with several apiVersions.
+// distinct returns each manager only once, even if it has entries in several apiVersions.
 func distinct(managers []fieldowners.Manager) []fieldowners.Manager {
 	var found []fieldowners.Manager
 	for _, m := range managers {

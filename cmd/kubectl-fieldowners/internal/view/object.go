@@ -1,9 +1,9 @@
-// Package view formats the field ownership of one object: as YAML with the owners beside the
-// fields, as a table, or as JSON for programs.
+// Package view formats the field ownership of one object: as YAML with the owners beside the fields, as
+// a table, or as JSON for programs.
 //
 // The package has no side effects. An Object never contains values of Secrets, so they cannot be
-// printed. Anybody may have written an object, also the names of its managers. So text from an
-// object is escaped before it reaches a terminal.
+// printed. An object, including the names of its managers, may have any author. So text from an object
+// is escaped before it reaches a terminal.
 package view
 
 import (
@@ -22,8 +22,9 @@ type Object struct {
 
 	ResourceVersion string
 	Unread          []error // an error for each managed-fields entry that cannot be read
-	// Absent reports whether the object has no managed fields. If the object is not Live, the
-	// program that saved the object may have removed them, so that the owners are not known.
+	// Absent reports whether the object has no managed fields. If the object was also not read from a
+	// cluster (see Live), the program that saved it may have removed the managed fields, so the owners
+	// are unknown.
 	Absent bool
 	Live   bool // the object was read from a cluster
 	Deep   bool // the object is nested as deep as fieldowners.MaxDepth
@@ -37,7 +38,7 @@ func New(content map[string]any) *Object {
 	o := &Object{Ref: RefOf(content), ResourceVersion: (&unstructured.Unstructured{Object: content}).GetResourceVersion()}
 	entries, unread := fieldowners.EntriesOf(content)
 	o.Unread, o.Absent = unread, len(entries)+len(unread) == 0
-	o.Ownership, _ = fieldowners.ParseReadable(entries) // EntriesOf returned the entries that are not readable
+	o.Ownership, _ = fieldowners.ParseReadable(entries) // o.Unread already has the errors about unreadable entries
 	o.Root = o.Ownership.Join(withoutSecrets(o.GVK(), content))
 	for field := range o.Root.All() {
 		o.Deep = o.Deep || field.Path.Len() == fieldowners.MaxDepth
@@ -53,7 +54,7 @@ func (o *Object) Absence() string {
 	return "managedFields absent: run kubectl get with --show-managed-fields"
 }
 
-// knowsAll reports whether the owners of all fields are known. If not, a field without a recorded
+// knowsAll reports whether the owners of all fields are known. If not, a field that seems to have no
 // owner may have one.
 func (o *Object) knowsAll() bool { return !o.Absent && len(o.Unread) == 0 }
 

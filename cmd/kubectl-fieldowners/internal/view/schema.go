@@ -14,7 +14,7 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// List is the list that -o json and -o yaml print. Its format and that of its items are stable:
+// List is the list that -o json and -o yaml print. The format of the list and of its items is stable:
 // fields may be added, but no field is renamed, removed or given another meaning.
 type List[T any] struct {
 	Items []T `json:"items"`
@@ -49,7 +49,7 @@ func (r Ref) Resource() string {
 	return Safe(kind + "/" + r.Name)
 }
 
-// Target returns the arguments for kubectl that name the object.
+// Target returns the arguments of a kubectl command that name the object.
 func (r Ref) Target() string { return r.subject().Target() }
 
 // String returns kind, namespace and name, escaped so that they cannot control a terminal.
@@ -65,8 +65,8 @@ type Item struct {
 
 	Managers            []ManagerItem `json:"managers"`
 	Fields              []FieldItem   `json:"fields"`
-	ManagedFieldsAbsent bool          `json:"managedFieldsAbsent,omitempty"` // if so, the owners are unknown
-	Errors              []string      `json:"errors,omitempty"`              // about unreadable entries; Fields lacks their fields
+	ManagedFieldsAbsent bool          `json:"managedFieldsAbsent,omitempty"` // the owners are then unknown
+	Errors              []string      `json:"errors,omitempty"`              // errors about unreadable entries, whose fields are not in Fields
 }
 
 // ManagerItem describes one managed-fields entry of an object: its manager, and the number of fields.
@@ -75,16 +75,16 @@ type ManagerItem struct {
 
 	APIVersion string     `json:"apiVersion"`
 	Time       *time.Time `json:"time"`   // null if no time was recorded
-	Fields     int        `json:"fields"` // the number of leaf fields, below which the manager owns no other field
+	Fields     int        `json:"fields"` // the number of leaf fields: the manager owns no other field below them
 }
 
-// FieldItem is one field with its owners, or a value that nobody owns.
+// FieldItem is one field with its owners. A field without an owner is included only if it has a value.
 type FieldItem struct {
 	Path       string      `json:"path"`
 	ServerPath string      `json:"serverPath"`
 	Owners     []OwnerItem `json:"owners"` // empty if nobody owns the field
-	// Existence reports whether the owners own the existence of the map, the list or the list item,
-	// but not all fields below it.
+	// Existence is true if the owners own only the existence of the map, the list or the list item, and
+	// not all fields below it.
 	Existence bool `json:"existence,omitempty"`
 }
 

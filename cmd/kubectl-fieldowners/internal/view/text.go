@@ -23,7 +23,8 @@ func Safe(text string) string {
 	return text
 }
 
-// Age returns how long before now the time then was, in kubectl's format; "<unknown>" if then is zero.
+// Age returns the time from then to now as text, in kubectl's format. It returns "<unknown>" if then is
+// zero.
 func Age(then, now time.Time) string {
 	if then.IsZero() {
 		return "<unknown>"
@@ -31,7 +32,7 @@ func Age(then, now time.Time) string {
 	return duration.HumanDuration(now.Sub(then))
 }
 
-// CutOff truncates a line to width characters, of which the last is "…". A width of 0 is unlimited.
+// CutOff truncates a line to width characters, of which the last is "…". A width of 0 means no limit.
 func CutOff(text string, width int) string {
 	runes := []rune(text)
 	if width <= 0 || len(runes) <= width {
@@ -40,8 +41,8 @@ func CutOff(text string, width int) string {
 	return string(runes[:max(width-1, 0)]) + "…"
 }
 
-// Wrap breaks a text between words into lines of at most width columns; 0 is unlimited. The first
-// line begins with indent, and the other lines with two more spaces.
+// Wrap breaks a text between words into lines of at most width columns; a width of 0 means no limit.
+// The first line begins with indent, and the other lines with two more spaces.
 func Wrap(text, indent string, width int) string {
 	return Words(strings.Fields(text), width, indent, indent+"  ", "")
 }
@@ -50,7 +51,7 @@ func Wrap(text, indent string, width int) string {
 // the direction of its text.
 func JSON(v any) ([]byte, error) {
 	encoded, err := json.Marshal(v)
-	return []byte(Visible(string(encoded))), err // only strings have such characters
+	return []byte(Visible(string(encoded))), err // only strings have characters to escape
 }
 
 // IndentedJSON encodes a value as JSON does, with line breaks and indentation.
@@ -59,8 +60,8 @@ func IndentedJSON(v any) ([]byte, error) {
 	return []byte(Visible(string(encoded)) + "\n"), err
 }
 
-// YAML encodes a value as YAML. If the YAML library would not escape the characters that JSON
-// escapes, YAML returns JSON, which is valid YAML.
+// YAML encodes a value as YAML. Some characters that JSON escapes are not escaped by the YAML library.
+// If the value has such characters, YAML returns JSON, which is valid YAML.
 func YAML(v any) ([]byte, error) {
 	encoded, err := JSON(v)
 	if err != nil {

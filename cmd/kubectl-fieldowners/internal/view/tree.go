@@ -15,7 +15,7 @@ import (
 
 // Screen holds the settings for text output, such as the width of the terminal.
 type Screen struct {
-	Width     int // the number of columns; 0 is unlimited
+	Width     int // the number of columns; 0 means no limit
 	Palette   Palette
 	Now       time.Time
 	NoHeaders bool
@@ -37,7 +37,7 @@ func (s Screen) Tree(w io.Writer, o *Object, filter Filter) bool {
 		s.line(w, o, l, column)
 	}
 	if len(missing) > 0 {
-		fmt.Fprintln(w, "# Owned, and not in the object as read:")
+		fmt.Fprintln(w, "# Owned fields that are not in the object as read:")
 	}
 	for _, field := range missing {
 		owners := distinct(slices.Concat(field.Owners, field.Whole))
@@ -53,7 +53,7 @@ func (s Screen) legend(w io.Writer, o *Object) {
 		return
 	}
 	if len(o.Unread) > 0 {
-		fmt.Fprintf(w, "# incomplete: %d of the managed fields' entries cannot be read\n", len(o.Unread))
+		fmt.Fprintf(w, "# incomplete: managed fields entries that cannot be read: %d\n", len(o.Unread))
 	}
 	rows := [][]string{{"MANAGER", "OPERATION", "SUBRESOURCE", "FIELDS", "AGE"}}
 	for _, entry := range o.Ownership.Entries() {
@@ -70,8 +70,9 @@ func (s Screen) legend(w io.Writer, o *Object) {
 	}
 }
 
-// column returns the column where the owners begin: two columns after the longest line, of the
-// lines that are at most half as wide as the terminal, or 80 columns if the width is unlimited.
+// column returns the column at which the owners begin: two columns after the longest line. Lines that
+// are longer than half the width of the terminal do not count. If the width is unlimited, lines longer
+// than 80 columns do not count.
 func (s Screen) column(lines []Line) int {
 	limit := 80
 	if s.Width > 0 {
@@ -86,7 +87,8 @@ func (s Screen) column(lines []Line) int {
 	return column + 2
 }
 
-// line writes a line with its owners. They begin at column, or further right after a longer line.
+// line writes a line with its owners. The owners begin at column, or further right if the line is
+// longer.
 func (s Screen) line(w io.Writer, o *Object, l Line, column int) {
 	text := CutOff(l.Text, s.Width)
 	gap := max(column-utf8.RuneCountInString(text), 2)
@@ -115,8 +117,8 @@ func (s Screen) owners(o *Object, l Line) string {
 	return owners
 }
 
-// names returns the managers with their operations and, if a time was recorded, how long ago they
-// last wrote. On a narrow terminal only the legend has the times.
+// names returns the managers with their operations. It adds how long ago each manager last wrote, if a
+// time was recorded and the terminal is not narrow. The legend has these times in any case.
 func (s Screen) names(o *Object, managers []fieldowners.Manager) string {
 	var texts []string
 	for _, m := range managers {
@@ -129,12 +131,13 @@ func (s Screen) names(o *Object, managers []fieldowners.Manager) string {
 	return strings.Join(texts, ", ")
 }
 
-// okabeIto has the colours of Okabe and Ito's palette that are readable on light and dark
-// backgrounds, as the nearest of a terminal's 256 colours. People with a common colour blindness can
-// distinguish them. Colour is never the only mark: a name is beside each colour.
+// okabeIto has those colours of Okabe and Ito's palette that are readable on light and dark
+// backgrounds. Each is replaced by the nearest of a terminal's 256 colours. People with a common colour
+// blindness can distinguish these colours. Colour is never the only mark: a name is beside each colour.
 var okabeIto = []color.Attribute{33, 208, 36, 170, 166, 75, 178}
 
-// Palette styles text for a terminal, with a colour for each manager. If false, text is plain.
+// Palette styles text for a terminal, with a colour for each manager. If the Palette is false, text is
+// plain.
 type Palette bool
 
 func (p Palette) manager(index int, text string) string {

@@ -5,8 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Words joins words into lines of at most columns columns, unless one word is longer; 0 is unlimited.
-// The first line begins with begin, the others with further. All lines but the last end with end.
+// Words joins words into lines of at most columns columns, unless one word is longer; 0 means no limit.
+// The first line begins with the text begin, and the other lines with further. Every line except the
+// last ends with the text end.
 func Words(words []string, columns int, begin, further, end string) string {
 	var lines []string
 	line := begin

@@ -12,7 +12,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// yamlWriter writes fields as lines of YAML. A comment may follow on a line that begins a field.
+// yamlWriter collects fields as lines of YAML. The caller may append a comment to the first line of
+// each field.
 type yamlWriter struct {
 	lines   []Line
 	missing []fieldowners.Field // the owned fields that the object does not have
@@ -52,9 +53,9 @@ func (w *yamlWriter) all(fields []*shown, lead string, indent int) {
 	}
 }
 
-// content returns the fields to write below a field. If the filter selected the field but nothing
-// below it, these are all existing fields below it. Owned fields that the object does not have are
-// added to w.missing.
+// content returns the fields that are written below a field. These are the chosen fields, or all
+// existing fields if the filter selected the field itself but nothing below it. content adds owned
+// fields that the object does not have to w.missing.
 func (w *yamlWriter) content(field *shown) (below []*shown) {
 	for i := range field.below {
 		switch child := &field.below[i]; {
@@ -77,13 +78,15 @@ func (w *yamlWriter) content(field *shown) (below []*shown) {
 	return below
 }
 
-// hasLine reports whether the field gets a line: it exists, and the filter selected it or a field
-// below it.
+// hasLine reports whether the field is written on a line of its own. The field must exist, and the
+// filter must have selected the field, an existing field below it, or, for a key field, another part of
+// its list item.
 func (s *shown) hasLine() bool {
 	return s.Exists && (s.matches || len(s.below) == 0 || slices.ContainsFunc(s.below, func(b shown) bool { return b.hasLine() }))
 }
 
-// lose adds the owned fields at and below a field that the object does not have to w.missing.
+// lose adds a field that the object does not have, and all fields below the field, to w.missing. It
+// leaves out those without an owner.
 func (w *yamlWriter) lose(field fieldowners.Field) {
 	for lost := range field.All() {
 		if len(lost.Owners) > 0 {
@@ -92,8 +95,8 @@ func (w *yamlWriter) lose(field fieldowners.Field) {
 	}
 }
 
-// leaf adds the lines of a field that has no fields below it. Content below fieldowners.MaxDepth is
-// written as JSON on one line.
+// leaf adds the lines of a field without fields below it. A map or list at fieldowners.MaxDepth is such
+// a field too, and is written as JSON on one line.
 func (w *yamlWriter) leaf(field *shown, lead string, indent int) {
 	first, rest, several := strings.Cut(scalar(field.Value), "\n")
 	w.lines = append(w.lines, Line{Text: lead + first, field: field})
@@ -108,9 +111,10 @@ func (w *yamlWriter) leaf(field *shown, lead string, indent int) {
 	}
 }
 
-// scalar returns a value as YAML: on one line, or as a block whose lines are indented by two
-// columns. The YAML library decides about quotes. JSON is used instead for text with characters that
-// the library does not escape, and for blocks that begin with a tab, which YAML parsers reject.
+// scalar returns a value as YAML: on one line, or as a block whose lines are indented by two columns.
+// The YAML library decides whether the value needs quotes. scalar uses JSON instead for text with
+// characters that the library does not escape, and for blocks that begin with a tab, which YAML parsers
+// reject.
 func scalar(v any) string {
 	text, is := v.(string)
 	if !is || !utf8.ValidString(text) || strings.HasPrefix(strings.TrimLeft(text, "\n "), "\t") {

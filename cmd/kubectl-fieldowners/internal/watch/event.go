@@ -11,44 +11,44 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// change is a change of one object between two observations.
+// change is a change of one object between two states that a follower saw in succession.
 type change struct {
 	target        Target
-	before, after *watched  // nil if the object does not exist at that time
-	at            time.Time // when the change was seen
-	sum           bool      // the watch was interrupted, so that this may be several changes in one
+	before, after *watched  // nil if the object did not exist before or after the change
+	at            time.Time // when the follower saw the change
+	sum           bool      // several changes may be combined into one, because the watch was interrupted
 }
 
 // Event is one event that the command watch prints: as a line of text, or as JSON with -o json.
 type Event struct {
 	Time time.Time `json:"time"`
 	Type string    `json:"type"`          // such as moved, lost, gained, created, deleted or fight
-	Sum  bool      `json:"sum,omitempty"` // the watch was interrupted, so that this may be several changes in one
+	Sum  bool      `json:"sum,omitempty"` // several changes may be combined into one, because the watch was interrupted
 
 	APIVersion          string `json:"apiVersion"`
 	Kind                string `json:"kind"`
 	Namespace           string `json:"namespace,omitempty"`
 	Name                string `json:"name,omitempty"`
 	UID                 string `json:"uid,omitempty"`
-	FromResourceVersion string `json:"fromResourceVersion,omitempty"` // for an interruption: the last one before it
+	FromResourceVersion string `json:"fromResourceVersion,omitempty"` // for an interruption: the last resourceVersion seen before
 	ResourceVersion     string `json:"resourceVersion,omitempty"`
 
 	Path       string           `json:"path,omitempty"`
 	ServerPath string           `json:"serverPath,omitempty"`
-	From       *view.OwnerItem  `json:"from,omitempty"`     // the owner before
-	To         *view.OwnerItem  `json:"to,omitempty"`       // the owner after
+	From       *view.OwnerItem  `json:"from,omitempty"`     // the manager that lost the field, if any
+	To         *view.OwnerItem  `json:"to,omitempty"`       // the manager that gained the field, if any
 	Managers   []view.OwnerItem `json:"managers,omitempty"` // the managers of a fight or loop, or the owners of an object
 
-	Times int        `json:"times,omitempty"` // the number of writes in the last minute, for a fight or loop
+	Times int        `json:"times,omitempty"` // for a fight or loop: the number of acts or turns in the last minute (see package fights)
 	Since *time.Time `json:"since,omitempty"` // when the fight or the interruption began
 
 	Field   fieldowners.Path `json:"-"`
-	Message string           `json:"-"` // the text of a fight or loop: who does what, and how often
+	Message string           `json:"-"` // for a fight or loop: which managers do what, and how often
 	object  string           // the object's kind, namespace and name, for text output
 }
 
-// parts returns a deletion and a creation if the object was deleted and another object was created
-// under the same name. Otherwise it returns the change itself.
+// parts splits a change into a deletion and a creation if the object was deleted and another object was
+// created under the same name. It returns any other change unsplit.
 func (s change) parts() []change {
 	if s.before == nil || s.after == nil || s.before.uid == s.after.uid {
 		return []change{s}
@@ -58,7 +58,8 @@ func (s change) parts() []change {
 	return []change{gone, come}
 }
 
-// event returns an event of type kind, with the members that are the same for all events of s.
+// event returns an event whose type is kind. It sets the members that all events about the change s
+// have in common.
 func (s change) event(kind string) Event {
 	w := s.after
 	if w == nil {
@@ -78,7 +79,8 @@ func (e Event) at(path fieldowners.Path) Event {
 	return e
 }
 
-// moves returns the events for the fields that moved, lost an owner or gained one, in path order.
+// moves returns an event for each field that moved between managers, lost an owner or gained an owner,
+// in path order.
 func (s change) moves(d fieldowners.Difference) []Event {
 	var events []Event
 	add := func(kind string, path fieldowners.Path, from, to *view.OwnerItem) {
@@ -102,7 +104,7 @@ func (s change) moves(d fieldowners.Difference) []Event {
 func (s change) fight(f fights.Fight) Event {
 	e := s.event("fight").at(f.Path)
 	for _, m := range f.Managers {
-		if m != (fieldowners.Manager{}) { // the zero Manager: it is not known who deleted a field
+		if m != (fieldowners.Manager{}) { // the zero Manager stands for an unknown manager that deleted the field
 			e.Managers = append(e.Managers, view.Owner(m))
 		}
 	}
@@ -116,10 +118,10 @@ func (s change) loop(l fights.Loop) Event {
 	return e
 }
 
-// written returns the time of a change as the API server recorded it in the entries of the writers.
-// (After an interruption of the watch, changes from different times are seen at once.) It returns
-// s.at if no time was recorded, or if the recorded time is before the previous write: an entry that
-// was edited by hand may have any time.
+// written returns the time at which the API server recorded the change: the latest time in the entries
+// of the writers. This differs from s.at after an interruption of the watch, when old changes are seen
+// at once. It returns s.at if no time was recorded, or if the recorded time is before the previous
+// write, because an entry that was edited by hand may have any time.
 func (s change) written(writers []fieldowners.Manager) time.Time {
 	var wrote, before time.Time
 	for _, m := range writers {
@@ -138,7 +140,8 @@ func (s change) written(writers []fieldowners.Manager) time.Time {
 	return wrote
 }
 
-// owners returns the managers that own a field for which asked returns true, each manager once.
+// owners returns the managers that own at least one field for which asked returns true, each manager
+// once.
 func (w watched) owners(asked func(fieldowners.Manager, fieldowners.Path) bool) []view.OwnerItem {
 	var found []view.OwnerItem
 	for _, entry := range w.ownership.Entries() {

@@ -24,10 +24,10 @@ import (
 
 // follower lists and watches one target.
 //
-// It uses client-go's RetryWatcher. After any error, a RetryWatcher opens the watch again at the
-// resourceVersion of the last event, and it ends at 410 Gone. An informer is not used: its
-// Reflector lists again after most errors, and the changes between the error and that list would be
-// lost silently although the API server still has them.
+// It uses client-go's RetryWatcher. After an error, a RetryWatcher opens the watch again at the
+// resourceVersion of the last event; only 410 Gone ends it. An informer is not used. Its Reflector
+// lists again after most errors, and silently loses the changes between the error and the new list,
+// although the API server still has them.
 type follower struct {
 	Target
 	client metadata.ResourceInterface
@@ -37,7 +37,7 @@ type follower struct {
 	version string                           // the resourceVersion of the last change seen
 	seen    time.Time                        // when the last change was seen
 	outage  *wait.Backoff                    // the back-off while the watch cannot be opened; nil otherwise
-	behind  error                            // why the watch is interrupted; nil if it is not interrupted
+	behind  error                            // why changes may be missing; nil if all changes up to now were seen
 	giveUp  func(error)                      // ends the watch with an error
 }
 
@@ -60,7 +60,7 @@ func (f *follower) follow(ctx context.Context) error {
 	case f.Name != "" && len(known) == 0:
 		return apierrors.NewNotFound(f.Resource.GroupResource(), f.Name)
 	case version == "":
-		return fmt.Errorf("%s: objects of this type cannot be watched: the API server gives them no resourceVersion", f)
+		return fmt.Errorf("%s: objects of this type cannot be watched: the API server lists them without a resourceVersion", f)
 	}
 	f.known, f.version, f.seen, f.behind = known, version, time.Now(), nil
 	f.report.say("watching %s, objects now: %d", f, len(known))
@@ -74,8 +74,8 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// watch reports all changes after the resourceVersion f.version. It returns an error when the watch
-// ends: 410 Gone if the API server no longer has that resourceVersion.
+// watch reports all changes after the resourceVersion f.version until the watch ends, and returns the
+// reason as an error. The error is 410 Gone if the API server no longer has that resourceVersion.
 func (f *follower) watch(ctx context.Context) error {
 	ctx, f.giveUp = context.WithCancelCause(ctx)
 	defer f.giveUp(nil)
@@ -122,8 +122,8 @@ func (f *follower) see(event watch.EventType, object *metav1.PartialObjectMetada
 	return f.report.step(step)
 }
 
-// catchUp is called when the API server no longer has the changes since f.version. It lists the
-// objects again, and reports the differences from their known states.
+// catchUp is called when the API server no longer has the changes since f.version. It lists the objects
+// again, and reports the differences between their known and their listed states.
 func (f *follower) catchUp(ctx context.Context) error {
 	var known map[types.NamespacedName]watched
 	var version string
@@ -159,8 +159,9 @@ func (f *follower) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// list lists all objects of the target, page by page, so that only one page of whole metadata is in
-// memory at a time. version is the resourceVersion of the list.
+// list lists all objects of the target. It reads page by page and keeps only the watched state of each
+// object, so that only one page of whole metadata is in memory at a time. version is the
+// resourceVersion of the list.
 func (f *follower) list(ctx context.Context) (known map[types.NamespacedName]watched, version string, err error) {
 	_, _, err = pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		page, err := f.client.List(ctx, f.options(o))
@@ -190,14 +191,16 @@ func (f *follower) read(object *metav1.PartialObjectMetadata) watched {
 	return w
 }
 
-// patience is the back-off before the watch is opened again, after RetryWatcher's own wait of 1s.
+// patience is the back-off before the watch is opened again. The RetryWatcher itself waits for one
+// second in addition.
 var patience = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 30 * time.Second}
 
-// WatchWithContext opens a watch for the RetryWatcher. On its own, the RetryWatcher would retry
-// every second without a message, and for ever if the response to the request is 410 Gone.
+// WatchWithContext opens a watch for the RetryWatcher. After a failed request it prints a message and
+// waits for the back-off. On its own, the RetryWatcher would retry every second without a message, and
+// would retry for ever after a response of 410 Gone.
 func (f *follower) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	w, err := f.client.Watch(ctx, f.options(o))
-	if apierrors.IsUnauthorized(err) { // a credential plugin has renewed the credentials after this response
+	if apierrors.IsUnauthorized(err) { // on this response, a credential plugin renews the credentials
 		w, err = f.client.Watch(ctx, f.options(o))
 	}
 	switch {
@@ -216,8 +219,8 @@ func (f *follower) WatchWithContext(ctx context.Context, o metav1.ListOptions) (
 // isGone reports whether err says that the API server no longer has the requested resourceVersion.
 func isGone(err error) bool { return apierrors.IsGone(err) || apierrors.IsResourceExpired(err) }
 
-// errorEvent returns a watch whose only event contains the error err. RetryWatcher ends at a 410
-// Gone only if the error comes as an event.
+// errorEvent returns a watch whose only event is the error err. The RetryWatcher ends at 410 Gone only
+// if the error arrives as an event.
 func errorEvent(err error) watch.Interface {
 	var status apierrors.APIStatus
 	errors.As(err, &status)
@@ -226,8 +229,8 @@ func errorEvent(err error) watch.Interface {
 	return watch.NewProxyWatcher(events)
 }
 
-// lost is called when a watch or list failed with err. It waits for the back-off and reports
-// whether to retry. It prints a message once for each interruption.
+// lost is called when a watch or list failed with err. It waits for the back-off, and reports whether
+// to retry. It prints a message only for the first failure of an interruption.
 func (f *follower) lost(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return false

@@ -128,7 +128,7 @@ func TestWatchFollows(t *testing.T) {
 		{reason: "a move", lists: script{first}, watches: script{eventsOf(moving(1, "b/Apply")...)},
 			want: "03:00:01Z Deployment shop/web .spec.replicas: a/Apply -> b/Apply"},
 		{reason: "a fight", lists: script{first}, watches: script{eventsOf(moving(1, back...)...)},
-			want:   "|FIGHT Deployment shop/web .spec.replicas: a/Apply and b/Apply took it from each other 4 times in a minute, since 2026-01-02T03:00:01Z",
+			want:   "|FIGHT Deployment shop/web .spec.replicas: a/Apply and b/Apply took the field from each other 4 times in a minute, since 2026-01-02T03:00:01Z",
 			result: console.ErrFound},
 		{reason: "as many moves in more time, all seen at once after an outage", lists: script{first}, watches: script{eventsOf(moving(60, back...)...)},
 			want: "03:04:00Z Deployment shop/web .spec.replicas: b/Apply -> a/Apply"},

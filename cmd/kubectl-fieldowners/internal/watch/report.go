@@ -22,28 +22,28 @@ type reporter struct {
 	path        fieldowners.Path
 	managers    []string
 	onlyFights  bool
-	bySelector  bool // the command line has a selector, which objects may begin or cease to match
+	bySelector  bool // the command line has a selector, so existing objects may begin or cease to match
 
 	mu     sync.Mutex
 	fights *fights.Detector
 	fought bool            // a fight or loop was printed
 	failed bool            // a managed-fields entry could not be read
 	told   map[string]bool // the errors about unreadable entries that were printed
-	behind []error         // errors of watches that were still interrupted at the end
+	behind []error         // the errors of watches that were still interrupted when the command ended
 }
 
-// fightsPerMinute is the default of --fights-per-minute. If a field moves between managers more
-// often within one minute, that is a fight.
+// fightsPerMinute is the default of --fights-per-minute. It is a fight if a field moves between
+// managers more often within one minute.
 const fightsPerMinute = 5
 
-// newReporter returns a reporter. It reports a fight if a field moves between managers more than
+// newReporter returns a reporter that reports a fight if a field moves between managers more than
 // perMinute times within one minute.
 func newReporter(perMinute int, out, errOut io.Writer) (*reporter, error) {
 	detector, err := fights.New(perMinute)
 	return &reporter{out: out, errOut: errOut, fights: detector, told: map[string]bool{}}, err
 }
 
-// step prints the events that follow from a change of one object.
+// step prints the events for a change of one object.
 func (r *reporter) step(s change) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,9 +81,9 @@ func (r *reporter) changed(s change) []Event {
 	return append(events, alarms...)
 }
 
-// whole returns the event for an object that appeared or disappeared; w is its state while it
-// existed. The type of the event is kind, such as "created". If the command line has a selector, it
-// is bySelector, such as "entered": the object may have existed before, or may still exist.
+// whole returns the event for an object that appeared or disappeared. w is the state of the object
+// while it existed. The type of the event is kind, such as "created", or bySelector, such as "entered",
+// if the command line has a selector: then the object may have existed before, or may still exist.
 func (r *reporter) whole(s change, w *watched, kind, bySelector string) []Event {
 	if r.bySelector {
 		kind = bySelector
@@ -100,7 +100,7 @@ func (r *reporter) whole(s change, w *watched, kind, bySelector string) []Event 
 
 func (r *reporter) narrowed() bool { return !r.path.IsRoot() || len(r.managers) > 0 }
 
-// asks reports whether --path and --manager select the field at path and its owner m.
+// asks reports whether the flags --path and --manager select a field at path that the manager m owns.
 func (r *reporter) asks(m fieldowners.Manager, path fieldowners.Path) bool {
 	return path.HasPrefix(r.path) && (len(r.managers) == 0 || slices.Contains(r.managers, m.Name))
 }
@@ -117,10 +117,10 @@ func (r *reporter) asksFor(e Event) bool {
 	})
 }
 
-// interrupted prints that the watch was interrupted: the changes between the resourceVersions from
-// and to are known only as the difference between the two states.
+// interrupted prints that the watch was interrupted. Between the resourceVersions from and to, the
+// follower did not see single changes, but only the difference between the two states.
 func (r *reporter) interrupted(t Target, from string, since time.Time, to string, now time.Time) error {
-	r.say("%s: the watch was interrupted: the API server no longer has the changes after resourceVersion %s (%s); those up to resourceVersion %s (%s) are shown combined",
+	r.say("%s: the watch was interrupted: the API server no longer has the changes after resourceVersion %s (%s); the changes up to resourceVersion %s (%s) are shown combined",
 		t, from, since.UTC().Format(time.RFC3339), to, now.UTC().Format(time.RFC3339))
 	if !r.json {
 		return nil
@@ -133,7 +133,7 @@ func (r *reporter) interrupted(t Target, from string, since time.Time, to string
 	}})
 }
 
-// say prints a message about the watch itself, on stderr.
+// say prints a message about the state of the watch on stderr.
 func (r *reporter) say(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -153,8 +153,9 @@ func (r *reporter) unread(object string, err error) {
 	}
 }
 
-// result returns the error of the command when --timeout is over: ErrSaid if a watch is still
-// interrupted or an entry could not be read, ErrFound after a fight or loop, or nil.
+// result returns the error with which the command ends after --timeout. It is ErrSaid if a watch is
+// still interrupted or an entry could not be read, and otherwise ErrFound if there was a fight or a
+// loop.
 func (r *reporter) result() error {
 	for _, err := range r.behind {
 		fmt.Fprintln(r.errOut, console.OneLine(err))
@@ -188,9 +189,10 @@ func (r *reporter) print(events []Event) error {
 	return nil
 }
 
-// wrote counts a write for the detection of loops, and returns a loop if one must be reported. Two
-// kinds of writes do not count: writes to the status, since a controller writes the status after
-// each change of its object; and changes by several managers, whose order is not known.
+// wrote counts the write of a change to detect loops, and returns a loop that is due for a report. It
+// does not count writes to the status, because a controller writes the status after each change of its
+// object. It also does not count changes by several managers, because the order of their writes is not
+// known.
 func (r *reporter) wrote(s change, writers []fieldowners.Manager) (fights.Loop, bool) {
 	writers = slices.DeleteFunc(slices.Clone(writers), func(m fieldowners.Manager) bool { return m.Subresource == "status" })
 	if len(writers) != 1 || s.sum {

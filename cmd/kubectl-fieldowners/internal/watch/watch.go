@@ -132,7 +132,7 @@ func follow(ctx context.Context, client metadata.Interface, targets []Target, re
 	return context.Cause(ctx)
 }
 
-// Target says what one watch watches: all objects of a type, or one object.
+// Target describes the objects of one watch: all objects of a type, or one object.
 type Target struct {
 	Resource        schema.GroupVersionResource
 	Kind            schema.GroupVersionKind
@@ -140,8 +140,8 @@ type Target struct {
 	Labels, Fields  string // the label selector and the field selector
 }
 
-// targets returns the targets that the arguments name in the syntax of kubectl get, each type or
-// object once. Its only requests are those of API discovery.
+// targets returns the targets that the arguments name in the syntax of kubectl get. It returns each
+// type or object only once. It sends no requests except for API discovery.
 func (w *command) targets(args []string) (targets []Target, err error) {
 	add := func(mapping *meta.RESTMapping, namespace, name string) {
 		target := Target{mapping.Resource, mapping.GroupVersionKind, namespace, name, w.Labels, w.Fields}
@@ -164,7 +164,8 @@ func (w *command) targets(args []string) (targets []Target, err error) {
 		}
 		return targets, err
 	}
-	// If the API server cannot be reached, "all" is not replaced, and w.kind returns the error.
+	// If the API server cannot be reached, ReplaceAliases does not replace "all", and then w.kind
+	// returns the error.
 	for _, one := range resource.SplitResourceArgument(cmp.Or(builder.ReplaceAliases(args[0]), args[0])) {
 		mapping, namespace, err := w.kind(one)
 		if err != nil {
@@ -175,7 +176,8 @@ func (w *command) targets(args []string) (targets []Target, err error) {
 	return targets, nil
 }
 
-// kind returns the REST mapping of the type called name, and the namespace to watch; "" for all.
+// kind returns the REST mapping of the type with the given name, and the namespace to watch. The
+// namespace is "" for all namespaces.
 func (w *command) kind(name string) (mapping *meta.RESTMapping, namespace string, err error) {
 	mapping, err = w.Mapping(name)
 	if err != nil || w.AllNamespaces || mapping.Scope.Name() == meta.RESTScopeNameRoot {
