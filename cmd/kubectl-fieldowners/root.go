@@ -70,10 +70,9 @@ func newVersion(p *objects.Reader) *cobra.Command {
 	}
 }
 
-// describeFlags sets the usage template of all commands. The help of a subcommand lists the flags that
-// the plugin defines, and refers to "kubectl options" for the flags of kubectl. The help of the root
-// command lists the subcommands. It does not list the flags of the command get, although the root
-// command accepts them.
+// describeFlags sets the usage template of all commands. The help of a subcommand lists the flags that the plugin
+// defines, and refers to "kubectl options" for the flags of kubectl. The help of the root command lists the
+// subcommands. It does not list the flags of the command get, although the root command accepts them.
 func describeFlags(root *cobra.Command) {
 	cobra.AddTemplateFunc("ownFlags", func(cmd *cobra.Command) string {
 		if cmd == root {

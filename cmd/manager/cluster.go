@@ -31,10 +31,9 @@ import (
 // starts, and the check after it has failed.
 const checkTimeout = 10 * time.Second
 
-// checkCluster checks, before the manager starts, that the API server responds, that it serves the
-// platform's kinds, and that the manager may write the Lease of the leader election. Without these
-// checks, the manager would wait forever, or fail later with an unclear message. If leaseNamespace
-// is "", leader election is off and the Lease is not checked.
+// checkCluster checks, before the manager starts, that the API server responds, that it serves the platform's kinds, and that the manager
+// may write the Lease of the leader election. Without these checks, the manager would wait forever, or fail later with an unclear
+// message. If leaseNamespace is "", leader election is off and the Lease is not checked.
 func checkCluster(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, leaseNamespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -72,9 +71,8 @@ func checkReachable(ctx context.Context, server *discovery.DiscoveryClient, host
 	return nil
 }
 
-// unreachable is called after the manager ended with an error such as "leader election lost". It
-// returns text to append to this error if the API server does not respond or rejects the credentials,
-// and "" otherwise.
+// unreachable is called after the manager ended with an error such as "leader election lost". It returns text to
+// append to this error if the API server does not respond or rejects the credentials, and "" otherwise.
 func unreachable(ctx context.Context, config *rest.Config) string {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -120,9 +118,8 @@ func ourKinds(scheme *runtime.Scheme) []string {
 	return kinds
 }
 
-// checkLease checks that the manager may read and write the Lease of the leader election. It gets the
-// Lease, and then makes a dry run of a create or an update. Leader election itself would only log a
-// rejected request and retry.
+// checkLease checks that the manager may read and write the Lease of the leader election. It gets the Lease, and then
+// makes a dry run of a create or an update. Leader election itself would only log a rejected request and retry.
 func checkLease(ctx context.Context, config *rest.Config, namespace string) error {
 	coordination, err := coordinationclient.NewForConfig(config)
 	if err != nil {
@@ -171,8 +168,7 @@ func loadConfig(file string) (*rest.Config, error) {
 	return config, nil
 }
 
-// podNamespaceFile is the path of the file with the namespace of the pod. The file exists in every pod
-// that has a service account.
+// podNamespaceFile is the path of the file with the namespace of the pod. The file exists in every pod that has a service account.
 const podNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // leaseNamespace returns the namespace of the Lease of the leader election: the value of

@@ -8,10 +8,9 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// newLogger returns the logger of the manager. It logs errors without a stack trace, which would only
-// show controller-runtime's code; only a panic in a reconciler logs a stack trace. The level debug is
-// logr's verbosity 1. At this verbosity client-go does not log request bodies, which may be secret: a
-// TokenReview contains the bearer token of a metrics client.
+// newLogger returns the logger of the manager. It logs errors without a stack trace, which would only show controller-runtime's code;
+// only a panic in a reconciler logs a stack trace. The level debug is logr's verbosity 1. At this verbosity client-go does not log
+// request bodies, which may be secret: a TokenReview contains the bearer token of a metrics client.
 func newLogger(format, level string, w io.Writer) logr.Logger {
 	least := map[string]slog.Level{"error": slog.LevelError, "info": slog.LevelInfo, "debug": -1}[level]
 	options := &slog.HandlerOptions{Level: least, ReplaceAttr: plainLevel}

@@ -1,7 +1,6 @@
 // Command manager runs the reconcilers of platform/controllers against a cluster.
 //
-// The manager starts in these steps, each in its own file. If a step fails, the manager writes
-// one line to stderr and ends:
+// The manager starts in these steps, each in its own file. If a step fails, the manager writes one line to stderr and ends:
 //
 //  1. flags.go: check that the flags are valid and do not contradict each other.
 //  2. cluster.go: check that there is a kubeconfig, that the API server responds and serves the

@@ -154,8 +154,7 @@ func endWhenRefused(mgr *tracked, end context.CancelCauseFunc) toolscache.WatchE
 	}
 }
 
-// stopMargin is how long start waits for the manager to stop, in addition to
-// --graceful-shutdown-timeout.
+// stopMargin is how long start waits for the manager to stop, in addition to --graceful-shutdown-timeout.
 const stopMargin = 5 * time.Second
 
 // start runs the manager until ctx ends or an error occurs. If the manager does not stop in time, for
@@ -179,18 +178,16 @@ func (o *options) start(ctx context.Context, mgr ctrl.Manager) error {
 	return err
 }
 
-// tracked is a manager that knows whether the caches of its reconcilers are synced. The cache cannot
-// report this: a reconciler adds its informers only when it starts, and until then an empty cache
-// reports that it is synced. Instead, tracked counts the calls of Warmup that have not returned,
-// because Warmup returns when the caches of a reconciler are synced. Warmup also runs on replicas that
-// are not the leader.
+// tracked is a manager that knows whether the caches of its reconcilers are synced. The cache cannot report this: a
+// reconciler adds its informers only when it starts, and until then an empty cache reports that it is synced.
+// Instead, tracked counts the calls of Warmup that have not returned, because Warmup returns when the caches of a
+// reconciler are synced. Warmup also runs on replicas that are not the leader.
 type tracked struct {
 	ctrl.Manager
 	filling atomic.Int32 // the number of reconcilers whose caches are not synced yet
 }
 
-// Add adds a runnable to the manager. If the runnable has a method Warmup, its caches count as not
-// synced until Warmup returns.
+// Add adds a runnable to the manager. If the runnable has a method Warmup, its caches count as not synced until Warmup returns.
 func (t *tracked) Add(runnable manager.Runnable) error {
 	reconciler, ok := runnable.(warmer)
 	if !ok {
@@ -208,8 +205,7 @@ func (t *tracked) check(*http.Request) error {
 	return nil
 }
 
-// warmer is a runnable that has a method Warmup, such as a reconciler. controller-runtime calls Warmup
-// before leader election.
+// warmer is a runnable that has a method Warmup, such as a reconciler. controller-runtime calls Warmup before leader election.
 type warmer interface {
 	manager.Runnable
 	manager.LeaderElectionRunnable

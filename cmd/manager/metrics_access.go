@@ -38,9 +38,8 @@ func metricsAccess(config *rest.Config, httpClient *http.Client) (metricsserver.
 	}, nil
 }
 
-// tokenCheck is an HTTP handler that responds 401 to a request whose bearer token is malformed or
-// rejected by the API server. It passes any other request to next. If the TokenReview fails, tokenCheck
-// also passes the request to next, which reports the error.
+// tokenCheck is an HTTP handler that responds 401 to a request whose bearer token is malformed or rejected by the API server. It passes
+// any other request to next. If the TokenReview fails, tokenCheck also passes the request to next, which reports the error.
 type tokenCheck struct {
 	reviews authenticationclient.TokenReviewInterface
 	next    http.Handler
@@ -61,8 +60,7 @@ func (c tokenCheck) refused(request *http.Request, token string) bool {
 	return err == nil && !answer.Status.Authenticated
 }
 
-// bearerToken returns the bearer token of a request, or "". It parses the header as
-// controller-runtime's filter does.
+// bearerToken returns the bearer token of a request, or "". It parses the header as controller-runtime's filter does.
 func bearerToken(request *http.Request) string {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(request.Header.Get("Authorization")), " ")
 	if !strings.EqualFold(scheme, "Bearer") {

@@ -68,9 +68,8 @@ func (c Conflict) text() string {
 	return text
 }
 
-// wrapped joins words into lines of at most 80 columns, indented by indent spaces. Every line but the
-// last ends with continued, such as a backslash. Lines after the first have as many further spaces as
-// continued has characters.
+// wrapped joins words into lines of at most 80 columns, indented by indent spaces. Every line but the last ends with
+// continued, such as a backslash. Lines after the first have as many further spaces as continued has characters.
 func wrapped(words []string, indent int, continued string) string {
 	margin := strings.Repeat(" ", indent)
 	return view.Words(words, columns, margin, margin+strings.Repeat(" ", len(continued)), continued) + "\n"

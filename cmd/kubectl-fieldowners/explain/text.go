@@ -46,10 +46,9 @@ func readText(text string) ([][]Conflict, error) {
 	return nil, whatElse(text)
 }
 
-// whatElse returns the error for a text without readable conflicts. The error names the failure that
-// the text reports. It does not quote the text, which may contain secret values. A stale write is
-// recognised by its message (registry.OptimisticLockErrorMsg), because other failures have the code 409
-// as well.
+// whatElse returns the error for a text without readable conflicts. The error names the failure that the text
+// reports. It does not quote the text, which may contain secret values. A stale write is recognised by its message
+// (registry.OptimisticLockErrorMsg), because other failures have the code 409 as well.
 func whatElse(text string) error {
 	server := serverReason.FindStringSubmatch(text)
 	switch {
@@ -68,8 +67,7 @@ func whatElse(text string) error {
 	return errors.New(`no conflict found: the text does not contain "Apply failed with ... conflict", as the API server and kubectl write it`)
 }
 
-// readMessages returns the conflicts of each conflict message in a text. It skips messages inside
-// quoted strings.
+// readMessages returns the conflicts of each conflict message in a text. It skips messages inside quoted strings.
 func readMessages(text string) ([][]Conflict, error) {
 	var answers [][]Conflict
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")

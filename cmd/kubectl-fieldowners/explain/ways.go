@@ -168,9 +168,8 @@ func updatesObject(owner view.OwnerItem) bool {
 	return owner.Operation == metav1.ManagedFieldsOperationUpdate && owner.Subresource == ""
 }
 
-// warnOfTakeover adds a warning to each Way: kubectl would also take over the fields that client-side
-// apply wrote. It removes the command of the Way that leaves fields out, because the command would
-// delete these fields.
+// warnOfTakeover adds a warning to each Way: kubectl would also take over the fields that client-side apply wrote. It
+// removes the command of the Way that leaves fields out, because the command would delete these fields.
 func (e *Explanation) warnOfTakeover() {
 	force, leaveOut, share := &e.Ways[0], &e.Ways[1], &e.Ways[2]
 	force.Why += " But " + takesOver

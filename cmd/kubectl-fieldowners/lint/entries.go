@@ -25,9 +25,8 @@ func (l linting) ancientChanges() []Finding {
 // unknownManager stands in a remedy for the name of an applier that the user must insert.
 const unknownManager = "MANAGER"
 
-// findMainApplier returns the name of the applier that owns most fields of the object, or
-// unknownManager if the object has no applier. It ignores entries for subresources and entries in
-// unserved apiVersions.
+// findMainApplier returns the name of the applier that owns most fields of the object, or unknownManager if the
+// object has no applier. It ignores entries for subresources and entries in unserved apiVersions.
 func (l linting) findMainApplier() string {
 	name, most := unknownManager, 0
 	for _, entry := range l.managers {

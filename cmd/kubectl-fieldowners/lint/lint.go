@@ -37,9 +37,8 @@ import (
 // Rule is the name of one kind of problem that Check looks for.
 type Rule string
 
-// The rules, in the order in which Check returns their findings. Tests in test/integration provoke
-// the problem of each rule on a real API server. An "applier" is a manager that owns fields by
-// Apply.
+// The rules, in the order in which Check returns their findings. Tests in test/integration provoke the problem of
+// each rule on a real API server. An "applier" is a manager that owns fields by Apply.
 const (
 	// RuleBeforeFirstApply: the manager before-first-apply shares fields with an applier.
 	RuleBeforeFirstApply Rule = "before-first-apply"
@@ -55,8 +54,7 @@ const (
 	// RuleWideUpdate: a manager that writes a finalizer or the status also owns fields outside of
 	// metadata and status, probably because it updates the whole object.
 	RuleWideUpdate Rule = "wide-update"
-	// RuleAncientChanges: the API server merged the entries of several managers into the entry
-	// ancient-changes.
+	// RuleAncientChanges: the API server merged the entries of several managers into the entry ancient-changes.
 	RuleAncientChanges Rule = "ancient-changes"
 	// RuleUnservedVersion: an entry has an apiVersion that the API server does not serve.
 	RuleUnservedVersion Rule = "unserved-version"
@@ -98,15 +96,13 @@ func (f Finding) String() string {
 // Facts are facts about the object that its managed fields do not show. Check skips the rules
 // whose facts are missing.
 type Facts struct {
-	// Served reports whether the API server serves an apiVersion. known is false if this could not be
-	// determined.
+	// Served reports whether the API server serves an apiVersion. known is false if this could not be determined.
 	Served      func(apiVersion string) (served, known bool)
 	ObjectBytes int // the length of the object in JSON with its managed fields; 0 if not known
 }
 
-// Check returns the problems with an object's managed fields, in the order of rules, then of
-// managers. For an object without entries it returns none. For malformed entries it returns the
-// error of Parse.
+// Check returns the problems with an object's managed fields, in the order of rules, then of managers. For an object
+// without entries it returns none. For malformed entries it returns the error of Parse.
 func Check(entries []metav1.ManagedFieldsEntry, facts Facts) ([]Finding, error) {
 	ownership, err := fieldowners.Parse(entries)
 	if err != nil {
@@ -137,8 +133,7 @@ type linting struct {
 	mainApplier func() string // the result of findMainApplier, which is called at most once
 }
 
-// newFinding returns a finding about the fields at paths. The finding has the first three paths as
-// examples.
+// newFinding returns a finding about the fields at paths. The finding has the first three paths as examples.
 func newFinding(rule Rule, managers []fieldowners.Manager, paths []fieldowners.Path) Finding {
 	const examples = 3
 	return Finding{Rule: rule, Managers: managers, Paths: paths[:min(examples, len(paths))], Fields: len(paths)}

@@ -17,10 +17,9 @@ import (
 // formats and defaults all other values as its Go type does. If such a value differs from the live
 // value, the API server makes the controller the owner of the field.
 //
-// Managed fields show neither how many writes there were, nor whether a write was an update or a
-// create. So a manager is not reported if it created the maps or lists to which other managers write,
-// as the creator of the object does. A manager is also not reported if no other manager writes content
-// (see isContent).
+// Managed fields show neither how many writes there were, nor whether a write was an update or a create. So a manager
+// is not reported if it created the maps or lists to which other managers write, as the creator of the object does. A
+// manager is also not reported if no other manager writes content (see isContent).
 func (l linting) wideUpdate() []Finding {
 	var found []Finding
 	for _, entry := range l.managers {
@@ -114,11 +113,10 @@ func madeBy(entry fieldowners.Entry) []fieldowners.Path {
 	return slices.DeleteFunc(slices.Clone(fields), func(path fieldowners.Path) bool { return !isContent(path) || !hasBelow(fields, path) })
 }
 
-// madeFor reports whether a manager created the maps, lists and list items in made before the manager
-// of other wrote. The creator then took nothing over by accident. If other is an Apply entry with
-// content, only these paths count: a top-level field such as .spec, which the creator of the object
-// creates; a list item; and a map or list in which other owns a field. Otherwise every path counts,
-// because the control plane may add an Update entry to any object.
+// madeFor reports whether a manager created the maps, lists and list items in made before the manager of other wrote.
+// The creator then took nothing over by accident. If other is an Apply entry with content, only these paths count: a
+// top-level field such as .spec, which the creator of the object creates; a list item; and a map or list in which
+// other owns a field. Otherwise every path counts, because the control plane may add an Update entry to any object.
 func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 	theirs := other.Fields()
 	applies := other.Operation == metav1.ManagedFieldsOperationApply && len(contentLeaves(other)) > 0
@@ -127,10 +125,9 @@ func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 	})
 }
 
-// giveBack returns the command that moves fields from the entry's manager back to an applier. The
-// applier is the manager in the argument to if that manager applies the object, and otherwise the main
-// applier. The fields are those below the top-level fields of the paths in taken, such as .spec. So
-// finalizers, labels and the status do not move.
+// giveBack returns the command that moves fields from the entry's manager back to an applier. The applier is the
+// manager in the argument to if that manager applies the object, and otherwise the main applier. The fields are those
+// below the top-level fields of the paths in taken, such as .spec. So finalizers, labels and the status do not move.
 func (l linting) giveBack(entry fieldowners.Entry, to fieldowners.Manager, taken []fieldowners.Path) string {
 	name := to.Name
 	if to.Operation != metav1.ManagedFieldsOperationApply {

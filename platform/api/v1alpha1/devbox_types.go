@@ -19,8 +19,7 @@ const (
 	DevboxShutdown DevboxState = "Shutdown"
 )
 
-// NetworkType is the type of a Devbox's Service. In the status it may be any type of Service,
-// because another client may have changed it.
+// NetworkType is the type of a Devbox's Service. In the status it may be any type of Service, because another client may have changed it.
 type NetworkType string
 
 const (
@@ -88,17 +87,14 @@ const (
 const (
 	// ConditionWorkloadApplied is the condition type of the workload reconciler: True if the Deployment was applied.
 	ConditionWorkloadApplied = "WorkloadApplied"
-	// ConditionPowerApplied is the condition type of the power reconciler: True if the Deployment's
-	// replicas match spec.state.
+	// ConditionPowerApplied is the condition type of the power reconciler: True if the Deployment's replicas match spec.state.
 	ConditionPowerApplied = "PowerApplied"
-	// ConditionNetworkApplied is the condition type of the network reconciler: True if the Service
-	// matches spec.network.
+	// ConditionNetworkApplied is the condition type of the network reconciler: True if the Service matches spec.network.
 	ConditionNetworkApplied = "NetworkApplied"
 )
 
-// DevboxStatus is the observed state of a Devbox. The workload reconciler writes
-// observedGeneration, phase, lastContainerStatus, lastContentID and the condition Ready. The
-// network reconciler writes network, and the content reconciler contentID. Of the conditions
+// DevboxStatus is the observed state of a Devbox. The workload reconciler writes observedGeneration, phase, lastContainerStatus,
+// lastContentID and the condition Ready. The network reconciler writes network, and the content reconciler contentID. Of the conditions
 // WorkloadApplied, PowerApplied and NetworkApplied, the reconciler of the same name writes each.
 type DevboxStatus struct {
 	// observedGeneration is the generation of the spec that this status describes. It is -1
@@ -140,8 +136,7 @@ type DevboxNetworkStatus struct {
 	NodePort int32 `json:"nodePort,omitempty"`
 }
 
-// Devbox is a development machine in the cluster: one pod that can be stopped and shut down,
-// with a Service.
+// Devbox is a development machine in the cluster: one pod that can be stopped and shut down, with a Service.
 //
 // +genclient
 // +kubebuilder:object:root=true

@@ -45,16 +45,13 @@ type LicenseStatus struct {
 	// until a reconciler writes the status for the first time.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// phase is Pending before notBefore, Active while the license is valid, and Expired from
-	// notAfter on. It decides which limits apply.
+	// phase is Pending before notBefore, Active while the license is valid, and Expired from notAfter on. It decides which limits apply.
 	Phase LicensePhase `json:"phase,omitempty"`
 
-	// limits are the limits that apply now: spec.limits, with pods set to 0 while the phase is
-	// not Active.
+	// limits are the limits that apply now: spec.limits, with pods set to 0 while the phase is not Active.
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 
-	// namespace is the name of the Namespace of the User of the same name. It is empty while this
-	// Namespace does not exist.
+	// namespace is the name of the Namespace of the User of the same name. It is empty while this Namespace does not exist.
 	Namespace string `json:"namespace,omitempty"`
 
 	// conditions of the License. Applied is True if the ResourceQuota and the Namespace's fields

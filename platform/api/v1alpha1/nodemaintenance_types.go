@@ -30,8 +30,7 @@ const (
 	StrategyUpdate WriteStrategy = "Update"
 )
 
-// NodeMaintenanceSpec is an action and the nodes for it. It is immutable: for other work, create
-// another NodeMaintenance.
+// NodeMaintenanceSpec is an action and the nodes for it. It is immutable: for other work, create another NodeMaintenance.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec of a NodeMaintenance is immutable: create another NodeMaintenance"
 // +kubebuilder:validation:XValidation:rule="has(self.nodes) != has(self.nodeSelector)",message="set either nodes or nodeSelector, not both"

@@ -29,8 +29,7 @@ type SlurmControllerStatus struct {
 	// until a reconciler writes the status for the first time.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// serviceName is the name of the Service by which clients reach slurmctld. It is empty while
-	// the Service does not exist.
+	// serviceName is the name of the Service by which clients reach slurmctld. It is empty while the Service does not exist.
 	ServiceName string `json:"serviceName,omitempty"`
 
 	// conditions of the SlurmController. Applied is True if the StatefulSet and the Service match

@@ -27,8 +27,7 @@ func SetupContent(_ ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// contentDependsOn are the status fields that contentOf reads. A change of one of these fields
-// starts a reconcile.
+// contentDependsOn are the status fields that contentOf reads. A change of one of these fields starts a reconcile.
 var contentDependsOn = []func(*v1alpha1.Devbox) any{
 	func(box *v1alpha1.Devbox) any { return box.Status.ContentID },
 	func(box *v1alpha1.Devbox) any { return box.Status.LastContentID },
@@ -61,8 +60,7 @@ var contentID = regexp.MustCompile(`^c-[0-9a-f]{8}-[0-9a-f]{8}$`)
 
 const nothingCommitted = "00000000"
 
-// contentOf returns the new status.contentID of a Devbox. A contentID identifies the file system
-// content that the next pod starts from:
+// contentOf returns the new status.contentID of a Devbox. A contentID identifies the file system content that the next pod starts from:
 //
 //   - For a new Devbox, for a new image, and after a Shutdown, it is the content of the image.
 //   - Once the Devbox is Stopped, it is the content of the image with the changes that the last

@@ -6,13 +6,11 @@
 //	power     the Deployment's replicas
 //	network   the Service
 //
-// Each pod of a Devbox has a finalizer. The workload reconciler removes it once the pod has ended
-// and the Devbox's status has two facts about the pod: the last status of its container, and the
-// contentID from which the container started.
+// Each pod of a Devbox has a finalizer. The workload reconciler removes it once the pod has ended and the Devbox's status has two facts
+// about the pod: the last status of its container, and the contentID from which the container started.
 //
-// When spec.image changes, the content reconciler first computes a new status.contentID. Only then
-// does the workload reconciler apply the new image to the Deployment, together with this contentID.
-// After that, each new contentID also replaces the pod.
+// When spec.image changes, the content reconciler first computes a new status.contentID. Only then does the workload reconciler apply the
+// new image to the Deployment, together with this contentID. After that, each new contentID also replaces the pod.
 //
 // The workload reconciler does not own the replicas. It creates the Deployment without them, so the
 // API server sets them to 1, and a pod is started. Therefore it does not create the Deployment before
@@ -48,8 +46,7 @@ const (
 	Label = "platform.coapply.dev/devbox"
 	// Finalizer is the finalizer of a Devbox. It is removed once the Devbox's Deployment and pods no longer exist.
 	Finalizer = "platform.coapply.dev/devbox-workload"
-	// PodFinalizer is the finalizer of a Devbox's pod. It is removed once the Devbox's status has
-	// the last status of the pod's container.
+	// PodFinalizer is the finalizer of a Devbox's pod. It is removed once the Devbox's status has the last status of the pod's container.
 	PodFinalizer = "platform.coapply.dev/record-status"
 	// ContentAnnotation is an annotation of the pod template and so of each pod. Its value is the
 	// Devbox's status.contentID when the template was applied.
@@ -77,9 +74,8 @@ func isDevboxes(_ *v1alpha1.Devbox, object client.Object) bool {
 	return setup.Belongs(object, kind, object.GetName(), Label)
 }
 
-// ownPods returns those of the given pods that belong to the Devbox: pods that a ReplicaSet of its
-// Deployment controls, and pods without a controller that have our finalizer. The Devbox's label on
-// a pod is no proof, because any client may set it.
+// ownPods returns those of the given pods that belong to the Devbox: pods that a ReplicaSet of its Deployment controls, and pods without
+// a controller that have our finalizer. The Devbox's label on a pod is no proof, because any client may set it.
 func ownPods(box metav1.Object, pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !isOwnPod(box, pod) })
 }

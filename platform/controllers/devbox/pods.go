@@ -17,8 +17,7 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// podsOf returns all pods with the Devbox's label. Some of them may not belong to the Devbox,
-// because any client may set this label.
+// podsOf returns all pods with the Devbox's label. Some of them may not belong to the Devbox, because any client may set this label.
 func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName) ([]*corev1.Pod, error) {
 	var list corev1.PodList
 	err := reader.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})
@@ -47,15 +46,13 @@ func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	return ended
 }
 
-// isShutdown reports whether a pod must be deleted without a grace period, because it belongs to a
-// Devbox whose spec.state is Shutdown.
+// isShutdown reports whether a pod must be deleted without a grace period, because it belongs to a Devbox whose spec.state is Shutdown.
 func isShutdown(box *v1alpha1.Devbox, pod *corev1.Pod) bool {
 	return box.Spec.State == v1alpha1.DevboxShutdown && isOwnPod(box, pod)
 }
 
-// hasEnded reports whether all containers of a pod have ended. A pod that is being deleted with a
-// grace period of 0 has ended, too: either the kubelet has stopped its containers, or the pod
-// garbage collector has removed it from a lost node.
+// hasEnded reports whether all containers of a pod have ended. A pod that is being deleted with a grace period of 0 has ended, too:
+// either the kubelet has stopped its containers, or the pod garbage collector has removed it from a lost node.
 func hasEnded(pod *corev1.Pod) bool {
 	if setup.PodFinished(pod) {
 		return true
@@ -72,8 +69,7 @@ func hasEnded(pod *corev1.Pod) bool {
 	})
 }
 
-// lastEnded returns the most recently created of these pods that has a container status. It returns
-// nil if there is none.
+// lastEnded returns the most recently created of these pods that has a container status. It returns nil if there is none.
 func lastEnded(ended []*corev1.Pod) *corev1.Pod {
 	var last *corev1.Pod
 	for _, pod := range ended {
@@ -114,8 +110,7 @@ func phaseOf(box *v1alpha1.Devbox, pods []*corev1.Pod) v1alpha1.DevboxPhase {
 	return v1alpha1.PhaseStopped
 }
 
-// releasePod removes our finalizer from a pod. It succeeds if the pod no longer exists, or if
-// another pod now has its name.
+// releasePod removes our finalizer from a pod. It succeeds if the pod no longer exists, or if another pod now has its name.
 func (w workload) releasePod(ctx context.Context, pod *corev1.Pod) error {
 	_, err := update.RemoveFinalizer(ctx, w.updater, pod, PodFinalizer)
 	if errors.Is(err, apply.ErrUIDMismatch) {

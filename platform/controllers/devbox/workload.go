@@ -53,8 +53,7 @@ var workloadDependsOn = []func(*v1alpha1.Devbox) any{
 	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionNetworkApplied) },
 }
 
-// devboxOfPod returns the key of the Devbox that the pod's label names. The owner reference of a
-// pod is no help: it names a ReplicaSet.
+// devboxOfPod returns the key of the Devbox that the pod's label names. The owner reference of a pod is no help: it names a ReplicaSet.
 func devboxOfPod(pod client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.GetNamespace(), Name: pod.GetLabels()[Label]}
 }
@@ -163,10 +162,9 @@ func (w workload) gone(ctx context.Context, box types.NamespacedName) error {
 	return errors.Join(errs...)
 }
 
-// emitWorkload returns the intent of the Deployment without its replicas. It returns no intent until
-// status.contentID has been computed for the image in spec.image: the contentID is in the pod template,
-// so its change would replace the pod a moment later. If no pod should run, the intent may change an
-// existing Deployment but creates none: for a new Deployment the API server would set the replicas to 1.
+// emitWorkload returns the intent of the Deployment without its replicas. It returns no intent until status.contentID has been computed
+// for the image in spec.image: the contentID is in the pod template, so its change would replace the pod a moment later. If no pod should
+// run, the intent may change an existing Deployment but creates none: for a new Deployment the API server would set the replicas to 1.
 func emitWorkload(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	if !contentFits(box) {
 		return nil, nil
@@ -247,10 +245,9 @@ func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced b
 	return none, errors.Join(errs...)
 }
 
-// deleteReplicaSets deletes ReplicaSets of the Devbox that still exist after the Deployment was
-// deleted with the propagation policy Orphan: they would replace every deleted pod. removePods deletes
-// their pods later. A Deployment with the uid taken has the Devbox's name, but belongs to another
-// owner. Its ReplicaSets and their pods are not deleted; kept has the uids of these ReplicaSets.
+// deleteReplicaSets deletes ReplicaSets of the Devbox that still exist after the Deployment was deleted with the propagation policy
+// Orphan: they would replace every deleted pod. removePods deletes their pods later. A Deployment with the uid taken has the Devbox's
+// name, but belongs to another owner. Its ReplicaSets and their pods are not deleted; kept has the uids of these ReplicaSets.
 func (w workload) deleteReplicaSets(ctx context.Context, box *v1alpha1.Devbox, taken types.UID) (kept map[types.UID]bool, err error) {
 	var list appsv1.ReplicaSetList
 	err = w.live.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})

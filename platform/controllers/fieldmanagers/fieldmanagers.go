@@ -1,7 +1,6 @@
-// Package fieldmanagers is the platform's contract of field ownership: a list of all field managers
-// of the platform, with the fields that each field manager may own. For each kind a test checks
-// that the platform's apply configurations set exactly these fields (applytest.Owns). At its start,
-// cmd/manager calls Check, which fails if two field managers may own the same field.
+// Package fieldmanagers is the platform's contract of field ownership: a list of all field managers of the platform, with the fields that
+// each field manager may own. For each kind a test checks that the platform's apply configurations set exactly these fields
+// (applytest.Owns). At its start, cmd/manager calls Check, which fails if two field managers may own the same field.
 //
 // make generate derives config/contract.yaml and the list of kinds in the admission policies from this contract.
 package fieldmanagers
@@ -22,8 +21,7 @@ import (
 // config/admission let no other client write under a field manager with this prefix.
 const Prefix = "coapply-"
 
-// The names of the platform's field managers. Do not change a name: on existing objects, the fields
-// would stay owned by the old name.
+// The names of the platform's field managers. Do not change a name: on existing objects, the fields would stay owned by the old name.
 const (
 	DevboxWorkload  = "coapply-devbox-workload"
 	DevboxPower     = "coapply-devbox-power"
@@ -137,8 +135,7 @@ var devbox = contract.Contract{
 	}},
 }
 
-// license lists the fields of the License reconciler. The User reconciler owns other fields of the
-// same Namespace: see the variable user.
+// license lists the fields of the License reconciler. The User reconciler owns other fields of the same Namespace: see the variable user.
 var license = contract.Contract{
 	{Manager: License, Kind: namespace, Applies: []string{
 		`.metadata.labels["platform.coapply.dev/license"]`,
@@ -231,8 +228,7 @@ var slurm = contract.Contract{
 	}},
 }
 
-// user lists the fields of the User reconciler. The License reconciler owns other fields of the
-// same Namespace: see the variable license.
+// user lists the fields of the User reconciler. The License reconciler owns other fields of the same Namespace: see the variable license.
 var user = contract.Contract{
 	{Manager: User, Kind: namespace, Applies: []string{
 		`.metadata.labels["platform.coapply.dev/owner"]`,

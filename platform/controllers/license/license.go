@@ -1,5 +1,4 @@
-// Package license is the reconciler of Licenses. A License limits the resources that the User of
-// the same name may use, and for how long.
+// Package license is the reconciler of Licenses. A License limits the resources that the User of the same name may use, and for how long.
 //
 // A reconcile computes the status first: the phase from the clock, the limits from the phase, and the Namespace
 // from the User's status. All written objects depend only on this status: a label and an annotation of the

@@ -60,9 +60,8 @@ func policy() apply.Policy {
 		At(`.metadata.annotations["`+LimitsAnnotation+`"]`, apply.Force)
 }
 
-// belongs reports whether the reconciler may apply to an object: to the Namespace of a User, or to
-// a ResourceQuota of a License. A ResourceQuota with spec.scopes is from another client: the
-// License reconciler sets no scopes, and they cannot be added later.
+// belongs reports whether the reconciler may apply to an object: to the Namespace of a User, or to a ResourceQuota of a License. A
+// ResourceQuota with spec.scopes is from another client: the License reconciler sets no scopes, and they cannot be added later.
 func belongs(object client.Object) bool {
 	quota, ok := object.(*corev1.ResourceQuota)
 	if !ok {
@@ -88,9 +87,8 @@ func namespaceChanged() predicate.Predicate {
 	})
 }
 
-// namespaceDrifted is a predicate for Namespaces. It passes each update that changes the label or
-// the annotation of the License. It also passes each update that leaves the Namespace's status
-// unchanged, because such an update may change the owners of fields.
+// namespaceDrifted is a predicate for Namespaces. It passes each update that changes the label or the annotation of the License. It also
+// passes each update that leaves the Namespace's status unchanged, because such an update may change the owners of fields.
 func namespaceDrifted() predicate.Predicate {
 	return predicate.Or(
 		coapply.BesidesStatus(func(namespace *corev1.Namespace) any { return namespace.Status }),

@@ -22,9 +22,8 @@ import (
 
 var errNotFound = errors.New("the node does not exist")
 
-// applying is the strategy Apply: it cordons and uncordons nodes by Server-Side Apply. Concurrent
-// writes of other clients to a node cause no failure. Failed attempts on a node are repeated until
-// an attempt succeeds, an error is permanent, or the node's deadline passes.
+// applying is the strategy Apply: it cordons and uncordons nodes by Server-Side Apply. Concurrent writes of other clients to a node cause
+// no failure. Failed attempts on a node are repeated until an attempt succeeds, an error is permanent, or the node's deadline passes.
 type applying struct {
 	live client.Reader
 	// Two appliers that differ in their conflict policy. With spec.force, the applier force is used:
@@ -105,10 +104,9 @@ func (a applying) try(ctx context.Context, work *v1alpha1.NodeMaintenance, name 
 	return true, err
 }
 
-// uncordon makes a node schedulable and removes our annotations. This takes up to three writes,
-// with a live read before each of them. If our field manager has applied any of these fields, the
-// write releases them, which removes them from the node. Otherwise the write applies the fields
-// that the Uncordon may take from their owners (mayTake), so that the next write can release them.
+// uncordon makes a node schedulable and removes our annotations. This takes up to three writes, with a live read before each of them. If
+// our field manager has applied any of these fields, the write releases them, which removes them from the node. Otherwise the write
+// applies the fields that the Uncordon may take from their owners (mayTake), so that the next write can release them.
 func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) (wrote bool, err error) {
 	const steps = 3
 	for step := 0; ; step++ {

@@ -23,10 +23,9 @@ type mark struct {
 	owners     []fieldowners.Manager
 }
 
-// marksOf returns the fields of a node that an Uncordon must remove: spec.unschedulable if it is
-// true, and our annotations if they are set. It also returns each of these fields that our field
-// manager has applied, even with the value false. Such a value remains if an earlier Uncordon took
-// the field from another field manager but ended before it could release the field.
+// marksOf returns the fields of a node that an Uncordon must remove: spec.unschedulable if it is true, and our annotations if they are
+// set. It also returns each of these fields that our field manager has applied, even with the value false. Such a value remains if an
+// earlier Uncordon took the field from another field manager but ended before it could release the field.
 func marksOf(node *corev1.Node) ([]mark, error) {
 	ownership, unread := fieldowners.ParseReadable(node.ManagedFields)
 	for _, entry := range unread {

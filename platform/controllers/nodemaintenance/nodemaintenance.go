@@ -8,10 +8,9 @@
 //	update.go    strategy Update, the fallback: get-modify-update with four attempts
 //	reconcile.go works on one wave: several nodes at once, each until its deadline
 //
-// Each reconcile works on one wave of nodes. Before the first write to a node of the wave, the status
-// lists the wave's nodes with their start times. One status write then records the results of this
-// wave and begins the next wave. If the manager dies, the next manager repeats at most one wave. The
-// deadlines do not change, and nodes that are already in the desired state are not written to again.
+// Each reconcile works on one wave of nodes. Before the first write to a node of the wave, the status lists the wave's nodes with their
+// start times. One status write then records the results of this wave and begins the next wave. If the manager dies, the next manager
+// repeats at most one wave. The deadlines do not change, and nodes that are already in the desired state are not written to again.
 //
 // Nodes are read live and never from a cache. A NodeMaintenance is not reconciled again after its
 // end, so nothing would correct a mistake that is due to a stale read.
@@ -40,8 +39,7 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// Annotation is an annotation of a node under maintenance. Its value is the name of the
-	// NodeMaintenance that cordoned the node last.
+	// Annotation is an annotation of a node under maintenance. Its value is the name of the NodeMaintenance that cordoned the node last.
 	Annotation = "platform.coapply.dev/maintenance"
 	// ReasonAnnotation is an annotation of a node under maintenance. Its value is spec.reason of
 	// the NodeMaintenance that cordoned the node last. Without a reason the annotation is absent.

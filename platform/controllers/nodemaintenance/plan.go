@@ -153,8 +153,7 @@ func isComplete(work *v1alpha1.NodeMaintenance) bool {
 	return meta.IsStatusConditionTrue(work.Status.Conditions, v1alpha1.ConditionComplete)
 }
 
-// isTold reports whether the status already has the observedGeneration and the conditions Ready and
-// Stalled that sayReady would set.
+// isTold reports whether the status already has the observedGeneration and the conditions Ready and Stalled that sayReady would set.
 func isTold(work *v1alpha1.NodeMaintenance) bool {
 	told := work.DeepCopy()
 	sayReady(told)

@@ -117,13 +117,11 @@ func (r *Reconciler) tell(work *v1alpha1.NodeMaintenance) {
 		end.Message, work.Status.Total, work.Status.Succeeded, work.Status.Failed)
 }
 
-// Time limits of a wave. If a node has no result when its wave ends, it is still Pending, and also
-// part of the next wave.
+// Time limits of a wave. If a node has no result when its wave ends, it is still Pending, and also part of the next wave.
 const (
 	lastAttempt = 10 * time.Second // no attempt on a node begins later than this after the start of the wave
 	waveLimit   = 45 * time.Second // running attempts are cancelled this long after the start of the wave
-	// lastChance is the time for a node whose deadline was already over when the wave began, such
-	// as after a restart of the manager.
+	// lastChance is the time for a node whose deadline was already over when the wave began, such as after a restart of the manager.
 	lastChance = 5 * time.Second
 )
 
@@ -178,9 +176,8 @@ func (r *Reconciler) one(ctx context.Context, work *v1alpha1.NodeMaintenance, no
 	return node
 }
 
-// notAhead returns node with a start time that is not after begun, the start of the wave. An
-// earlier manager may have set a start time in the future, from a clock that was ahead of ours. The
-// node's deadline, which is counted from the start time, would then be too late.
+// notAhead returns node with a start time that is not after begun, the start of the wave. An earlier manager may have set a start time in
+// the future, from a clock that was ahead of ours. The node's deadline, which is counted from the start time, would then be too late.
 func notAhead(node v1alpha1.NodeStatus, begun time.Time) v1alpha1.NodeStatus {
 	if node.StartTime.After(begun) {
 		node.StartTime = &metav1.MicroTime{Time: begun}
@@ -219,9 +216,8 @@ func settle(node v1alpha1.NodeStatus, done outcome, late bool, work *v1alpha1.No
 	return node
 }
 
-// shortened truncates a node's error text. The limit depends on the number of nodes, so that the
-// object stays below etcd's limit of 1.5 MB if all nodes fail. Without error texts, 1000 nodes with
-// the longest possible names take 1.2 MB.
+// shortened truncates a node's error text. The limit depends on the number of nodes, so that the object stays below etcd's limit of 1.5
+// MB if all nodes fail. Without error texts, 1000 nodes with the longest possible names take 1.2 MB.
 func shortened(text string, nodes int) string {
 	const most, together = 400, 200_000
 	limit := min(most, together/max(nodes, 1))

@@ -16,10 +16,9 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// updating is the strategy Update, the fallback: it cordons and uncordons nodes by get-modify-update.
-// Only stale writes are retried, with the back-off update.Exponential. The node fails if all four
-// attempts are stale writes, because other clients write to the node too often. Unlike an apply, an
-// update has no ownership conflicts: it overwrites fields of other field managers.
+// updating is the strategy Update, the fallback: it cordons and uncordons nodes by get-modify-update. Only stale writes are retried, with
+// the back-off update.Exponential. The node fails if all four attempts are stale writes, because other clients write to the node too
+// often. Unlike an apply, an update has no ownership conflicts: it overwrites fields of other field managers.
 type updating struct {
 	live    client.Reader
 	updater *update.Updater

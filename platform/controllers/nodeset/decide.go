@@ -19,8 +19,7 @@ const (
 	finishedRest = 10 * time.Second
 )
 
-// decision is the result of decide: the writes to a NodeSet's pods that are needed now, and the
-// counts for the status.
+// decision is the result of decide: the writes to a NodeSet's pods that are needed now, and the counts for the status.
 type decision struct {
 	create  []int         // ordinals of the pods to create
 	mend    []int         // ordinals of the pods to apply again, because mutable fields have wrong values
@@ -142,10 +141,9 @@ func (d *decision) replaceFinished(pod *corev1.Pod, now time.Time) {
 	}
 }
 
-// replace adds to d.remove the pods of an old revision that may be replaced now. Pods that are not
-// ready come before ready pods, and higher ordinals before lower ordinals. A ready pod is removed
-// only if, without it, at most maxUnavailable desired pods are missing or not ready. So if the new
-// revision never becomes ready, the replacement stops. Pods of other owners are not counted.
+// replace adds to d.remove the pods of an old revision that may be replaced now. Pods that are not ready come before ready pods, and
+// higher ordinals before lower ordinals. A ready pod is removed only if, without it, at most maxUnavailable desired pods are missing or
+// not ready. So if the new revision never becomes ready, the replacement stops. Pods of other owners are not counted.
 func (d *decision) replace(set *v1alpha1.NodeSet, w wanted) {
 	slices.Reverse(w.oldIdle)
 	slices.Reverse(w.oldReady)

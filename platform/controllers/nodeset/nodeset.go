@@ -1,5 +1,4 @@
-// Package nodeset is the reconciler of NodeSets. For each replica of a NodeSet it keeps one pod that
-// runs slurmd: NAME-0 to NAME-(N-1).
+// Package nodeset is the reconciler of NodeSets. For each replica of a NodeSet it keeps one pod that runs slurmd: NAME-0 to NAME-(N-1).
 //
 // # Why parallel reconciles, a stale cache and a restart do no harm
 //
@@ -94,8 +93,7 @@ func selector(set *v1alpha1.NodeSet) map[string]string {
 // replicas returns the desired number of pods of a NodeSet. The default is 1, as in the CRD.
 func replicas(set *v1alpha1.NodeSet) int { return int(ptr.Deref(set.Spec.Replicas, 1)) }
 
-// isAsWanted reports whether a pod of the current revision needs no apply: its mutable fields have
-// the values that podIntent sets.
+// isAsWanted reports whether a pod of the current revision needs no apply: its mutable fields have the values that podIntent sets.
 func isAsWanted(set *v1alpha1.NodeSet, pod *corev1.Pod, revision string) bool {
 	for name, value := range labels(set, revision) {
 		if pod.Labels[name] != value {

@@ -38,8 +38,7 @@ const (
 
 // Setup adds the reconciler of NodeSets to a manager.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
-	// Labels and owner references make a pod part of its NodeSet. If other field managers set them,
-	// the conflict is forced.
+	// Labels and owner references make a pod part of its NodeSet. If other field managers set them, the conflict is forced.
 	applier, err := options.Runtime.Applier(fieldmanagers.NodeSet, apply.OnConflict(apply.Reject).
 		At(".metadata.labels", apply.Force).At(".metadata.ownerReferences", apply.Force))
 	if err != nil {

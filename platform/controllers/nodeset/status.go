@@ -17,9 +17,8 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// writeStatus writes the result of a reconcile into the NodeSet's status: the counts of pods and
-// the conditions. If the live NodeSet has another generation than the reconciled NodeSet, it writes
-// nothing, because the event of the new spec starts another reconcile.
+// writeStatus writes the result of a reconcile into the NodeSet's status: the counts of pods and the conditions. If the live NodeSet has
+// another generation than the reconciled NodeSet, it writes nothing, because the event of the new spec starts another reconcile.
 func (n nodeSets) writeStatus(ctx context.Context, seen view, d *decision, done result) error {
 	conditions := []metav1.Condition{applied(seen.set.Generation, d, done), ready(seen.set.Generation, d)}
 	n.tell(seen.set, conditions[0])
@@ -49,9 +48,8 @@ func (n nodeSets) writeStatus(ctx context.Context, seen view, d *decision, done 
 	return nil
 }
 
-// tell records a warning event for the condition is, if pods are missing or wrong for a reason that
-// only a person can remove. It does so only if the reason or the message of the condition is new.
-// Transient problems are only in the condition.
+// tell records a warning event for the condition is, if pods are missing or wrong for a reason that only a person can remove. It does so
+// only if the reason or the message of the condition is new. Transient problems are only in the condition.
 func (n nodeSets) tell(set *v1alpha1.NodeSet, is metav1.Condition) {
 	was := meta.FindStatusCondition(set.Status.Conditions, is.Type)
 	if was != nil && was.Reason == is.Reason && was.Message == is.Message {

@@ -12,17 +12,15 @@ import (
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
-// Cache returns the cache options of a manager of the platform. They limit the size of cached
-// objects, because any client could make objects large. A cached object keeps three things in full
-// or in part: the managed fields of the platform's field managers, at most maxForeign bytes of
-// other managed fields, and the annotations of the domain coapply.dev. No write sends data from the
-// cache: an apply sends the apply configuration that was computed, and an update reads live.
+// Cache returns the cache options of a manager of the platform. They limit the size of cached objects, because any client could make
+// objects large. A cached object keeps three things in full or in part: the managed fields of the platform's field managers, at most
+// maxForeign bytes of other managed fields, and the annotations of the domain coapply.dev. No write sends data from the cache: an apply
+// sends the apply configuration that was computed, and an update reads live.
 func Cache() cache.Options {
 	ours := fieldmanagers.All().Managers()
 	keepOwn := fieldowners.KeepOwn(ours...)
 	return cache.Options{
-		// If a reconciler reads a kind that has no informer, a watch of this kind is missing. This
-		// is a bug, so the read fails.
+		// If a reconciler reads a kind that has no informer, a watch of this kind is missing. This is a bug, so the read fails.
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform: func(object any) (any, error) {
 			if object, ok := object.(metav1.Object); ok {

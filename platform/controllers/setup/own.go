@@ -18,10 +18,9 @@ import (
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
-// Belongs reports whether an object belongs to the parent of this kind and name: either the parent
-// is the object's controller, or the object has lost its owner reference to the parent (Orphaned,
-// which uses label). The parent's uid is not compared. An object of a deleted parent with the same
-// name is about to be garbage collected, and also belongs. For an empty name Belongs returns false.
+// Belongs reports whether an object belongs to the parent of this kind and name: either the parent is the object's controller, or the
+// object has lost its owner reference to the parent (Orphaned, which uses label). The parent's uid is not compared. An object of a
+// deleted parent with the same name is about to be garbage collected, and also belongs. For an empty name Belongs returns false.
 func Belongs(object metav1.Object, kind, name, label string) bool {
 	owner := metav1.GetControllerOf(object)
 	if owner == nil {
@@ -30,10 +29,9 @@ func Belongs(object metav1.Object, kind, name, label string) bool {
 	return name != "" && owner.Kind == kind && owner.Name == name && owner.APIVersion == v1alpha1.SchemeGroupVersion.String()
 }
 
-// Orphaned reports whether an object has lost its owner reference to the parent called name. It has
-// if it has no controller, its label has this name as value, and a field manager of the platform
-// has applied the object. The label alone is no proof, because any client may set it. The admission
-// policies let no other client use these field managers.
+// Orphaned reports whether an object has lost its owner reference to the parent called name. It has if it has no controller, its label
+// has this name as value, and a field manager of the platform has applied the object. The label alone is no proof, because any client may
+// set it. The admission policies let no other client use these field managers.
 func Orphaned(object metav1.Object, label, name string) bool {
 	return name != "" && metav1.GetControllerOf(object) == nil && object.GetLabels()[label] == name && applied(object)
 }
@@ -67,11 +65,10 @@ func DeleteAsRead(ctx context.Context, c client.Client, live client.Reader, obje
 // remove deletes an object. If the object no longer exists, or a precondition on its uid or
 // resourceVersion fails, found is false and err is nil.
 //
-// The delete disables read-your-writes of the client. With read-your-writes, a later read would wait
-// until the cache has the resourceVersion of the delete. If the watch ends and the next list lacks
-// the object, the cache never gets this resourceVersion. The client would also start watches of kinds
-// that are not cached, which RBAC may forbid. Without read-your-writes, the cache may have the object
-// for a while after its deletion. A reconciler may then delete the object again, which succeeds.
+// The delete disables read-your-writes of the client. With read-your-writes, a later read would wait until the cache has the
+// resourceVersion of the delete. If the watch ends and the next list lacks the object, the cache never gets this resourceVersion. The
+// client would also start watches of kinds that are not cached, which RBAC may forbid. Without read-your-writes, the cache may have the
+// object for a while after its deletion. A reconciler may then delete the object again, which succeeds.
 func remove(ctx context.Context, c client.Client, live client.Reader, object client.Object, options ...client.DeleteOption) (found bool, err error) {
 	kind, _ := c.GroupVersionKindFor(object)
 	ref := apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object), UID: object.GetUID()}

@@ -26,14 +26,12 @@ import (
 type Options struct {
 	// Runtime is the Runtime of coapply that all reconcilers of a process use.
 	Runtime *coapply.Runtime
-	// Replicas is the decision for conflicts over the replicas of a Devbox's Deployment, such as
-	// with kubectl scale or an autoscaler.
+	// Replicas is the decision for conflicts over the replicas of a Devbox's Deployment, such as with kubectl scale or an autoscaler.
 	Replicas apply.Decision
 }
 
-// SetContended sets the condition Contended of a parent. It is True if the circuit breaker for
-// forced applies stopped an apply of this reconcile, and False if none was stopped. A parent that
-// was never contended does not get the condition.
+// SetContended sets the condition Contended of a parent. It is True if the circuit breaker for forced applies stopped an apply of this
+// reconcile, and False if none was stopped. A parent that was never contended does not get the condition.
 func SetContended(conditions *[]metav1.Condition, generation int64, applied reconciler.Applied) {
 	contended := breaker.Condition(generation, applied.Errs)
 	if contended.Status == metav1.ConditionTrue || meta.FindStatusCondition(*conditions, contended.Type) != nil {
@@ -91,8 +89,7 @@ func PodReady(pod *corev1.Pod) bool {
 	})
 }
 
-// PodFinished reports whether a pod has the phase Succeeded or Failed. Scaling a ReplicaSet to zero
-// does not delete such pods.
+// PodFinished reports whether a pod has the phase Succeeded or Failed. Scaling a ReplicaSet to zero does not delete such pods.
 func PodFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

@@ -47,8 +47,7 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 
 const (
 	kind = "SlurmController"
-	// Label is a label on every object that belongs to a SlurmController; its value is the
-	// SlurmController's name.
+	// Label is a label on every object that belongs to a SlurmController; its value is the SlurmController's name.
 	Label = "platform.coapply.dev/slurm-controller"
 	// PortName is the name of slurmctld's container, and of its port in the container and the Service.
 	PortName = "slurmctld"
@@ -73,9 +72,8 @@ func selector(controller *v1alpha1.SlurmController) map[string]string {
 	return map[string]string{Label: controller.Name}
 }
 
-// controllerOf returns the key of the SlurmController to which an object belongs according to its
-// name: for a StatefulSet the same name, for a Service the name without -controller. For a Service
-// with another name, the key has an empty name.
+// controllerOf returns the key of the SlurmController to which an object belongs according to its name: for a StatefulSet the same name,
+// for a Service the name without -controller. For a Service with another name, the key has an empty name.
 func controllerOf(object client.Object) types.NamespacedName {
 	name := object.GetName()
 	if _, service := object.(*corev1.Service); service {

@@ -15,9 +15,8 @@ import (
 
 type status struct{ client client.Reader }
 
-// report returns the change of the User's status that follows a reconcile: the conditions and the
-// name of the User's Namespace. Change gets the live User, so the creation time of the first
-// Namespace is never overwritten, even if the cached User does not have it yet.
+// report returns the change of the User's status that follows a reconcile: the conditions and the name of the User's Namespace. Change
+// gets the live User, so the creation time of the first Namespace is never overwritten, even if the cached User does not have it yet.
 func (s status) report(ctx context.Context, user *v1alpha1.User, applied reconciler.Applied) (reconciler.Report[*v1alpha1.User], error) {
 	namespace, err := s.namespace(ctx, user)
 	if err != nil {
@@ -41,8 +40,7 @@ func (s status) report(ctx context.Context, user *v1alpha1.User, applied reconci
 	}}, nil
 }
 
-// namespace returns the Namespace of the User. It returns nil if the Namespace does not exist or
-// belongs to another owner.
+// namespace returns the Namespace of the User. It returns nil if the Namespace does not exist or belongs to another owner.
 func (s status) namespace(ctx context.Context, user *v1alpha1.User) (*corev1.Namespace, error) {
 	var namespace corev1.Namespace
 	err := s.client.Get(ctx, client.ObjectKey{Name: NamespaceOf(user.Name)}, &namespace)

@@ -45,8 +45,7 @@ const (
 	OwnerLabel = "platform.coapply.dev/owner"
 	// DisplayNameAnnotation is an annotation of a User's Namespace; its value is spec.displayName.
 	DisplayNameAnnotation = "platform.coapply.dev/display-name"
-	// Account is the name of the ServiceAccount in a User's Namespace, and of the RoleBinding
-	// that binds this ServiceAccount to Role.
+	// Account is the name of the ServiceAccount in a User's Namespace, and of the RoleBinding that binds this ServiceAccount to Role.
 	Account = "devbox-user"
 	// Role is the name of the ClusterRole (in config/rbac) to which Account is bound in a User's Namespace.
 	Role = "coapply-devbox-editor"

@@ -62,8 +62,7 @@ type cluster struct {
 	refusal   error    // the API server's error for the first kind in refused
 }
 
-// noteRefused reports all kinds that the user is not allowed to list as one problem, since there may
-// be many of them.
+// noteRefused reports all kinds that the user is not allowed to list as one problem, since there may be many of them.
 func (r *cluster) noteRefused() {
 	if r.refusal != nil {
 		r.audit.Problem(fmt.Errorf("%s: %w", strings.Join(r.refused, ", "), r.refusal))
@@ -143,9 +142,8 @@ func (r *cluster) read(ctx context.Context, kind kind) error {
 	}
 }
 
-// newMetadataClient returns a client that requests only the metadata of objects. By default,
-// metadata.Interface also accepts whole objects, with the values of Secrets, from an API server that
-// does not support metadata requests.
+// newMetadataClient returns a client that requests only the metadata of objects. By default, metadata.Interface also
+// accepts whole objects, with the values of Secrets, from an API server that does not support metadata requests.
 func newMetadataClient(config *rest.Config) (metadata.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // no client-side rate limit: there are at most two requests at a time

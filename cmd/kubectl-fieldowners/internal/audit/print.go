@@ -48,8 +48,7 @@ func (a *auditor) note(r owneraudit.Report) {
 	}
 }
 
-// absentOnes returns the names of a few objects without managed fields, and the number of further
-// objects.
+// absentOnes returns the names of a few objects without managed fields, and the number of further objects.
 func absentOnes(r owneraudit.Report) string {
 	var names []string
 	for _, example := range r.AbsentExamples {

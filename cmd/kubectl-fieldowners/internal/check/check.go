@@ -86,9 +86,8 @@ func (c *command) validate(cmd *cobra.Command) error {
 	return console.CheckManager(cmd, "field-manager", c.manager)
 }
 
-// checkFiles checks every object of the files. If an object cannot be checked, checkFiles prints the
-// error on stderr, continues with the next object, and returns failed as true. It returns an error if
-// it cannot continue.
+// checkFiles checks every object of the files. If an object cannot be checked, checkFiles prints the error on stderr,
+// continues with the next object, and returns failed as true. It returns an error if it cannot continue.
 func (c *command) checkFiles(ctx context.Context) (items []result, failed bool, err error) {
 	items = []result{} // not nil, which would be null as JSON
 	err = c.ReadFiles(c.files, func(intent objects.Item) error {

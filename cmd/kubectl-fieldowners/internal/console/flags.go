@@ -37,9 +37,8 @@ func Complete(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	}
 }
 
-// OneOf adds a flag to flags, and sets up its shell completion. The flag accepts one of the given
-// values, in upper or lower case, and stores it in *value. If usage is "", the help of the flag lists
-// the values.
+// OneOf adds a flag to flags, and sets up its shell completion. The flag accepts one of the given values, in upper or
+// lower case, and stores it in *value. If usage is "", the help of the flag lists the values.
 func OneOf[T ~string](cmd *cobra.Command, flags *pflag.FlagSet, value *T, name, shorthand, usage string, values ...string) {
 	c := &choice[T]{value, "--" + name, values}
 	if shorthand != "" {

@@ -26,8 +26,7 @@ func (c *Console) Screen(noHeaders bool) view.Screen {
 	return s
 }
 
-// TerminalOf reports whether a stream is a terminal. If so, it also returns the width of the terminal
-// in columns.
+// TerminalOf reports whether a stream is a terminal. If so, it also returns the width of the terminal in columns.
 func TerminalOf(stream any) (is bool, width int) {
 	switch wrapped := stream.(type) {
 	case *output:

@@ -2,9 +2,8 @@
 // plugin uses these packages for shell completion, but prints no translated text. Loading the
 // translations took 15 of the 40 ms of CPU time of one call of the plugin.
 //
-// Importing the package is enough. Go initialises packages in the order of their import paths, once
-// all their imports are initialised. So this package is initialised before the packages of
-// k8s.io/kubectl that have texts to translate.
+// Importing the package is enough. Go initialises packages in the order of their import paths, once all their imports
+// are initialised. So this package is initialised before the packages of k8s.io/kubectl that have texts to translate.
 package english
 
 import "k8s.io/kubectl/pkg/util/i18n"

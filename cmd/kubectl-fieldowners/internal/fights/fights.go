@@ -231,9 +231,8 @@ type act struct {
 	back bool
 }
 
-// add adds an act. If its time is before that of the last act, the act gets the time of the last act.
-// If its time is more than one minute before that of the last act, a clock was changed, and add first
-// removes all acts.
+// add adds an act. If its time is before that of the last act, the act gets the time of the last act. If its time is
+// more than one minute before that of the last act, a clock was changed, and add first removes all acts.
 func (h *history) add(a act) {
 	const most = 1_000
 	if n := len(h.acts); n > 0 && a.at.Before(h.acts[n-1].at) {

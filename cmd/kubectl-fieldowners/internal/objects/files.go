@@ -29,10 +29,9 @@ type Item struct {
 	Content map[string]any
 }
 
-// ReadFiles reads files and calls each with every object in them. The path "-" means stdin. A file is
-// JSON, or YAML with one or more documents. For a List, each is called with every item. Only one
-// document at a time is in memory. Errors name file and line, but do not quote content, which may be
-// secret.
+// ReadFiles reads files and calls each with every object in them. The path "-" means stdin. A file is JSON, or YAML
+// with one or more documents. For a List, each is called with every item. Only one document at a time is in memory.
+// Errors name file and line, but do not quote content, which may be secret.
 func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
 	for _, path := range paths {
 		file, content, err := r.open(path)
@@ -183,8 +182,7 @@ func separator(text []byte) (rest []byte, is bool) {
 	return rest, true
 }
 
-// decode returns the object of one document. It returns nil if the document is empty or has only
-// comments.
+// decode returns the object of one document. It returns nil if the document is empty or has only comments.
 func decode(source string, line int, text []byte) (map[string]any, error) {
 	trimmed := bytes.TrimSpace(text)
 	if len(trimmed) == 0 {

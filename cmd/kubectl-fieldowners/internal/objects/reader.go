@@ -102,8 +102,7 @@ func (r *Reader) Namespace() (namespace string, enforced bool, err error) {
 	return r.Config.ToRawKubeConfigLoader().Namespace()
 }
 
-// Builder returns a resource.Builder, with which kubectl reads objects, for the objects of the
-// selection.
+// Builder returns a resource.Builder, with which kubectl reads objects, for the objects of the selection.
 func (r *Reader) Builder(s Selection) (*resource.Builder, error) {
 	namespace, _, err := r.Namespace()
 	if err != nil {

@@ -160,8 +160,7 @@ func (a *Audit) countFindings(object view.Ref, findings []lint.Finding, byContra
 	}
 }
 
-// Report returns the report on the objects added so far. complete is true if all requested objects were
-// added.
+// Report returns the report on the objects added so far. complete is true if all requested objects were added.
 func (a *Audit) Report(complete bool) Report {
 	report := a.report
 	report.Complete = complete && report.ProblemCount == 0

@@ -47,8 +47,7 @@ func (a *Audit) countEntries(o Object) {
 	}
 }
 
-// manager returns the tally of a manager, and creates it if necessary. It returns nil if there are too
-// many managers.
+// manager returns the tally of a manager, and creates it if necessary. It returns nil if there are too many managers.
 func (a *Audit) manager(m Manager) *managerTally {
 	tally := a.managers[m]
 	if tally == nil && len(a.managers) < MaxManagers {
@@ -63,8 +62,7 @@ func sizeOf(entry *metav1.ManagedFieldsEntry) int {
 	return len(text)
 }
 
-// rows returns the rows of all managers. Managers with the most objects come first, then those with the
-// most fields.
+// rows returns the rows of all managers. Managers with the most objects come first, then those with the most fields.
 func (a *Audit) rows() []ManagerRow {
 	rows := make([]ManagerRow, 0, len(a.managers))
 	for _, tally := range a.managers {

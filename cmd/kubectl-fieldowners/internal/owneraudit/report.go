@@ -8,9 +8,8 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// Report is the result of an audit, which -o json and -o yaml print. The format is stable: fields
-// may be added, but no field is renamed, removed or given another meaning. Lists are never null, and
-// their order is stable.
+// Report is the result of an audit, which -o json and -o yaml print. The format is stable: fields may be added, but
+// no field is renamed, removed or given another meaning. Lists are never null, and their order is stable.
 type Report struct {
 	// Complete reports whether all requested objects were read. If not, Problems says which are
 	// missing, and all counts are for the objects that were read.
@@ -63,8 +62,7 @@ type Finding struct {
 	Contract bool      `json:"contract,omitempty"` // a violation of the contract, not a finding of lint.Check
 }
 
-// ToDo returns the remedy. If the finding is about only one object, the object's name replaces
-// TYPE/NAME.
+// ToDo returns the remedy. If the finding is about only one object, the object's name replaces TYPE/NAME.
 func (f Finding) ToDo() string {
 	if f.Objects != 1 || len(f.Examples) != 1 {
 		return f.Remedy

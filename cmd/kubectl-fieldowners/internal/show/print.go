@@ -58,8 +58,7 @@ func (p *getPrinter) print(o *view.Object) {
 	}
 }
 
-// shows prints the object, or collects it for close. It reports whether the filter selected anything of
-// the object.
+// shows prints the object, or collects it for close. It reports whether the filter selected anything of the object.
 func (p *getPrinter) shows(o *view.Object, filter view.Filter) bool {
 	switch p.output {
 	case "tree":
@@ -139,9 +138,8 @@ func (p *getPrinter) summary() error {
 	return nil
 }
 
-// hint returns the end of the message "No fields found": the path of --path. If --manager is given
-// instead, it returns the names of the existing managers, because the name in --manager may be
-// misspelt.
+// hint returns the end of the message "No fields found": the path of --path. If --manager is given instead, it
+// returns the names of the existing managers, because the name in --manager may be misspelt.
 func (p *getPrinter) hint() string {
 	switch {
 	case p.path != "":

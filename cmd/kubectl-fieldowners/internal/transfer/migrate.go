@@ -165,9 +165,8 @@ func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, fr
 	return false, nil
 }
 
-// correct rewrites the undo file after the move, so that it lists exactly the fields that an undo moves
-// back. The file was saved before the move. If the receiver became an owner of some fields in between,
-// that list is wrong.
+// correct rewrites the undo file after the move, so that it lists exactly the fields that an undo moves back. The
+// file was saved before the move. If the receiver became an owner of some fields in between, that list is wrong.
 func correct(path string, saved undoFile, undo *ownership.Transfer) error {
 	saved.Moved = nil
 	for _, back := range undo.Moves() {

@@ -1,9 +1,8 @@
 // Package transfer implements the commands release and migrate of the plugin, which change managed
 // fields. The command release gives up fields, and migrate moves fields to another manager.
 //
-// Without the flag --yes, both commands only show what they would do. Before migrate writes, it saves
-// an undo file. The write of migrate fails if the object has changed since migrate showed the fields to
-// move.
+// Without the flag --yes, both commands only show what they would do. Before migrate writes, it saves an undo file.
+// The write of migrate fails if the object has changed since migrate showed the fields to move.
 package transfer
 
 import (
@@ -47,8 +46,7 @@ func (e *engine) dryRun(count int) (found bool) {
 	return count > 0
 }
 
-// applier returns an Applier for a field manager. The Applier reads objects from the API server, not
-// from a cache.
+// applier returns an Applier for a field manager. The Applier reads objects from the API server, not from a cache.
 func (e *engine) applier(manager string) (*apply.Applier, error) {
 	return apply.New(e.client, apply.Config{FieldManager: manager, LiveReader: e.client})
 }
@@ -81,8 +79,7 @@ func (e *engine) eachNamed(ctx context.Context, args []string, handle func(apply
 	if err != nil {
 		return err
 	}
-	// Infos returns the objects that it found, together with an error about all objects that it did not
-	// find.
+	// Infos returns the objects that it found, together with an error about all objects that it did not find.
 	all, err := builder.ResourceTypeOrNameArgs(false, args...).ContinueOnError().Flatten().Do().Infos()
 	failed, found := e.Say(err), false
 	for _, info := range all {

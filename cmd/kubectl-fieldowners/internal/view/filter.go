@@ -91,8 +91,7 @@ func (f Filter) Fields(o *Object) []fieldowners.Field {
 //   - the same notation with the index of a list item instead of its key;
 //   - the API server's string for a field in a conflict, which may mean several fields.
 //
-// Find returns the path itself if the object does not have this field, and an error for an invalid
-// path.
+// Find returns the path itself if the object does not have this field, and an error for an invalid path.
 func (o *Object) Find(text string) ([]fieldowners.Path, error) {
 	if text == "" {
 		return nil, nil

@@ -19,9 +19,8 @@ type Line struct {
 	item  *shown // the list item that begins on this line
 }
 
-// Lines returns the selected fields of the object as lines of YAML. missing are the selected fields
-// that have an owner, but do not exist in the object. Both results are empty if the filter selects
-// nothing.
+// Lines returns the selected fields of the object as lines of YAML. missing are the selected fields that have an
+// owner, but do not exist in the object. Both results are empty if the filter selects nothing.
 func (o *Object) Lines(filter Filter) (lines []Line, missing []fieldowners.Field) {
 	if o.Absent { // the owners are not known
 		filter = Filter{Paths: filter.Paths}

@@ -22,9 +22,8 @@ type Object struct {
 
 	ResourceVersion string
 	Unread          []error // an error for each managed-fields entry that cannot be read
-	// Absent reports whether the object has no managed fields. If the object was also not read from a
-	// cluster (see Live), the program that saved it may have removed the managed fields, so the owners
-	// are unknown.
+	// Absent reports whether the object has no managed fields. If the object was also not read from a cluster (see
+	// Live), the program that saved it may have removed the managed fields, so the owners are unknown.
 	Absent bool
 	Live   bool // the object was read from a cluster
 	Deep   bool // the object is nested as deep as fieldowners.MaxDepth

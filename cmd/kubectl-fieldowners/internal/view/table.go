@@ -37,8 +37,7 @@ func Header(wide bool) []string {
 	return header
 }
 
-// Rows returns the rows of a table. There is one row for each owner of each field that the filter
-// selects.
+// Rows returns the rows of a table. There is one row for each owner of each field that the filter selects.
 func (s Screen) Rows(o *Object, filter Filter, wide bool) [][]string {
 	if o.Absent { // the owners are not known
 		return nil
@@ -76,9 +75,8 @@ func (s Screen) Table(w io.Writer, header []string, rows [][]string) {
 	}
 }
 
-// held returns the fields that get a row in a table. It drops parents without owners. It also drops the
-// parts of a field that is owned as a whole, such as an atomic list, because the table already has that
-// field.
+// held returns the fields that get a row in a table. It drops parents without owners. It also drops the parts of a
+// field that is owned as a whole, such as an atomic list, because the table already has that field.
 func held(fields []fieldowners.Field) []fieldowners.Field {
 	var kept, above []fieldowners.Field
 	for _, f := range fields {

@@ -23,8 +23,7 @@ func Safe(text string) string {
 	return text
 }
 
-// Age returns the time from then to now as text, in kubectl's format. It returns "<unknown>" if then is
-// zero.
+// Age returns the time from then to now as text, in kubectl's format. It returns "<unknown>" if then is zero.
 func Age(then, now time.Time) string {
 	if then.IsZero() {
 		return "<unknown>"

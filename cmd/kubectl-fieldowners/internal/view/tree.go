@@ -21,9 +21,8 @@ type Screen struct {
 	NoHeaders bool
 }
 
-// Tree writes a legend of the managers, and the object as YAML. The owners of each field are in a
-// YAML comment on its line. Lines wider than s.Width are truncated. Tree reports whether the filter
-// selected anything.
+// Tree writes a legend of the managers, and the object as YAML. The owners of each field are in a YAML comment on its
+// line. Lines wider than s.Width are truncated. Tree reports whether the filter selected anything.
 func (s Screen) Tree(w io.Writer, o *Object, filter Filter) bool {
 	lines, missing := o.Lines(filter)
 	if len(lines)+len(missing) == 0 {
@@ -70,9 +69,8 @@ func (s Screen) legend(w io.Writer, o *Object) {
 	}
 }
 
-// column returns the column at which the owners begin: two columns after the longest line. Lines that
-// are longer than half the width of the terminal do not count. If the width is unlimited, lines longer
-// than 80 columns do not count.
+// column returns the column at which the owners begin: two columns after the longest line. Lines that are longer than
+// half the width of the terminal do not count. If the width is unlimited, lines longer than 80 columns do not count.
 func (s Screen) column(lines []Line) int {
 	limit := 80
 	if s.Width > 0 {
@@ -87,8 +85,7 @@ func (s Screen) column(lines []Line) int {
 	return column + 2
 }
 
-// line writes a line with its owners. The owners begin at column, or further right if the line is
-// longer.
+// line writes a line with its owners. The owners begin at column, or further right if the line is longer.
 func (s Screen) line(w io.Writer, o *Object, l Line, column int) {
 	text := CutOff(l.Text, s.Width)
 	gap := max(column-utf8.RuneCountInString(text), 2)
@@ -136,8 +133,7 @@ func (s Screen) names(o *Object, managers []fieldowners.Manager) string {
 // blindness can distinguish these colours. Colour is never the only mark: a name is beside each colour.
 var okabeIto = []color.Attribute{33, 208, 36, 170, 166, 75, 178}
 
-// Palette styles text for a terminal, with a colour for each manager. If the Palette is false, text is
-// plain.
+// Palette styles text for a terminal, with a colour for each manager. If the Palette is false, text is plain.
 type Palette bool
 
 func (p Palette) manager(index int, text string) string {

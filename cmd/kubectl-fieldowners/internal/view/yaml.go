@@ -12,8 +12,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// yamlWriter collects fields as lines of YAML. The caller may append a comment to the first line of
-// each field.
+// yamlWriter collects fields as lines of YAML. The caller may append a comment to the first line of each field.
 type yamlWriter struct {
 	lines   []Line
 	missing []fieldowners.Field // the owned fields that the object does not have
@@ -78,9 +77,8 @@ func (w *yamlWriter) content(field *shown) (below []*shown) {
 	return below
 }
 
-// hasLine reports whether the field is written on a line of its own. The field must exist, and the
-// filter must have selected the field, an existing field below it, or, for a key field, another part of
-// its list item.
+// hasLine reports whether the field is written on a line of its own. The field must exist, and the filter must have
+// selected the field, an existing field below it, or, for a key field, another part of its list item.
 func (s *shown) hasLine() bool {
 	return s.Exists && (s.matches || len(s.below) == 0 || slices.ContainsFunc(s.below, func(b shown) bool { return b.hasLine() }))
 }
@@ -111,10 +109,9 @@ func (w *yamlWriter) leaf(field *shown, lead string, indent int) {
 	}
 }
 
-// scalar returns a value as YAML: on one line, or as a block whose lines are indented by two columns.
-// The YAML library decides whether the value needs quotes. scalar uses JSON instead for text with
-// characters that the library does not escape, and for blocks that begin with a tab, which YAML parsers
-// reject.
+// scalar returns a value as YAML: on one line, or as a block whose lines are indented by two columns. The YAML
+// library decides whether the value needs quotes. scalar uses JSON instead for text with characters that the library
+// does not escape, and for blocks that begin with a tab, which YAML parsers reject.
 func scalar(v any) string {
 	text, is := v.(string)
 	if !is || !utf8.ValidString(text) || strings.HasPrefix(strings.TrimLeft(text, "\n "), "\t") {

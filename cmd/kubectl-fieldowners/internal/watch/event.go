@@ -58,8 +58,7 @@ func (s change) parts() []change {
 	return []change{gone, come}
 }
 
-// event returns an event whose type is kind. It sets the members that all events about the change s
-// have in common.
+// event returns an event whose type is kind. It sets the members that all events about the change s have in common.
 func (s change) event(kind string) Event {
 	w := s.after
 	if w == nil {
@@ -79,8 +78,7 @@ func (e Event) at(path fieldowners.Path) Event {
 	return e
 }
 
-// moves returns an event for each field that moved between managers, lost an owner or gained an owner,
-// in path order.
+// moves returns an event for each field that moved between managers, lost an owner or gained an owner, in path order.
 func (s change) moves(d fieldowners.Difference) []Event {
 	var events []Event
 	add := func(kind string, path fieldowners.Path, from, to *view.OwnerItem) {
@@ -140,8 +138,7 @@ func (s change) written(writers []fieldowners.Manager) time.Time {
 	return wrote
 }
 
-// owners returns the managers that own at least one field for which asked returns true, each manager
-// once.
+// owners returns the managers that own at least one field for which asked returns true, each manager once.
 func (w watched) owners(asked func(fieldowners.Manager, fieldowners.Path) bool) []view.OwnerItem {
 	var found []view.OwnerItem
 	for _, entry := range w.ownership.Entries() {

@@ -24,10 +24,9 @@ import (
 
 // follower lists and watches one target.
 //
-// It uses client-go's RetryWatcher. After an error, a RetryWatcher opens the watch again at the
-// resourceVersion of the last event; only 410 Gone ends it. An informer is not used. Its Reflector
-// lists again after most errors, and silently loses the changes between the error and the new list,
-// although the API server still has them.
+// It uses client-go's RetryWatcher. After an error, a RetryWatcher opens the watch again at the resourceVersion of
+// the last event; only 410 Gone ends it. An informer is not used. Its Reflector lists again after most errors, and
+// silently loses the changes between the error and the new list, although the API server still has them.
 type follower struct {
 	Target
 	client metadata.ResourceInterface
@@ -41,8 +40,7 @@ type follower struct {
 	giveUp  func(error)                      // ends the watch with an error
 }
 
-// watched is the state of an object that a follower keeps in memory: its identity and its
-// ownership, but no values.
+// watched is the state of an object that a follower keeps in memory: its identity and its ownership, but no values.
 type watched struct {
 	namespace, name string
 	uid             types.UID
@@ -159,9 +157,8 @@ func (f *follower) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// list lists all objects of the target. It reads page by page and keeps only the watched state of each
-// object, so that only one page of whole metadata is in memory at a time. version is the
-// resourceVersion of the list.
+// list lists all objects of the target. It reads page by page and keeps only the watched state of each object, so
+// that only one page of whole metadata is in memory at a time. version is the resourceVersion of the list.
 func (f *follower) list(ctx context.Context) (known map[types.NamespacedName]watched, version string, err error) {
 	_, _, err = pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		page, err := f.client.List(ctx, f.options(o))

@@ -164,8 +164,7 @@ func (w *command) targets(args []string) (targets []Target, err error) {
 		}
 		return targets, err
 	}
-	// If the API server cannot be reached, ReplaceAliases does not replace "all", and then w.kind
-	// returns the error.
+	// If the API server cannot be reached, ReplaceAliases does not replace "all", and then w.kind returns the error.
 	for _, one := range resource.SplitResourceArgument(cmp.Or(builder.ReplaceAliases(args[0]), args[0])) {
 		mapping, namespace, err := w.kind(one)
 		if err != nil {

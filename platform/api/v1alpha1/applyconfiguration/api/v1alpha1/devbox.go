@@ -14,8 +14,7 @@ import (
 // DevboxApplyConfiguration represents a declarative configuration of the Devbox type for use
 // with apply.
 //
-// Devbox is a development machine in the cluster: one pod that can be stopped and shut down,
-// with a Service.
+// Devbox is a development machine in the cluster: one pod that can be stopped and shut down, with a Service.
 type DevboxApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

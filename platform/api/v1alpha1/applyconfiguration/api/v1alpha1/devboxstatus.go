@@ -11,9 +11,8 @@ import (
 // DevboxStatusApplyConfiguration represents a declarative configuration of the DevboxStatus type for use
 // with apply.
 //
-// DevboxStatus is the observed state of a Devbox. The workload reconciler writes
-// observedGeneration, phase, lastContainerStatus, lastContentID and the condition Ready. The
-// network reconciler writes network, and the content reconciler contentID. Of the conditions
+// DevboxStatus is the observed state of a Devbox. The workload reconciler writes observedGeneration, phase, lastContainerStatus,
+// lastContentID and the condition Ready. The network reconciler writes network, and the content reconciler contentID. Of the conditions
 // WorkloadApplied, PowerApplied and NetworkApplied, the reconciler of the same name writes each.
 type DevboxStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec that this status describes. It is -1

@@ -16,14 +16,11 @@ type LicenseStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec that this status describes. It is -1
 	// until a reconciler writes the status for the first time.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// phase is Pending before notBefore, Active while the license is valid, and Expired from
-	// notAfter on. It decides which limits apply.
+	// phase is Pending before notBefore, Active while the license is valid, and Expired from notAfter on. It decides which limits apply.
 	Phase *apiv1alpha1.LicensePhase `json:"phase,omitempty"`
-	// limits are the limits that apply now: spec.limits, with pods set to 0 while the phase is
-	// not Active.
+	// limits are the limits that apply now: spec.limits, with pods set to 0 while the phase is not Active.
 	Limits *v1.ResourceList `json:"limits,omitempty"`
-	// namespace is the name of the Namespace of the User of the same name. It is empty while this
-	// Namespace does not exist.
+	// namespace is the name of the Namespace of the User of the same name. It is empty while this Namespace does not exist.
 	Namespace *string `json:"namespace,omitempty"`
 	// conditions of the License. Applied is True if the ResourceQuota and the Namespace's fields
 	// have the values of the current limits and phase. Ready has the same status, for tools that

@@ -14,8 +14,7 @@ type SlurmControllerStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec that this status describes. It is -1
 	// until a reconciler writes the status for the first time.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// serviceName is the name of the Service by which clients reach slurmctld. It is empty while
-	// the Service does not exist.
+	// serviceName is the name of the Service by which clients reach slurmctld. It is empty while the Service does not exist.
 	ServiceName *string `json:"serviceName,omitempty"`
 	// conditions of the SlurmController. Applied is True if the StatefulSet and the Service match
 	// the spec. Ready is True while Applied is True and slurmctld's pod is ready.
