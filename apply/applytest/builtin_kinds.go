@@ -30,7 +30,7 @@ var builtinGroups = []*builtinGroup{
 	{version: corev1.SchemeGroupVersion, kinds: []*kind{
 		{object: &corev1.ConfigMap{}, list: &corev1.ConfigMapList{}, resource: "configmaps", shortNames: []string{"cm"}, validate: validateConfigMap},
 		{object: &corev1.Secret{}, list: &corev1.SecretList{}, resource: "secrets", prepare: prepareSecret, validate: validateSecret},
-		{object: &corev1.ServiceAccount{}, list: &corev1.ServiceAccountList{}, resource: "serviceaccounts", shortNames: []string{"sa"}},
+		{object: &corev1.ServiceAccount{}, list: &corev1.ServiceAccountList{}, resource: "serviceaccounts", shortNames: []string{"sa"}, prepare: prepareServiceAccount},
 		{
 			object: &corev1.Namespace{}, list: &corev1.NamespaceList{}, resource: "namespaces", shortNames: []string{"ns"}, cluster: true, status: true,
 			prepare: prepareNamespace, name: apivalidation.ValidateNamespaceName,
@@ -116,6 +116,14 @@ func prepareNamespace(object, old runtime.Object) {
 	nameNamespace(namespace)
 	if !slices.Contains(namespace.Spec.Finalizers, corev1.FinalizerKubernetes) {
 		namespace.Spec.Finalizers = append(namespace.Spec.Finalizers, corev1.FinalizerKubernetes)
+	}
+}
+
+// prepareServiceAccount keeps the names of the secrets only.
+func prepareServiceAccount(object, _ runtime.Object) {
+	secrets := object.(*corev1.ServiceAccount).Secrets
+	for i := range secrets {
+		secrets[i] = corev1.ObjectReference{Name: secrets[i].Name}
 	}
 }
 

@@ -32,6 +32,7 @@ var traceKinds = []traceKind{
 	}},
 	{Kind: leaseKind, fill: nothing},
 	{Kind: roleKind, fill: nothing},
+	{Kind: accountKind, fill: nothing},
 }
 
 var shapeKind = model.Kind{
@@ -98,6 +99,17 @@ var roleKind = model.Kind{
 			[]any{map[string]any{"apiGroups": []any{""}, "resources": []any{"pods"}, "verbs": []any{"get"}}},
 			[]any{map[string]any{"apiGroups": []any{"apps"}, "resources": []any{"deployments"}, "verbs": []any{"get", "list"}}},
 		}},
+	}),
+}
+
+var accountKind = model.Kind{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"},
+	Shape: model.ObjectOf(map[string]*model.Shape{
+		"metadata":                     model.MetadataShape,
+		"automountServiceAccountToken": {Samples: []any{true, false}},
+		"secrets": {Kind: model.ListShape, Keys: []string{"name"}, Elem: model.ObjectOf(map[string]*model.Shape{
+			"name": word, "namespace": word})},
+		"imagePullSecrets": {Kind: model.ListShape, Keys: []string{"name"}, Elem: model.ObjectOf(map[string]*model.Shape{"name": word})},
 	}),
 }
 

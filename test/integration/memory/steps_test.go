@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,7 +36,7 @@ type trace struct {
 
 // side is one server, and what a client knows of the object there.
 type side struct {
-	client.Client
+	client.WithWatch
 
 	past     []*unstructured.Unstructured // versions that were read, the latest last
 	live     *unstructured.Unstructured   // nil: the object does not exist
@@ -43,8 +44,8 @@ type side struct {
 	versions map[string]string            // the names of resourceVersions
 }
 
-func newSide(c client.Client) *side {
-	return &side{Client: c, uids: map[string]string{}, versions: map[string]string{}}
+func newSide(c client.WithWatch) *side {
+	return &side{WithWatch: c, uids: map[string]string{}, versions: map[string]string{}}
 }
 
 func newTrace(dice model.Dice, kind traceKind, namespace, name string, count *model.Tally) *trace {
@@ -56,6 +57,84 @@ type request func(ctx context.Context, s *side) (*unstructured.Unstructured, err
 
 // run takes the steps and returns the first difference.
 func (t *trace) run(ctx context.Context) string {
+	var start [2]string
+	for i, s := range t.sides {
+		list := t.list()
+		if err := s.List(ctx, list, t.ofTheObject(""), client.InNamespace(t.key.Namespace)); err != nil {
+			return fmt.Sprint("listing: ", err)
+		}
+		start[i] = list.GetResourceVersion()
+	}
+	if found := t.steps(ctx); found != "" {
+		return found + t.before()
+	}
+	if found := t.events(ctx, start); found != "" {
+		return found + t.before()
+	}
+	return ""
+}
+
+// lastAnnotation is on the last version of an object.
+const lastAnnotation = "trace.coapply.dev/last"
+
+// events writes the object once more and compares the events of watches that began before the first step.
+func (t *trace) events(ctx context.Context, start [2]string) string {
+	var answers, events [2]any
+	for i, s := range t.sides {
+		last := t.empty()
+		var err error
+		if s.live != nil {
+			err = s.Patch(ctx, last, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+lastAnnotation+`":""}}}`)))
+		} else {
+			t.kind.fill(last.Object)
+			last.SetAnnotations(map[string]string{lastAnnotation: ""})
+			err = s.Create(ctx, last)
+		}
+		if answers[i] = s.answer(last, err); err == nil {
+			events[i], err = t.watch(ctx, s, start[i])
+		}
+		if err != nil {
+			events[i] = fmt.Sprint(err)
+		}
+	}
+	if found := differ("the last write: the answers differ", answers[0], answers[1]); found != "" {
+		return found
+	}
+	return differ("the events differ", events[0], events[1])
+}
+
+// watch returns the events of the object after a version, up to the last write.
+func (t *trace) watch(ctx context.Context, s *side, version string) (events []any, err error) {
+	watching, err := s.Watch(ctx, t.list(), t.ofTheObject(version), client.InNamespace(t.key.Namespace))
+	if err != nil {
+		return nil, err
+	}
+	defer watching.Stop()
+	for event := range watching.ResultChan() {
+		object, ok := event.Object.(*unstructured.Unstructured)
+		if !ok {
+			return events, apierrors.FromObject(event.Object)
+		}
+		events = append(events, map[string]any{string(event.Type): s.answer(object, nil)})
+		if _, last := object.GetAnnotations()[lastAnnotation]; last {
+			return events, nil
+		}
+	}
+	return events, fmt.Errorf("the watch ended after %d events", len(events))
+}
+
+func (t *trace) list() *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(t.kind.GroupVersionKind)
+	return list
+}
+
+func (t *trace) ofTheObject(version string) client.ListOption {
+	return &client.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", t.key.Name), Raw: &metav1.ListOptions{ResourceVersion: version}}
+}
+
+// steps takes the steps and returns the first difference.
+func (t *trace) steps(ctx context.Context) string {
 	for step := range stepsOfATrace {
 		name, request := t.next()
 		t.said = append(t.said, name)
@@ -68,12 +147,13 @@ func (t *trace) run(ctx context.Context) string {
 				objects[i] = nil
 			}
 		}
-		t.count.Add(name + ": " + outcome(answers[1]))
+		verb, _, _ := strings.Cut(name, " ")
+		t.count.Add(strings.TrimSuffix(verb, ",") + ": " + outcome(answers[1]))
 		if found := differ(fmt.Sprintf("step %d, %s: the answers differ", step, name), answers[0], answers[1]); found != "" {
-			return found + t.before()
+			return found
 		}
 		if found := t.read(ctx, step, name, answers, objects); found != "" {
-			return found + t.before()
+			return found
 		}
 	}
 	return ""

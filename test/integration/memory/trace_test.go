@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,13 +25,16 @@ import (
 // stepsOfATrace is how many requests one object gets.
 const stepsOfATrace = 50
 
-// TestTraces sends the same random requests to the API server in memory and to a kube-apiserver, and compares the answers and the objects with
-// their managed fields. COAPPLY_CASES is the number of requests.
+// TestTraces sends the same random requests to the API server in memory and to a kube-apiserver, and compares the answers, the objects with
+// their managed fields and the events of a watch. COAPPLY_CASES is the number of requests.
 func TestTraces(t *testing.T) {
 	steps := kit.Cases(t, 2000)
 	seed, count := kit.Seed(t), model.NewTally()
 	inMemory := applytest.NewServer(t, applytest.WithScheme(kit.Scheme))
-	kubernetes := kit.NewClient(t, kit.Server(t))
+	kubernetes, err := client.NewWithWatch(kit.Server(t), client.Options{Scheme: kit.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
 	crds := traceCRDs(t)
 	if _, err := kit.InstallCRDs(kit.Server(t), envtest.CRDInstallOptions{CRDs: clones(crds)}); err != nil {
 		t.Fatal(err)
