@@ -4,21 +4,21 @@ package memory
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,12 +38,19 @@ type World struct {
 	mu     sync.Mutex
 	sent   []string
 	bodies []string
-	ended  bool
+	ended  atomic.Bool
 }
+
+// scheme knows the kinds that the tests write.
+var scheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(errors.Join(clientgoscheme.AddToScheme(s), apiextensionsv1.AddToScheme(s)))
+	return s
+}()
 
 // started is the API server that all tests of a package share.
 var started = sync.OnceValues(func() (*applytest.Server, error) {
-	server, err := applytest.StartServer(context.Background())
+	server, err := applytest.StartServer(context.Background(), applytest.WithScheme(scheme))
 	if err == nil {
 		err = server.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
 	}
@@ -56,13 +63,16 @@ func Shop() (*applytest.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, kind := range []client.Object{&appsv1.Deployment{}, &corev1.ConfigMap{}, &corev1.Secret{}} {
+	for _, kind := range []client.Object{&appsv1.Deployment{}, &corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Service{}} {
 		err = errors.Join(err, server.DeleteAllOf(context.Background(), kind, client.InNamespace("shop")))
 	}
 	return server, err
 }
 
-// New returns the World of a test. Tests of a package must not run in parallel, as they share a server.
+// current is the World that was made last.
+var current atomic.Pointer[World]
+
+// New returns a World, and ends the one before. Tests of a package must not run in parallel, as they share a server.
 func New(t testing.TB) *World {
 	t.Helper()
 	server, err := Shop()
@@ -70,17 +80,20 @@ func New(t testing.TB) *World {
 		t.Fatal(err)
 	}
 	w := &World{TB: t, Server: server}
-	t.Cleanup(func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.ended = true
-	})
+	if former := current.Swap(w); former != nil {
+		former.ended.Store(true)
+	}
+	t.Cleanup(func() { w.ended.Store(true) })
 	return w
 }
 
 // Config returns a configuration for the client under test, which records its requests.
 func (w *World) Config() *rest.Config {
-	config := w.Server.Config()
+	return w.Recorded(w.Server.Config())
+}
+
+// Recorded records the requests of clients with the configuration.
+func (w *World) Recorded(config *rest.Config) *rest.Config {
 	config.Wrap(w.record)
 	return config
 }
@@ -105,9 +118,16 @@ func (w *World) record(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// Mapper knows the built-in kinds of the tests. So a client does not send requests for discovery.
-func Mapper() *meta.DefaultRESTMapper {
-	mapper := meta.NewDefaultRESTMapper(nil)
+// Mapper knows the built-in kinds of the tests, and further kinds with a namespace. So a client does not send requests for discovery.
+func Mapper(further ...schema.GroupVersionKind) *meta.DefaultRESTMapper {
+	versions := []schema.GroupVersion{corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion}
+	for _, kind := range further {
+		versions = append(versions, kind.GroupVersion())
+	}
+	mapper := meta.NewDefaultRESTMapper(versions)
+	for _, kind := range further {
+		mapper.Add(kind, meta.RESTScopeNamespace)
+	}
 	for _, kind := range []string{"ConfigMap", "Secret"} {
 		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
 	}
@@ -119,7 +139,7 @@ func Mapper() *meta.DefaultRESTMapper {
 // Client returns a client under test. It reads from the cache, or without a cache from the server.
 func (w *World) Client(config *rest.Config, cache client.Reader) client.Client {
 	w.Helper()
-	options := client.Options{Scheme: clientgoscheme.Scheme, Mapper: Mapper()}
+	options := client.Options{Scheme: clientgoscheme.Scheme, Mapper: Mapper(gadget)}
 	if cache != nil {
 		options.Cache = &client.CacheOptions{Reader: cache}
 	}
@@ -130,105 +150,17 @@ func (w *World) Client(config *rest.Config, cache client.Reader) client.Client {
 	return c
 }
 
-// describe returns the method, the object unless it is the Deployment web, and what tells one write from another: its subresource, what it is
-// pinned to, force, dry run, and the field manager if it is not Manager.
-func (w *World) describe(request *http.Request) (text, raw string) {
-	text = request.Method
-	if request.Header.Get("Content-Type") == string(types.MergePatchType) {
-		text = "MERGE"
-	}
-	query := request.URL.Query()
-	if query.Get("dryRun") != "" {
-		text = "dry run, " + text
-	}
-	path := request.URL.Path
-	if _, below, ok := strings.Cut(path, "/namespaces/shop/"); ok {
-		path = below
-	}
-	if path = strings.TrimPrefix(path, "deployments/web"); path != "" {
-		text += " " + path
-	}
-	if request.Body != nil && request.Method != http.MethodGet {
-		body, err := io.ReadAll(request.Body)
-		if err != nil {
-			w.Error(err)
-		}
-		_ = request.Body.Close()
-		request.Body = io.NopCloser(strings.NewReader(string(body)))
-		raw = string(body)
-		text += w.pins(request.Method, body)
-	}
-	if query.Get("force") == "true" {
-		text += " force"
-	}
-	if by := query.Get("fieldManager"); by != "" && by != Manager {
-		text += " by " + by
-	}
-	return text, raw
-}
-
-// pins returns what the body of a write is pinned to.
-func (w *World) pins(method string, body []byte) string {
-	var pinned struct {
-		UID             types.UID
-		ResourceVersion string
-	}
-	text := ""
-	switch {
-	case method == http.MethodDelete:
-		var options metav1.DeleteOptions
-		if _, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(body, nil, &options); err != nil {
-			w.Errorf("delete options: %v", err)
-		}
-		if p := options.Preconditions; p != nil && p.UID != nil && p.ResourceVersion != nil {
-			pinned.UID, pinned.ResourceVersion = *p.UID, *p.ResourceVersion
-		}
-		if options.PropagationPolicy != nil {
-			text = " " + string(*options.PropagationPolicy)
-		}
-	case strings.HasPrefix(string(body), "["): // a JSON patch
-		var operations []struct {
-			Path  string
-			Value any
-		}
-		if err := json.Unmarshal(body, &operations); err != nil {
-			w.Error(err)
-		}
-		for _, o := range operations {
-			switch o.Path {
-			case "/metadata/uid":
-				pinned.UID = types.UID(fmt.Sprint(o.Value))
-			case "/metadata/resourceVersion":
-				pinned.ResourceVersion = fmt.Sprint(o.Value)
-			}
-		}
-	default:
-		var object metav1.PartialObjectMetadata
-		if err := json.Unmarshal(body, &object); err != nil {
-			w.Error(err)
-		}
-		pinned.UID, pinned.ResourceVersion = object.UID, object.ResourceVersion
-	}
-	if pinned.ResourceVersion == "1" {
-		return " that no object has" + text
-	}
-	if pinned.ResourceVersion != "" {
-		text = " resourceVersion" + text
-	}
-	if pinned.UID != "" {
-		text = " uid" + text
-	}
-	return text
-}
-
 // At injects a fault into the n-th request of the client under test. The first request is number 1.
 func (w *World) At(n int, fault applytest.Fault) {
 	fault.Times = 1
-	fault.Match = func(applytest.Request) bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return !w.ended && len(w.sent) == n
-	}
+	fault.Match = func(applytest.Request) bool { return w.Sent() == n }
+	w.Each(fault)
+}
+
+// Each injects a fault that ends with the World.
+func (w *World) Each(fault applytest.Fault) {
+	match := fault.Match
+	fault.Match = func(r applytest.Request) bool { return !w.ended.Load() && match(r) }
 	w.Inject(fault)
 }
 
@@ -243,6 +175,18 @@ func (w *World) Sent() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.sent)
+}
+
+// Count returns how many times the client under test has sent a request.
+func (w *World) Count(request string) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, sent := range w.sent {
+		if sent == request {
+			n++
+		}
+	}
+	return n
 }
 
 // Bodies returns the bodies of the patches that the client under test has sent.

@@ -1,14 +1,20 @@
 package memory
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
 )
 
 // Entry returns a managed fields entry of a Deployment.
@@ -67,12 +73,7 @@ func (w *World) Own(entries ...metav1.ManagedFieldsEntry) {
 // OwnAs makes the entries the managed fields of an object.
 func OwnAs(w *World, object client.Object, entries ...metav1.ManagedFieldsEntry) {
 	w.Helper()
-	if len(entries) == 0 {
-		entries = []metav1.ManagedFieldsEntry{{}} // as the server wants it: no owners
-	}
-	patch, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/metadata/managedFields", "value": entries}})
-	w.Must(err)
-	w.Must(w.Patch(w.Context(), object, client.RawPatch(types.JSONPatchType, patch)))
+	w.Must(own(w.Context(), w, object, entries))
 }
 
 // Live returns the Deployment web.
@@ -115,4 +116,61 @@ func (w *World) Must(err error) {
 	if err != nil {
 		w.Fatal(err)
 	}
+}
+
+// ShopWithWeb returns a client of Shop with the Deployment web. It is for examples, which have no test.
+func ShopWithWeb(owners ...metav1.ManagedFieldsEntry) (client.Client, error) {
+	server, err := Shop()
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	if err := server.Create(ctx, NewWeb(), client.FieldOwner("test")); err != nil {
+		return nil, err
+	}
+	if err := own(ctx, server, NewWeb(), owners); err != nil {
+		return nil, err
+	}
+	config := server.Config()
+	config.Wrap(apply.RecordExchange)
+	return client.New(config, client.Options{})
+}
+
+// own makes the entries the managed fields of an object.
+func own(ctx context.Context, c client.Client, object client.Object, entries []metav1.ManagedFieldsEntry) error {
+	if len(entries) == 0 {
+		entries = []metav1.ManagedFieldsEntry{{}} // how a client tells the server that there are no owners
+	}
+	patch, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/metadata/managedFields", "value": entries}})
+	if err != nil {
+		return err
+	}
+	return c.Patch(ctx, object, client.RawPatch(types.JSONPatchType, patch))
+}
+
+// gadget is a kind without a Go type.
+var gadget = schema.GroupVersionKind{Group: "gadgets.example.com", Version: "v1", Kind: "Gadget"}
+
+// Gadgets defines a kind without a Go type and without a schema.
+func (w *World) Gadgets() schema.GroupVersionKind {
+	w.Helper()
+	keep := true
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "gadgets." + gadget.Group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: gadget.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: gadget.Kind, Plural: "gadgets"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: gadget.Version, Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: &keep,
+				}},
+			}},
+		},
+	}
+	w.Must(client.IgnoreAlreadyExists(w.Create(w.Context(), crd)))
+	remaining := &unstructured.Unstructured{}
+	remaining.SetGroupVersionKind(gadget)
+	w.Must(w.DeleteAllOf(w.Context(), remaining, client.InNamespace("shop")))
+	return gadget
 }
