@@ -16,55 +16,44 @@ import (
 )
 
 func TestApplyAction(t *testing.T) {
-	run(t, map[string]testCase{
+	play(t, map[string]scene{
 		"created": {
-			reason: "201 says so",
-			steps:  []step{{"PATCH", created(web("uid-1", "1"))}},
-			action: apply.Created, attempts: 1,
+			reason: "201 says so", intent: apply.Intent{Config: wholeWeb()}, happens: removed, sent: []string{whole}, action: apply.Created, attempts: 1,
 		},
 		"configured": {
-			reason: "nothing tells that this resourceVersion was there before",
-			steps:  []step{{"PATCH", ok(web("uid-1", "7"))}},
-			action: apply.Configured, attempts: 1,
+			reason: "nothing tells that this resourceVersion was there before", happens: appliedNow, sent: []string{whole}, action: apply.Configured, attempts: 1,
 		},
 		"client-go retries": {
-			reason: "429 with Retry-After is repeated by client-go: two requests, one apply",
-			steps:  []step{{"PATCH", fail(apierrors.NewTooManyRequests("busy", 2))}, {"PATCH", ok(web("uid-1", "7"))}},
-			action: apply.Configured, attempts: 1,
+			reason:  "429 with Retry-After is repeated by client-go: two requests, one apply",
+			happens: allOf(alone, fails(1, apierrors.NewTooManyRequests("busy", 2))), sent: []string{whole, whole}, action: apply.Configured, attempts: 1,
 		},
 	})
 }
 
 func TestApplyAgain(t *testing.T) {
-	s := newScript(t, []step{
-		{"PATCH", ok(web("uid-1", "7"))},
-		{"PATCH", ok(web("uid-1", "7"))},
-		{"PATCH", ok(web("uid-1", "8"))},
-		{"PATCH", ok(web("uid-2", "8"))},
-		{"PATCH", created(web("uid-2", "8"))},
-		{"PATCH", ok(web("", ""))},
-		{"PATCH", ok(web("", ""))},
-	})
-	applier := s.applier(apply.Policy{}, nil)
-	for i, want := range []apply.Action{
-		apply.Configured,
-		apply.Unchanged,  // the resourceVersion of the last answer
-		apply.Configured, // another one
-		apply.Configured, // another object
-		apply.Created,    // the status stands above all
-		apply.Configured,
-		apply.Configured, // no resourceVersion tells nothing
+	w := newWorld(t, kubectl)
+	applier := w.applier(apply.Policy{})
+	for i, c := range []struct {
+		happens func(*world)
+		want    apply.Action
+	}{
+		{func(*world) {}, apply.Configured},
+		{func(*world) {}, apply.Unchanged},     // the resourceVersion of the last answer
+		{touched, apply.Configured},            // another one
+		{recreated(kubectl), apply.Configured}, // another object
+		{removed, apply.Created},               // the status stands above all
 	} {
-		outcome, err := applier.Apply(t.Context(), apply.Intent{Config: threeReplicas()})
-		if err != nil || outcome.Action != want {
-			t.Errorf("apply %d: %v, %v; want %v", i+1, outcome.Action, err, want)
+		c.happens(w)
+		outcome, err := applier.Apply(t.Context(), apply.Intent{Config: wholeWeb()})
+		if err != nil || outcome.Action != c.want {
+			t.Errorf("apply %d: %v, %v; want %v", i+1, outcome.Action, err, c.want)
 		}
 	}
 }
 
 // TestConfigOfAnApplier: other code writes under its name and in its lanes.
 func TestConfigOfAnApplier(t *testing.T) {
-	a := newScript(t, nil).applier(force, nil)
+	a := newEmptyWorld(t).applier(force)
 	if config := a.Config(); config.FieldManager != manager || config.Lanes == nil || config.LiveReader == nil {
 		t.Errorf("%+v", config)
 	}
@@ -74,13 +63,13 @@ func TestConfigOfAnApplier(t *testing.T) {
 }
 
 func TestApplyReportsTheObject(t *testing.T) {
-	s := newScript(t, []step{{"PATCH", created(web("uid-1", "7"))}})
-	outcome, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: threeReplicas()})
+	w := newEmptyWorld(t)
+	outcome, err := w.applier(apply.Policy{}).Apply(t.Context(), apply.Intent{Config: wholeWeb()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref := outcome.Object
-	if ref.String() != "Deployment shop/web" || ref.UID != "uid-1" || ref.ResourceVersion != "7" || ref.Group != "apps" {
+	ref, live := outcome.Object, w.Live()
+	if ref.String() != "Deployment shop/web" || ref.UID != live.UID || ref.ResourceVersion != live.ResourceVersion || ref.Group != "apps" {
 		t.Errorf("object %#v", ref)
 	}
 }
@@ -89,28 +78,22 @@ func TestApplyReportsTheObject(t *testing.T) {
 // as it was, though the client writes the answer into what it is given.
 func TestApplyLeavesTheConfigurationAlone(t *testing.T) {
 	const body = `{"apiVersion":"apps/v1","kind":"Deployment",
-		"metadata":{"name":"web","namespace":"shop","labels":{"a":"<&>"}},"spec":{"replicas":3}}`
+		"metadata":{"name":"web","namespace":"shop","annotations":{"a":"<&>"}},"spec":{"replicas":3}}`
 	loose := &unstructured.Unstructured{}
 	if err := loose.UnmarshalJSON([]byte(body)); err != nil {
 		t.Fatal(err)
 	}
 	for name, config := range map[string]runtime.ApplyConfiguration{
-		"typed":        threeReplicas().WithLabels(map[string]string{"a": "<&>"}),
+		"typed":        threeReplicas().WithAnnotations(map[string]string{"a": "<&>"}),
 		"unstructured": client.ApplyConfigurationFromUnstructured(loose),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScript(t, []step{
-				{"PATCH", conflict(hpaReplicas)},
-				{"GET", ok(web("uid-1", "7"))},
-				{"PATCH", conflict(hpaReplicas)},
-				{"PATCH uid=uid-1 resourceVersion=7 force", ok(web("uid-1", "8"))},
-				{"PATCH", ok(web("uid-1", "8"))},
-			})
+			w := newWorld(t)
 			before, err := json.Marshal(config)
 			if err != nil {
 				t.Fatal(err)
 			}
-			applier := s.applier(force, nil)
+			applier := w.applier(force)
 			for range 2 {
 				if _, err := applier.Apply(t.Context(), apply.Intent{Config: config}); err != nil {
 					t.Fatal(err)
@@ -119,47 +102,55 @@ func TestApplyLeavesTheConfigurationAlone(t *testing.T) {
 			if after, err := json.Marshal(config); err != nil || !bytes.Equal(after, before) {
 				t.Errorf("the configuration became %s, %v", after, err)
 			}
-			for _, i := range []int{0, 1, 3} {
-				if diff := cmp.Diff(decoded(t, body), decoded(t, s.bodies[i])); diff != "" {
+			w.WantSent(whole, read, whole, forces, whole)
+			for i, sent := range w.Bodies() {
+				got := bodyOf(t, sent)
+				if i == 2 { // the force differs by the pins alone
+					delete(got["metadata"].(map[string]any), "uid")
+					delete(got["metadata"].(map[string]any), "resourceVersion")
+				}
+				if diff := cmp.Diff(bodyOf(t, body), got); diff != "" {
 					t.Errorf("body %d (-want +got):\n%s", i, diff)
 				}
-			}
-			forced := decoded(t, s.bodies[2]) // differs by the pins alone
-			delete(forced["metadata"].(map[string]any), "uid")
-			delete(forced["metadata"].(map[string]any), "resourceVersion")
-			if diff := cmp.Diff(decoded(t, body), forced); diff != "" {
-				t.Errorf("forced body (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
 func TestApplyWithoutRecordExchange(t *testing.T) {
-	s := newScript(t, []step{
-		{"PATCH", created(web("uid-1", "7"))},
-		{"PATCH", ok(web("uid-1", "7"))},
-		{"PATCH", conflict(hpaReplicas)},
-		{"GET", ok(web("uid-1", "7"))},
-	})
-	applier := s.applierOver(s.restConfig(false), apply.Config{}, nil)
+	w := newEmptyWorld(t)
+	w.unseen = true
+	applier := w.applier(apply.Policy{})
 	for i, want := range []struct {
+		happens  func(*world)
 		action   apply.Action
 		requests int
 	}{
-		{apply.Configured, 1}, // the status is not known
-		{apply.Unchanged, 1},  // the resourceVersion is
-		{"", 2},               // calls stand for requests
+		{func(*world) {}, apply.Configured, 1}, // the status is not known
+		{func(*world) {}, apply.Unchanged, 1},  // the resourceVersion is
+		{scaled(5), "", 2},                     // calls stand for requests
 	} {
-		outcome, _ := applier.Apply(t.Context(), apply.Intent{Config: threeReplicas()})
+		want.happens(w)
+		outcome, _ := applier.Apply(t.Context(), apply.Intent{Config: wholeWeb()})
 		if outcome.Action != want.action || outcome.Requests != want.requests {
 			t.Errorf("apply %d: %v by %d requests, want %+v", i+1, outcome.Action, outcome.Requests, want)
 		}
 	}
 }
 
+// TestRecordedTwice: a request that passes two recorders is one request.
+func TestRecordedTwice(t *testing.T) {
+	w := newWorld(t, kubectl)
+	w.wrap = append(w.wrap, apply.RecordExchange)
+	outcome, err := w.applier(apply.Policy{}).Apply(t.Context(), apply.Intent{Config: threeReplicas()})
+	if err != nil || outcome.Requests != 1 {
+		t.Errorf("%d requests, %v", outcome.Requests, err)
+	}
+}
+
 // Requests that no Apply sent pass through untouched.
 func TestRecordExchangePassesOthers(t *testing.T) {
-	body := respond(nil, http.StatusOK, nil, nil)
+	body := &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}
 	wrapped := apply.RecordExchange(roundTripper(func(*http.Request) (*http.Response, error) { return body, nil }))
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, "http://server", http.NoBody)
 	if err != nil {
@@ -168,16 +159,4 @@ func TestRecordExchangePassesOthers(t *testing.T) {
 	if got, err := wrapped.RoundTrip(request); got != body || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
-
-func decoded(t *testing.T, text string) (object map[string]any) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(text), &object); err != nil {
-		t.Fatal(err)
-	}
-	return object
 }

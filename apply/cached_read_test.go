@@ -26,11 +26,14 @@ func (l *liveReads) Get(ctx context.Context, key client.ObjectKey, into client.O
 // TestSlowCacheIsReadPast: a cache that does not answer in time is not one without the object.
 func TestSlowCacheIsReadPast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScript(t, []step{{"GET", ok(web("uid-1", "7"))}, {"PATCH uid=uid-1", ok(web("uid-1", "7"))}})
-		outcome, err := s.applier(force, slowCache{}).Apply(t.Context(), apply.Intent{Config: threeReplicas(), MustExist: true})
+		w := newWorld(t)
+		appliedNow(w)
+		w.cache = slowCache{}
+		outcome, err := w.applier(force).Apply(t.Context(), apply.Intent{Config: threeReplicas(), MustExist: true})
 		if err != nil || outcome.Action != apply.Unchanged {
 			t.Errorf("%+v, %v", outcome, err)
 		}
+		w.WantSent(read, pinned)
 	})
 }
 
@@ -44,23 +47,25 @@ func (slowCache) Get(ctx context.Context, _ client.ObjectKey, _ client.Object, _
 // TestCacheIsReadBesideTheCheck: what the steady-state check does not look at comes from the
 // cache as well, as long as that answers.
 func TestCacheIsReadBesideTheCheck(t *testing.T) {
-	cached := cache{object: web("uid-1", "7")}
-	check, err := apply.NewSteadyState(cached, openapitest.NewEmbeddedFileClient())
+	w := newWorld(t, entriesOf("scale")[1:]...)
+	cachedNow(w)
+	check, err := apply.NewSteadyState(w.cache, openapitest.NewEmbeddedFileClient())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newScript(t, []step{{"PATCH uid=uid-1", at("/scale", ok(scaleOf("uid-1", "8")))}})
 	intent := scaleIntent()
 	intent.MustExist = true
-	if outcome, err := s.applierOver(s.restConfig(true), apply.Config{Steady: check}, cached).Apply(t.Context(), intent); err != nil || outcome.Requests != 1 {
+	if outcome, err := w.applierOf(apply.Config{Steady: check}).Apply(t.Context(), intent); err != nil || outcome.Requests != 1 {
 		t.Errorf("%+v, %v", outcome, err)
 	}
+	w.WantSent("PATCH /scale uid")
 }
 
 // TestSettlingReadsByTheLiveReader, not by the client, which may be one that caches.
 func TestSettlingReadsByTheLiveReader(t *testing.T) {
-	s := newScript(t, []step{{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))}, {"PATCH", ok(web("uid-1", "8"))}})
-	c := s.client(s.restConfig(true), nil)
+	w := newWorld(t)
+	before(3, alone)(w)
+	c := w.Client(w.restConfig(), nil)
 	live := &liveReads{Reader: c}
 	applier, err := apply.New(c, apply.Config{FieldManager: manager, LiveReader: live, Policy: force})
 	if err != nil {

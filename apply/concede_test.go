@@ -1,13 +1,14 @@
 package apply_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
 )
@@ -28,168 +29,95 @@ var (
 	forcedPause          = "Force .spec.paused to false: owned by kubectl/Apply with true"
 )
 
+// hides makes the LiveReader hide owners of the object, as a client that strips managed fields does.
+func hides(names ...string) func(*world) {
+	return func(w *world) {
+		w.live = func(o client.Object) {
+			o.SetManagedFields(slices.DeleteFunc(o.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return slices.Contains(names, e.Manager) }))
+		}
+	}
+}
+
 func TestConcede(t *testing.T) {
-	run(t, map[string]testCase{
+	two := apply.Intent{Config: replicasAndPause()}
+	side := `Relinquish .spec.template.spec.containers[name="side"].image to "ours": owned by kubectl/Apply with "theirs"`
+	play(t, map[string]scene{
 		"relinquish": {
-			reason: "the field is left out, pinned to the object that it was conceded to",
-			policy: relinquish,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
-				{"PATCH uid=uid-1", ok(web("uid-1", "8"))},
-			},
-			attempts: 2, action: apply.Configured, conflicts: []string{relinquishedReplicas},
+			reason: "the field is left out, pinned to the object that it was conceded to", policy: relinquish,
+			sent: []string{whole, read, pinned}, attempts: 2, action: apply.Configured, conflicts: []string{relinquishedReplicas},
 		},
 		"share": {
-			reason: "the live value is adopted",
-			policy: share,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
-				{"PATCH uid=uid-1", ok(web("uid-1", "8"))},
-			},
-			attempts: 2, action: apply.Configured, conflicts: []string{sharedReplicas},
+			reason: "the live value is adopted", policy: share,
+			sent: []string{whole, read, pinned}, attempts: 2, action: apply.Configured, conflicts: []string{sharedReplicas},
 		},
 		"a shared value moves on": {
-			reason: "it is read again: nobody's value but the live one is adopted",
-			policy: share,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
-				{"PATCH uid=uid-1", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "8"))},
-				{"PATCH uid=uid-1", ok(web("uid-1", "9"))},
-			},
-			attempts: 3, action: apply.Configured, conflicts: []string{sharedReplicas},
+			reason: "it is read again: nobody's value but the live one is adopted", policy: share, happens: before(3, scaled(6)),
+			sent: []string{whole, read, pinned, read, pinned}, attempts: 3, action: apply.Configured,
+			conflicts: []string{"Share .spec.replicas to 3: owned by hpa/Update[scale] with 6"},
 		},
 		"a shared value moves on, and owners are not shown": {
-			reason: "it is the live value that is adopted, then, too",
-			policy: share,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
-				{"PATCH uid=uid-1", conflict(hpaReplicas)}, {"GET", ok(ownersHidden(web("uid-1", "8")))},
-				{"PATCH", conflict(hpaReplicas)}, {"PATCH uid=uid-1", ok(web("uid-1", "9"))},
-			},
-			attempts: 4, action: apply.Configured, conflicts: []string{sharedReplicas},
+			reason: "it is the live value that is adopted, then, too", policy: share,
+			happens: allOf(before(3, scaled(6)), before(4, hides("hpa", "kubectl"))),
+			sent:    []string{whole, read, pinned, read, whole, pinned}, attempts: 4, action: apply.Configured,
+			conflicts: []string{"Share .spec.replicas to 3: owned by hpa/Update[scale] with 6"},
 		},
 		"force the one and relinquish the other": {
-			reason: "what is left is judged before it is forced",
-			policy: relinquish.At(".spec.paused", apply.Force),
-			intent: apply.Intent{Config: replicasAndPause()},
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas, kubectlPause)}, {"GET", ok(web("uid-1", "7"))},
-				{"PATCH uid=uid-1", conflict(kubectlPause)},
-				{"PATCH uid=uid-1 resourceVersion=7 force", ok(web("uid-1", "8"))},
-			},
-			attempts: 3, action: apply.Configured, conflicts: []string{forcedPause, relinquishedReplicas},
+			reason: "what is left is judged before it is forced", policy: relinquish.At(".spec.paused", apply.Force), intent: two,
+			sent: []string{whole, read, pinned, forces}, attempts: 3, action: apply.Configured, conflicts: []string{forcedPause, relinquishedReplicas},
 		},
 		"contested meanwhile": {
 			reason: "a field that becomes contested between two applies is conceded too, and then all is judged again",
-			policy: relinquish.At(".spec.paused", apply.Force),
-			intent: apply.Intent{Config: replicasAndPause()},
-			steps: []step{
-				{"PATCH", conflict(kubectlPause)}, {"GET", ok(web("uid-1", "7"))},
-				{"PATCH uid=uid-1", conflict(kubectlPause)},
-				{"PATCH uid=uid-1 resourceVersion=7 force", ok(web("uid-1", "8"))},
-			},
-			attempts: 3, action: apply.Configured, conflicts: []string{forcedPause, relinquishedReplicas},
+			policy: relinquish.At(".spec.paused", apply.Force), intent: two, happens: allOf(owned(kubectl), before(2, owned(hpa, kubectl))),
+			sent: []string{whole, read, pinned, forces}, attempts: 3, action: apply.Configured, conflicts: []string{forcedPause, relinquishedReplicas},
 		},
 		"one of two is rejected": {
-			reason:   "then nothing lands",
-			policy:   relinquish.At(".spec.paused", apply.Reject),
-			intent:   apply.Intent{Config: replicasAndPause()},
-			steps:    []step{{"PATCH", conflict(hpaReplicas, kubectlPause)}, {"GET", ok(web("uid-1", "7"))}},
-			attempts: 1, err: apply.ErrConflict,
+			reason: "then nothing lands", policy: relinquish.At(".spec.paused", apply.Reject), intent: two,
+			sent: []string{whole, read}, attempts: 1, err: apply.ErrConflict,
 			conflicts: []string{"Reject .spec.paused to false: owned by kubectl/Apply with true", relinquishedReplicas},
 		},
 		"recreated meanwhile": {
-			reason: "what was conceded to the earlier object is not conceded to the new one",
-			policy: relinquish,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
-				{"PATCH uid=uid-1", otherUID()}, {"GET", ok(web("uid-2", "1"))},
-				{"PATCH uid=uid-2", ok(web("uid-2", "2"))},
-			},
-			attempts: 3, action: apply.Configured, conflicts: []string{relinquishedReplicas},
+			reason: "what was conceded to the earlier object is not conceded to the new one", policy: relinquish, happens: before(3, recreated()),
+			sent: []string{whole, read, pinned, read, pinned}, attempts: 3, action: apply.Configured, conflicts: []string{relinquishedReplicas},
 		},
 		"deleted meanwhile": {
-			reason: "the whole intent creates it again, not what was left of it",
-			policy: relinquish,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
-				{"PATCH uid=uid-1", stale()}, {"GET", notFound()},
-				{"PATCH", created(web("uid-2", "1"))},
-			},
-			attempts: 3, action: apply.Created,
+			reason: "the whole intent creates it again, not what was left of it", policy: relinquish, intent: apply.Intent{Config: wholeWeb()},
+			happens: before(3, removed), sent: []string{whole, read, pinned, read, whole}, attempts: 3, action: apply.Created,
 		},
 		"deleted meanwhile, and it must exist": {
-			reason: "then it is waited for",
-			policy: relinquish,
-			intent: apply.Intent{Config: threeReplicas(), MustExist: true},
-			cache:  cache{object: web("uid-1", "6")},
-			steps: []step{
-				{"PATCH uid=uid-1 resourceVersion=6", stale()}, {"GET", ok(web("uid-1", "7"))},
-				{"PATCH uid=uid-1", stale()}, {"GET", notFound()},
-			},
-			attempts: 2, action: apply.Absent,
+			reason: "then it is waited for", policy: relinquish, intent: apply.Intent{Config: threeReplicas(), MustExist: true},
+			happens: allOf(cachedNow, touched, before(3, removed)), sent: []string{atVersion, read, pinned, read}, attempts: 2, action: apply.Absent,
 		},
 		"no decision": {
 			reason: "a function that gives what is no decision is a mistake to be told",
 			policy: relinquish.Func(func(apply.Conflict) (apply.Decision, bool) { return 42, true }),
-			steps:  []step{{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))}}, attempts: 1, err: apply.ErrRefused,
+			sent:   []string{whole, read}, attempts: 1, err: apply.ErrRefused,
 		},
 		"owners that the object does not show": {
-			reason: "the whole intent is sent again, and gives way when it is refused again",
-			policy: relinquish,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(ofOthers("uid-1", "7"))},
-				{"PATCH", conflict(hpaReplicas)}, {"PATCH uid=uid-1", ok(ofOthers("uid-1", "8"))},
-			},
-			attempts: 3, action: apply.Configured,
-			conflicts: []string{"Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with null"},
+			reason: "the whole intent is sent again, and gives way when it is refused again", policy: relinquish, happens: hides("hpa"),
+			sent: []string{whole, read, whole, pinned}, attempts: 3, action: apply.Configured, conflicts: []string{relinquishedReplicas},
 		},
 		"what is left is refused": {
-			reason: "a refusal is no stale write, though the apply is pinned",
-			policy: relinquish,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
-				{"PATCH uid=uid-1", fail(apierrors.NewForbidden(deployments, "web", nil))},
-			},
-			attempts: 2, err: apply.ErrRefused,
-			conflicts: []string{relinquishedReplicas},
+			reason: "a refusal is no stale write, though the apply is pinned", policy: relinquish, happens: fails(3, forbidden),
+			sent: []string{whole, read, pinned}, attempts: 2, err: apply.ErrRefused, conflicts: []string{relinquishedReplicas},
 		},
 		"what is left of an item is refused": {
-			reason: "nor is it where the resourceVersion is pinned",
-			policy: relinquish, intent: sideIntent(false),
-			steps: []step{
-				{"PATCH", conflict(sideImage)}, {"GET", ok(sideCar("7", wholeItem, itemOfOur))},
-				{"PATCH uid=uid-1 resourceVersion=7", fail(apierrors.NewForbidden(deployments, "web", nil))},
-			},
-			attempts: 2, err: apply.ErrRefused,
-			conflicts: []string{`Relinquish .spec.template.spec.containers[name="side"].image to "ours": owned by kubectl/Apply with "theirs"`},
+			reason: "nor is it where the resourceVersion is pinned", policy: relinquish, intent: sideIntent(false),
+			happens: allOf(besideSideCar(wholeItem, itemOfOur), fails(3, forbidden)),
+			sent:    []string{whole, read, atVersion}, attempts: 2, err: apply.ErrRefused, conflicts: []string{side},
 		},
 		"a value that is not there": {
-			reason: "hpa owns the field and the object has no value: there is none to adopt",
-			policy: share,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(withReplicas(nil, web("uid-1", "7")))},
-				{"PATCH uid=uid-1", ok(web("uid-1", "8"))},
-			},
-			attempts: 2, action: apply.Configured,
-			conflicts: []string{"Share .spec.replicas to 3: owned by hpa/Update[scale] with null"},
+			reason: "kubectl owns the field and the object has no value: there is none to adopt", policy: share,
+			intent:  apply.Intent{Config: appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().WithMinReadySeconds(3))},
+			happens: owned(entry("kubectl", "Apply", "", `{"f:spec":{"f:minReadySeconds":{}}}`)),
+			sent:    []string{whole, read, pinned}, attempts: 2, action: apply.Configured,
+			conflicts: []string{"Share .spec.minReadySeconds to 3: owned by kubectl/Apply with null"},
 		},
 	})
 }
 
-func ownersHidden(deployment *appsv1.Deployment) *appsv1.Deployment {
-	deployment.ManagedFields = nil
-	return deployment
-}
-
-func withReplicas(replicas *int32, deployment *appsv1.Deployment) *appsv1.Deployment {
-	deployment.Spec.Replicas = replicas
-	return deployment
-}
-
 // TestWhatIsSentOfAnIntent looks at the bodies: each decision has its own.
 func TestWhatIsSentOfAnIntent(t *testing.T) {
-	const named = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","uid":"uid-1"}`
+	const named = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","uid":"UID"}`
 	for name, c := range map[string]struct {
 		policy apply.Policy
 		want   string
@@ -199,15 +127,12 @@ func TestWhatIsSentOfAnIntent(t *testing.T) {
 		"share both":                  {share, named + `,"spec":{"paused":true,"replicas":5}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScript(t, []step{
-				{"PATCH", conflict(hpaReplicas, kubectlPause)}, {"GET", ok(web("uid-1", "7"))},
-				{"PATCH uid=uid-1", ok(web("uid-1", "8"))},
-			})
+			w := newWorld(t)
 			config := replicasAndPause()
-			if _, err := s.applier(c.policy, nil).Apply(t.Context(), apply.Intent{Config: config}); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, canonical(t, s.bodies[1])); diff != "" {
+			_, err := w.applier(c.policy).Apply(t.Context(), apply.Intent{Config: config})
+			w.Must(err)
+			w.WantSent(whole, read, pinned)
+			if diff := cmp.Diff(strings.Replace(c.want, "UID", string(w.Live().UID), 1), canonical(t, w.LastBody())); diff != "" {
 				t.Errorf("sent (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(replicasAndPause(), config); diff != "" {
@@ -219,14 +144,13 @@ func TestWhatIsSentOfAnIntent(t *testing.T) {
 
 // TestContendedByShare bounds how often a shared value may move on.
 func TestContendedByShare(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		steps := []step{{"PATCH", conflict(hpaReplicas)}}
-		for range 8 {
-			steps = append(steps, step{"GET", ok(web("uid-1", "7"))}, step{"PATCH uid=uid-1", conflict(hpaReplicas)})
-		}
-		testCase{
-			reason: "the value moves on under every try", policy: share, steps: steps,
-			attempts: 9, err: apply.ErrContended, conflicts: []string{sharedReplicas},
-		}.run(t)
-	})
+	var moves []func(*world)
+	for i := range 8 {
+		moves = append(moves, before(3+2*i, scaled(int32(6+i))))
+	}
+	play(t, map[string]scene{"contended": {
+		reason: "the value moves on under every try", policy: share, happens: allOf(moves...),
+		sent:     append([]string{whole}, slices.Repeat([]string{read, pinned}, 8)...),
+		attempts: 9, err: apply.ErrContended, conflicts: []string{"Share .spec.replicas to 3: owned by hpa/Update[scale] with 12"},
+	}})
 }

@@ -1,8 +1,11 @@
 package apply
 
 import (
+	"errors"
 	"strings"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"coapply.dev/fieldowners"
 )
@@ -11,8 +14,10 @@ func TestConflictString(t *testing.T) {
 	hpa := fieldowners.Manager{Name: "hpa", Operation: "Update"}
 	at := fieldowners.MustParsePath
 	for want, conflict := range map[string]Conflict{
-		`.a: owned by hpa/Update`:                       {Manager: hpa, ServerPath: ".a", Ours: 1, Theirs: 2},
-		`.a to 1: owned by hpa/Update with null`:        {Manager: hpa, Path: at(".a"), Ours: 1},
+		`.a: owned by hpa/Update`:                {Manager: hpa, ServerPath: ".a", Ours: 1, Theirs: 2},
+		`.a to 1: owned by hpa/Update with null`: {Manager: hpa, Path: at(".a"), Ours: 1},
+		`.a, which has another name in the intent: owned by hpa/Update at v2 with 2`: {
+			Manager: fieldowners.Manager{Name: "hpa", Operation: "Update", APIVersion: "v2"}, Path: at(".a"), Theirs: 2},
 		`.a to "<&>": owned by hpa/Update with {"b":2}`: {Manager: hpa, Path: at(".a"), Ours: "<&>", Theirs: map[string]any{"b": 2}},
 		`.a to "x\ny": owned by hpa/Update with []`:     {Manager: hpa, Path: at(".a"), Ours: "x\ny", Theirs: []any{}},
 		`.a to "` + strings.Repeat("é", 79) + `…: owned by hpa/Update with null`: {
@@ -38,5 +43,24 @@ func TestMerge(t *testing.T) {
 	forced.Decision = Force
 	if got := merge([]Conflict{dotted}, []Conflict{forced}); len(got) != 1 || got[0].Decision != Force {
 		t.Errorf("of one field: %v", got)
+	}
+}
+
+// TestDescribeConflicts: what the API server names in another version of the API, or in other words, is not given up or forced by a guess.
+func TestDescribeConflicts(t *testing.T) {
+	c, live, refused := contested(1)
+	c.config.Policy = OnConflict(Relinquish)
+	ownership, _ := fieldowners.ParseReadable(live.GetManagedFields())
+	c.intent.object = map[string]any{"spec": map[string]any{"entries": "ours"}}
+	if found, err := c.describeConflicts(refused, live, ownership); err != nil || len(found) != 1 || found[0].Decision != Reject || found[0].Ours != nil {
+		t.Errorf("a field of another name: %+v, %v", found, err)
+	}
+	status := (*apierrors.StatusError)(nil)
+	if !errors.As(refused, &status) {
+		t.Fatal(refused)
+	}
+	status.ErrStatus.Details.Causes[0].Message = "conflict with somebody"
+	if found, err := c.describeConflicts(status, live, ownership); err == nil {
+		t.Errorf("a cause that cannot be read: %+v", found)
 	}
 }

@@ -1,81 +1,103 @@
 package apply_test
 
 import (
+	"encoding/json"
+	"io"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
-	autoscalingv1ac "k8s.io/client-go/applyconfigurations/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
 	"coapply.dev/fieldowners"
 )
 
-// differing is the deployment with what was sent, but another number of replicas.
-func differing(fields string, others ...metav1.ManagedFieldsEntry) *appsv1.Deployment {
-	d := web("uid-1", "8")
-	d.Spec.Paused = false
-	d.ManagedFields = append([]metav1.ManagedFieldsEntry{entry(manager, "Apply", "", fields)}, others...)
-	return d
+// admission changes the object of each apply, as a mutating webhook does.
+func (w *world) admission(change func(object map[string]any)) {
+	w.wrap = append(w.wrap, func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			if request.Method != http.MethodPatch {
+				return next.RoundTrip(request)
+			}
+			var object map[string]any
+			err := json.NewDecoder(request.Body).Decode(&object)
+			if err != nil {
+				return nil, err
+			}
+			change(object)
+			body, err := json.Marshal(object)
+			if err != nil {
+				return nil, err
+			}
+			request = request.Clone(request.Context())
+			request.Body, request.ContentLength = io.NopCloser(strings.NewReader(string(body))), int64(len(body))
+			return next.RoundTrip(request)
+		})
+	})
+}
+
+// sets is an admission that sets a field.
+func sets(value any, path ...string) func(map[string]any) {
+	return func(object map[string]any) {
+		if err := unstructured.SetNestedField(object, value, path...); err != nil {
+			panic(err)
+		}
+	}
 }
 
 // TestDiffers compares what was sent with the answer, field by field of ours.
 func TestDiffers(t *testing.T) {
-	const ours = `{"f:spec":{"f:replicas":{},"f:paused":{}}}`
 	const byAdmission = ".spec.replicas is 5, not 3 as wanted: changed by admission or the API server"
-	const requests = `{"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:name":{},"f:resources":{"f:requests":{"f:cpu":{}}}}}}}}}`
-	hpa := entry("hpa", "Update", "scale", `{"f:spec":{"f:replicas":{}}}`)
-	kubectl := entry("kubectl", "Apply", "", `{"f:spec":{"f:paused":{}}}`)
-	paused := differing(ours)
-	paused.Spec.Paused = true
-	absent := differing(ours)
-	absent.Spec.Replicas = nil
-	spelled := differing(requests)
-	spelled.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Resources: corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}}}
+	others := entry("others", "Update", "", `{"f:spec":{"f:strategy":{}}}`)
+	five := sets(int64(5), "spec", "replicas")
 	cpu := threeReplicas()
 	cpu.Spec.WithTemplate(corev1ac.PodTemplateSpec().WithSpec(corev1ac.PodSpec().WithContainers(corev1ac.Container().WithName("web").
 		WithResources(corev1ac.ResourceRequirements().WithRequests(corev1.ResourceList{"cpu": resource.MustParse("1000m")})))))
-	unwanted := differing(`{"f:spec":{"f:replicas":{},"f:minReadySeconds":{}}}`)
-	unwanted.Spec.MinReadySeconds = 4
-	byUpdate, throughStatus := differing(ours), differing(ours)
-	byUpdate.ManagedFields[0].Operation, throughStatus.ManagedFields[0].Subresource = "Update", "status"
-	same := differing(ours, hpa)
-	same.Spec.Replicas = new(int32(3))
+	paused := threeReplicas()
+	paused.Spec.WithPaused(true)
 	for reason, test := range map[string]struct {
-		config runtime.ApplyConfiguration // replicas and a pause of false, unless given
-		answer *appsv1.Deployment
-		want   []string
+		config    runtime.ApplyConfiguration // replicas and a pause of false, unless given
+		owners    []metav1.ManagedFieldsEntry
+		admission []func(map[string]any)
+		want      []string
 	}{
-		"the server changed it":                 {nil, differing(ours), []string{byAdmission}},
-		"another manager owns it, and not both": {nil, differing(ours, kubectl, hpa), []string{".spec.replicas is 5, not 3 as wanted: changed by hpa/Update[scale]"}},
-		"two fields": {nil, paused,
-			[]string{".spec.paused is true, not false as wanted: changed by admission or the API server", byAdmission}},
-		"it is gone":                  {nil, absent, []string{".spec.replicas is absent, not 3 as wanted: changed by admission or the API server"}},
-		"nobody looks at another's":   {nil, differing(`{"f:spec":{"f:paused":{}}}`, hpa), nil},
-		"we did not want it":          {nil, unwanted, []string{byAdmission}},
-		"absent is as good as zero":   {nil, differing(ours), []string{byAdmission}},
-		"a quantity spelled as 1":     {cpu, spelled, []string{byAdmission}},
-		"our name, by Update":         {nil, byUpdate, nil},
-		"our name, through status":    {nil, throughStatus, nil},
-		"somebody's entry is forged":  {nil, withBrokenEntry("broken", differing(ours)), []string{byAdmission}},
-		"our entry is forged as well": {nil, withBrokenEntry(manager, differing(ours)), []string{byAdmission}},
-		"all is as wanted":            {nil, same, nil},
+		"admission changed it":                  {admission: []func(map[string]any){five}, want: []string{byAdmission}},
+		"another manager owns it, and not both": {paused, []metav1.ManagedFieldsEntry{kubectl, hpa}, []func(map[string]any){five}, []string{".spec.replicas is 5, not 3 as wanted: changed by hpa/Update[scale]"}},
+		"two fields": {
+			admission: []func(map[string]any){five, sets(true, "spec", "paused")},
+			want:      []string{".spec.paused is true, not false as wanted: changed by admission or the API server", byAdmission},
+		},
+		"nobody looks at another's": {
+			owners:    []metav1.ManagedFieldsEntry{hpa},
+			admission: []func(map[string]any){func(object map[string]any) { unstructured.RemoveNestedField(object, "spec", "replicas") }},
+		},
+		"we did not want it":      {admission: []func(map[string]any){five, sets(int64(4), "spec", "minReadySeconds")}, want: []string{byAdmission}},
+		"a quantity spelled as 1": {config: cpu, admission: []func(map[string]any){five}, want: []string{byAdmission}},
+		"somebody's entry is forged": {
+			owners: []metav1.ManagedFieldsEntry{entry("broken", "Update", "", deep(""))}, admission: []func(map[string]any){five}, want: []string{byAdmission},
+		},
+		"all is as wanted": {},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			config := test.config
-			if config == nil {
-				config = replicasAndPause()
+			if test.config == nil {
+				test.config = replicasAndPause()
 			}
-			s := newScript(t, []step{{"PATCH", ok(test.answer)}})
-			outcome, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: config})
+			w := newWorld(t, append(test.owners, others)...)
+			for _, change := range test.admission {
+				w.admission(change)
+			}
+			outcome, err := w.applier(apply.Policy{}).Apply(t.Context(), apply.Intent{Config: test.config})
 			var got []string
 			for _, difference := range outcome.Differ {
 				got = append(got, difference.String())
@@ -91,11 +113,10 @@ func TestDiffers(t *testing.T) {
 // TestDiffersOfASecret tells which field differs, and no value. What is written as stringData
 // is not in the answer.
 func TestDiffersOfASecret(t *testing.T) {
-	answer := secret()
-	answer.ManagedFields = []metav1.ManagedFieldsEntry{entry(manager, "Apply", "", `{"f:data":{"f:password":{}},"f:stringData":{"f:user":{}}}`)}
-	s := newScript(t, []step{{"PATCH", ok(answer)}})
+	w := newEmptyWorld(t)
+	w.admission(sets("dGhlaXItcGFzc3dvcmQ=", "data", "password"))
 	config := corev1ac.Secret("web", "shop").WithData(map[string][]byte{"password": []byte(ourPassword)}).WithStringData(map[string]string{"user": "me"})
-	outcome, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: config})
+	outcome, err := w.applier(apply.Policy{}).Apply(t.Context(), apply.Intent{Config: config})
 	if err != nil || len(outcome.Differ) != 1 {
 		t.Fatalf("%v, %v; want one difference", outcome.Differ, err)
 	}
@@ -105,39 +126,51 @@ func TestDiffersOfASecret(t *testing.T) {
 	}
 }
 
-// TestDiffersOfBytes: the server spells them its own way, and a text that only looks like bytes as it is. What a Secret calls stringData may be
-// any field of another kind.
+// TestDiffersOfBytes: the server spells them its own way, and a text that only looks like bytes as it is.
 func TestDiffersOfBytes(t *testing.T) {
-	of := func(binary, text string) map[string]any {
-		return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "web", "namespace": "shop"},
-			"binaryData": map[string]any{"a": binary}, "stringData": map[string]any{"b": text}, "data": map[string]any{"c": binary}}
-	}
-	answer := of("YWI=", "2")
-	answer["metadata"] = map[string]any{"name": "web", "namespace": "shop", "uid": "uid-1", "resourceVersion": "8",
-		"managedFields": []any{entry(manager, "Apply", "", `{"f:binaryData":{"f:a":{}},"f:stringData":{"f:b":{}},"f:data":{"f:c":{}}}`)}}
-	s := newScript(t, []step{{"PATCH", ok(answer)}})
-	outcome, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: loose(of("YWI=\n", "1"))})
-	if err != nil || len(outcome.Differ) != 2 || outcome.Differ[0].Path.String() != ".data.c" || outcome.Differ[1].Path.String() != ".stringData.b" {
+	w := newEmptyWorld(t)
+	w.admission(sets("YWI=", "data", "c"))
+	outcome, err := w.applier(apply.Policy{}).Apply(t.Context(), apply.Intent{Config: loose(map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "web", "namespace": "shop"},
+		"binaryData": map[string]any{"a": "YWI=\n"}, "data": map[string]any{"c": "YWI=\n"},
+	})})
+	if err != nil || len(outcome.Differ) != 1 || outcome.Differ[0].Path.String() != ".data.c" {
 		t.Errorf("%v, %v", outcome.Differ, err)
+	}
+}
+
+// TestDiffersOfBytesOfOtherKinds: only of the server's own kinds is it known that it spells
+// bytes its own way. What a Secret calls stringData may be any field of another kind.
+func TestDiffersOfBytesOfOtherKinds(t *testing.T) {
+	w := newEmptyWorld(t)
+	foreign := w.Gadgets()
+	w.admission(func(object map[string]any) {
+		sets("YWI=", "binaryData", "a")(object)
+		sets("2", "stringData", "b")(object)
+	})
+	known := runtime.NewScheme()
+	known.AddKnownTypeWithName(foreign, &corev1.Secret{})
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{foreign.GroupVersion()})
+	mapper.Add(foreign, meta.RESTScopeNamespace)
+	c, err := client.New(w.restConfig(), client.Options{Scheme: known, Mapper: mapper})
+	w.Must(err)
+	applier, err := apply.New(c, apply.Config{FieldManager: manager, LiveReader: c})
+	w.Must(err)
+	outcome, err := applier.Apply(t.Context(), apply.Intent{Config: loose(map[string]any{
+		"apiVersion": foreign.GroupVersion().String(), "kind": foreign.Kind, "metadata": map[string]any{"name": "web", "namespace": "shop"},
+		"binaryData": map[string]any{"a": "YWI=\n"}, "stringData": map[string]any{"b": "1"},
+	})})
+	if err != nil || len(outcome.Differ) != 2 {
+		t.Errorf("%v, %v; want two differences", outcome.Differ, err)
 	}
 }
 
 // TestDiffersNotOfABody: a Scale is answered as a Scale, whose owners nobody is told.
 func TestDiffersNotOfABody(t *testing.T) {
-	answer := map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": map[string]any{"replicas": 5},
-		"metadata": map[string]any{"name": "web", "namespace": "shop", "uid": "uid-1", "resourceVersion": "8",
-			"managedFields": []any{entry(manager, "Apply", "scale", `{"f:spec":{"f:replicas":{}}}`)}}}
-	s := newScript(t, []step{{"PATCH", at("/scale", ok(answer))}})
-	outcome, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{
-		Config: appsv1ac.Deployment("web", "shop"), Subresource: "scale",
-		Body: autoscalingv1ac.Scale().WithSpec(autoscalingv1ac.ScaleSpec().WithReplicas(3)),
-	})
+	w := newWorld(t, entriesOf("scale")[1:]...)
+	w.admission(sets(int64(5), "spec", "replicas"))
+	outcome, err := w.applier(apply.Policy{}).Apply(t.Context(), scaleIntent())
 	if err != nil || len(outcome.Differ) > 0 {
 		t.Errorf("%v, %v", outcome.Differ, err)
 	}
-}
-
-func withBrokenEntry(name string, deployment *appsv1.Deployment) *appsv1.Deployment {
-	deployment.ManagedFields = append(deployment.ManagedFields, metav1.ManagedFieldsEntry{Manager: name})
-	return deployment
 }

@@ -23,7 +23,7 @@ func ExamplePolicy() {
 		Func(func(conflict apply.Conflict) (apply.Decision, bool) {
 			return apply.Force, conflict.Manager.Name == "before-first-apply" // else the rules decide
 		})
-	c := exampleServer(nil)
+	c := exampleClient()
 	_, err := apply.New(c, apply.Config{FieldManager: "example-workload", LiveReader: c, Policy: policy})
 	fmt.Println(err)
 
@@ -37,12 +37,7 @@ func ExamplePolicy() {
 // Replicas are left to whoever else owns them. From the second time on that costs no
 // conflict: what gave way is remembered until the other owner lets go.
 func ExampleApplier_Apply_relinquish() {
-	hpa := entry("hpa", "Update", "scale", `{"f:spec":{"f:replicas":{}}}`)
-	ours := entry("example-workload", "Apply", "", `{"f:spec":{"f:minReadySeconds":{}}}`)
-	applier := exampleApplier(apply.OnConflict(apply.Reject).At(".spec.replicas", apply.Relinquish), []answer{
-		conflict(hpaReplicas), ok(exampleObject("7", 5, hpa)), ok(exampleObject("8", 5, hpa, ours)), // the first
-		ok(exampleObject("8", 5, hpa, ours)), ok(exampleObject("8", 5, hpa, ours)), // the second
-	})
+	applier := exampleApplier(apply.OnConflict(apply.Reject).At(".spec.replicas", apply.Relinquish))
 
 	for range 2 {
 		outcome, err := applier.Apply(context.Background(), apply.Intent{
@@ -64,11 +59,7 @@ func ExampleApplier_Apply_relinquish() {
 // A shared field has the value of its other owner, and does not go when that one
 // drops it.
 func ExampleApplier_Apply_share() {
-	replicas := `{"f:spec":{"f:replicas":{}}}`
-	hpa, ours := entry("hpa", "Update", "scale", replicas), entry("example-workload", "Apply", "", replicas)
-	applier := exampleApplier(apply.OnConflict(apply.Share), []answer{
-		conflict(hpaReplicas), ok(exampleObject("7", 5, hpa)), ok(exampleObject("8", 5, hpa, ours)),
-	})
+	applier := exampleApplier(apply.OnConflict(apply.Share))
 
 	outcome, err := applier.Apply(context.Background(), apply.Intent{
 		Config: appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().WithReplicas(3)),

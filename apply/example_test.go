@@ -4,37 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
-	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
 )
-
-// exampleClient stands for a manager's client, whose rest.Config was wrapped with
-// apply.RecordExchange. The cluster has a deployment with 5 replicas, set by an
-// autoscaler.
-func exampleClient() client.Client {
-	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
-	config := &rest.Config{Host: "http://server", Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-		if r.Method == http.MethodGet || r.URL.Query().Get("force") == "true" {
-			return ok(web("uid-1", "7"))(r)
-		}
-		return conflict(hpaReplicas)(r)
-	})}
-	config.Wrap(apply.RecordExchange)
-	c, err := client.New(config, client.Options{Scheme: scheme.Scheme, Mapper: mapper})
-	if err != nil {
-		panic(err)
-	}
-	return c
-}
 
 // A policy that takes one field and rejects all other conflicts.
 func ExampleApplier_Apply() {

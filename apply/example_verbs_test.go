@@ -23,13 +23,10 @@ var webDeployment = apply.ObjectRef{
 // Look before an apply: nothing is written.
 func ExampleApplier_Plan() {
 	ours := entry("example-workload", "Apply", "", `{"f:spec":{"f:minReadySeconds":{},"f:replicas":{}}}`)
-	applier := exampleApplier(apply.Policy{}, []answer{
-		ok(exampleObject("7", 3, ours)),
-		ok(exampleObject("7", 5, entry("example-workload", "Apply", "", `{"f:spec":{"f:replicas":{}}}`))),
-	})
+	applier := exampleApplier(apply.Policy{}, ours)
 
 	plan, err := applier.Plan(context.Background(), apply.Intent{
-		Config: appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().WithReplicas(5)),
+		Config: appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().WithReplicas(3)),
 	})
 	fmt.Println(plan.Action, err)
 	for _, change := range plan.Changes {
@@ -40,18 +37,14 @@ func ExampleApplier_Plan() {
 	}
 	// Output:
 	// Configured <nil>
-	// .spec.replicas: 3 -> 5
+	// .spec.replicas: 5 -> 3
 	// given up: .spec.minReadySeconds
 }
 
 // Give up everything that the manager applied to an object.
 func ExampleApplier_Release() {
 	ours := entry("example-workload", "Apply", "", `{"f:spec":{"f:minReadySeconds":{}}}`)
-	hpa := entry("hpa", "Update", "scale", `{"f:spec":{"f:replicas":{}}}`)
-	applier := exampleApplier(apply.Policy{}, []answer{
-		ok(exampleObject("7", 5, ours, hpa)), ok(exampleObject("8", 5, hpa)), // the first
-		ok(exampleObject("8", 5, hpa)), // the second: it looks, and writes nothing
-	})
+	applier := exampleApplier(apply.Policy{}, ours, hpa)
 
 	for range 2 {
 		outcome, err := applier.Release(context.Background(), webDeployment)
@@ -67,8 +60,12 @@ func ExampleApplier_Release() {
 func ExampleConditions() {
 	since := metav1.Unix(1_000_000_000, 0)
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	service.Spec.Ports = []corev1.ServicePort{{Port: 80}}
+	applier := exampleApplier(apply.Policy{})
+	if err := applier.Client().Create(context.Background(), service); err != nil {
+		panic(err)
+	}
 	service.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", LastTransitionTime: since}} // as it was read
-	applier := exampleApplier(apply.Policy{}, []answer{ok(service)})
 
 	ready := metav1.Condition{Type: "Ready", Status: "True", Reason: "Serving", Message: "3 pods"}
 	conditions := apply.Conditions(service.Status.Conditions, metav1.Now(), ready)

@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"strings"
@@ -77,7 +78,9 @@ func TestInvalidIntents(t *testing.T) {
 		"it is a server's answer": {deployment(answered), "metadata.managedFields"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			outcome, err := newScript(t, nil).applier(force, cache{}).
+			w := newWorld(t)
+			notCached(w)
+			outcome, err := w.applier(force).
 				Apply(t.Context(), apply.Intent{Config: test.config, MustExist: true})
 			invalid := (*apply.IntentError)(nil)
 			if !errors.As(err, &invalid) || !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), test.says) {
@@ -107,12 +110,15 @@ func TestOddIntents(t *testing.T) {
 		"dotted key": map[string]any{"a.b/c": map[string]any{"": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			object := map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec,
+			w := newEmptyWorld(t)
+			kind := w.Gadgets()
+			object := map[string]any{"apiVersion": kind.GroupVersion().String(), "kind": kind.Kind, "spec": spec,
 				"metadata": map[string]any{"name": "web", "namespace": "shop"}}
-			s := newScript(t, []step{{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))}})
-			_, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: loose(object)})
-			if !errors.Is(err, apply.ErrConflict) {
-				t.Error(err)
+			_, err := w.applier(apply.Policy{}).Apply(t.Context(), apply.Intent{Config: loose(object)})
+			w.Must(err)
+			raw, err := json.Marshal(object)
+			if err != nil || canonical(t, w.Bodies()[0]) != canonical(t, string(raw)) {
+				t.Errorf("sent %s, %v; want %s", w.Bodies()[0], err, raw)
 			}
 		})
 	}
@@ -127,7 +133,7 @@ func (*oneWay) UnmarshalJSON([]byte) error { return errors.New("one way") }
 
 // TestConfigurationThatCannotBeRead: the client could not write the answer into it.
 func TestConfigurationThatCannotBeRead(t *testing.T) {
-	_, err := newScript(t, nil).applier(force, nil).Apply(t.Context(), apply.Intent{Config: &oneWay{threeReplicas()}})
+	_, err := newWorld(t).applier(force).Apply(t.Context(), apply.Intent{Config: &oneWay{threeReplicas()}})
 	if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), "one way") {
 		t.Error(err)
 	}

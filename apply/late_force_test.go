@@ -1,189 +1,85 @@
 package apply_test
 
 import (
+	"slices"
 	"testing"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"coapply.dev/apply"
 )
 
 func TestForceThatComesLate(t *testing.T) {
-	run(t, map[string]testCase{
+	create := apply.Intent{Config: wholeWeb()}
+	var contended []func(*world)
+	for i := range 8 {
+		contended = append(contended, before(4+3*i, touched))
+	}
+	sent := append([]string{whole}, slices.Repeat([]string{read, whole, forces}, 8)...)
+	play(t, map[string]scene{
 		"stale once": {
-			reason: "the object changed after the read: judged again, pinned to a new read",
-			policy: force,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)},
-				{"GET", ok(web("uid-1", "7"))},
-				{"PATCH", conflict(hpaReplicas)},
-				{"PATCH uid=uid-1 resourceVersion=7 force", stale()},
-				{"GET", ok(web("uid-1", "8"))},
-				{"PATCH", conflict(hpaReplicas)},
-				{"PATCH uid=uid-1 resourceVersion=8 force", ok(web("uid-1", "9"))},
-			},
-			action: apply.Configured, attempts: 5, conflicts: []string{forcedReplicas},
+			reason: "the object changed after the read: judged again, pinned to a new read", policy: force, happens: before(4, touched),
+			sent: []string{whole, read, whole, forces, read, whole, forces}, action: apply.Configured, attempts: 5, conflicts: []string{forcedReplicas},
 		},
 		"stale, then another conflict": {
-			reason: "what made it stale was a manager that must not be overruled",
-			policy: forcesReplicas,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)},
-				{"GET", ok(web("uid-1", "7"))},
-				{"PATCH", conflict(hpaReplicas)},
-				{"PATCH uid=uid-1 resourceVersion=7 force", stale()},
-				{"GET", ok(web("uid-1", "8"))},
-				{"PATCH", conflict(kubectlPause)},
-			},
+			reason: "what made it stale was a manager that must not be overruled", policy: forcesReplicas,
+			intent:  apply.Intent{Config: replicasAndPause()},
+			happens: allOf(owned(hpa), before(4, owned(hpa, kubectl))), sent: []string{whole, read, whole, forces, read, whole},
 			attempts: 4, err: apply.ErrConflict,
-			conflicts: []string{"Reject .spec.paused, which has another name in the intent: owned by kubectl/Apply at apps/v1 with true"},
+			conflicts: []string{"Reject .spec.paused to false: owned by kubectl/Apply with true", forcedReplicas},
 		},
 		"contended": {
-			reason:   "bounded, and never unpinned",
-			policy:   force,
-			steps:    append([]step{{"PATCH", conflict(hpaReplicas)}}, contendedRounds(8)...),
+			reason: "bounded, and never unpinned", policy: force, happens: allOf(contended...), sent: sent,
 			attempts: 17, err: apply.ErrContended, conflicts: []string{forcedReplicas},
 		},
 		"deleted before the read": {
-			reason: "an intent without uid may create it again",
-			policy: force,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)},
-				{"GET", notFound()},
-				{"PATCH", created(web("uid-2", "9"))},
-			},
-			action: apply.Created, attempts: 2,
+			reason: "an intent without uid may create it again", policy: force, intent: create, happens: before(2, removed),
+			sent: []string{whole, read, whole}, action: apply.Created, attempts: 2,
 		},
 		"deleted before the read, back when judged": {
-			reason: "a force needs a read to be pinned to",
-			policy: force,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)},
-				{"GET", notFound()},
-				{"PATCH", conflict(hpaReplicas)},
-				{"GET", ok(web("uid-2", "9"))},
-				{"PATCH", conflict(hpaReplicas)},
-				{"PATCH uid=uid-2 resourceVersion=9 force", ok(web("uid-2", "10"))},
-			},
-			action: apply.Configured, attempts: 4, conflicts: []string{forcedReplicas},
+			reason: "a force needs a read to be pinned to", policy: force, happens: allOf(before(2, removed), before(3, appears)),
+			sent: []string{whole, read, whole, read, whole, forces}, action: apply.Configured, attempts: 4, conflicts: []string{forcedReplicas},
 		},
 		"deleted before the force, and back": {
-			reason: "what was judged is told, whatever comes after it",
-			policy: force,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)},
-				{"GET", ok(web("uid-1", "7"))},
-				{"PATCH", conflict(hpaReplicas)},
-				{"PATCH uid=uid-1 resourceVersion=7 force", stale()},
-				{"GET", notFound()},
-				{"PATCH", conflict(hpaReplicas)},
-				{"GET", fail(apierrors.NewForbidden(deployments, "web", nil))},
-			},
-			attempts: 4, err: apply.ErrRefused, conflicts: []string{forcedReplicas},
+			reason: "what was judged is told, whatever comes after it", policy: force,
+			happens: allOf(before(4, removed), before(6, appears), fails(7, forbidden)),
+			sent:    []string{whole, read, whole, forces, read, whole, read}, attempts: 4, err: apply.ErrRefused, conflicts: []string{forcedReplicas},
 		},
 		"overtaken when judged, and pinned to nothing": {
-			reason: "a race inside the server: all begins anew after a moment",
-			policy: force,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)},
-				{"GET", ok(web("uid-1", "7"))},
-				{"PATCH", stale()},
-				{"PATCH", ok(web("uid-1", "8"))},
-			},
-			action: apply.Configured, attempts: 3,
-		},
-		"stale, then an answer that cannot be read": {
-			reason: "what was judged before is told",
-			policy: force,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)},
-				{"GET", ok(web("uid-1", "7"))},
-				{"PATCH", conflict(hpaReplicas)},
-				{"PATCH uid=uid-1 resourceVersion=7 force", stale()},
-				{"GET", ok(web("uid-1", "8"))},
-				{"PATCH", conflict(cause(".spec.replicas", "somebody"))},
-			},
-			attempts: 4, err: apply.ErrRefused, conflicts: []string{forcedReplicas},
+			reason: "a race inside the server: all begins anew after a moment", policy: force,
+			happens: allOf(fails(3, overtaken), before(4, owned(kubectl))), sent: []string{whole, read, whole, whole}, action: apply.Configured, attempts: 3,
 		},
 		"deleted before the force": {
-			reason: "the uid keeps the force from creating an object",
-			policy: force,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)},
-				{"GET", ok(web("uid-1", "7"))},
-				{"PATCH", conflict(hpaReplicas)},
-				{"PATCH uid=uid-1 resourceVersion=7 force", stale()},
-				{"GET", notFound()},
-				{"PATCH", created(web("uid-2", "9"))},
-			},
-			action: apply.Created, attempts: 4,
+			reason: "the uid keeps the force from creating an object", policy: force, intent: create, happens: before(4, removed),
+			sent: []string{whole, read, whole, forces, read, whole}, action: apply.Created, attempts: 4,
 		},
 		"recreated before the force": {
-			reason: "422 for the uid; the new object is judged for itself",
-			policy: force,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)},
-				{"GET", ok(web("uid-1", "7"))},
-				{"PATCH", conflict(hpaReplicas)},
-				{"PATCH uid=uid-1 resourceVersion=7 force", otherUID()},
-				{"GET", ok(web("uid-2", "9"))},
-				{"PATCH", ok(web("uid-2", "10"))},
-			},
-			action: apply.Configured, attempts: 4,
+			reason: "the new object is judged for itself", policy: force, happens: before(4, recreated(kubectl)),
+			sent: []string{whole, read, whole, forces, read, whole}, action: apply.Configured, attempts: 4,
 		},
 	})
 }
 
-func contendedRounds(n int) (steps []step) {
-	for range n {
-		steps = append(steps,
-			step{"GET", ok(web("uid-1", "7"))},
-			step{"PATCH", conflict(hpaReplicas)},
-			step{"PATCH uid=uid-1 resourceVersion=7 force", stale()})
-	}
-	return steps
-}
-
 // An intent that carries a uid means that object, with or without MustExist.
 func TestPinnedByTheIntent(t *testing.T) {
-	config := threeReplicas()
-	config.WithUID("uid-1")
-	pinned := apply.Intent{Config: config}
-	run(t, map[string]testCase{
+	play(t, map[string]scene{
 		"absent": {
-			reason: "409 without causes; the read tells; nothing is created",
-			intent: pinned,
-			steps:  []step{{"PATCH uid=uid-1", stale()}, {"GET", notFound()}},
-			err:    apply.ErrUIDMismatch, attempts: 1,
+			reason:  "409 without causes; the read tells; nothing is created",
+			happens: allOf(pinnedNow, removed), sent: []string{pinned, read}, err: apply.ErrUIDMismatch, attempts: 1,
 		},
 		"recreated": {
-			reason: "422",
-			intent: pinned,
-			steps:  []step{{"PATCH uid=uid-1", otherUID()}},
-			err:    apply.ErrUIDMismatch, attempts: 1,
+			reason:  "409 or 422",
+			happens: allOf(pinnedNow, recreated(kubectl)), sent: []string{pinned}, err: apply.ErrUIDMismatch, attempts: 1,
 		},
 		"recreated with a conflict": {
-			reason: "the conflict wins over the uid at the server; the read tells",
-			intent: pinned, policy: force,
-			steps: []step{{"PATCH uid=uid-1", conflict(hpaReplicas)}, {"GET", ok(web("uid-2", "9"))}},
-			err:   apply.ErrUIDMismatch, attempts: 1,
+			reason: "the conflict wins over the uid at the server; the read tells", policy: force,
+			happens: allOf(pinnedNow, recreated()), sent: []string{pinned, read}, err: apply.ErrUIDMismatch, attempts: 1,
 		},
 		"recreated when judged": {
-			reason: "422: what has the name now is not what is meant, and is not looked at",
-			intent: pinned, policy: force,
-			steps: []step{{"PATCH uid=uid-1", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))}, {"PATCH uid=uid-1", otherUID()}},
-			err:   apply.ErrUIDMismatch, attempts: 2,
+			reason: "what has the name now is not what is meant, and is not looked at", policy: force,
+			happens: allOf(pinnedNow, before(3, recreated(kubectl))), sent: []string{pinned, read, pinned}, err: apply.ErrUIDMismatch, attempts: 2,
 		},
 		"gone when judged": {
-			reason: "a 409 without causes inside the settling is no stale write",
-			intent: pinned, policy: force,
-			steps: []step{
-				{"PATCH uid=uid-1", conflict(hpaReplicas)},
-				{"GET", ok(web("uid-1", "7"))},
-				{"PATCH uid=uid-1", stale()},
-				{"GET", notFound()},
-			},
-			err: apply.ErrUIDMismatch, attempts: 2,
+			reason: "a 409 without causes inside the settling is no stale write", policy: force,
+			happens: allOf(pinnedNow, before(3, removed)), sent: []string{pinned, read, pinned, read}, err: apply.ErrUIDMismatch, attempts: 2,
 		},
 	})
 }

@@ -14,13 +14,7 @@ import (
 func TestForceIsLogged(t *testing.T) {
 	var lines []string
 	ctx := logr.NewContext(t.Context(), funcr.NewJSON(func(line string) { lines = append(lines, line) }, funcr.Options{}))
-	s := newScript(t, []step{
-		{"PATCH", conflict(hpaReplicas)},
-		{"GET", ok(web("uid-1", "7"))},
-		{"PATCH", conflict(hpaReplicas)},
-		{"PATCH uid=uid-1 resourceVersion=7 force", ok(web("uid-1", "8"))},
-	})
-	if _, err := s.applier(force, nil).Apply(ctx, apply.Intent{Config: threeReplicas()}); err != nil {
+	if _, err := newWorld(t).applier(force).Apply(ctx, apply.Intent{Config: threeReplicas()}); err != nil {
 		t.Fatal(err)
 	}
 	log := strings.Join(lines, "\n")
@@ -38,23 +32,21 @@ func TestForceIsLogged(t *testing.T) {
 // entries that nobody can read.
 func TestLogOfWhatGaveWay(t *testing.T) {
 	const left = "left fields to other managers"
-	read := step{"GET", ok(web("uid-1", "7"))}
 	for reason, c := range map[string]struct {
-		steps  []step
-		want   string // is in the log
-		absent string // is not
+		happens func(*world)
+		want    string // is in the log
+		absent  string // is not
 	}{
-		"it landed":       {gaveWay(), `"Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with 5"`, "cannot be read"},
-		"it was refused":  {[]step{{"PATCH", conflict(hpaReplicas)}, read, {"PATCH uid=uid-1", invalid("required")}}, "", left},
-		"nobody owned it": {[]step{{"PATCH", conflict(hpaReplicas)}, {"GET", ok(ofOthers("uid-1", "7"))}, {"PATCH", ok(web("uid-1", "8"))}}, "", left},
-		"a forged entry": {
-			[]step{{"PATCH", conflict(hpaReplicas)}, {"GET", ok(withBrokenEntry("broken", web("uid-1", "7")))}, {"PATCH uid=uid-1", ok(web("uid-1", "8"))}},
-			"cannot read an entry of the managed fields", "",
-		},
+		"it landed":       {func(*world) {}, `"Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with 5"`, "cannot be read"},
+		"it was refused":  {fails(3, forbidden), "", left},
+		"nobody owned it": {before(2, alone), "", left},
+		"a forged entry":  {owned(hpa, kubectl, entry("forger", "Update", "", deep(""))), "cannot read an entry of the managed fields", ""},
 	} {
 		var lines []string
 		ctx := logr.NewContext(t.Context(), funcr.NewJSON(func(line string) { lines = append(lines, line) }, funcr.Options{}))
-		_, _ = newScript(t, c.steps).applier(relinquish, nil).Apply(ctx, apply.Intent{Config: threeReplicas()})
+		w := newWorld(t)
+		c.happens(w)
+		_, _ = w.applier(relinquish).Apply(ctx, apply.Intent{Config: threeReplicas()})
 		log := strings.Join(lines, "\n")
 		if !strings.Contains(log, c.want) || c.absent != "" && strings.Contains(log, c.absent) {
 			t.Errorf("%s: want %q and not %q:\n%s", reason, c.want, c.absent, log)
@@ -66,16 +58,16 @@ func TestLogOfWhatGaveWay(t *testing.T) {
 func TestLogOfRequests(t *testing.T) {
 	var lines []string
 	ctx := logr.NewContext(t.Context(), funcr.NewJSON(func(line string) { lines = append(lines, line) }, funcr.Options{Verbosity: 1}))
-	s := newScript(t, []step{{"GET", ok(ours("uid-1", "7", "scale"))}, {"MERGE uid=uid-1 resourceVersion=7", ok(web("uid-1", "8"))}})
-	if _, err := s.applier(apply.Policy{}, nil).Release(ctx, webAt("")); err != nil {
+	w := newWorld(t, entriesOf("scale")...)
+	version := w.Live().ResourceVersion
+	if _, err := w.applier(apply.Policy{}).Release(ctx, webAt("")); err != nil {
 		t.Fatal(err)
 	}
-	planned := step{"PATCH", ok(ownedWith("uid-1", "7", 3))}
-	s = newScript(t, []step{{"GET", ok(ownedWith("uid-1", "7", 3))}, planned})
-	if _, err := s.planner(apply.Config{}, true).Plan(ctx, apply.Intent{Config: threeReplicas()}); err != nil {
+	alone(w)
+	if _, err := w.applier(apply.Policy{}).Plan(ctx, apply.Intent{Config: threeReplicas()}); err != nil {
 		t.Fatal(err)
 	}
-	if len(lines) != 2 || !strings.Contains(lines[0], `"subresource":"scale","pinnedTo":"7"`) || !strings.Contains(lines[1], `"dryRun":true`) {
+	if len(lines) != 2 || !strings.Contains(lines[0], `"subresource":"scale","pinnedTo":"`+version+`"`) || !strings.Contains(lines[1], `"dryRun":true`) {
 		t.Errorf("logged\n%s", strings.Join(lines, "\n"))
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
@@ -17,33 +15,22 @@ import (
 // What an intent gives way in, it gives way in to this object and these owners.
 // Here both change between the requests of one apply.
 
-// ofOthers is an object of which others own nothing that we want.
-func ofOthers(uid, resourceVersion string) *appsv1.Deployment {
-	d := web(uid, resourceVersion)
-	d.ManagedFields = d.ManagedFields[1:]
-	d.Spec = appsv1.DeploymentSpec{Paused: true}
-	return d
-}
-
-func lastBody(s *script) string { return s.bodies[len(s.bodies)-1] }
-
 func TestOwnersThatWent(t *testing.T) {
-	for name, steps := range map[string][]step{
-		"recreated after it was read": {
-			{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
-			{"PATCH uid=uid-1", otherUID()}, {"GET", ok(ofOthers("uid-2", "1"))},
-			{"PATCH", ok(ofOthers("uid-2", "2"))},
-		},
-		"recreated before it was read": {
-			{"PATCH", conflict(hpaReplicas)}, {"GET", ok(ofOthers("uid-2", "1"))}, {"PATCH", ok(ofOthers("uid-2", "2"))},
-		},
+	for name, c := range map[string]struct {
+		happens func(*world)
+		sent    []string
+	}{
+		"recreated after it was read":  {before(3, recreated(kubectl)), []string{whole, read, pinned, read, whole}},
+		"recreated before it was read": {before(2, recreated(kubectl)), []string{whole, read, whole}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newScript(t, steps)
-			outcome, err := s.applier(relinquish, nil).Apply(t.Context(), apply.Intent{Config: threeReplicas()})
-			if err != nil || len(outcome.Conflicts) > 0 || !strings.Contains(lastBody(s), "replicas") {
-				t.Errorf("%s: %v, %v; sent %s", name, err, texts(outcome.Conflicts), lastBody(s))
+			w := newWorld(t)
+			c.happens(w)
+			outcome, err := w.applier(relinquish).Apply(t.Context(), apply.Intent{Config: threeReplicas()})
+			if err != nil || len(outcome.Conflicts) > 0 || !strings.Contains(w.LastBody(), "replicas") {
+				t.Errorf("%s: %v, %v; sent %s", name, err, texts(outcome.Conflicts), w.LastBody())
 			}
+			w.WantSent(c.sent...)
 		})
 	}
 }
@@ -54,28 +41,39 @@ func TestOwnerThatChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		policy := apply.OnConflict(apply.Reject).
 			When(apply.Match{Manager: "hpa"}, apply.Relinquish).At(".spec.paused", apply.Force)
-		vpa := cause(".spec.replicas", `"vpa" with subresource "scale" using apps/v1`)
-		s := newScript(t, []step{
-			{"PATCH", conflict(hpaReplicas, kubectlPause)}, {"GET", ok(web("uid-1", "7"))},
-			{"PATCH uid=uid-1", conflict(kubectlPause)}, {"PATCH uid=uid-1 resourceVersion=7 force", stale()},
-			{"GET", ok(ownedBy("vpa", web("uid-1", "8")))},
-			{"PATCH", conflict(vpa, kubectlPause)},
-		})
-		_, err := s.applier(policy, nil).Apply(t.Context(), apply.Intent{Config: replicasAndPause()})
+		vpa := hpa
+		vpa.Manager = "vpa"
+		w := newWorld(t)
+		before(4, owned(vpa, kubectl))(w)
+		_, err := w.applier(policy).Apply(t.Context(), apply.Intent{Config: replicasAndPause()})
 		if !errors.Is(err, apply.ErrConflict) {
 			t.Errorf("%v, want a ConflictError", err)
+		}
+		w.WantSent(whole, read, pinned, forces, read, whole)
+		if w.Live().Spec.Paused != true {
+			t.Error("the pause was forced")
 		}
 	})
 }
 
-// sideCar is a deployment with a container of which kubectl and we own fields.
-func sideCar(resourceVersion, kubectl, ours string) *appsv1.Deployment {
-	const path = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"side\"}":`
-	d := web("uid-1", resourceVersion)
-	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "side", Image: "theirs"}}
-	d.ManagedFields = append(d.ManagedFields[:1],
-		entry("kubectl", "Apply", "", path+kubectl+`}}}}}`), entry(manager, "Apply", "", path+ours+`}}}}}`))
-	return d
+const (
+	sidePath  = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"side\"}":`
+	wholeItem = `{".":{},"f:name":{},"f:image":{}}`
+	itemOfOur = `{".":{},"f:name":{},"f:tty":{}}`
+)
+
+// sideOwners has kubectl and us own fields of the second container.
+func sideOwners(theirs, ours string) func(*world) {
+	return owned(hpa, entry("kubectl", "Apply", "", sidePath+theirs+`}}}}}`), entry(manager, "Apply", "", sidePath+ours+`}}}}}`))
+}
+
+// besideSideCar has a Deployment with a second container of which kubectl and we own fields.
+func besideSideCar(theirs, ours string) func(*world) {
+	return func(w *world) {
+		w.Remove()
+		w.Make(sideCar())
+		sideOwners(theirs, ours)(w)
+	}
 }
 
 func sideIntent(more bool) apply.Intent {
@@ -87,59 +85,44 @@ func sideIntent(more bool) apply.Intent {
 		WithTemplate(corev1ac.PodTemplateSpec().WithSpec(corev1ac.PodSpec().WithContainers(container))))}
 }
 
-var sideImage = cause(`.spec.template.spec.containers[name="side"].image`, `"kubectl"`)
-
-const (
-	wholeItem = `{".":{},"f:name":{},"f:image":{}}`
-	itemOfOur = `{".":{},"f:name":{},"f:tty":{}}`
-)
-
 // A list item is given up to another owner only as long as there is one, which
 // takes a pin to the resourceVersion that says so.
 func TestItemGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScript(t, []step{
-			{"PATCH", conflict(sideImage)}, {"GET", ok(sideCar("7", wholeItem, itemOfOur))},
-			{"PATCH uid=uid-1 resourceVersion=7", stale()}, {"GET", ok(sideCar("8", `{"f:image":{}}`, itemOfOur))},
-			{"PATCH uid=uid-1", ok(sideCar("9", `{"f:image":{}}`, `{".":{},"f:name":{}}`))},
-		})
-		if _, err := s.applier(relinquish, nil).Apply(t.Context(), sideIntent(false)); err != nil {
+		w := newWorld(t)
+		besideSideCar(wholeItem, itemOfOur)(w)
+		before(3, sideOwners(`{"f:image":{}}`, itemOfOur))(w)
+		if _, err := w.applier(relinquish).Apply(t.Context(), sideIntent(false)); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(lastBody(s), "side") {
-			t.Errorf("the item that nobody else owns by then was given up: %s", lastBody(s))
+		if !strings.Contains(w.LastBody(), "side") {
+			t.Errorf("the item that nobody else owns by then was given up: %s", w.LastBody())
 		}
+		w.WantSent(whole, read, atVersion, read, pinned)
 	})
 }
 
 // TestItemGivenUpLater: an item that we alone owned is kept. Once others own it too, it is given up.
 func TestItemGivenUpLater(t *testing.T) {
-	const image, emptyItem = `{"f:image":{}}`, `{".":{},"f:name":{}}`
-	s := newScript(t, []step{
-		{"PATCH", conflict(sideImage)}, {"GET", ok(sideCar("7", image, emptyItem))},
-		{"PATCH uid=uid-1", ok(sideCar("8", image, emptyItem))},
-		{"GET", ok(sideCar("9", wholeItem, emptyItem))},
-		{"PATCH uid=uid-1 resourceVersion=9", ok(sideCar("10", wholeItem, "{}"))},
-	})
-	applier := s.applier(relinquish, nil)
+	w := newWorld(t)
+	besideSideCar(`{"f:image":{}}`, `{".":{},"f:name":{}}`)(w)
+	applier := w.applier(relinquish)
 	for _, kept := range []bool{true, false} {
 		if _, err := applier.Apply(t.Context(), sideIntent(false)); err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(lastBody(s), "side") != kept {
-			t.Errorf("the item is sent: %v, want %v: %s", !kept, kept, lastBody(s))
+		if strings.Contains(w.LastBody(), "side") != kept {
+			t.Errorf("the item is sent: %v, want %v: %s", !kept, kept, w.LastBody())
 		}
+		sideOwners(wholeItem, `{".":{},"f:name":{}}`)(w)
 	}
+	w.WantSent(whole, read, pinned, read, atVersion)
 }
 
 // Who joins the owners is news.
 func TestOwnerThatJoins(t *testing.T) {
-	s := newScript(t, []step{
-		{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
-		{"PATCH uid=uid-1", ok(web("uid-1", "8"))},
-		{"GET", ok(coOwned("vpa", web("uid-1", "9")))}, {"PATCH uid=uid-1", ok(coOwned("vpa", web("uid-1", "9")))},
-	})
-	applier := s.applier(share, nil)
+	w := newWorld(t)
+	applier := w.applier(share)
 	for _, want := range []map[string]bool{{"hpa": false}, {"hpa": true, "vpa": false}} {
 		outcome, err := applier.Apply(t.Context(), apply.Intent{Config: threeReplicas()})
 		if err != nil || len(outcome.Conflicts) != len(want) {
@@ -150,5 +133,7 @@ func TestOwnerThatJoins(t *testing.T) {
 				t.Errorf("%v: Remembered is %v", conflict, conflict.Remembered)
 			}
 		}
+		joins("vpa")(w)
 	}
+	w.WantSent(whole, read, pinned, read, pinned)
 }

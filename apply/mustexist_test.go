@@ -8,121 +8,87 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
 )
 
+// brokenCache makes the cache fail.
+func brokenCache(err error) func(*world) { return func(w *world) { w.cache = cache{err: err} } }
+
 func TestMustExist(t *testing.T) {
 	partial := apply.Intent{Config: threeReplicas(), MustExist: true}
-	pinned := threeReplicas()
-	pinned.WithUID("uid-0")
-	cached := cache{object: web("uid-1", "7")}
-	run(t, map[string]testCase{
+	another := apply.Intent{Config: threeReplicas(), UID: "uid-0", MustExist: true}
+	play(t, map[string]scene{
 		"absent in the cache": {
 			reason: "the API server confirms it",
-			intent: partial, cache: cache{}, steps: []step{{"GET", notFound()}}, action: apply.Absent,
+			intent: partial, happens: allOf(removed, notCached), sent: []string{read}, action: apply.Absent,
 		},
 		"absent in a cache that is behind": {
 			reason: "the object may be new, and nothing may lead to a further apply",
-			intent: partial, cache: cache{},
-			steps:  []step{{"GET", ok(web("uid-1", "7"))}, {"PATCH uid=uid-1", ok(web("uid-1", "8"))}},
-			action: apply.Configured, attempts: 1,
+			intent: partial, happens: allOf(alone, notCached), sent: []string{read, pinned}, action: apply.Configured, attempts: 1,
 		},
 		"changed": {
 			reason: "pinned to the uid in the cache",
-			intent: partial, cache: cached,
-			steps:  []step{{"PATCH uid=uid-1", ok(web("uid-1", "8"))}},
-			action: apply.Configured, attempts: 1,
+			intent: partial, happens: allOf(alone, cachedNow), sent: []string{pinned}, action: apply.Configured, attempts: 1,
 		},
 		"unchanged": {
 			reason: "the resourceVersion of the cache",
-			intent: partial, cache: cached,
-			steps:  []step{{"PATCH uid=uid-1", ok(web("uid-1", "7"))}},
-			action: apply.Unchanged, attempts: 1,
+			intent: partial, happens: allOf(appliedNow, cachedNow), sent: []string{pinned}, action: apply.Unchanged, attempts: 1,
 		},
 		"deleted meanwhile": {
 			reason: "409 without causes; the read tells it from a stale write",
-			intent: partial, cache: cached,
-			steps:  []step{{"PATCH uid=uid-1", stale()}, {"GET", notFound()}},
-			action: apply.Absent, attempts: 1,
+			intent: partial, happens: allOf(alone, cachedNow, removed), sent: []string{pinned, read}, action: apply.Absent, attempts: 1,
 		},
 		"recreated meanwhile": {
 			reason: "422",
-			intent: partial, cache: cached,
-			steps: []step{{"PATCH uid=uid-1", otherUID()}},
-			err:   apply.ErrUIDMismatch, attempts: 1,
+			intent: partial, happens: allOf(alone, cachedNow, recreated(kubectl)), sent: []string{pinned}, err: apply.ErrUIDMismatch, attempts: 1,
 		},
 		"deleted, then recreated": {
 			reason: "409 without causes, and the read finds another object",
-			intent: partial, cache: cached,
-			steps: []step{{"PATCH uid=uid-1", stale()}, {"GET", ok(web("uid-2", "9"))}},
-			err:   apply.ErrUIDMismatch, attempts: 1,
+			intent: partial, happens: allOf(alone, cachedNow, removed, before(2, appears)), sent: []string{pinned, read}, err: apply.ErrUIDMismatch, attempts: 1,
 		},
 		"a race inside the server": {
-			reason: "409 without causes, and the object is the same",
-			intent: partial, cache: cached,
-			steps: []step{
-				{"PATCH uid=uid-1", stale()}, {"GET", ok(web("uid-1", "9"))},
-				{"PATCH uid=uid-1", stale()}, {"GET", ok(web("uid-1", "10"))},
-				{"PATCH uid=uid-1", stale()}, {"GET", ok(web("uid-1", "11"))},
-			},
-			err: apply.ErrRetryable, attempts: 3,
+			reason: "409 without causes, and the object is the same", intent: partial,
+			happens: allOf(alone, cachedNow, fails(1, overtaken), fails(3, overtaken), fails(5, overtaken)),
+			sent:    []string{pinned, read, pinned, read, pinned, read}, err: apply.ErrRetryable, attempts: 3,
 		},
 		"rejected": {
 			reason: "partial intents have conflicts as others do",
-			intent: partial, cache: cached,
-			steps: []step{{"PATCH uid=uid-1", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "9"))}},
-			err:   apply.ErrConflict, attempts: 1, conflicts: []string{rejectReplicas},
+			intent: partial, happens: cachedNow, sent: []string{pinned, read}, err: apply.ErrConflict, attempts: 1, conflicts: []string{rejectReplicas},
 		},
 		"deleted before the force": {
-			reason: "waited for, with nothing reported as forced",
-			intent: partial, cache: cached, policy: force,
-			steps: []step{
-				{"PATCH uid=uid-1", conflict(hpaReplicas)},
-				{"GET", ok(web("uid-1", "9"))},
-				{"PATCH uid=uid-1", conflict(hpaReplicas)},
-				{"PATCH uid=uid-1 resourceVersion=9 force", stale()},
-				{"GET", notFound()},
-			},
-			action: apply.Absent, attempts: 3,
+			reason: "waited for, with nothing reported as forced", intent: partial, policy: force,
+			happens: allOf(cachedNow, before(4, removed)), sent: []string{pinned, read, pinned, forces, read}, action: apply.Absent, attempts: 3,
 		},
 		"gone when judged": {
-			reason: "waited for",
-			intent: partial, cache: cached, policy: force,
-			steps: []step{
-				{"PATCH uid=uid-1", conflict(hpaReplicas)},
-				{"GET", ok(web("uid-1", "9"))},
-				{"PATCH uid=uid-1", stale()},
-				{"GET", notFound()},
-			},
-			action: apply.Absent, attempts: 2,
+			reason: "waited for", intent: partial, policy: force,
+			happens: allOf(cachedNow, before(3, removed)), sent: []string{pinned, read, pinned, read}, action: apply.Absent, attempts: 2,
 		},
 		"recreated before the force": {
-			reason: "the intent meant the object in the cache",
-			intent: partial, cache: cached, policy: force,
-			steps: []step{
-				{"PATCH uid=uid-1", conflict(hpaReplicas)},
-				{"GET", ok(web("uid-1", "9"))},
-				{"PATCH uid=uid-1", conflict(hpaReplicas)},
-				{"PATCH uid=uid-1 resourceVersion=9 force", otherUID()},
-			},
+			reason: "the intent meant the object in the cache", intent: partial, policy: force,
+			happens: allOf(cachedNow, before(4, recreated())), sent: []string{pinned, read, pinned, forces, read},
 			err: apply.ErrUIDMismatch, attempts: 3, conflicts: []string{forcedReplicas},
 		},
 		"another uid in the cache": {
-			reason: "the intent says which object it means",
-			intent: apply.Intent{Config: pinned, MustExist: true}, cache: cached,
-			err: apply.ErrUIDMismatch,
+			reason: "the intent says which object it means", intent: another, happens: cachedNow, err: apply.ErrUIDMismatch,
 		},
 		"no uid in the cache": {
-			reason: "unpinned, the apply could create",
-			intent: partial, cache: cache{object: web("", "7")},
-			err: apply.ErrRefused,
+			reason: "unpinned, the apply could create", intent: partial, happens: func(w *world) {
+				object := w.Live()
+				object.UID = ""
+				w.cache = cache{object: object}
+			}, err: apply.ErrRefused,
 		},
 		"broken cache": {
-			reason: "the API server answers instead",
-			intent: partial, cache: cache{err: errors.New("the cache is not started")},
-			steps:  []step{{"GET", ok(web("uid-1", "7"))}, {"PATCH uid=uid-1", ok(web("uid-1", "7"))}},
-			action: apply.Unchanged, attempts: 1,
+			reason: "the API server answers instead", intent: partial,
+			happens: allOf(appliedNow, brokenCache(errors.New("the cache is not started"))), sent: []string{read, pinned}, action: apply.Unchanged, attempts: 1,
+		},
+		"absent, without a cache": {
+			reason: "the uid is read from the server, and the request counts", intent: partial, happens: removed, sent: []string{read}, action: apply.Absent,
+		},
+		"there, without a cache": {
+			reason: "one read, one apply", intent: partial, happens: appliedNow, sent: []string{read, pinned}, action: apply.Unchanged, attempts: 1,
 		},
 	})
 }
@@ -130,70 +96,47 @@ func TestMustExist(t *testing.T) {
 // The errors say which object was meant, and what is wrong with the cache.
 func TestMustExistSaysWhy(t *testing.T) {
 	mismatch := (*apply.UIDMismatchError)(nil)
-	s := newScript(t, []step{{"PATCH uid=uid-1", otherUID()}})
-	_, err := s.applier(force, cache{object: web("uid-1", "7")}).Apply(t.Context(), apply.Intent{Config: threeReplicas(), MustExist: true})
-	if !errors.As(err, &mismatch) || mismatch.Object.UID != "uid-1" {
-		t.Errorf("%v of %+v; want it of uid-1", err, mismatch)
+	w := newWorld(t)
+	cachedNow(w)
+	meant := w.Live().UID
+	w.Recreate(kubectl)
+	_, err := w.applier(force).Apply(t.Context(), apply.Intent{Config: threeReplicas(), MustExist: true})
+	if !errors.As(err, &mismatch) || mismatch.Object.UID != meant {
+		t.Errorf("%v of %+v; want it of %s", err, mismatch, meant)
 	}
-	broken := cache{err: apierrors.NewBadRequest("the cache is not started")}
-	_, err = newScript(t, nil).applier(force, broken).Apply(t.Context(), apply.Intent{Config: threeReplicas(), MustExist: true})
-	if err == nil || !strings.Contains(err.Error(), "the cache is not started") {
+	w.Forget()
+	w.cache = cache{err: apierrors.NewBadRequest("the cache is not started")}
+	_, err = w.applier(force).Apply(t.Context(), apply.Intent{Config: threeReplicas(), MustExist: true})
+	if err == nil || !strings.Contains(err.Error(), "reading the object: the cache is not started") {
 		t.Errorf("%v; want it to say what the cache says", err)
 	}
+	w.WantSent()
 }
 
 // What is missing is named as rights name it.
 func TestMissingRightNamesTheResource(t *testing.T) {
 	var log strings.Builder
 	ctx := logr.NewContext(t.Context(), funcr.New(func(_, text string) { log.WriteString(text) }, funcr.Options{}))
-	s := newScript(t, []step{{"GET", ok(web("uid-1", "7"))}, {"PATCH uid=uid-1", ok(web("uid-1", "7"))}})
-	refused := cache{err: apierrors.NewForbidden(deployments, "web", errors.New("no get"))}
-	if _, err := s.applier(force, refused).Apply(ctx, apply.Intent{Config: threeReplicas(), MustExist: true}); err != nil {
+	w := newWorld(t, kubectl)
+	w.cache = cache{err: apierrors.NewForbidden(deployments, "web", errors.New("no get"))}
+	if _, err := w.applier(force).Apply(ctx, apply.Intent{Config: threeReplicas(), MustExist: true}); err != nil {
 		t.Error(err)
 	}
 	if !strings.Contains(log.String(), `"resource"="deployments.apps"`) {
 		t.Error(log.String())
 	}
-}
-
-// Without a cache the uid is read from the server, and the request counts.
-func TestMustExistWithoutCache(t *testing.T) {
-	run(t, map[string]testCase{
-		"absent": {
-			reason: "one read",
-			intent: apply.Intent{Config: threeReplicas(), MustExist: true},
-			steps:  []step{{"GET", notFound()}},
-			action: apply.Absent,
-		},
-		"there": {
-			reason: "one read, one apply",
-			intent: apply.Intent{Config: threeReplicas(), MustExist: true},
-			steps:  []step{{"GET", ok(web("uid-1", "7"))}, {"PATCH uid=uid-1", ok(web("uid-1", "7"))}},
-			action: apply.Unchanged, attempts: 1,
-		},
-	})
+	w.WantSent(read, pinned)
 }
 
 // TestMustExistOfAnUnknownKind: it is read as it is, where the client has no Go type.
 func TestMustExistOfAnUnknownKind(t *testing.T) {
-	gadget := func(uid, version string) map[string]any {
-		return map[string]any{"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": map[string]any{
-			"name": "web", "namespace": "shop", "uid": uid, "resourceVersion": version,
-		}}
-	}
-	intent := map[string]any{"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": map[string]any{"name": "web", "namespace": "shop"}}
-	s := newScript(t, []step{{"GET", ok(gadget("uid-1", "7"))}, {"PATCH uid=uid-1", ok(gadget("uid-1", "7"))}})
-	outcome, err := s.applier(force, nil).Apply(t.Context(), apply.Intent{Config: loose(intent), MustExist: true})
+	w := newEmptyWorld(t)
+	kind := w.Gadgets()
+	intent := map[string]any{"apiVersion": kind.GroupVersion().String(), "kind": kind.Kind, "metadata": map[string]any{"name": "web", "namespace": "shop", "labels": map[string]any{"a": "b"}}}
+	w.Must(w.Apply(t.Context(), loose(intent), client.FieldOwner(manager)))
+	outcome, err := w.applier(force).Apply(t.Context(), apply.Intent{Config: loose(intent), MustExist: true})
 	if err != nil || outcome.Action != apply.Unchanged {
 		t.Errorf("%+v, %v", outcome, err)
 	}
-}
-
-// TestMustExistSaysWhatFailed: a cache that fails is not an object without uid.
-func TestMustExistSaysWhatFailed(t *testing.T) {
-	broken := cache{err: apierrors.NewBadRequest("the cache is not started")}
-	_, err := newScript(t, nil).applier(apply.Policy{}, broken).Apply(t.Context(), apply.Intent{Config: threeReplicas(), MustExist: true})
-	if err == nil || !strings.Contains(err.Error(), "reading the object: the cache is not started") {
-		t.Error(err)
-	}
+	w.WantSent("GET gadgets/web", "PATCH gadgets/web uid")
 }

@@ -17,8 +17,9 @@ import (
 // conflict, and lets fewer race.
 func TestOvertakenIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScript(t, []step{{"PATCH", stale()}, {"PATCH", ok(web("uid-1", "8"))}})
-		outcome, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: threeReplicas()})
+		w := newWorld(t, kubectl)
+		w.Answer(1, overtaken)
+		outcome, err := w.applier(apply.Policy{}).Apply(t.Context(), apply.Intent{Config: threeReplicas()})
 		if err != nil || outcome.Attempts != 2 {
 			t.Errorf("%+v, %v", outcome, err)
 		}

@@ -2,146 +2,83 @@ package apply_test
 
 import (
 	"errors"
-	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"coapply.dev/apply"
 )
 
-// dryRunOnly holds that every write is a dry run, and hides that from the script.
-type dryRunOnly struct {
-	t    *testing.T
-	next http.RoundTripper
-}
-
-func (d dryRunOnly) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method != http.MethodGet {
-		request = request.Clone(request.Context())
-		query := request.URL.Query()
-		if query.Get("dryRun") != "All" {
-			d.t.Errorf("%s without dryRun", request.Method)
-		}
-		query.Del("dryRun")
-		request.URL.RawQuery = query.Encode()
-	}
-	return d.next.RoundTrip(request)
-}
-
-func (s *script) planner(config apply.Config, recorded bool) *apply.Applier {
-	rest := s.restConfig(recorded)
-	rest.Wrap(func(next http.RoundTripper) http.RoundTripper { return dryRunOnly{s.t, next} })
-	return s.applierOver(rest, config, nil)
-}
-
-// withReplicas is the deployment of which we own the replicas.
-func ownedWith(uid, resourceVersion string, replicas int32) *appsv1.Deployment {
-	d := web(uid, resourceVersion)
-	d.Spec.Replicas = new(replicas)
-	d.ManagedFields = append(d.ManagedFields[1:], entry(manager, "Apply", "", `{"f:spec":{"f:replicas":{}}}`))
-	return d
-}
+// Dry runs of a plan.
+const (
+	tries       = "dry run, " + whole
+	triesPinned = "dry run, " + pinned
+	triesForce  = "dry run, " + forces
+)
 
 func TestPlan(t *testing.T) {
-	pinned := threeReplicas()
-	pinned.WithUID("uid-0")
-	forged := web("uid-1", "7")
-	forged.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, FieldsType: "FieldsV9"}}
-	dryCreated := ownedWith("uid-9", "", 3)
-	touched := ownedWith("uid-1", "7", 3)
-	touched.ManagedFields[1] = entry(manager, "Apply", "", `{"f:spec":{".":{},"f:replicas":{}}}`)
+	mustExist := apply.Intent{Config: threeReplicas(), MustExist: true}
+	create, born := apply.Intent{Config: wholeWeb()}, apply.Intent{Config: bornWeb(), Belongs: isBornOurs}
+	unknown := loose(map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "namespace": "shop"},
+		"spec": map[string]any{"x": "y"}})
+	forgedOurs := owned(entry(manager, "Apply", "", deep(`,"f:spec":{"f:replicas":{}}`)))
 	for reason, test := range map[string]struct {
 		policy  apply.Policy
 		intent  apply.Intent
-		steps   []step
+		happens func(*world)
+		sent    []string
 		want    apply.Action
 		refused error
 		err     error
 	}{
-		"created": {
-			steps: []step{{"GET", notFound()}, {"PATCH", ok(dryCreated)}}, want: apply.Created,
-		},
-		"unchanged": {
-			steps: []step{{"GET", ok(ownedWith("uid-1", "7", 3))}, {"PATCH", ok(ownedWith("uid-1", "7", 3))}}, want: apply.Unchanged,
-		},
-		"only the owner of a parent": {
-			steps: []step{{"GET", ok(ownedWith("uid-1", "7", 3))}, {"PATCH", ok(touched)}}, want: apply.Configured,
+		"created":   {intent: create, happens: removed, sent: []string{read, tries}, want: apply.Created},
+		"unchanged": {happens: appliedNow, sent: []string{read, tries}, want: apply.Unchanged},
+		"only an owner": {
+			intent: apply.Intent{Config: appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().WithPaused(true))},
+			sent:   []string{read, tries}, want: apply.Configured,
 		},
 		"written between read and dry run, and it must exist": {
-			intent: apply.Intent{Config: threeReplicas(), MustExist: true},
-			steps: []step{
-				{"GET", ok(ownedWith("uid-1", "7", 3))}, {"GET", ok(ownedWith("uid-1", "7", 3))}, {"PATCH uid=uid-1", ok(ownedWith("uid-1", "8", 4))},
-				{"GET", ok(ownedWith("uid-2", "9", 4))}, {"GET", ok(ownedWith("uid-2", "9", 4))}, {"PATCH uid=uid-2", ok(ownedWith("uid-2", "9", 4))},
-			},
-			want: apply.Unchanged,
+			intent: mustExist, happens: allOf(appliedNow, before(3, touched)), want: apply.Unchanged,
+			sent: []string{read, read, triesPinned, read, read, triesPinned},
 		},
 		"written between read and dry run": {
-			steps: []step{
-				{"GET", ok(ownedWith("uid-1", "7", 3))}, {"PATCH", ok(ownedWith("uid-1", "8", 4))},
-				{"GET", ok(ownedWith("uid-1", "8", 4))}, {"PATCH", ok(ownedWith("uid-1", "8", 4))},
-			},
-			want: apply.Unchanged,
+			happens: allOf(appliedNow, before(2, touched)), sent: []string{read, tries, read, tries}, want: apply.Unchanged,
 		},
 		"created between read and dry run": {
-			steps: []step{
-				{"GET", notFound()}, {"PATCH", ok(ownedWith("uid-1", "8", 3))},
-				{"GET", ok(ownedWith("uid-1", "8", 3))}, {"PATCH", ok(ownedWith("uid-1", "8", 3))},
-			},
-			want: apply.Unchanged,
+			intent: create, happens: allOf(removed, before(2, othersAppear)), sent: []string{read, tries, read, tries}, want: apply.Configured,
 		},
-		"forced as Apply does": {
-			policy: force,
-			steps: []step{
-				{"GET", ok(web("uid-1", "7"))}, {"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
-				{"PATCH", conflict(hpaReplicas)}, {"PATCH uid=uid-1 resourceVersion=7 force", ok(ownedWith("uid-1", "7", 3))},
-			},
-			want: apply.Configured,
-		},
-		"rejected": {
-			steps: []step{
-				{"GET", ok(web("uid-1", "7"))}, {"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
-			},
-			refused: apply.ErrConflict,
-		},
+		"forced as Apply does": {policy: force, sent: []string{read, tries, read, tries, triesForce}, want: apply.Configured},
+		"rejected":             {sent: []string{read, tries, read}, refused: apply.ErrConflict},
 		"recreated": {
-			intent: apply.Intent{Config: pinned}, err: apply.ErrUIDMismatch,
-			steps: []step{{"GET", ok(web("uid-1", "7"))}, {"PATCH uid=uid-0", otherUID()}},
+			intent: apply.Intent{Config: threeReplicas(), UID: "uid-0"}, happens: alone, sent: []string{read, triesPinned}, err: apply.ErrUIDMismatch,
 		},
-		"ours from birth": { // the server leaves the pin of the creation in its answer
-			intent: apply.Intent{Config: threeReplicas(), Belongs: isBornOurs}, want: apply.Created,
-			steps: []step{{"GET", notFound()}, {"GET", notFound()}, {"PATCH resourceVersion=1", created(bornOurs("uid-dry", "1"))}},
+		"ours from birth":                             {intent: born, happens: removed, sent: []string{read, read, "dry run, " + exclusive}, want: apply.Created},
+		"ours from birth, and taken":                  {intent: born, sent: []string{read, read, read}, refused: apply.ErrNotOurs},
+		"managed fields of ours that nobody can read": {happens: forgedOurs, sent: []string{read, tries}, err: apply.ErrRefused},
+		"refused": {intent: apply.Intent{Config: unknown}, happens: removed, sent: []string{read, tries}, err: apply.ErrRefused},
+		"no read": {happens: fails(1, unavailable), sent: []string{read}, err: apply.ErrRetryable},
+		"no name": {intent: apply.Intent{Config: appsv1ac.Deployment("", "shop")}, err: apply.ErrInvalidIntent},
+		"no dry runs": {
+			happens: fails(2, apierrors.NewBadRequest("a webhook has side effects")), sent: []string{read, tries}, err: apply.ErrRefused,
 		},
-		"ours from birth, and taken": {
-			intent: apply.Intent{Config: threeReplicas(), Belongs: isBornOurs}, refused: apply.ErrNotOurs,
-			steps: []step{{"GET", ok(web("uid-2", "7"))}, {"GET", ok(web("uid-2", "7"))}, {"GET", ok(web("uid-2", "7"))}},
-		},
-		"managed fields of ours that nobody can read": {
-			err: apply.ErrRefused, steps: []step{{"GET", ok(forged)}, {"PATCH", ok(forged)}},
-		},
-		"such managed fields, which the answer does not have": {
-			err: apply.ErrRefused, steps: []step{{"GET", ok(forged)}, {"PATCH", ok(ownedWith("uid-1", "7", 3))}},
-		},
-		"an answer with such managed fields": {
-			err: apply.ErrRefused, steps: []step{{"GET", notFound()}, {"PATCH", ok(func() any { forged := *forged; forged.ResourceVersion = ""; return &forged }())}},
-		},
-		"refused":     {err: apply.ErrRefused, steps: []step{{"GET", notFound()}, {"PATCH", unknownReason("failed to create typed patch object: unknown field")}}},
-		"no read":     {err: apply.ErrRetryable, steps: []step{{"GET", fail(apierrors.NewServiceUnavailable("no leader"))}}},
-		"no name":     {intent: apply.Intent{Config: appsv1ac.Deployment("", "shop")}, err: apply.ErrInvalidIntent},
-		"no dry runs": {err: apply.ErrRefused, steps: []step{{"GET", notFound()}, {"PATCH", fail(apierrors.NewBadRequest("a webhook has side effects"))}}},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			if test.intent.Config == nil {
 				test.intent.Config = threeReplicas()
 			}
-			for _, recorded := range []bool{true, false} {
+			for _, unseen := range []bool{false, true} {
 				seen := &observations{}
-				s := newScript(t, test.steps)
-				plan, err := s.planner(apply.Config{Policy: test.policy, Metrics: seen}, recorded).Plan(t.Context(), test.intent)
+				w := newWorld(t)
+				w.unseen = unseen
+				if test.happens != nil {
+					test.happens(w)
+				}
+				plan, err := w.applierOf(apply.Config{Policy: test.policy, Metrics: seen}).Plan(t.Context(), test.intent)
 				if !errors.Is(err, test.err) || test.err == nil && err != nil {
 					t.Fatalf("error %v, want %v", err, test.err)
 				}
@@ -151,20 +88,128 @@ func TestPlan(t *testing.T) {
 				if len(seen.results) > 0 {
 					t.Errorf("observed as %v", seen.results)
 				}
+				w.WantSent(test.sent...)
 			}
 		})
 	}
 }
 
 func TestPlanTellsOfTheObjectItMeans(t *testing.T) {
-	s := newScript(t, []step{{"GET", ok(ownedWith("uid-1", "7", 4))}, {"PATCH", ok(ownedWith("uid-1", "7", 3))}})
-	plan, err := s.planner(apply.Config{}, true).Plan(t.Context(), apply.Intent{Config: threeReplicas()})
+	w := newWorld(t)
+	appliedNow(w)
+	plan, err := w.applier(apply.Policy{}).Plan(t.Context(), apply.Intent{Config: threeReplicas()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := webAt("uid-1")
-	want.ResourceVersion = "7"
+	want := webAt(w.Live().UID)
+	want.ResourceVersion = w.Live().ResourceVersion
 	if diff := cmp.Diff(want, plan.Object); diff != "" {
 		t.Errorf("object (-want +got):\n%s", diff)
+	}
+}
+
+// TestPlanContended has other writers write before each dry run.
+func TestPlanContended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		appliedNow(w)
+		for i := range 8 {
+			before(2+2*i, touched)(w)
+		}
+		plan, err := w.applier(apply.Policy{}).Plan(t.Context(), apply.Intent{Config: threeReplicas()})
+		contended, ok := errors.AsType[*apply.ContendedError](err)
+		if !ok || contended.Attempts != 8 || !strings.Contains(err.Error(), "fake client") {
+			t.Errorf("%v, want a ContendedError after 8 dry runs that tells of clients without", err)
+		}
+		if got := plan.String(); got != "nothing was planned\n" {
+			t.Errorf("the plan says %q", got)
+		}
+	})
+}
+
+// TestPlanOfANameOnly creates an object with nothing in it.
+func TestPlanOfANameOnly(t *testing.T) {
+	w := newEmptyWorld(t)
+	plan, err := w.applier(apply.Policy{}).Plan(t.Context(), apply.Intent{Config: corev1ac.ConfigMap("web", "shop")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("ConfigMap shop/web: would be created by coapply-test\n", plan.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestPlanAfterGivingWay: a plan shows each conflict, whatever an Apply has reported.
+func TestPlanAfterGivingWay(t *testing.T) {
+	const plans, applies = true, false
+	gaveWay := []string{whole, read, pinned}
+	policy := relinquish.At(".spec.paused", apply.Reject)
+	for reason, c := range map[string]struct {
+		planned *appsv1ac.DeploymentApplyConfiguration
+		order   []bool
+		sent    []string
+		want    []string // conflicts of the plan
+	}{
+		"after an Apply": {
+			threeReplicas(), []bool{applies, plans, applies},
+			append(gaveWay, read, tries, read, triesPinned, read, pinned), []string{relinquishedReplicas},
+		},
+		"before the first Apply": {
+			threeReplicas(), []bool{plans, applies},
+			append([]string{read, tries, read, triesPinned}, gaveWay...), []string{relinquishedReplicas},
+		},
+		"of what is rejected": {
+			replicasAndPause(), []bool{applies, plans, applies},
+			append(gaveWay, read, tries, read, read, pinned), []string{"Reject .spec.paused to false: owned by kubectl/Apply with true", relinquishedReplicas},
+		},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			w := newWorld(t)
+			applier := w.applier(policy)
+			for _, plans := range c.order {
+				if !plans {
+					if _, err := applier.Apply(t.Context(), apply.Intent{Config: threeReplicas()}); err != nil {
+						t.Fatal(err)
+					}
+					continue
+				}
+				plan, err := applier.Plan(t.Context(), apply.Intent{Config: c.planned})
+				if diff := cmp.Diff(c.want, texts(plan.Conflicts)); diff != "" || err != nil {
+					t.Errorf("%v (-want +got):\n%s", err, diff)
+				}
+			}
+			w.WantSent(c.sent...)
+		})
+	}
+}
+
+// TestPlanOfAScale has the values of the Scale.
+func TestPlanOfAScale(t *testing.T) {
+	for _, unseen := range []bool{false, true} {
+		w := newWorld(t, entriesOf("scale")[1:]...)
+		w.unseen = unseen
+		plan, err := w.applier(apply.Policy{}).Plan(t.Context(), scaleIntent())
+		if err != nil || plan.Action != apply.Configured || !strings.Contains(plan.String(), ".spec.replicas: 5 -> 3") {
+			t.Errorf("without RecordExchange: %t: %v, %v", unseen, plan, err)
+		}
+		w.WantSent("GET /scale", "dry run, PATCH /scale")
+	}
+}
+
+// TestPlanWithoutAnObject has no uid, whatever the intent names.
+func TestPlanWithoutAnObject(t *testing.T) {
+	for reason, c := range map[string]struct {
+		intent apply.Intent
+		sent   []string
+	}{
+		"it must exist": {apply.Intent{Config: threeReplicas(), UID: "uid-1", MustExist: true}, []string{read, read}},
+		"a subresource": {apply.Intent{Config: statusOf(1), Subresource: "status"}, []string{read, "dry run, PATCH /status", read}},
+	} {
+		w := newEmptyWorld(t)
+		plan, err := w.applier(apply.Policy{}).Plan(t.Context(), c.intent)
+		if err != nil || plan.Action != apply.Absent || plan.Object.UID != "" || plan.Refused != nil {
+			t.Errorf("%s: %+v, %v", reason, plan, err)
+		}
+		w.WantSent(c.sent...)
 	}
 }

@@ -3,129 +3,179 @@ package apply_test
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
 )
 
-// ours is the deployment of which we own fields by Apply.
-func ours(uid, resourceVersion string, subresources ...string) *appsv1.Deployment {
-	d := web(uid, resourceVersion)
+// entriesOf are the owners when we own fields by Apply of the object, for "", or through subresources.
+func entriesOf(subresources ...string) []metav1.ManagedFieldsEntry {
+	entries := []metav1.ManagedFieldsEntry{hpa, kubectl, entry(manager, "Update", "", `{"f:spec":{"f:minReadySeconds":{}}}`)}
+	fields := map[string]string{"": `{"f:spec":{"f:paused":{}}}`, "scale": `{"f:spec":{"f:replicas":{}}}`}
 	for _, subresource := range subresources {
-		d.ManagedFields = append(d.ManagedFields, entry(manager, "Apply", subresource, `{"f:spec":{"f:paused":{}}}`))
+		text, ok := fields[subresource]
+		if !ok {
+			text = `{"f:status":{"f:replicas":{}}}`
+		}
+		entries = append(entries, entry(manager, "Apply", subresource, text))
 	}
-	d.ManagedFields = append(d.ManagedFields, entry(manager, "Update", "", `{"f:spec":{"f:minReadySeconds":{}}}`))
-	return d
+	return entries
 }
 
-func webAt(uid types.UID) apply.ObjectRef {
-	object := webRef()
-	object.UID, object.GroupVersionKind = uid, appsv1.SchemeGroupVersion.WithKind("Deployment")
-	return object
+const (
+	pinnedStatus = "PATCH /status uid"
+	merges       = "MERGE uid resourceVersion"
+)
+
+// release is a Release of the Deployment web.
+type release struct {
+	owners  []metav1.ManagedFieldsEntry
+	happens func(*world)
+	uid     string // "": any; "live": that of the Deployment
+	of      []string
+
+	sent     []string
+	want     apply.Action
+	err      error
+	attempts int
+}
+
+func (r release) run(t *testing.T) {
+	w := newWorld(t)
+	w.Own(r.owners...)
+	object := webAt("")
+	if object.UID = w.Live().UID; r.uid != "live" {
+		object.UID = types.UID(r.uid)
+	}
+	if r.happens != nil {
+		r.happens(w)
+	}
+	seen := &observations{}
+	outcome, err := w.applierOf(apply.Config{Metrics: seen}).Release(t.Context(), object, r.of...)
+	if !errors.Is(err, r.err) || r.err == nil && err != nil {
+		t.Fatalf("error %v, want %v", err, r.err)
+	}
+	result := string(r.want)
+	if err != nil {
+		result = apply.ResultOf(err)
+	}
+	got := fmt.Sprint(outcome.Action, outcome.Requests, outcome.Attempts, seen.results)
+	if diff := cmp.Diff(fmt.Sprint(r.want, len(r.sent), r.attempts, []string{result}), got); diff != "" {
+		t.Errorf("action, requests, attempts, observed (-want +got):\n%s", diff)
+	}
+	w.WantSent(r.sent...)
+	if outcome.Object.NamespacedName != object.NamespacedName {
+		t.Errorf("outcome of %v", outcome.Object)
+	}
+	for _, body := range w.Bodies() {
+		if want := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","uid":"`; !strings.HasPrefix(body, want) && !strings.Contains(body, "managedFields") {
+			t.Errorf("sent %s, want %s", body, want)
+		}
+	}
+	if err == nil && r.want != apply.Absent && len(r.of) == 0 && slices.ContainsFunc(w.Live().ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply
+	}) {
+		t.Errorf("still ours: %v", w.Live().ManagedFields)
+	}
+	if err == nil && r.want != apply.Absent && outcome.Object.ResourceVersion != w.Live().ResourceVersion {
+		t.Errorf("the outcome is at %s, the object at %s", outcome.Object.ResourceVersion, w.Live().ResourceVersion)
+	}
 }
 
 func TestRelease(t *testing.T) {
-	forged := ours("uid-1", "7")
-	forged.ManagedFields = append(forged.ManagedFields, metav1.ManagedFieldsEntry{Manager: manager, FieldsType: "FieldsV9"})
-	twice := ours("uid-1", "7", "", "")
-	twice.ManagedFields[2].APIVersion = "apps/v1beta1"
-	for reason, test := range map[string]struct {
-		object   apply.ObjectRef
-		steps    []step
-		want     apply.Action
-		err      error
-		attempts int
-	}{
-		"of the object read": {
-			object: webAt(""), want: apply.Configured, attempts: 1,
-			steps: []step{{"GET", ok(ours("uid-1", "7", ""))}, {"PATCH uid=uid-1", ok(web("uid-1", "8"))}},
-		},
+	required := entry(manager, "Apply", "", `{"f:spec":{"f:selector":{}}}`)
+	for reason, test := range map[string]release{
+		"of the object read": {owners: entriesOf(""), sent: []string{read, pinned}, want: apply.Configured, attempts: 1},
 		"subresources first": {
-			object: webAt("uid-1"), want: apply.Configured, attempts: 2,
-			steps: []step{
-				{"GET", ok(ours("uid-1", "7", "", "status"))},
-				{"PATCH uid=uid-1", ok(ours("uid-1", "8", ""))}, {"PATCH uid=uid-1", ok(web("uid-1", "9"))},
-			},
+			owners: entriesOf("", "status"), uid: "live", sent: []string{read, pinnedStatus, pinned}, want: apply.Configured, attempts: 2,
 		},
-		"nothing of ours is left by the time it is released": {
-			object: webAt(""), want: apply.Unchanged, attempts: 1,
-			steps: []step{{"GET", ok(ours("uid-1", "7", ""))}, {"PATCH uid=uid-1", ok(web("uid-1", "7"))}},
-		},
-		"two entries of ours": {
-			object: webAt(""), want: apply.Configured, attempts: 1, // one apply gives up both
-			steps: []step{{"GET", ok(twice)}, {"PATCH uid=uid-1", ok(web("uid-1", "8"))}},
-		},
-		"what is owned by Update stays": {
-			object: webAt(""), want: apply.Unchanged,
-			steps: []step{{"GET", ok(ours("uid-1", "7"))}},
-		},
-		"no managed fields": {
-			object: webAt(""), want: apply.Unchanged,
-			steps: []step{{"GET", ok(&appsv1.Deployment{TypeMeta: ours("", "").TypeMeta, ObjectMeta: metav1.ObjectMeta{
-				Namespace: "shop", Name: "web", UID: "uid-1", ResourceVersion: "7",
-			}})}},
-		},
-		"absent":    {object: webAt("uid-1"), want: apply.Absent, steps: []step{{"GET", notFound()}}},
-		"recreated": {object: webAt("uid-0"), err: apply.ErrUIDMismatch, steps: []step{{"GET", ok(ours("uid-1", "7", ""))}}},
+		"what is owned by Update stays": {owners: entriesOf(), sent: []string{read}, want: apply.Unchanged},
+		"no managed fields":             {sent: []string{read}, want: apply.Unchanged},
+		"absent":                        {owners: entriesOf(""), uid: "live", happens: removed, sent: []string{read}, want: apply.Absent},
+		"recreated":                     {owners: entriesOf(""), uid: "uid-0", sent: []string{read}, err: apply.ErrUIDMismatch},
 		"deleted meanwhile": {
-			object: webAt("uid-1"), want: apply.Absent, attempts: 1,
-			steps: []step{{"GET", ok(ours("uid-1", "7", ""))}, {"PATCH uid=uid-1", stale()}, {"GET", notFound()}},
+			owners: entriesOf(""), uid: "live", happens: before(2, removed), sent: []string{read, pinned, read}, want: apply.Absent, attempts: 1,
 		},
 		"deleted meanwhile, of a subresource": {
-			object: webAt("uid-1"), want: apply.Absent, attempts: 1,
-			steps: []step{{"GET", ok(ours("uid-1", "7", "", "status"))}, {"PATCH uid=uid-1", notFound()}, {"GET", notFound()}},
+			owners: entriesOf("", "status"), uid: "live", happens: before(2, removed), sent: []string{read, pinnedStatus, read}, want: apply.Absent, attempts: 1,
 		},
 		"recreated meanwhile": {
-			object: webAt(""), err: apply.ErrUIDMismatch, attempts: 1,
-			steps: []step{{"GET", ok(ours("uid-1", "7", ""))}, {"PATCH uid=uid-1", otherUID()}},
+			owners: entriesOf(""), happens: before(2, recreated()), sent: []string{read, pinned}, err: apply.ErrUIDMismatch, attempts: 1,
 		},
 		"deleted, then recreated": {
-			object: webAt(""), err: apply.ErrUIDMismatch, attempts: 1,
-			steps: []step{{"GET", ok(ours("uid-1", "7", ""))}, {"PATCH uid=uid-1", stale()}, {"GET", ok(web("uid-2", "9"))}},
+			owners: entriesOf(""), happens: allOf(before(2, removed), before(3, appears)), sent: []string{read, pinned, read}, err: apply.ErrUIDMismatch, attempts: 1,
 		},
 		"a race inside the server": {
-			object: webAt(""), err: apply.ErrRetryable, attempts: 1,
-			steps: []step{{"GET", ok(ours("uid-1", "7", ""))}, {"PATCH uid=uid-1", stale()}, {"GET", ok(ours("uid-1", "9", ""))}},
+			owners: entriesOf(""), happens: fails(2, overtaken), sent: []string{read, pinned, read}, err: apply.ErrRetryable, attempts: 1,
 		},
 		"the object cannot be without our fields": {
-			object: webAt(""), err: apply.ErrRefused, attempts: 1,
-			steps: []step{{"GET", ok(ours("uid-1", "7", ""))}, {"PATCH uid=uid-1", invalid("required")}},
+			owners: []metav1.ManagedFieldsEntry{required}, sent: []string{read, pinned}, err: apply.ErrRefused, attempts: 1,
 		},
-		"managed fields of ours that nobody can read": {object: webAt(""), err: apply.ErrRefused, steps: []step{{"GET", ok(forged)}}},
-		"no uid to pin to":                            {object: webAt(""), err: apply.ErrRefused, steps: []step{{"GET", ok(ours("", "7", ""))}}},
-		"no answer":                                   {object: webAt(""), err: apply.ErrRetryable, steps: []step{{"GET", fail(apierrors.NewServiceUnavailable("no leader"))}}},
-		"no name":                                     {object: apply.ObjectRef{GroupVersionKind: webAt("").GroupVersionKind}, err: apply.ErrInvalidIntent},
-	} {
-		t.Run(reason, func(t *testing.T) {
-			s := newScript(t, test.steps)
-			seen := &observations{}
-			outcome, err := s.applierOver(s.restConfig(true), apply.Config{Metrics: seen}, nil).Release(t.Context(), test.object)
-			if !errors.Is(err, test.err) || test.err == nil && err != nil {
-				t.Fatalf("error %v, want %v", err, test.err)
-			}
-			result := string(test.want)
-			if err != nil {
-				result = apply.ResultOf(err)
-			}
-			got := fmt.Sprint(outcome.Action, outcome.Requests, outcome.Attempts, seen.results)
-			if diff := cmp.Diff(fmt.Sprint(test.want, len(test.steps), test.attempts, []string{result}), got); diff != "" {
-				t.Errorf("action, requests, attempts, observed (-want +got):\n%s", diff)
-			}
-			if outcome.Object.NamespacedName != test.object.NamespacedName {
-				t.Errorf("outcome of %v", outcome.Object)
-			}
-			for _, body := range s.bodies {
-				if want := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","uid":"uid-1"}}`; body != want {
-					t.Errorf("sent %s, want %s", body, want)
+		"managed fields of ours that nobody can read": {
+			owners: []metav1.ManagedFieldsEntry{entry(manager, "Apply", "", deep(""))}, sent: []string{read}, err: apply.ErrRefused,
+		},
+		"no uid to pin to": {
+			owners: entriesOf(""), happens: reading(func(o client.Object) { o.SetUID("") }), sent: []string{read}, err: apply.ErrRefused,
+		},
+		"no answer": {owners: entriesOf(""), happens: fails(1, unavailable), sent: []string{read}, err: apply.ErrRetryable},
+
+		// Our entry of a scale is taken out of the managed fields, at the version that was read, and first.
+		"of a scale": {owners: entriesOf("scale"), sent: []string{read, merges}, want: apply.Configured, attempts: 1},
+		"of a scale, before the object itself": {
+			owners: entriesOf("", "status", "scale"), sent: []string{read, merges, pinnedStatus, pinned}, want: apply.Configured, attempts: 3,
+		},
+		"of a scale, before a subresource that comes first by its name": { // which the server does not have
+			owners: entriesOf("resize", "scale"), sent: []string{read, merges, "PATCH /resize uid", read}, err: apply.ErrRefused, attempts: 2,
+		},
+		"of a scale, and somebody else was faster": {
+			owners: entriesOf("scale"), happens: before(2, owned(entriesOf()...)), sent: []string{read, merges, read}, want: apply.Unchanged, attempts: 1,
+		},
+		"what is asked for": {
+			owners: entriesOf("", "status", "scale"), of: []string{"status"}, sent: []string{read, pinnedStatus}, want: apply.Configured, attempts: 1,
+		},
+		"nothing of what is asked for": {owners: entriesOf("scale"), of: []string{"status"}, sent: []string{read}, want: apply.Unchanged},
+		"of a scale, overtaken": {
+			owners: entriesOf("scale"), happens: before(2, touched), sent: []string{read, merges, read, merges}, want: apply.Configured, attempts: 2,
+		},
+		"of a scale, overtaken each time": {
+			owners: entriesOf("scale"), happens: func(w *world) {
+				for i := range 8 {
+					before(2+2*i, touched)(w)
 				}
-			}
-		})
+			}, sent: slices.Repeat([]string{read, merges}, 8), err: apply.ErrContended, attempts: 8,
+		},
+		"of a scale, refused": {
+			owners: entriesOf("scale"), happens: fails(2, forbidden), sent: []string{read, merges}, err: apply.ErrRefused, attempts: 1,
+		},
+	} {
+		t.Run(reason, func(t *testing.T) { synctest.Test(t, test.run) })
+	}
+}
+
+// TestReleaseOfAScaleLeavesOthers: all entries but ours stay as they are.
+func TestReleaseOfAScaleLeavesOthers(t *testing.T) {
+	w := newWorld(t)
+	replicas := `{"f:spec":{"f:replicas":{}}}`
+	w.Own(append(entriesOf("status", "scale"), entry(manager, "Update", "scale", replicas), entry("other", "Apply", "scale", replicas))...)
+	if _, err := w.applier(apply.Policy{}).Release(t.Context(), webAt(""), "scale"); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range w.Live().ManagedFields {
+		names = append(names, strings.Join([]string{e.Manager, string(e.Operation), e.Subresource}, "/"))
+	}
+	slices.Sort(names)
+	want := []string{manager + "/Apply/status", manager + "/Update/", manager + "/Update/scale", "hpa/Update/scale", "kubectl/Apply/", "other/Apply/scale"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

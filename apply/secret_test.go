@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -26,61 +24,35 @@ const (
 	theirPassword = "their-password"
 )
 
-func secret() *corev1.Secret {
-	return &corev1.Secret{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: "web", UID: "uid-1", ResourceVersion: "7",
-			ManagedFields: []metav1.ManagedFieldsEntry{entry("vault", "Update", "", `{"f:data":{"f:password":{}}}`)},
-		},
-		Data: map[string][]byte{"password": []byte(theirPassword)},
-	}
-}
-
 func TestSecretValuesAreNotShown(t *testing.T) {
-	vault := cause(".data.password", `"vault" using v1`)
-	kind := schema.GroupKind{Kind: "Secret"}
+	kind, resource := schema.GroupKind{Kind: "Secret"}, corev1.Resource("secrets")
 	invalid := field.Invalid(field.NewPath("data").Key("password"), ourPassword, "is too weak: "+ourPassword)
 	for name, test := range map[string]struct {
-		policy apply.Policy
-		steps  []step
-		says   string // what the error still tells
+		policy  apply.Policy
+		happens func(*world)
+		sent    int
+		says    string // what the error still tells
 	}{
-		"rejected": {
-			steps: []step{{"PATCH", conflict(vault)}, {"GET", ok(secret())}},
-			says:  ".data.password to (hidden): owned by vault/Update with (hidden)",
-		},
-		"forced": {
-			policy: force,
-			steps: []step{
-				{"PATCH", conflict(vault)},
-				{"GET", ok(secret())},
-				{"PATCH", conflict(vault)},
-				{"PATCH uid=uid-1 resourceVersion=7 force", ok(secret())},
-			},
-		},
+		"rejected": {sent: 2, says: ".data.password to (hidden): owned by vault/Update with (hidden)"},
+		"forced":   {policy: force, sent: 4},
 		"invalid": {
-			steps: []step{{"PATCH", fail(apierrors.NewInvalid(kind, "web", field.ErrorList{invalid}))}},
-			says:  "HTTP 422 Invalid data[password] (the API server's message is hidden",
+			happens: always(apierrors.NewInvalid(kind, "web", field.ErrorList{invalid})), sent: 1,
+			says: "HTTP 422 Invalid data[password] (the API server's message is hidden",
 		},
 		"wrong type": {
-			steps: []step{{"PATCH", unknownReason("failed to create typed patch object (shop/web; /v1, Kind=Secret): .data.password: expected string, got &{" + ourPassword + "}")}},
-			says:  "HTTP 500 failed to create typed patch object (the API server's message is hidden",
+			happens: always(status500("failed to create typed patch object (shop/web; /v1, Kind=Secret): .data.password: expected string, got &{" + ourPassword + "}")),
+			sent:    1, says: "HTTP 500 failed to create typed patch object (the API server's message is hidden",
 		},
-		"webhook": {
-			steps: slices.Repeat([]step{{"PATCH", fail(apierrors.NewInternalError(errors.New(ourPassword)))}}, 3),
-			says:  "HTTP 500 InternalError",
-		},
+		"webhook": {happens: always(apierrors.NewInternalError(errors.New(ourPassword))), sent: 3, says: "HTTP 500 InternalError"},
 		"forbidden": {
-			steps: []step{{"PATCH", fail(apierrors.NewForbidden(corev1.Resource("secrets"), "web", errors.New("no permission")))}},
-			says:  "no permission",
+			happens: always(apierrors.NewForbidden(resource, "web", errors.New("no permission"))), sent: 1, says: "no permission",
 		},
 		"denied": {
-			steps: []step{{"PATCH", fail(apierrors.NewForbidden(corev1.Resource("secrets"), "web",
-				errors.New(`admission webhook "policy.example.com" denied the request: `+ourPassword+` is too weak`)))}},
+			happens: always(apierrors.NewForbidden(resource, "web",
+				errors.New(`admission webhook "policy.example.com" denied the request: `+ourPassword+` is too weak`))), sent: 1,
 			says: `HTTP 403 Forbidden admission webhook "policy.example.com" denied the request (the API server's message is hidden`,
 		},
-		"gone": {steps: slices.Repeat([]step{{"PATCH", breaks(http.ErrHandlerTimeout)}}, 3), says: "http: Handler timeout"},
+		"gone": {happens: breaks(http.ErrHandlerTimeout), sent: 3, says: "http: Handler timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// client-go itself logs bodies, at levels above 5 and whatever they hold.
@@ -88,7 +60,15 @@ func TestSecretValuesAreNotShown(t *testing.T) {
 			ctx := logr.NewContext(t.Context(), funcr.New(func(prefix, args string) {
 				fmt.Fprintln(&log, prefix, args)
 			}, funcr.Options{Verbosity: 5}))
-			text, err := applySecret(ctx, newScript(t, test.steps).applier(test.policy, nil))
+			w := newEmptyWorld(t)
+			w.secretOf(map[string]string{"password": theirPassword})
+			if test.happens != nil {
+				test.happens(w)
+			}
+			text, err := applySecret(ctx, w.applier(test.policy))
+			if w.Sent() != test.sent {
+				t.Errorf("%d requests, want %d", w.Sent(), test.sent)
+			}
 			for _, value := range []string{ourPassword, theirPassword, "b3VyLXBhc3N3b3Jk", "dGhlaXItcGFzc3dvcmQ="} {
 				if strings.Contains(text, value) || strings.Contains(log.String(), value) {
 					t.Errorf("%s is in\n%s\n%s", value, text, log.String())
@@ -108,9 +88,10 @@ func TestSecretValuesAreNotAskedFor(t *testing.T) {
 		asked += fmt.Sprintf("%v %+v", c, c)
 		return apply.Reject, true
 	})
-	s := newScript(t, []step{{"PATCH", conflict(cause(".data.password", `"vault" using v1`))}, {"GET", ok(secret())}})
-	_, err := applySecret(t.Context(), s.applier(policy, nil))
-	if !errors.Is(err, apply.ErrConflict) || !strings.Contains(asked, "(hidden)") || strings.Contains(asked, "cGFzc3dvcmQ=") {
+	w := newEmptyWorld(t)
+	w.secretOf(map[string]string{"password": theirPassword})
+	_, err := applySecret(t.Context(), w.applier(policy))
+	if !errors.Is(err, apply.ErrConflict) || !strings.Contains(asked, "(hidden)") || strings.Contains(asked, "dGhlaXItcGFzc3dvcmQ=") {
 		t.Errorf("%v, asked %s", err, asked)
 	}
 }

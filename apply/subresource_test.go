@@ -2,17 +2,20 @@ package apply_test
 
 import (
 	"errors"
-	"net/http"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	autoscalingv1ac "k8s.io/client-go/applyconfigurations/autoscaling/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"coapply.dev/apply"
+	"coapply.dev/test/kit/memory"
 )
 
 func scale(n int32) *autoscalingv1ac.ScaleApplyConfiguration {
@@ -20,123 +23,83 @@ func scale(n int32) *autoscalingv1ac.ScaleApplyConfiguration {
 }
 
 func TestSubresources(t *testing.T) {
-	status := apply.Intent{
-		Config:      appsv1ac.Deployment("web", "shop").WithStatus(appsv1ac.DeploymentStatus().WithReplicas(1)),
-		Subresource: "status",
-	}
-	pinned := status
-	pinned.UID = "uid-1"
-	noSuch := apierrors.NewNotFound(deployments, "")
-	run(t, map[string]testCase{
+	status := apply.Intent{Config: statusOf(1), Subresource: "status"}
+	const sends = "PATCH /status"
+	noSuch := corev1ac.ConfigMap("web", "shop")
+	play(t, map[string]scene{
 		"status": {
-			reason: "goes to the subresource", intent: status,
-			steps: []step{{"PATCH", at("/status", ok(web("uid-1", "8")))}}, attempts: 1, action: apply.Configured,
+			reason: "goes to the subresource", intent: status, sent: []string{sends}, attempts: 1, action: apply.Configured,
 		},
 		"of an absent object": {
-			reason: "there is nothing to create: the object is waited for", intent: status,
-			steps: []step{{"PATCH", notFound()}, {"GET", notFound()}}, attempts: 1, action: apply.Absent,
+			reason: "there is nothing to create: the object is waited for", intent: status, happens: removed,
+			sent: []string{sends, read}, attempts: 1, action: apply.Absent,
 		},
 		"of an object that went while a conflict was settled": {
 			reason: "there is nothing to create then, either", intent: status, policy: force,
-			steps: []step{{"PATCH", at("/status", conflict(hpaReplicas))}, {"GET", notFound()}}, attempts: 1, action: apply.Absent,
+			happens: allOf(statusOwned(entry("kubelet", "Update", "status", statusReplicas)), before(2, removed)),
+			sent:    []string{sends, read}, attempts: 1, action: apply.Absent,
 		},
 		"of an object that went": {
-			reason: "the object that was meant is gone", intent: pinned,
-			steps: []step{{"PATCH uid=uid-1", notFound()}, {"GET", notFound()}}, attempts: 1, err: apply.ErrUIDMismatch,
-		},
-		"status, with a body": {
-			reason: "a kind of its own says what its fields are",
-			intent: apply.Intent{Config: appsv1ac.Deployment("web", "shop"), Subresource: "status", Body: scale(3)},
-			steps:  []step{{"PATCH", at("/status", ok(scaleOf("uid-1", "8")))}}, attempts: 1, action: apply.Configured,
+			reason: "the object that was meant is gone", intent: status, happens: allOf(pinnedNow, removed),
+			sent: []string{pinnedStatus, read}, attempts: 1, err: apply.ErrUIDMismatch,
 		},
 		"that there is not": {
-			reason: "a missing subresource is no missing object", intent: status,
-			steps: []step{{"PATCH", fail(noSuch)}, {"GET", ok(web("uid-1", "7"))}}, attempts: 1, err: apply.ErrRefused,
+			reason: "a missing subresource is no missing object", intent: apply.Intent{Config: noSuch, Subresource: "scale", Body: scale(3)},
+			happens: func(w *world) {
+				w.Must(w.Apply(w.Context(), corev1ac.ConfigMap("web", "shop"), client.FieldOwner("test")))
+			},
+			sent: []string{"PATCH configmaps/web/scale", "GET configmaps/web"}, attempts: 1, err: apply.ErrRefused,
 		},
 		"a field of ours, by Apply of the object": {
 			reason: "only an apply of the object takes over what was applied through a subresource", intent: status,
-			steps: []step{{"PATCH", at("/status", conflict(cause(".status.replicas", `"coapply-test"`)))}, {"GET", ok(web("uid-1", "7"))}}, attempts: 1,
-			err: apply.ErrConflict, conflicts: []string{"Reject .status.replicas to 1: owned by coapply-test itself (by Apply) with null"},
+			happens: statusOwned(entry(manager, "Apply", "", statusReplicas)), sent: []string{sends, read}, attempts: 1,
+			err: apply.ErrConflict, conflicts: []string{"Reject .status.replicas to 1: owned by coapply-test itself (by Apply) with 5"},
 		},
 		"scale": {
-			reason:   "has a body of its own, and its live value is read there",
-			intent:   apply.Intent{Config: appsv1ac.Deployment("web", "shop"), Subresource: "scale", Body: scale(3)},
-			policy:   force,
+			reason: "has a body of its own, and its live value is read there", intent: scaleIntent(), policy: force,
 			attempts: 3, action: apply.Configured, conflicts: []string{"Force .spec.replicas to 3: owned by hpa/Update[scale] with 5"},
-			steps: []step{
-				{"PATCH", at("/scale", conflict(hpaReplicas))}, {"GET", at("/scale", ok(scaleOf("uid-1", "7")))},
-				{"PATCH", at("/scale", conflict(hpaReplicas))},
-				{"PATCH uid=uid-1 resourceVersion=7 force", at("/scale", ok(scaleOf("uid-1", "8")))},
-			},
+			sent: []string{"PATCH /scale", "GET /scale", "PATCH /scale", "PATCH /scale uid resourceVersion force"},
 		},
 	})
 }
 
-// at answers requests to one subresource.
-func at(subresource string, a answer) answer {
-	return func(request *http.Request) (*http.Response, error) {
-		if !strings.HasSuffix(request.URL.Path, subresource) {
-			return nil, errors.New("a request to " + request.URL.Path)
-		}
-		return a(request)
-	}
-}
-
-func scaleOf(uid, resourceVersion string) map[string]any {
-	return map[string]any{
-		"apiVersion": "autoscaling/v1", "kind": "Scale",
-		"metadata": map[string]any{"name": "web", "namespace": "shop", "uid": uid, "resourceVersion": resourceVersion},
-		"spec":     map[string]any{"replicas": 5},
-	}
-}
-
+// TestScaleBody: the body names the object. A null metadata cannot be pinned, and is none.
 func TestScaleBody(t *testing.T) {
-	s := newScript(t, []step{{"PATCH uid=uid-1", ok(scaleOf("uid-1", "8"))}})
-	_, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{
-		Config: appsv1ac.Deployment("web", "shop").WithUID("uid-1"), UID: "uid-1", Subresource: "scale",
-		Body: scale(3).WithName("web").WithNamespace("shop"),
-	})
-	want := `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"web","namespace":"shop","uid":"uid-1"},"spec":{"replicas":3}}`
-	if got := canonical(t, s.bodies[0]); err != nil || got != want {
-		t.Errorf("sent %s, %v", got, err)
-	}
-}
-
-// A null metadata cannot be pinned, and is none.
-func TestScaleBodyWithoutMetadata(t *testing.T) {
-	s := newScript(t, []step{{"PATCH uid=uid-1", ok(scaleOf("uid-1", "8"))}})
-	_, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{
-		Config: appsv1ac.Deployment("web", "shop"), UID: "uid-1", Subresource: "scale",
-		Body: loose(map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": nil, "spec": map[string]any{"replicas": int64(3)}}),
-	})
-	want := `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"web","namespace":"shop","uid":"uid-1"},"spec":{"replicas":3}}`
-	if got := canonical(t, s.bodies[0]); err != nil || got != want {
-		t.Errorf("sent %s, %v", got, err)
-	}
-}
-
-// A status that the server drops is told of: nothing else would ever say so.
-func TestStatusOfTheObjectItself(t *testing.T) {
-	config := threeReplicas().WithStatus(appsv1ac.DeploymentStatus().WithReplicas(1))
-	landed := func(fields string) answer {
-		d := web("uid-1", "8")
-		if fields == "" {
-			d.ManagedFields = nil
-			return ok(d)
-		}
-		d.ManagedFields = append(d.ManagedFields, entry("kubelet", "Update", "status", `{"f:status":{"f:replicas":{}}}`), entry(manager, "Apply", "", fields))
-		return ok(d)
-	}
-	for fields, refused := range map[string]bool{
-		`{"f:spec":{"f:replicas":{}}}`:                              true,
-		`{"f:spec":{"f:replicas":{}},"f:status":{"f:replicas":{}}}`: false,
-		"": false, // nobody's fields are known
+	for reason, body := range map[string]runtime.ApplyConfiguration{
+		"named":       scale(3).WithName("web").WithNamespace("shop"),
+		"no metadata": loose(map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": nil, "spec": map[string]any{"replicas": int64(3)}}),
 	} {
-		s := newScript(t, []step{{"PATCH", landed(fields)}})
-		_, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: config})
-		if errors.Is(err, apply.ErrRefused) != refused || refused && !strings.Contains(err.Error(), "whose Intent.Subresource is") {
-			t.Errorf("%s: %v", fields, err)
+		w := newWorld(t, entriesOf("scale")[1:]...)
+		uid := w.Live().UID
+		_, err := w.applier(apply.Policy{}).Apply(t.Context(), apply.Intent{
+			Config: appsv1ac.Deployment("web", "shop").WithUID(uid), UID: uid, Subresource: "scale", Body: body,
+		})
+		want := `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"web","namespace":"shop","uid":"` + string(uid) + `"},"spec":{"replicas":3}}`
+		if got := canonical(t, w.LastBody()); err != nil || got != want {
+			t.Errorf("%s: sent %s, %v", reason, got, err)
 		}
+	}
+}
+
+// TestStatusOfTheObjectItself: a status that the server drops is told of: nothing else would ever say so.
+func TestStatusOfTheObjectItself(t *testing.T) {
+	w := newWorld(t, kubectl)
+	config := threeReplicas().WithStatus(appsv1ac.DeploymentStatus().WithReplicas(1))
+	_, err := w.applier(apply.Policy{}).Apply(t.Context(), apply.Intent{Config: config})
+	if !errors.Is(err, apply.ErrRefused) || !strings.Contains(err.Error(), "whose Intent.Subresource is") {
+		t.Error(err)
+	}
+	kind := w.Gadgets() // which have no subresources
+	gadget := map[string]any{"apiVersion": kind.GroupVersion().String(), "kind": kind.Kind,
+		"metadata": map[string]any{"name": "web", "namespace": "shop"}, "status": map[string]any{"replicas": int64(1)}}
+	if _, err := w.applier(apply.Policy{}).Apply(t.Context(), apply.Intent{Config: loose(gadget)}); err != nil {
+		t.Error(err)
+	}
+	c := fake.NewClientBuilder().WithRESTMapper(memory.Mapper()).Build() // whose answers have no managed fields
+	applier, err := apply.New(c, apply.Config{FieldManager: manager, LiveReader: c})
+	w.Must(err)
+	if _, err := applier.Apply(t.Context(), apply.Intent{Config: config}); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -176,7 +139,9 @@ func TestInvalidSubresources(t *testing.T) {
 		"two uids and Belongs":      {apply.Intent{Config: twice, UID: "uid-2", Subresource: "status", Belongs: isBornOurs}, "two uids"},
 		"two uids and a wrong Read": {apply.Intent{Config: twice, UID: "uid-2", Read: &appsv1.Deployment{}}, "two uids"},
 	} {
-		outcome, err := newScript(t, nil).applier(force, cache{}).Apply(t.Context(), test.intent)
+		w := newEmptyWorld(t)
+		notCached(w)
+		outcome, err := w.applier(force).Apply(t.Context(), test.intent)
 		if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), test.says) || outcome.Requests != 0 {
 			t.Errorf("%s: %v, want it to say %q", name, err, test.says)
 		}

@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,12 +14,13 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	"k8s.io/client-go/transport"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/lanes"
 )
 
-// farServer is an API server that is some time away and does one write at a time.
+// farServer is an API server that is some time away and does one write at a time. It has no objects, as the tests are of the network between.
 type farServer struct {
 	trip   time.Duration
 	livez  int           // the status of the measured path
@@ -64,10 +66,15 @@ func (s *farServer) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	status, answer := http.StatusOK, fmt.Sprintf(
+		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web","uid":"uid-1","resourceVersion":"%d"}}`, number)
 	if s.stale != nil && s.stale(number) {
-		return stale()(request)
+		status, answer = http.StatusConflict, `{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"Conflict","code":409,"message":"the object has been modified"}`
 	}
-	return ok(web("uid-1", fmt.Sprint(number)))(request)
+	return &http.Response{
+		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(answer)), ContentLength: int64(len(answer)),
+	}, nil
 }
 
 func (s *farServer) wait(request *http.Request, d time.Duration) error {
@@ -107,12 +114,10 @@ func (s *farServer) end(request *http.Request) {
 // writeTo has writers of four managers apply to one object, again and again until the context ends.
 func (s *farServer) writeTo(ctx context.Context, t *testing.T, set *lanes.Set, writers int, each func(context.Context, *apply.Applier)) {
 	t.Helper()
-	script := newScript(t, nil)
-	config := script.restConfig(true)
-	config.Transport, config.WrapTransport = s, apply.RecordExchange
+	world := newEmptyWorld(t)
 	var all sync.WaitGroup
 	for i := range writers {
-		applier := script.applierOver(config, apply.Config{FieldManager: fmt.Sprint("m", i%4), Lanes: set}, nil)
+		applier := world.applierTo(s, apply.Config{FieldManager: fmt.Sprint("m", i%4), Lanes: set})
 		all.Go(func() {
 			for ctx.Err() == nil {
 				each(ctx, applier)
@@ -121,6 +126,15 @@ func (s *farServer) writeTo(ctx context.Context, t *testing.T, set *lanes.Set, w
 	}
 	all.Wait()
 	time.Sleep(2 * lanes.ProbeTimeout) // what is measured ends
+}
+
+// applierTo returns an applier whose requests go to another server.
+func (w *world) applierTo(server http.RoundTripper, config apply.Config) *apply.Applier {
+	w.Helper()
+	to := &world{World: w.World, host: cmp.Or(w.host, "http://server"), token: w.token, wrap: []transport.WrapperFunc{
+		func(http.RoundTripper) http.RoundTripper { return server },
+	}}
+	return to.applierOf(config)
 }
 
 func applyOnce(ctx context.Context, a *apply.Applier) {
@@ -155,14 +169,12 @@ func TestProbeIsAsOurRequestsAre(t *testing.T) {
 		s := newFarServer(time.Millisecond, http.StatusOK)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		script := newScript(t, nil)
-		config := script.restConfig(true)
-		config.Host, config.BearerToken = "https://proxy.example.com/k8s/clusters/c-1", "secret"
-		config.Transport, config.WrapTransport = s, apply.RecordExchange
+		world := newEmptyWorld(t)
+		world.host, world.token = "https://proxy.example.com/k8s/clusters/c-1", "secret"
 		set := lanes.New()
 		var all sync.WaitGroup
 		for i := range 2 {
-			applier := script.applierOver(config, apply.Config{FieldManager: fmt.Sprint("m", i), Lanes: set}, nil)
+			applier := world.applierTo(s, apply.Config{FieldManager: fmt.Sprint("m", i), Lanes: set})
 			all.Go(func() {
 				for ctx.Err() == nil {
 					applyOnce(ctx, applier)
@@ -257,20 +269,20 @@ func TestForceIsAlone(t *testing.T) {
 		ended.Go(func() { s.writeTo(ctx, t, set, 16, applyOnce) })
 		time.Sleep(2 * time.Second)
 		_, _, wide := s.count()
-		alone := func(answer answer) answer {
-			return func(request *http.Request) (*http.Response, error) {
-				time.Sleep(100 * time.Millisecond)
-				if under, _, _ := s.count(); under != 0 {
-					t.Errorf("%d others are under way at %s", under, request.Method)
+		w := newWorld(t)
+		w.unseen = true
+		w.wrap = append(w.wrap, func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(request *http.Request) (*http.Response, error) {
+				if w.Sent() > 0 { // from the read on
+					time.Sleep(100 * time.Millisecond)
+					if under, _, _ := s.count(); under != 0 {
+						t.Errorf("%d others are under way at %s", under, request.Method)
+					}
 				}
-				return answer(request)
-			}
-		}
-		script := newScript(t, []step{
-			{"PATCH", conflict(hpaReplicas)}, {"GET", alone(ok(web("uid-1", "7")))}, {"PATCH", alone(conflict(hpaReplicas))},
-			{"PATCH uid=uid-1 resourceVersion=7 force", alone(ok(web("uid-1", "8")))},
+				return next.RoundTrip(request)
+			})
 		})
-		applier := script.applierOver(script.restConfig(false), apply.Config{Policy: force, Lanes: set}, nil)
+		applier := w.applierOf(apply.Config{Policy: force, Lanes: set})
 		if err := applies3(ctx, applier); err != nil {
 			t.Error(err)
 		}

@@ -7,57 +7,53 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/applyset"
+	"coapply.dev/test/kit/memory"
 )
 
 // TestWhereMembersAreLookedFor: in the parent's namespace and in those that it names; those of a kind that has no
 // namespaces are asked for once.
 func TestWhereMembersAreLookedFor(t *testing.T) {
-	const namespacesName = "applyset.kubernetes.io/additional-namespaces"
-	const query = "?labelSelector=members&limit=500"
-	none := func(path string) step { return step{"GET " + path + query, page("")} }
-	notServed := step{lists, fail(apierrors.NewNotFound(configMaps, ""))}
+	in := func(path string) string { return "GET " + path + " by label" }
+	gadgets := "/apis/nowhere.example.com/v1/namespaces/x/gadgets"
 	for reason, test := range map[string]struct {
 		kinds, namespaces string
-		steps             []step
+		sent              []string
 		stays             bool // recorded, as nobody knows what is there
 	}{
-		"the parent's namespace":           {kinds: "ConfigMap", steps: []step{none("configmaps")}},
-		"others, too":                      {kinds: "ConfigMap", namespaces: "x,y", steps: []step{none("configmaps"), none("/api/v1/namespaces/x/configmaps"), none("/api/v1/namespaces/y/configmaps")}},
-		"a kind without namespaces":        {kinds: "Namespace", namespaces: "x,y", steps: []step{none("/api/v1/namespaces")}},
-		"several kinds":                    {kinds: "ConfigMap,Secret", steps: []step{none("configmaps"), none("secrets")}},
+		"the parent's namespace":           {kinds: "ConfigMap", sent: []string{in("configmaps")}},
+		"others, too":                      {kinds: "ConfigMap", namespaces: "x,y", sent: []string{in("configmaps"), in("/api/v1/namespaces/x/configmaps"), in("/api/v1/namespaces/y/configmaps")}},
+		"a kind without namespaces":        {kinds: "Namespace", namespaces: "x,y", sent: []string{in("/api/v1/namespaces")}},
+		"several kinds":                    {kinds: "ConfigMap,Secret", sent: []string{in("configmaps"), in("secrets")}},
 		"a kind that is served no more":    {kinds: "Widget.example.com"},
-		"a version that is served no more": {kinds: "ConfigMap", namespaces: "x", steps: []step{notServed}, stays: true},
+		"a version that is served no more": {kinds: "Gadget.nowhere.example.com", namespaces: "x", sent: []string{in("gadgets"), in(gadgets)}, stays: true},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			parent, going := setParent(test.kinds), goingParent(test.kinds)
-			if test.namespaces != "" {
-				parent.Annotations[namespacesName], going.Annotations[namespacesName] = test.namespaces, test.namespaces
-			}
-			s := newSetScript(t)
-			s.expect(step{reads, ok(parent)})
-			round := s.sets(apply.Policy{}).Apply(t.Context(), parent, emits())
-			if err := errors.Join(round.Errs...); err != nil {
-				t.Fatal(err)
-			}
-			s.expect(test.steps...)
-			if !test.stays {
-				s.steps = append(s.steps, step{announces(""), ok(setParent(""))})
-			}
+			w := newWorld(t)
+			w.record(w.parent(), test.kinds, test.namespaces, "")
+			round := w.sets(apply.Policy{}).Apply(t.Context(), w.parent(), emits())
+			w.Must(errors.Join(round.Errs...))
 			if _, err := round.Prune(t.Context()); err != nil {
 				t.Error(err)
 			}
-			s.expect(append([]step{{reads, ok(going)}}, test.steps...)...)
-			_, done, err := s.sets(apply.Policy{}).Delete(t.Context(), going)
-			if done == test.stays || errors.Is(err, apply.ErrRetryable) != test.stays || test.stays && !strings.Contains(err.Error(), "serves ConfigMap in none of the versions") {
+			sent := append([]string{reads}, test.sent...)
+			if test.stays {
+				w.wantNext(reads, sent[1])
+			} else {
+				w.wantNext(append(sent, announces)...)
+			}
+			w = newWorld(t)
+			w.record(w.parent(), test.kinds, test.namespaces, "")
+			w.removeSlowly("web")
+			_, done, err := w.sets(apply.Policy{}).Delete(t.Context(), w.parent())
+			if done == test.stays || errors.Is(err, apply.ErrRetryable) != test.stays || test.stays && !strings.Contains(err.Error(), "serves Gadget.nowhere.example.com in none of the versions") {
 				t.Errorf("deleted with the parent: %t, %v", done, err)
 			}
 		})
@@ -67,34 +63,27 @@ func TestWhereMembersAreLookedFor(t *testing.T) {
 // TestKindsThatAreNotFound: a kind that was applied just now is served, whatever discovery says; and discovery may fail.
 func TestKindsThatAreNotFound(t *testing.T) {
 	for _, test := range []error{&meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "ConfigMap"}}, errors.New("discovery is down")} {
-		s := newSetScript(t)
-		round := standing(s, s.sets(apply.Policy{}))
-		s.expect()
-		s.mapper = map[string]error{"ConfigMap": test}
+		w := newWorld(t, "a")
+		round := w.standing(w.sets(apply.Policy{}))
+		w.mapper = map[string]error{"ConfigMap": test}
 		if _, err := round.Prune(t.Context()); !errors.Is(err, test) {
 			t.Errorf("%v, want %v", err, test)
 		}
+		w.wantNext()
 	}
 }
 
 // TestParentWithoutANamespace: its members are in the namespaces that it names, and are asked for in no others.
 func TestParentWithoutANamespace(t *testing.T) {
-	s := newSetScript(t)
-	parent := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "uid-1", ResourceVersion: "7"}}
-	id := applyset.ID(apply.ObjectRef{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Namespace"), NamespacedName: client.ObjectKeyFromObject(parent)})
-	parent.Labels = map[string]string{"applyset.kubernetes.io/id": id}
-	parent.Annotations = map[string]string{
-		"applyset.kubernetes.io/tooling": manager + "/v1", "applyset.kubernetes.io/contains-group-kinds": "ConfigMap",
-		"applyset.kubernetes.io/additional-namespaces": "shop",
-	}
-	read := joins("ConfigMap", "a")[0]
-	s.expect(step{"GET /api/v1/namespaces/web", ok(parent)}, read,
-		step{strings.ReplaceAll(applies("ConfigMap", "a"), "SET", id), created(named("ConfigMap", "a"))},
-		step{"GET configmaps?labelSelector=" + strings.ReplaceAll("applyset.kubernetes.io%2Fpart-of%3DSET", "SET", id) + "&limit=500", page("")})
-	round := s.sets(apply.Policy{}).Apply(t.Context(), parent, emitsConfigMap("a"))
+	w := newWorld(t)
+	parent := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fresh("parent-")}}
+	w.Must(w.Create(t.Context(), parent))
+	w.record(parent, "ConfigMap", "shop", "")
+	round := w.sets(apply.Policy{}).Apply(t.Context(), parent, emitsConfigMap("a"))
 	if _, err := round.Prune(t.Context()); err != nil {
 		t.Error(err)
 	}
+	w.wantNext(append(append([]string{"GET /api/v1/namespaces/" + parent.Name}, joins("configmaps", "a")...), lists)...)
 }
 
 // appending is a reader that adds a page to what the list has already.
@@ -110,9 +99,27 @@ func (a appending) List(ctx context.Context, list client.ObjectList, options ...
 
 // TestPagesAreJudgedOnce, also by a reader that does not begin the list anew.
 func TestPagesAreJudgedOnce(t *testing.T) {
-	s := newSetScript(t)
-	c := s.client(s)
+	w := newWorld(t, "a", "b", "c")
+	config := w.Server.Config()
+	config.Wrap(smallPages)
+	c := w.client(w.Recorded(config))
 	applier, err := apply.New(c, apply.Config{FieldManager: manager, LiveReader: appending{c}})
+	w.Must(err)
+	sets, err := applyset.New(applier)
+	w.Must(err)
+	round := w.standing(sets)
+	if _, err := round.Prune(t.Context()); err != nil {
+		t.Error(err)
+	}
+	w.wantNext(lists, lists+" continued", reads, deletes("b"), deletes("c"))
+}
+
+// TestMembersWithoutAUID: controller-runtime's fake client gives none, and what has none is not taken for what was applied.
+func TestMembersWithoutAUID(t *testing.T) {
+	parent := named("web")
+	parent.UID = "uid-1"
+	c := fake.NewClientBuilder().WithRESTMapper(memory.Mapper()).WithReturnManagedFields().WithObjects(parent).Build()
+	applier, err := apply.New(c, apply.Config{FieldManager: manager, LiveReader: c})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,27 +127,13 @@ func TestPagesAreJudgedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	round := standing(s, sets)
-	s.expect(step{lists, page("next", member("b"))}, step{strings.Replace(lists, "?", "?continue=next&", 1), page("", member("a"))},
-		step{reads, ok(setParent("ConfigMap"))}, step{deletes("b"), deleted(200)})
-	if _, err := round.Prune(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestMembersWithoutAUID: a fake client gives none, and what has none is not taken for what was applied.
-func TestMembersWithoutAUID(t *testing.T) {
-	s := newSetScript(t)
-	nameless := func(name string) *metav1.PartialObjectMetadata {
-		object := member(name)
-		object.UID = ""
-		return &object
-	}
-	s.expect(step{reads, ok(setParent("ConfigMap"))}, joins("ConfigMap", "a")[0], step{applies("ConfigMap", "a"), created(nameless("a"))})
-	round := s.sets(apply.Policy{}).Apply(t.Context(), setParent("ConfigMap"), emits(apply.Intent{Config: corev1ac.ConfigMap("a", "shop")}))
-	s.expect(step{lists, page("", *nameless("a"), *nameless("b"))}, step{reads, ok(setParent("ConfigMap"))},
-		step{strings.Replace(deletes("b"), "uid-b", "", 1), deleted(200)})
-	if _, err := round.Prune(t.Context()); err != nil {
-		t.Error(err)
+	for _, names := range [][]string{{"a", "b"}, {"a"}} {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(parent), parent); err != nil {
+			t.Fatal(err)
+		}
+		pruned, err := sets.Apply(t.Context(), parent, emitsConfigMap(names...)).Prune(t.Context())
+		if err != nil || len(pruned.Deleted) != 2-len(names) {
+			t.Errorf("%v: %+v, %v", names, pruned, err)
+		}
 	}
 }

@@ -14,14 +14,13 @@ import (
 
 // TestPruneWaitsForTheLane: nothing is deleted while another one writes to it.
 func TestPruneWaitsForTheLane(t *testing.T) {
-	s := newSetScript(t)
-	applier := s.applier(apply.Policy{})
+	w := newWorld(t, "a", "b")
+	c := w.client(w.Config())
+	applier, err := apply.New(c, apply.Config{FieldManager: manager, LiveReader: c})
+	w.Must(err)
 	sets, err := applyset.New(applier)
-	if err != nil {
-		t.Fatal(err)
-	}
-	round := standing(s, sets)
-	s.expect(step{lists, page("", member("a"), member("b"))}, step{reads, ok(setParent("ConfigMap"))})
+	w.Must(err)
+	round := w.standing(sets)
 	object := apply.ObjectRef{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		NamespacedName: types.NamespacedName{Namespace: "shop", Name: "b"}}
 	inside, leave, err := applier.Config().Lanes.Enter(t.Context(), object.Key())
@@ -32,4 +31,5 @@ func TestPruneWaitsForTheLane(t *testing.T) {
 	if _, err := round.Prune(inside); !errors.Is(err, lanes.ErrReentry) {
 		t.Errorf("inside: %v", err)
 	}
+	w.wantNext(lists, reads)
 }

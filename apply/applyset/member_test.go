@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,32 +21,23 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/applyset"
+	"coapply.dev/apply/applytest"
 )
 
 // Which intents are of members, and which of none.
 func TestMembers(t *testing.T) {
-	s := newSetScript(t)
+	w := newWorld(t)
+	elsewhere, e := fresh("elsewhere-"), fresh("e-")
+	w.Must(w.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elsewhere}}))
 	labelled := corev1ac.ConfigMap("a", "shop").WithLabels(map[string]string{applyset.PartOfLabel: "x"})
-	other := corev1ac.ConfigMap("d", "elsewhere")
-	cluster := strings.NewReplacer("configmaps/", "/api/v1/namespaces/", `"namespace":"shop",`, "", "ConfigMap", "Namespace")
-	inElsewhere := strings.NewReplacer(`"shop"`, `"elsewhere"`, "configmaps/d", "/api/v1/namespaces/elsewhere/configmaps/d")
-	s.expect(
-		step{"GET configmaps/web", ok(setParent())},
-		step{strings.Replace(announces("ConfigMap,Namespace"), `"annotations":{`,
-			`"annotations":{"applyset.kubernetes.io/additional-namespaces":"elsewhere",`, 1), ok(named("ConfigMap", "web"))},
-		joins("ConfigMap", "b")[0], joins("ConfigMap", "b")[1],
-		step{inElsewhere.Replace(joins("ConfigMap", "d")[0].request), joins("ConfigMap", "d")[0].answer},
-		step{inElsewhere.Replace(applies("ConfigMap", "d")), created(named("ConfigMap", "d"))},
-		step{cluster.Replace(joins("ConfigMap", "e")[0].request), joins("ConfigMap", "e")[0].answer},
-		step{cluster.Replace(applies("ConfigMap", "e")), created(named("Namespace", "e"))},
-	)
-	round := s.sets(apply.Policy{}).Apply(t.Context(), setParent(), emits(
+	other := corev1ac.ConfigMap("d", elsewhere)
+	round := w.sets(apply.Policy{}).Apply(t.Context(), w.parent(), emits(
 		apply.Intent{Config: labelled},
 		apply.Intent{Config: corev1ac.ConfigMap("web", "shop")},
 		apply.Intent{Config: (*corev1ac.ConfigMapApplyConfiguration)(nil)},
 		apply.Intent{Config: corev1ac.ConfigMap("b", "shop")},
 		apply.Intent{Config: other},
-		apply.Intent{Config: corev1ac.Namespace("e")}, // in no namespace: the parent names none for it
+		apply.Intent{Config: corev1ac.Namespace(e)}, // in no namespace: the parent names none for it
 		apply.Intent{},
 		apply.Intent{Config: corev1ac.ConfigMap("f", "")},
 	))
@@ -71,48 +61,53 @@ func TestMembers(t *testing.T) {
 	if _, err := round.Prune(t.Context()); !errors.Is(err, applyset.ErrNotPruned) {
 		t.Errorf("pruned after some failed: %v", err)
 	}
+	t.Cleanup(func() { // for the Namespace stays
+		w.Must(w.Patch(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e}}, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":null}}`))))
+	})
+	sent := append([]string{reads, announces}, joins("configmaps", "b")...)
+	sent = append(append(sent, joins("/api/v1/namespaces/"+elsewhere+"/configmaps", "d")...), joins("/api/v1/namespaces", e)...)
+	w.WantSent(sent...)
+	namespaces, kinds := w.parent().Annotations["applyset.kubernetes.io/additional-namespaces"], w.parent().Annotations["applyset.kubernetes.io/contains-group-kinds"]
+	if namespaces != elsewhere || kinds != "ConfigMap,Namespace" {
+		t.Errorf("recorded %s in %s", kinds, namespaces)
+	}
 }
 
 // Whose an object is no policy decides.
 func TestMembershipIsRejected(t *testing.T) {
 	label := `.metadata.labels["` + applyset.PartOfLabel + `"]`
-	s := newSetScript(t)
-	if _, err := applyset.New(s.applier(apply.OnConflict(apply.Reject).At(label, apply.Force))); err == nil || !strings.Contains(err.Error(), label) {
+	w := newWorld(t, "x")
+	c := w.client(w.Config())
+	ruled, err := apply.New(c, apply.Config{FieldManager: manager, LiveReader: c, Policy: apply.OnConflict(apply.Reject).At(label, apply.Force)})
+	w.Must(err)
+	if _, err := applyset.New(ruled); err == nil || !strings.Contains(err.Error(), label) {
 		t.Errorf("a rule for the label: %v", err)
 	}
 	if _, err := applyset.New(nil); err == nil {
 		t.Error("no applier: no error")
 	}
+	w.Before(3, func() {
+		theirs := corev1ac.ConfigMap("a", "shop").WithLabels(map[string]string{applyset.PartOfLabel: "theirs"})
+		w.Must(w.Apply(t.Context(), theirs, client.FieldOwner("them")))
+	})
 	forced := func(apply.Conflict) (apply.Decision, bool) { return apply.Force, true }
-	theirs := named("ConfigMap", "a")
-	theirs.Labels = map[string]string{applyset.PartOfLabel: "theirs"}
-	theirs.ManagedFields = []metav1.ManagedFieldsEntry{entry("them", "Apply", "", `{"f:metadata":{"f:labels":{"f:`+applyset.PartOfLabel+`":{}}}}`)}
-	s.expect(
-		step{"GET configmaps/web", ok(setParent("ConfigMap"))},
-		joins("ConfigMap", "a")[0],
-		step{applies("ConfigMap", "a"), conflict(cause(".metadata.labels."+applyset.PartOfLabel, `"them"`))},
-		step{"GET configmaps/a", ok(theirs)},
-	)
-	round := s.sets(apply.OnConflict(apply.Force).Func(forced)).Apply(t.Context(), setParent(), emitsConfigMap("a"))
+	round := w.sets(apply.OnConflict(apply.Force).Func(forced)).Apply(t.Context(), w.parent(), emitsConfigMap("a"))
 	if !errors.Is(errors.Join(round.Errs...), apply.ErrConflict) {
 		t.Errorf("%v; want a conflict", round.Errs)
 	}
+	w.WantSent(append(append([]string{reads}, joins("configmaps", "a")...), "GET configmaps/a")...)
 }
 
 // A member of another set is not applied, and the round prunes nothing. Who has it is
 // asked again till that set lets go of it; one of its own is asked for once.
 func TestMembersOfAnotherSet(t *testing.T) {
-	s := newSetScript(t)
-	sets := s.sets(apply.Policy{})
-	labelled := func(id string) answer {
-		object := named("ConfigMap", "a")
-		object.Labels = map[string]string{applyset.PartOfLabel: id}
-		return ok(object)
-	}
-	s.expect(step{reads, ok(setParent("ConfigMap"))})
+	w := newWorld(t, "x")
+	sets := w.sets(apply.Policy{})
+	theirs := named("a")
+	theirs.Labels = map[string]string{applyset.PartOfLabel: "applyset-other-v1"}
+	w.Must(w.Create(t.Context(), theirs))
 	for range 2 {
-		s.steps = append(s.steps, step{"GET configmaps/a", labelled("applyset-other-v1")})
-		round := sets.Apply(t.Context(), setParent("ConfigMap"), emitsConfigMap("a"))
+		round := sets.Apply(t.Context(), w.parent(), emitsConfigMap("a"))
 		err := errors.Join(round.Errs...)
 		for _, says := range []string{"ConfigMap shop/a is refused: ", `"applyset-other-v1"`, `"` + setID + `"`, "ConfigMap shop/web"} {
 			if !errors.Is(err, apply.ErrRefused) || !strings.Contains(err.Error(), says) {
@@ -123,128 +118,92 @@ func TestMembersOfAnotherSet(t *testing.T) {
 			t.Errorf("%v, want ErrNotPruned", err)
 		}
 	}
-	s.expect(step{"GET configmaps/a", labelled(setID)}, step{applies("ConfigMap", "a"), ok(named("ConfigMap", "a"))},
-		step{applies("ConfigMap", "a"), ok(named("ConfigMap", "a"))})
+	w.wantNext(reads, "GET configmaps/a", "GET configmaps/a")
+	w.change("a", func(o *metav1.ObjectMeta) { o.Labels[applyset.PartOfLabel] = setID })
 	for range 2 {
-		if round := sets.Apply(t.Context(), setParent("ConfigMap"), emitsConfigMap("a")); len(round.Errs) > 0 {
-			t.Error(round.Errs)
-		}
+		w.Must(errors.Join(sets.Apply(t.Context(), w.parent(), emitsConfigMap("a")).Errs...))
 	}
+	w.wantNext("GET configmaps/a", "PATCH configmaps/a", "PATCH configmaps/a")
 }
 
 // Nobody of the same process comes between the read of a member and its apply.
 func TestMembersAreAskedForOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := &sharedMember{}
-		c := newSetScript(t).client(shared)
-		applier, err := apply.New(c, apply.Config{FieldManager: manager, LiveReader: c})
-		if err != nil {
-			t.Fatal(err)
-		}
-		sets, err := applyset.New(applier)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := newWorld(t)
+		reading := func(r applytest.Request) bool { return r.Verb == "get" && r.Name == "shared" }
+		w.Each(applytest.Fault{Match: reading, Before: func() { time.Sleep(time.Minute) }}) // of the test's own clock
+		sets := w.sets(apply.Policy{})
 		var wait sync.WaitGroup
 		errs := make([]error, 3)
 		for i := range errs {
-			parent := setParent()
-			parent.Name = fmt.Sprint("p", i)
-			parent.UID = types.UID("uid-" + parent.Name)
+			parent := named(fmt.Sprint("p", i))
+			w.Must(w.Create(t.Context(), parent))
 			wait.Go(func() { errs[i] = errors.Join(sets.Apply(t.Context(), parent, emitsConfigMap("shared")).Errs...) })
 		}
 		synctest.Wait() // one reads, the others wait
 		short, end := context.WithTimeout(t.Context(), time.Second)
 		defer end()
-		late := setParent()
-		late.Name, late.UID = "late", "uid-late"
+		late := named("late")
+		w.Must(w.Create(t.Context(), late))
 		if err := errors.Join(sets.Apply(short, late, emitsConfigMap("shared")).Errs...); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v; want the wait to end with the context", err)
 		}
 		wait.Wait()
 		refused := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return !errors.Is(err, apply.ErrRefused) })
-		if shared.applied != 1 || len(refused) != len(errs)-1 {
-			t.Errorf("applied for %d sets, refused to %d of %d: %v", shared.applied, len(refused), len(errs), errs)
+		if applied := w.Count("PATCH configmaps/shared"); applied != 1 || len(refused) != len(errs)-1 {
+			t.Errorf("applied for %d sets, refused to %d of %d: %v", applied, len(refused), len(errs), errs)
 		}
 	})
 }
 
-// sharedMember is an API server with parents and one other object, which takes long
-// to read.
-type sharedMember struct {
-	mu      sync.Mutex
-	applied int
-}
-
-func (m *sharedMember) RoundTrip(request *http.Request) (*http.Response, error) {
-	object := named("ConfigMap", path.Base(request.URL.Path))
-	if object.Name != "shared" {
-		return ok(object)(request)
-	}
-	m.mu.Lock()
-	applied := m.applied
-	if request.Method == http.MethodPatch {
-		m.applied++
-	}
-	m.mu.Unlock()
-	if request.Method == http.MethodGet {
-		time.Sleep(time.Minute) // of the test's own clock
-		if applied == 0 {
-			return joins("ConfigMap", "shared")[0].answer(request)
-		}
-		object.Labels = map[string]string{applyset.PartOfLabel: "applyset-first-v1"}
-	}
-	return ok(object)(request)
-}
-
 // After a failure nobody knows which label a member has: it is read again.
 func TestMembersAreAskedForAfterAFailure(t *testing.T) {
-	s := newSetScript(t)
-	sets := s.sets(apply.Policy{})
-	read := joins("ConfigMap", "a")[0]
-	s.expect(step{reads, ok(setParent("ConfigMap"))}, step{read.request, fail(apierrors.NewForbidden(configMaps, "a", nil))},
-		read, step{applies("ConfigMap", "a"), fail(apierrors.NewForbidden(configMaps, "a", nil))}, read)
-	s.steps = append(s.steps, joins("ConfigMap", "a")[1])
+	w := newWorld(t, "x")
+	sets, forbidden := w.sets(apply.Policy{}), apierrors.NewForbidden(configMaps, "a", nil)
+	w.Answer(2, forbidden)
+	w.Answer(4, forbidden)
 	for _, want := range []error{apply.ErrRefused, apply.ErrRefused, nil} {
-		err := errors.Join(sets.Apply(t.Context(), setParent("ConfigMap"), emitsConfigMap("a")).Errs...)
+		err := errors.Join(sets.Apply(t.Context(), w.parent(), emitsConfigMap("a")).Errs...)
 		if !errors.Is(err, want) || want == nil && err != nil {
 			t.Errorf("%v, want %v", err, want)
 		}
 	}
+	w.WantSent(reads, "GET configmaps/a", "GET configmaps/a", "PATCH configmaps/a", "GET configmaps/a", "PATCH configmaps/a")
 }
 
 // A subresource of an object that is someone else's is left alone, and one of an object that could not be applied is not.
 func TestSubresourcesOfWhatIsNotApplied(t *testing.T) {
-	part := step{`PATCH configmaps/a/part?fieldManager=` + manager + ` {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"shop"}}`,
-		ok(named("ConfigMap", "a"))}
 	theirs := func(client.Object) bool { return false }
+	const read = "GET deployments/a"
 	for reason, test := range map[string]struct {
 		belongs func(client.Object) bool
-		steps   []step
+		sent    []string
 		errs    int
 	}{
-		"someone else's": {theirs, slices.Repeat([]step{{"GET configmaps/a", ok(named("ConfigMap", "a"))}}, 3), 2},
-		"refused":        {nil, []step{joins("ConfigMap", "a")[0], {applies("ConfigMap", "a"), fail(apierrors.NewForbidden(configMaps, "a", nil))}, part}, 1},
+		"someone else's": {theirs, []string{read, read, read}, 2},
+		"refused":        {nil, []string{read, "PATCH deployments/a", "PATCH deployments/a/status"}, 1},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			s := newSetScript(t)
-			s.expect(append([]step{{reads, ok(setParent("ConfigMap"))}, {withPartials(announces("ConfigMap"), "ConfigMap/shop/a/part"), ok(setParent("ConfigMap"))}}, test.steps...)...)
-			round := s.sets(apply.Policy{}).Apply(t.Context(), setParent("ConfigMap"), emits(
-				apply.Intent{Config: corev1ac.ConfigMap("a", "shop"), Belongs: test.belongs},
-				apply.Intent{Config: corev1ac.ConfigMap("a", "shop"), Subresource: "part"}))
+			w := newWorld(t)
+			w.earlierRound(emits(apply.Intent{Config: deployment("x")}))
+			w.Must(w.Apply(t.Context(), deployment("a"), client.FieldOwner("somebody")))
+			if test.belongs == nil {
+				w.Answer(4, apierrors.NewForbidden(configMaps, "a", nil))
+			}
+			round := w.sets(apply.Policy{}).Apply(t.Context(), w.parent(), emits(apply.Intent{Config: deployment("a"), Belongs: test.belongs}, part("a")))
 			if len(round.Errs) != test.errs || errors.Is(errors.Join(round.Errs...), apply.ErrNotOurs) != (test.belongs != nil) || round.Outcomes[1].Object.Name != "a" {
 				t.Errorf("%v, %+v", round.Errs, round.Outcomes)
 			}
+			w.WantSent(append([]string{reads, announces}, test.sent...)...)
 		})
 	}
 }
 
 // One manager gives up with the second intent what only the first one lists.
 func TestTwoIntentsForOneObject(t *testing.T) {
-	s := newSetScript(t)
-	s.expect(append([]step{{reads, ok(setParent("ConfigMap"))}}, joins("ConfigMap", "a")...)...)
+	w := newWorld(t, "x")
 	config := func() *corev1ac.ConfigMapApplyConfiguration { return corev1ac.ConfigMap("a", "shop") }
-	round := s.sets(apply.Policy{}).Apply(t.Context(), setParent("ConfigMap"), emits(
+	round := w.sets(apply.Policy{}).Apply(t.Context(), w.parent(), emits(
 		apply.Intent{Config: config()},
 		apply.Intent{Config: config().WithData(map[string]string{"k": "v"})},
 		apply.Intent{Config: config(), MustExist: true},
@@ -261,22 +220,16 @@ func TestTwoIntentsForOneObject(t *testing.T) {
 	if _, err := round.Prune(t.Context()); !errors.Is(err, applyset.ErrNotPruned) || !errors.Is(err, apply.ErrInvalidIntent) {
 		t.Errorf("%v; want ErrNotPruned and why", err)
 	}
+	w.WantSent(append([]string{reads}, joins("configmaps", "a")...)...)
 }
 
 // An object and a subresource are two things to apply.
 func TestAnObjectAndItsSubresource(t *testing.T) {
-	s := newSetScript(t)
-	steps := append([]step{
-		{reads, ok(setParent("ConfigMap"))},
-		{withPartials(announces("ConfigMap"), "ConfigMap/shop/a/part"), ok(setParent("ConfigMap"))},
-	}, joins("ConfigMap", "a")...)
-	part := `PATCH configmaps/a/part?fieldManager=` + manager + ` {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"shop"}}`
-	s.expect(append(steps, step{part, ok(named("ConfigMap", "a"))})...)
-	through := apply.Intent{Config: corev1ac.ConfigMap("a", "shop"), Subresource: "part"}
-	round := s.sets(apply.Policy{}).Apply(t.Context(), setParent("ConfigMap"), emits(
-		apply.Intent{Config: corev1ac.ConfigMap("a", "shop")}, through, through))
-	const says = `invalid intent for ConfigMap shop/a: two intents for one subresource "part" of an object: put all its fields into one intent, as each apply removes the fields that its intent does not list`
+	w := newWorld(t)
+	round := w.sets(apply.Policy{}).Apply(t.Context(), w.parent(), emits(apply.Intent{Config: deployment("a")}, part("a"), part("a")))
+	const says = `invalid intent for Deployment shop/a: two intents for one subresource "status" of an object: put all its fields into one intent, as each apply removes the fields that its intent does not list`
 	if err := errors.Join(round.Errs...); err == nil || err.Error() != says {
 		t.Errorf("%v; want %s", err, says)
 	}
+	w.WantSent(append(append([]string{reads, announces}, joins("deployments", "a")...), "PATCH deployments/a/status")...)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -20,177 +21,179 @@ import (
 	"coapply.dev/apply/applyset"
 )
 
-// TestPruneRequests is about a set that held a and others and emits a.
+// smallPages makes the server answer lists in pages of two objects.
+func smallPages(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		if query := request.URL.Query(); query.Has("limit") {
+			query.Set("limit", "2")
+			request = request.Clone(request.Context())
+			request.URL.RawQuery = query.Encode()
+		}
+		return next.RoundTrip(request)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestPruneRequests is about a set that held a, b and perhaps others, and emits a.
 func TestPruneRequests(t *testing.T) {
-	gone, busy := apierrors.NewNotFound(configMaps, "b"), apierrors.NewTooManyRequests("busy", 0)
-	stale := fail(apierrors.NewConflict(configMaps, "b", errors.New("the UID in the precondition does not match")))
-	other := func(o *metav1.PartialObjectMetadata) { o.UID = "uid-other" }
-	read := ok(setParent("ConfigMap"))
+	const kept = "ConfigMap shop/b is no longer emitted, but was kept: "
+	const notOurs = kept + "the field manager " + manager + " does not own the object's label " + applyset.PartOfLabel
+	const read = "GET configmaps/b"
+	busy := apierrors.NewTooManyRequests("busy", 0)
+	b := []string{"a", "b"}
+	meets := func(change func(w *world)) func(w *world) { // between the list and the delete
+		return func(w *world) { w.Before(3, func() { change(w) }) }
+	}
+	changed := func(change func(*metav1.ObjectMeta)) func(w *world) {
+		return func(w *world) { w.change("b", change) }
+	}
+	owned := func(entries ...metav1.ManagedFieldsEntry) func(w *world) {
+		return func(w *world) { w.own("b", entries...) }
+	}
+	with := func(change func(*metav1.ManagedFieldsEntry)) metav1.ManagedFieldsEntry {
+		e := labelEntry(manager)
+		change(&e)
+		return e
+	}
 	for name, test := range map[string]struct {
 		reason  string
-		steps   []step
+		members []string
+		happens func(*world)
+		sent    []string
 		deleted []string
 		kept    []string
 		err     error
 	}{
-		"nothing else": {reason: "what stands is not asked for twice", steps: []step{{lists, page("", member("a"))}}},
+		"nothing else": {reason: "what stands is not asked for twice", members: []string{"a"}, sent: []string{lists}},
 		"two pages": {
-			reason: "a page at a time, then the parent, then each by its uid",
-			steps: []step{
-				{lists, page("next", member("a"), member("b"))},
-				{strings.Replace(lists, "?", "?continue=next&", 1), page("", member("c"))},
-				{reads, read}, {deletes("b"), deleted(200)}, {deletes("c"), deleted(202)},
-			},
+			reason: "a page at a time, then the parent, then each by its uid", members: []string{"a", "b", "c"},
+			sent:    []string{lists, lists + " continued", reads, deletes("b"), deletes("c")},
 			deleted: []string{"ConfigMap shop/b", "ConfigMap shop/c"},
 		},
-		"another name for what stands": {
-			reason: "the uid is that of what was applied: a kind that is served by two groups",
-			steps:  []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) { o.UID = "uid-a" }))}},
-		},
 		"another uid at the name": {
-			reason: "it was recreated, and is emitted",
-			steps:  []step{{lists, page("", member("a", other))}},
+			reason: "it was recreated, and is emitted", members: []string{"a"},
+			happens: func(w *world) { w.Before(1, func() { w.remove("a"); w.earlier("a") }) }, sent: []string{lists},
 		},
 		"gone already": {
-			reason: "nothing to tell",
-			steps:  []step{{lists, page("", member("b"))}, {reads, read}, {deletes("b"), fail(gone)}, {"GET configmaps/b", fail(gone)}},
+			reason: "nothing to tell", members: b, happens: meets(func(w *world) { w.remove("b") }), sent: []string{lists, reads, deletes("b"), read},
 		},
 		"recreated": {
-			reason: "a read tells what a 409 is",
-			steps: []step{
-				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale},
-				{"GET configmaps/b", ok(new(member("b", other)))},
-			},
-			kept: []string{"ConfigMap shop/b is no longer emitted, but was kept: the object was recreated, and the new object was not changed"},
+			reason: "a read tells what a 409 is", members: b, happens: meets(func(w *world) { w.remove("b"); w.earlier("b") }),
+			sent: []string{lists, reads, deletes("b"), read},
+			kept: []string{kept + "the object was recreated, and the new object was not changed"},
 		},
 		"gone meanwhile": {
-			reason: "a read tells what a 409 is",
-			steps:  []step{{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale}, {"GET configmaps/b", fail(gone)}},
+			reason: "a read tells what a 409 is", members: b,
+			happens: func(w *world) { w.Before(3, func() { w.touch("b") }); w.Before(4, func() { w.remove("b") }) },
+			sent:    []string{lists, reads, deletes("b"), read},
 		},
 		"written to meanwhile": {
-			reason: "it is a member still: deleted as it is now",
-			steps: []step{
-				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale},
-				{"GET configmaps/b", ok(new(member("b", withVersion("2"))))}, {deletesAt("b", "2"), deleted(200)},
-			},
-			deleted: []string{"ConfigMap shop/b"},
+			reason: "it is a member still: deleted as it is now", members: b, happens: meets(func(w *world) { w.touch("b") }),
+			sent: []string{lists, reads, deletes("b"), read, deletes("b")}, deleted: []string{"ConfigMap shop/b"},
 		},
 		"written to again and again": {
-			reason: "bounded, and the rest is deleted",
-			steps: append(append([]step{{lists, page("", member("b"), member("c"))}, {reads, read}},
-				slices.Repeat([]step{{deletes("b"), stale}, {"GET configmaps/b", ok(new(member("b")))}}, 5)...),
-				step{deletes("c"), deleted(200)}),
+			reason: "bounded, and the rest is deleted", members: []string{"b", "c"},
+			happens: func(w *world) {
+				for i := range 5 {
+					w.Before(3+2*i, func() { w.touch("b") })
+				}
+			},
+			sent:    slices.Concat([]string{lists, reads}, slices.Repeat([]string{deletes("b"), read}, 5), []string{deletes("c")}),
 			deleted: []string{"ConfigMap shop/c"}, err: apply.ErrRetryable,
 		},
 		"the label is taken off meanwhile": {
-			reason: "no member any more: spared",
-			steps: []step{
-				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale},
-				{"GET configmaps/b", ok(new(member("b", func(o *metav1.PartialObjectMetadata) { o.Labels = nil })))},
-			},
+			reason: "no member any more: spared", members: b, happens: meets(changed(func(o *metav1.ObjectMeta) { o.Labels = nil })),
+			sent: []string{lists, reads, deletes("b"), read},
 		},
 		"another set takes it meanwhile": {
-			reason: "a label with another value is not ours",
-			steps: []step{
-				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale},
-				{"GET configmaps/b", ok(new(member("b", func(o *metav1.PartialObjectMetadata) { o.Labels[applyset.PartOfLabel] = "theirs" })))},
-			},
+			reason: "a label with another value is not ours", members: b,
+			happens: meets(changed(func(o *metav1.ObjectMeta) { o.Labels[applyset.PartOfLabel] = "theirs" })), sent: []string{lists, reads, deletes("b"), read},
 		},
 		"another owner meanwhile": {
-			reason: "judged again by all that is judged",
-			steps: []step{
-				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale},
-				{"GET configmaps/b", ok(new(member("b", withOwner("Pod", "uid-pod"))))},
-			},
-			kept: []string{"ConfigMap shop/b is no longer emitted, but was kept: the owner of the object is the Pod p, and not the parent"},
+			reason: "judged again by all that is judged", members: b,
+			happens: meets(changed(func(o *metav1.ObjectMeta) { o.OwnerReferences = []metav1.OwnerReference{owner} })), sent: []string{lists, reads, deletes("b"), read},
+			kept: []string{kept + "the owner of the object is the Pod p, and not the parent"},
 		},
 		"deleted by others meanwhile, with a finalizer": {
-			reason: "judged again by all that is judged",
-			steps: []step{
-				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale},
-				{"GET configmaps/b", ok(new(member("b", terminating)))},
-			},
-			kept: []string{"ConfigMap shop/b is no longer emitted, but was kept: the object is being deleted already"},
+			reason: "judged again by all that is judged", members: b,
+			happens: meets(func(w *world) { w.removeSlowly("b") }), sent: []string{lists, reads, deletes("b"), read},
+			kept: []string{kept + "the object is being deleted already"},
 		},
 		"being deleted": {
-			reason: "not deleted twice",
-			steps:  []step{{lists, page("", member("b", terminating))}},
-			kept:   []string{"ConfigMap shop/b is no longer emitted, but was kept: the object is being deleted already"},
+			reason: "not deleted twice", members: b, happens: func(w *world) { w.removeSlowly("b") }, sent: []string{lists},
+			kept: []string{kept + "the object is being deleted already"},
 		},
 		"another's": {
-			reason: "the garbage collector has it, and its owner wants it",
-			steps:  []step{{lists, page("", member("b", withOwner("Pod", "uid-pod")))}},
-			kept:   []string{"ConfigMap shop/b is no longer emitted, but was kept: the owner of the object is the Pod p, and not the parent"},
+			reason: "the garbage collector has it, and its owner wants it", members: b,
+			happens: changed(func(o *metav1.ObjectMeta) { o.OwnerReferences = []metav1.OwnerReference{owner} }), sent: []string{lists},
+			kept: []string{kept + "the owner of the object is the Pod p, and not the parent"},
 		},
 		"the parent's": {
-			reason:  "one owner of several is enough",
-			steps:   []step{{lists, page("", member("b", withOwner("Pod", "uid-pod"), withOwner("ConfigMap", "uid-1")))}, {reads, read}, {deletes("b"), deleted(200)}},
-			deleted: []string{"ConfigMap shop/b"},
+			reason: "one owner of several is enough", members: b,
+			happens: func(w *world) {
+				parent := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "web", UID: w.parent().UID}
+				w.change("b", func(o *metav1.ObjectMeta) { o.OwnerReferences = []metav1.OwnerReference{owner, parent} })
+			},
+			sent: []string{lists, reads, deletes("b")}, deleted: []string{"ConfigMap shop/b"},
 		},
 		"a label that others own": {
-			reason: "a copy, or forged",
-			steps: []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) {
-				o.ManagedFields = []metav1.ManagedFieldsEntry{labelEntry("others")}
-			}))}},
-			kept: []string{"ConfigMap shop/b is no longer emitted, but was kept: the field manager " + manager + " does not own the object's label " + applyset.PartOfLabel},
+			reason: "a copy, or forged", members: b, happens: owned(labelEntry("others")), sent: []string{lists}, kept: []string{notOurs},
 		},
-		"unreadable after a 409": {
-			reason: "not taken for either",
-			steps: []step{
-				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale}, {"GET configmaps/b", fail(busy)},
-			},
-			err: apply.ErrRetryable,
-		},
-		"managed fields that nobody can read": {
-			reason: "they do not show that the label is ours",
-			steps: []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) {
-				o.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, Operation: "Apply", FieldsType: "FieldsV2"}}
-			}))}},
-			kept: []string{"ConfigMap shop/b is no longer emitted, but was kept: it is unknown which field manager owns the object's label " + applyset.PartOfLabel +
-				`: managedFields[0] (manager "` + manager + `"): fieldsType is "FieldsV2", want FieldsV1`},
-		},
-		"managed fields of others that nobody can read": {
-			reason: "ours show that the label is ours",
-			steps: []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) {
-				o.ManagedFields = append(o.ManagedFields, metav1.ManagedFieldsEntry{Manager: "others", Operation: "Apply", FieldsType: "FieldsV2"})
-			}))}, {reads, read}, {deletes("b"), deleted(200)}},
-			deleted: []string{"ConfigMap shop/b"},
-		},
-		"the parent itself": {
-			reason: "whatever its label says",
-			steps:  []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) { o.UID = "uid-1" }))}},
-			kept:   []string{"ConfigMap shop/b is no longer emitted, but was kept: the object is the parent itself"},
+		"a label that others own as well": {
+			reason: "ours is enough", members: b, happens: owned(labelEntry("others"), labelEntry(manager)),
+			sent: []string{lists, reads, deletes("b")}, deleted: []string{"ConfigMap shop/b"},
 		},
 		"a label that we own by Update": {
-			reason: "not what an apply of a member makes",
-			steps:  []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) { o.ManagedFields[0].Operation = "Update" }))}},
-			kept:   []string{"ConfigMap shop/b is no longer emitted, but was kept: the field manager " + manager + " does not own the object's label " + applyset.PartOfLabel},
+			reason: "not what an apply of a member makes", members: b,
+			happens: owned(with(func(e *metav1.ManagedFieldsEntry) { e.Operation = "Update" })), sent: []string{lists}, kept: []string{notOurs},
 		},
 		"a label that we own through a subresource": {
-			reason: "not what an apply of a member makes",
-			steps:  []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) { o.ManagedFields[0].Subresource = "status" }))}},
-			kept:   []string{"ConfigMap shop/b is no longer emitted, but was kept: the field manager " + manager + " does not own the object's label " + applyset.PartOfLabel},
+			reason: "not what an apply of a member makes", members: b,
+			happens: owned(with(func(e *metav1.ManagedFieldsEntry) { e.Subresource = "status" })), sent: []string{lists}, kept: []string{notOurs},
 		},
-		"list fails": {reason: "nothing is known", steps: []step{{lists, fail(busy)}}, err: apply.ErrRetryable},
+		"managed fields that nobody can read": {
+			reason: "they do not show that the label is ours", members: b,
+			happens: owned(with(deep)), sent: []string{lists}, kept: []string{kept + "it is unknown which field manager owns the object's label " +
+				applyset.PartOfLabel + `: managedFields[0] (manager "` + manager + `"): fieldsV1: near offset 7023: nested deeper than 1000 levels`},
+		},
+		"managed fields of others that nobody can read": {
+			reason: "ours show that the label is ours", members: b,
+			happens: owned(labelEntry(manager), with(func(e *metav1.ManagedFieldsEntry) { e.Manager = "others"; deep(e) })),
+			sent:    []string{lists, reads, deletes("b")}, deleted: []string{"ConfigMap shop/b"},
+		},
+		"unreadable after a 409": {
+			reason: "not taken for either", members: b,
+			happens: func(w *world) { w.Before(3, func() { w.touch("b") }); w.Answer(4, busy) },
+			sent:    []string{lists, reads, deletes("b"), read}, err: apply.ErrRetryable,
+		},
+		"list fails": {
+			reason: "nothing is known", members: b, happens: func(w *world) { w.Answer(1, busy) }, sent: []string{lists}, err: apply.ErrRetryable,
+		},
 		"second page fails": {
-			reason: "what is known goes, the rest is tried again",
-			steps: []step{
-				{lists, page("next", member("b"))}, {strings.Replace(lists, "?", "?continue=next&", 1), fail(busy)},
-				{reads, read}, {deletes("b"), deleted(200)},
-			},
+			reason: "what is known goes, the rest is tried again", members: []string{"a", "b", "c"}, happens: func(w *world) { w.Answer(2, busy) },
+			sent:    []string{lists, lists + " continued", reads, deletes("b")},
 			deleted: []string{"ConfigMap shop/b"}, err: apply.ErrRetryable,
 		},
 		"parent unreadable": {
-			reason: "nothing is deleted",
-			steps:  []step{{lists, page("", member("b"))}, {reads, fail(busy)}}, err: apply.ErrRetryable,
+			reason: "nothing is deleted", members: b, happens: func(w *world) { w.Answer(2, busy) }, sent: []string{lists, reads}, err: apply.ErrRetryable,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Log(test.reason)
-			s := newSetScript(t)
-			sets := s.sets(apply.Policy{})
-			round := standing(s, sets)
-			s.expect(test.steps...)
+			w := newWorld(t, test.members...)
+			config := w.Server.Config()
+			config.Wrap(smallPages)
+			if len(test.members) < 3 {
+				config = w.Server.Config()
+			}
+			sets := w.setsOf(w.Recorded(config), apply.Policy{})
+			round := w.standing(sets)
+			if test.happens != nil {
+				test.happens(w)
+			}
 			pruned, err := round.Prune(t.Context())
 			if !errors.Is(err, test.err) || test.err == nil && err != nil {
 				t.Errorf("error %v, want %v", err, test.err)
@@ -198,79 +201,88 @@ func TestPruneRequests(t *testing.T) {
 			if diff := cmp.Diff([][]string{test.deleted, test.kept}, [][]string{strs(pruned.Deleted), strs(pruned.Kept)}); diff != "" {
 				t.Errorf("deleted, kept (-want +got):\n%s", diff)
 			}
-			s.expect()
-			again(s, sets, pruned.Kept, err == nil && name != "recreated")
+			w.wantNext(test.sent...)
+			again(w, sets, pruned.Kept, err == nil && name != "recreated")
 		})
 	}
 }
 
+// deep makes fields of an entry too deep to be read by anybody but the server.
+func deep(e *metav1.ManagedFieldsEntry) {
+	const levels = 1500
+	text := strings.TrimSuffix(e.FieldsV1.GetRawString(), "}}") + `,"f:annotations":{` + strings.Repeat(`"f:x":{`, levels) + strings.Repeat("}", levels) + `}}}`
+	e.FieldsV1 = metav1.NewFieldsV1(text)
+}
+
 // again is another round. It lists only if the one before left something open; what
 // was kept a moment ago is remembered.
-func again(s *setScript, sets *applyset.Sets, kept []applyset.Kept, complete bool) {
-	s.Helper()
-	steps := []step{{applies("ConfigMap", "a"), ok(named("ConfigMap", "a"))}}
-	if !complete {
-		steps = append(steps, step{lists, page("")})
-	}
-	s.expect(steps...)
-	pruned, err := sets.Apply(s.Context(), setParent("ConfigMap"), emitsConfigMap("a")).Prune(s.Context())
+func again(w *world, sets *applyset.Sets, kept []applyset.Kept, complete bool) {
+	w.Helper()
+	pruned, err := sets.Apply(w.Context(), w.parent(), emitsConfigMap("a")).Prune(w.Context())
 	if err != nil {
-		s.Errorf("another round: %v", err)
+		w.Errorf("another round: %v", err)
 	}
 	if !complete {
+		if w.Sent() < 2 {
+			w.Error("another round lists nothing")
+		}
 		return
 	}
+	w.wantNext("PATCH configmaps/a")
 	for i := range kept {
 		kept[i].Remembered = true
 	}
 	if diff := cmp.Diff(kept, pruned.Kept, cmpopts.EquateEmpty()); diff != "" {
-		s.Errorf("kept by another round (-want +got):\n%s", diff)
+		w.Errorf("kept by another round (-want +got):\n%s", diff)
 	}
 }
 
-func strs[T interface{ String() string }](all []T) (texts []string) {
-	for _, one := range all {
-		texts = append(texts, one.String())
+// TestPruneSparesTheParent: a parent with the label of its own set is kept, whatever its label says.
+func TestPruneSparesTheParent(t *testing.T) {
+	w := newWorld(t, "a")
+	w.change("web", func(o *metav1.ObjectMeta) { o.Labels[applyset.PartOfLabel] = setID })
+	w.own("web", labelEntry(manager))
+	sets := w.sets(apply.Policy{})
+	pruned, err := w.standing(sets).Prune(t.Context())
+	const says = "ConfigMap shop/web is no longer emitted, but was kept: the object is the parent itself"
+	if err != nil || len(pruned.Kept) != 1 || pruned.Kept[0].String() != says {
+		t.Errorf("%+v, %v", pruned, err)
 	}
-	return texts
 }
 
 // After a write to the parent that failed nobody knows what it says: it is read,
 // even if the cache says what was known before.
 func TestFailedWriteToTheParent(t *testing.T) {
-	s := newSetScript(t)
-	sets := s.sets(apply.Policy{})
-	s.expect(append([]step{{reads, ok(setParent("ConfigMap", "Secret"))}}, joins("ConfigMap", "a")...)...)
-	round := sets.Apply(t.Context(), setParent("ConfigMap", "Secret"), emitsConfigMap("a"))
-	s.expect(
-		step{lists, page("", member("a"))},
-		step{strings.Replace(lists, "configmaps", "secrets", 1), page("")},
-		step{announces("ConfigMap"), fail(apierrors.NewForbidden(configMaps, "web", nil))},
-	)
+	w := newWorld(t)
+	secret := apply.Intent{Config: corev1ac.Secret("b", "shop")}
+	w.earlierRound(emits(apply.Intent{Config: corev1ac.ConfigMap("a", "shop")}, secret))
+	w.Must(w.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "b"}}))
+	cached := w.parent()
+	sets := w.sets(apply.Policy{})
+	round := w.standing(sets)
+	w.Answer(3, apierrors.NewForbidden(configMaps, "web", nil))
 	if _, err := round.Prune(t.Context()); !errors.Is(err, apply.ErrRefused) {
 		t.Errorf("%v; want ErrRefused", err)
 	}
-	s.expect(append([]step{
-		{reads, ok(setParent("ConfigMap"))}, {announces("ConfigMap,Secret"), ok(named("ConfigMap", "web"))},
-	}, joins("Secret", "b")...)...)
-	if round := sets.Apply(t.Context(), setParent("ConfigMap", "Secret"), emits(apply.Intent{Config: corev1ac.Secret("b", "shop")})); len(round.Errs) > 0 {
-		t.Error(round.Errs)
-	}
+	w.wantNext(lists, "GET secrets by label", announces)
+	round = sets.Apply(t.Context(), cached, emits(secret))
+	w.Must(errors.Join(round.Errs...))
+	w.wantNext(append([]string{reads}, joins("secrets", "b")...)...)
 }
 
 func TestPruneEndsWithTheContext(t *testing.T) {
-	s := newSetScript(t)
-	round := standing(s, s.sets(apply.Policy{}))
+	w := newWorld(t, "a", "b", "c", "d", "e")
+	round := w.standing(w.sets(apply.Policy{}))
 	var logged []string
 	log := funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{})
 	ctx, end := context.WithCancel(logr.NewContext(t.Context(), log))
-	s.expect(step{lists, page("", member("b"), member("c"), member("d"))}, step{reads, ok(setParent("ConfigMap"))},
-		step{deletes("b"), func(r *http.Request) (*http.Response, error) { end(); return deleted(200)(r) }})
+	w.Before(4, end) // the delete of c
 	pruned, err := round.Prune(ctx)
 	failed := (*applyset.PruneError)(nil)
-	if !errors.As(err, &failed) || len(failed.Errs) != 1 || !errors.Is(err, context.Canceled) || len(pruned.Deleted) != 1 {
-		t.Fatalf("%v, deleted %v; want the end of the context after one", err, pruned.Deleted)
+	if !errors.As(err, &failed) || len(failed.Errs) != 2 || !errors.Is(err, context.Canceled) || len(pruned.Deleted) != 1 {
+		t.Fatalf("%v, deleted %v; want the error of c and the end of the context", err, pruned.Deleted)
 	}
+	w.wantNext(lists, reads, deletes("b"), deletes("c"))
 	if len(logged) != 1 || !strings.Contains(logged[0], `"pruned"`) {
 		t.Errorf("logged: %q; want what was deleted", logged)
 	}

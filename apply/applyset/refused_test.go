@@ -19,34 +19,39 @@ func TestOvertakenRounds(t *testing.T) {
 	secret := emits(apply.Intent{Config: corev1ac.Secret("b", "shop")})
 	for name, later := range map[string]struct {
 		emit  func() ([]apply.Intent, error)
-		steps []step
+		sent  []string
 		fails bool
 	}{
-		"applied":                       {emitsConfigMap("b"), joins("ConfigMap", "b"), false},
-		"the write to the parent fails": {secret, []step{{announces("ConfigMap,Secret"), fail(apierrors.NewForbidden(configMaps, "web", nil))}}, true},
+		"applied":                       {emitsConfigMap("b"), joins("configmaps", "b"), false},
+		"the write to the parent fails": {secret, []string{announces}, true},
 		"the emit fails":                {func() ([]apply.Intent, error) { return nil, errors.New("cannot know") }, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSetScript(t)
-			sets := s.sets(apply.Policy{})
-			first := standing(s, sets)
-			s.expect(later.steps...)
-			second := sets.Apply(t.Context(), setParent("ConfigMap"), later.emit)
+			w := newWorld(t, "a")
+			sets := w.sets(apply.Policy{})
+			first := w.standing(sets)
+			if len(later.sent) == 1 {
+				w.Answer(1, apierrors.NewForbidden(configMaps, "web", nil))
+			}
+			second := sets.Apply(t.Context(), w.parent(), later.emit)
 			if (len(second.Errs) > 0) != later.fails {
 				t.Fatal(second.Errs)
 			}
-			s.expect()
+			w.wantNext(later.sent...)
 			_, err := first.Prune(t.Context())
 			const says = "not pruned: a later round of ConfigMap shop/web has begun"
 			if !errors.Is(err, applyset.ErrNotPruned) || err.Error() != says {
 				t.Errorf("%v; want %s", err, says)
 			}
+			w.wantNext()
 		})
 	}
 }
 
 // What a refused Prune says, as far as anything is known.
 func TestWhyNothingIsPruned(t *testing.T) {
+	parent := named("web")
+	parent.UID, parent.ResourceVersion = "uid-1", "7"
 	const invalid = "not pruned: not all intents of ConfigMap shop/web were applied: invalid intent for ConfigMap shop/web: "
 	for name, test := range map[string]struct {
 		parent client.Object
@@ -54,17 +59,17 @@ func TestWhyNothingIsPruned(t *testing.T) {
 		says   string
 	}{
 		"a failed emit": {
-			setParent(), func() ([]apply.Intent, error) { return nil, errors.New("cannot know") },
+			parent, func() ([]apply.Intent, error) { return nil, errors.New("cannot know") },
 			"not pruned: not all intents of ConfigMap shop/web were applied: emitting: cannot know",
 		},
-		"no emit": {setParent(), nil, invalid + "the function emit is nil"},
+		"no emit": {parent, nil, invalid + "the function emit is nil"},
 		"no parent": {
 			nil, emitsConfigMap("a"),
 			"not pruned: not all intents of the parent were applied: invalid intent: the parent of the set is <nil>(nil)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			round := newSetScript(t).sets(apply.Policy{}).Apply(t.Context(), test.parent, test.emit)
+			round := newWorld(t).sets(apply.Policy{}).Apply(t.Context(), test.parent, test.emit)
 			_, err := round.Prune(t.Context())
 			if !errors.Is(err, applyset.ErrNotPruned) || len(round.Errs) != 1 || !errors.Is(err, round.Errs[0]) || err.Error() != test.says {
 				t.Errorf("%v\nwant %s", err, test.says)
@@ -79,22 +84,15 @@ func TestWhyNothingIsPruned(t *testing.T) {
 // An object that is emitted in part only is no member any more, and not deleted
 // under that intent. It stays in sight.
 func TestPruneKeepsWhatIsStillWrittenTo(t *testing.T) {
-	s := newSetScript(t)
-	sets := s.sets(apply.Policy{})
-	s.expect(
-		step{reads, ok(setParent("ConfigMap"))},
-		step{withPartials(announces("ConfigMap"), "ConfigMap/shop/b/part"), ok(setParent("ConfigMap"))},
-		step{`PATCH configmaps/b/part?fieldManager=` + manager + ` {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b","namespace":"shop"}}`,
-			ok(named("ConfigMap", "b"))},
-		step{lists, page("", member("b"))},
-	)
-	round := sets.Apply(t.Context(), setParent("ConfigMap"), emits(apply.Intent{Config: corev1ac.ConfigMap("b", "shop"), Subresource: "part"}))
-	if len(round.Errs) > 0 {
-		t.Fatal(round.Errs)
-	}
+	w := newWorld(t)
+	w.earlierRound(emits(apply.Intent{Config: deployment("b")}))
+	sets := w.sets(apply.Policy{})
+	round := sets.Apply(t.Context(), w.parent(), emits(part("b")))
+	w.Must(errors.Join(round.Errs...))
 	pruned, err := round.Prune(t.Context())
-	const says = "ConfigMap shop/b is no longer emitted, but was kept: a partial intent (MustExist or a Subresource) for the object is still emitted"
+	const says = "Deployment shop/b is no longer emitted, but was kept: a partial intent (MustExist or a Subresource) for the object is still emitted"
 	if err != nil || len(pruned.Deleted) > 0 || len(pruned.Kept) != 1 || pruned.Kept[0].String() != says {
 		t.Errorf("%v, %+v", err, pruned)
 	}
+	w.WantSent(reads, announces, "PATCH deployments/b/status", "GET deployments by label")
 }

@@ -25,12 +25,12 @@ type etcd struct {
 	revision int64
 	keys     map[string]*mvccpb.KeyValue
 	log      []*clientv3.Event // the event of revision r is log[r-2], because the first write has revision 2
-	written  chan struct{}     // closed at the next write, and when shown changes
+	written  chan struct{}     // closed at the next write, and when shown changes; nil if no watch waits
 	shown    int64             // watches see the events up to this revision
 }
 
 func newEtcd() *etcd {
-	return &etcd{revision: 1, keys: map[string]*mvccpb.KeyValue{}, written: make(chan struct{}), shown: math.MaxInt64}
+	return &etcd{revision: 1, keys: map[string]*mvccpb.KeyValue{}, shown: math.MaxInt64}
 }
 
 // client returns a client of e without a connection. Its methods end with ctx.
@@ -84,10 +84,12 @@ func (e *etcd) write(key string, value []byte) *mvccpb.KeyValue {
 	return kv
 }
 
-// wake makes watches look for events.
+// wake makes watches look for events. Without a watch it closes no channel, so that a test in a synctest bubble can use a server from outside.
 func (e *etcd) wake() {
-	close(e.written)
-	e.written = make(chan struct{})
+	if e.written != nil {
+		close(e.written)
+		e.written = nil
+	}
 }
 
 // show sets the revision up to which watches see events.
@@ -209,6 +211,9 @@ func (e etcdWatcher) Watch(ctx context.Context, key string, options ...clientv3.
 				}
 			}
 			next = max(next, seen+1)
+			if e.written == nil {
+				e.written = make(chan struct{})
+			}
 			written := e.written
 			e.mu.Unlock()
 			if len(response.Events) > 0 {

@@ -2,30 +2,22 @@ package ownership_test
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/ownership"
+	"coapply.dev/test/kit/memory"
 )
 
 // From get-modify-update to intents: what "manager" wrote by Update comes under the
 // applier. It is shown first, and can be undone.
 func ExampleMigrate() {
-	old := entry("manager", "Update", "", `{"f:metadata":{"f:finalizers":{"v:\"example.com/drain\"":{}}},"f:spec":{"f:replicas":{}}}`)
 	applier := exampleApplier(
-		ok(exampleObject("7", 3, old)), stores("8"),
-		ok(exampleObject("8", 3, entry("example-workload", "Apply", "", `{"f:spec":{"f:replicas":{}}}`))), stores("9"),
-	)
+		entry("manager", "Update", "", `{"f:metadata":{"f:finalizers":{"v:\"example.com/drain\"":{}}},"f:spec":{"f:replicas":{}}}`))
 	ctx := context.Background()
 
 	transfer, err := ownership.Migrate(ctx, applier, webDeployment, ownership.From{Manager: "manager", Paths: []string{".spec"}})
@@ -50,9 +42,9 @@ func ExampleMigrate() {
 
 // Two managers become one.
 func ExampleRename() {
-	applier := exampleApplier(ok(exampleObject("7", 3,
+	applier := exampleApplier(
 		entry("shop-size", "Apply", "", `{"f:spec":{"f:replicas":{}}}`),
-		entry("shop-timing", "Apply", "", `{"f:spec":{"f:minReadySeconds":{}}}`))), stores("8"))
+		entry("shop-timing", "Apply", "", `{"f:spec":{"f:minReadySeconds":{}}}`))
 
 	transfer, err := ownership.Rename(context.Background(), applier, webDeployment,
 		ownership.From{Manager: "shop-size"}, ownership.From{Manager: "shop-timing"})
@@ -75,24 +67,10 @@ var webDeployment = apply.ObjectRef{
 	NamespacedName:   types.NamespacedName{Namespace: "shop", Name: "web"},
 }
 
-// roundTripper is a cluster made of a function.
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// exampleApplier is made by apply.New(mgr.GetClient(), apply.Config{...}), and stands on a
-// cluster that answers so, one request after the other.
-func exampleApplier(answers ...answer) *apply.Applier {
-	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
-	sent := 0
-	server := roundTripper(func(r *http.Request) (*http.Response, error) {
-		if sent++; sent > len(answers) {
-			return nil, errors.New("the example has no more answers: " + r.Method + " " + r.URL.String())
-		}
-		return answers[sent-1](r)
-	})
-	c, err := client.New(&rest.Config{Host: "http://server", Transport: server}, client.Options{Mapper: mapper})
+// exampleApplier is made by apply.New(mgr.GetClient(), apply.Config{...}), for an API server in memory where the fields of the Deployment web
+// have these owners.
+func exampleApplier(owners ...metav1.ManagedFieldsEntry) *apply.Applier {
+	c, err := memory.ShopWithWeb(owners...)
 	if err != nil {
 		panic(err)
 	}
@@ -104,33 +82,4 @@ func exampleApplier(answers ...answer) *apply.Applier {
 		panic(err)
 	}
 	return applier
-}
-
-// exampleObject is the deployment at a resourceVersion with these owners.
-func exampleObject(resourceVersion string, replicas int32, owners ...metav1.ManagedFieldsEntry) *appsv1.Deployment {
-	object := web("uid-1", resourceVersion)
-	object.Spec.Paused, object.Spec.Replicas = false, &replicas
-	object.ManagedFields = owners
-	return object
-}
-
-// stores answers a transfer: the object has the managed fields that it is sent.
-func stores(resourceVersion string) answer {
-	return func(r *http.Request) (*http.Response, error) {
-		var patch []struct {
-			Path  string
-			Value json.RawMessage
-		}
-		object := exampleObject(resourceVersion, 3)
-		err := json.NewDecoder(r.Body).Decode(&patch)
-		for _, operation := range patch {
-			if operation.Path == "/metadata/managedFields" && err == nil {
-				err = json.Unmarshal(operation.Value, &object.ManagedFields)
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		return ok(object)(r)
-	}
 }

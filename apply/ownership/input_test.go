@@ -3,7 +3,6 @@ package ownership_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,10 +18,11 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/ownership"
+	"coapply.dev/test/kit/memory"
 )
 
 func TestTransferInput(t *testing.T) {
-	applier := transferrer(t) // no request may go out
+	w := newWorld(t, oldReplicas)
 	type verb func(context.Context, *apply.Applier, apply.ObjectRef, ...ownership.From) (*ownership.Transfer, error)
 	from := func(manager string, paths ...string) []ownership.From {
 		return []ownership.From{{Manager: manager, Paths: paths}}
@@ -47,52 +47,40 @@ func TestTransferInput(t *testing.T) {
 		"no namespace":          {ownership.Migrate, noNamespace, from("a"), "a namespace is needed: Deployment is namespaced"},
 		"a name that is no URL": {ownership.Migrate, noURL, from("a"), `name "web" in namespace "a/b" cannot be part of a URL`},
 	} {
-		_, err := test.verb(t.Context(), applier, test.object, test.from...)
+		_, err := test.verb(t.Context(), w.applier, test.object, test.from...)
 		if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %q", reason, err, test.want)
 		}
 	}
+	w.WantSent()
 }
 
 func TestTransferEnded(t *testing.T) {
+	w := newWorld(t, oldReplicas)
+	transfer := w.migrate()
 	ctx, cancel := context.WithCancel(t.Context())
-	transfer, err := ownership.Migrate(ctx, transferrer(t, read), theWeb(""), ownership.From{Manager: "old"})
-	if err != nil {
-		t.Fatal(err)
-	}
 	cancel()
 	if undo, err := transfer.Do(ctx); !errors.Is(err, context.Canceled) || undo != nil {
 		t.Errorf("got %v %v; nothing is sent once the context has ended", undo, err)
 	}
+	w.WantSent(read)
 
 	ctx, cancel = context.WithCancel(t.Context())
-	during := func(*http.Request) (*http.Response, error) { cancel(); return nil, ctx.Err() }
-	transfer, err = ownership.Migrate(ctx, transferrer(t, read, step{patchTo("7"), during}), theWeb(""), ownership.From{Manager: "old"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.Before(2, cancel)
 	if undo, err := transfer.Do(ctx); !errors.Is(err, context.Canceled) || undo == nil {
 		t.Errorf("got %v %v; the write may have landed: the undo comes with the error", undo, err)
 	}
 }
 
 func TestTransferHidesSecrets(t *testing.T) {
-	secret := &corev1.Secret{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "key", UID: "uid-1", ResourceVersion: "7", ManagedFields: []metav1.ManagedFieldsEntry{
-			{Manager: "old", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:k":{}}}`)},
-		}},
-		Data: map[string][]byte{"k": []byte("hunter2")},
-	}
-	applier := transferrer(t, step{"GET /api/v1/namespaces/shop/secrets/key", ok(secret)},
-		step{`PATCH replace uid="uid-1" replace resourceVersion="7" | coapply-test Apply[] {"f:data":{"f:k":{}}}`,
-			fail(apierrors.NewBadRequest("hunter2 is no good"))})
+	w := newWorld(t)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "key"}, Data: map[string][]byte{"k": []byte("hunter2")}}
+	w.Must(w.Create(t.Context(), secret, client.FieldOwner("old")))
+	w.Answer(2, apierrors.NewBadRequest("hunter2 is no good"))
 	key := theWeb("")
 	key.GroupVersionKind, key.Name = corev1.SchemeGroupVersion.WithKind("Secret"), "key"
-	transfer, err := ownership.Migrate(t.Context(), applier, key, ownership.From{Manager: "old"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	transfer, err := ownership.Migrate(t.Context(), w.applier, key, ownership.From{Manager: "old"})
+	w.Must(err)
 	if _, err = transfer.Do(t.Context()); !errors.Is(err, apply.ErrRefused) || strings.Contains(err.Error()+transfer.String(), "hunter2") {
 		t.Errorf("got %v\n%v", err, transfer)
 	}
@@ -150,9 +138,9 @@ func TestTransferVersions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				t.Log(test.reason)
-				c := clientOf(t, &script{t: t})
+				w := memory.New(t)
 				live := versions{byVersion: map[string]func(*unstructured.Unstructured) error{"autoscaling/v1": test.v1}}
-				applier, err := apply.New(c, apply.Config{FieldManager: manager, LiveReader: live})
+				applier, err := apply.New(w.Client(w.Config(), nil), apply.Config{FieldManager: manager, LiveReader: live})
 				if err != nil {
 					t.Fatal(err)
 				}

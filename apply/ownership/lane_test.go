@@ -6,20 +6,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"coapply.dev/apply/ownership"
 )
 
 // TestTransferWaitsForTheLane has another one inside from the first, stale write on:
 // each write is sent inside the lane, and he has his turn in between.
 func TestTransferWaitsForTheLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		applier := transferrer(t, read)
-		transfer, err := ownership.Migrate(t.Context(), applier, theWeb(""), ownership.From{Manager: "old"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, leave, err := applier.Config().Lanes.Enter(t.Context(), theWeb("").Key())
+		w := newWorld(t, oldReplicas)
+		transfer := w.migrate()
+		_, leave, err := w.applier.Config().Lanes.Enter(t.Context(), theWeb("").Key())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,5 +24,6 @@ func TestTransferWaitsForTheLane(t *testing.T) {
 		if undo, err := transfer.Do(ctx); !errors.Is(err, context.DeadlineExceeded) || undo != nil {
 			t.Errorf("outside: %v %v", undo, err)
 		}
+		w.WantSent(read)
 	})
 }

@@ -2,33 +2,47 @@ package ownership_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applytest"
 	"coapply.dev/apply/ownership"
 )
 
+var deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
+
 // transferCase is a Migrate of old, and Do.
 type transferCase struct {
-	reason string
-	steps  []step
-	uid    types.UID
-	err    error // of Migrate or Do
-	undo   int   // fields that the undo moves; -1: there is none
-	text   string
+	reason  string
+	owners  []metav1.ManagedFieldsEntry // old of the replicas, unless given
+	happens func(*world)
+	uid     types.UID
+	sent    []string
+	err     error // of Migrate or Do
+	undo    int   // fields that the undo moves; -1: there is none
+	text    string
 }
 
 func (c transferCase) run(t *testing.T) {
 	t.Log(c.reason)
-	applier := transferrer(t, c.steps...)
-	transfer, err := ownership.Migrate(t.Context(), applier, theWeb(c.uid), ownership.From{Manager: "old"})
+	if c.owners == nil {
+		c.owners = []metav1.ManagedFieldsEntry{oldReplicas}
+	}
+	w := newWorld(t, c.owners...)
+	if c.happens != nil {
+		c.happens(w)
+	}
+	transfer, err := ownership.Migrate(t.Context(), w.applier, theWeb(c.uid), ownership.From{Manager: "old"})
 	var undo *ownership.Transfer
 	if err == nil {
 		undo, err = transfer.Do(t.Context())
@@ -46,130 +60,97 @@ func (c transferCase) run(t *testing.T) {
 	if got != c.undo {
 		t.Errorf("the undo moves %d fields, want %d", got, c.undo)
 	}
+	w.WantSent(c.sent...)
+	if err == nil && c.undo > 0 {
+		w.wantOwner(t, newReplicas)
+	}
+}
+
+// wantOwner holds that a manager owns what the entry says.
+func (w *world) wantOwner(t *testing.T, want metav1.ManagedFieldsEntry) {
+	t.Helper()
+	if !slices.ContainsFunc(w.Live().ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+		e.Time = nil
+		return cmp.Equal(e, want)
+	}) {
+		t.Errorf("%s does not own the replicas: %v", want.Manager, w.Live().ManagedFields)
+	}
 }
 
 func TestTransferDo(t *testing.T) {
-	moved := webOf("uid-1", "8", newReplicas)
+	owners := func(n int, owners ...metav1.ManagedFieldsEntry) func(*world) {
+		return func(w *world) { w.Before(n, func() { w.Touch(); w.Own(owners...) }) }
+	}
+	const another = "make and check a new transfer"
 	for name, c := range map[string]transferCase{
 		"moves": {
-			reason: "one read, one guarded write",
-			steps:  []step{read, {patchTo("7"), moved}}, undo: 1,
+			reason: "one read, one guarded write", sent: []string{read, write}, undo: 1,
 		},
 		"nothing to move": {
-			reason: "nothing is sent",
-			steps:  []step{{"GET", webOf("uid-1", "7", pause)}}, undo: 0,
+			reason: "nothing is sent", owners: []metav1.ManagedFieldsEntry{pause}, sent: []string{read}, undo: 0,
 		},
 		"stale write, the same would move": {
-			reason: "another manager came in between: its entry is in the second write",
-			steps: []step{read, {patchTo("7"), stale()}, {"GET", webOf("uid-1", "8", oldReplicas, pause)},
-				{patchTo("8") + " | other Apply[] " + pausedField, webOf("uid-1", "9", newReplicas, pause)}},
-			undo: 1,
+			reason:  "another manager came in between: its entry stays",
+			happens: owners(2, oldReplicas, pause), sent: []string{read, write, read, write}, undo: 1,
 		},
 		"stale write, something else would move": {
-			reason: "nothing moves that was not shown",
-			steps: []step{read, {patchTo("7"), stale()},
-				{"GET", webOf("uid-1", "8", entry("old", "Update", "", `{"f:spec":{"f:replicas":{},"f:paused":{}}}`))}},
-			err: apply.ErrStaleWrite, text: "make and check a new transfer", undo: -1,
+			reason:  "nothing moves that was not shown",
+			happens: owners(2, entry("old", "Update", "", `{"f:spec":{"f:replicas":{},"f:paused":{}}}`)),
+			sent:    []string{read, write, read}, err: apply.ErrStaleWrite, text: another, undo: -1,
 		},
 		"stale write, another field would move": {
-			reason: "nothing moves that was not shown",
-			steps:  []step{read, {patchTo("7"), stale()}, {"GET", webOf("uid-1", "8", entry("old", "Update", "", pausedField))}},
-			err:    apply.ErrStaleWrite, text: "make and check a new transfer", undo: -1,
-		},
-		"stale write, the field is owned in another apiVersion by now": {
-			reason: "there the path may be another field than was shown",
-			steps:  []step{read, {patchTo("7"), stale()}, {"GET", webOf("uid-1", "8", oldReplicasOfFormerDays)}},
-			err:    apply.ErrStaleWrite, text: "make and check a new transfer", undo: -1,
+			reason: "nothing moves that was not shown", happens: owners(2, oldPause),
+			sent: []string{read, write, read}, err: apply.ErrStaleWrite, text: another, undo: -1,
 		},
 		"stale write, and we own the field as well by now": {
-			reason: "it still moves from the same owner to us",
-			steps:  []step{read, {patchTo("7"), stale()}, {"GET", webOf("uid-1", "8", oldReplicas, newReplicas)}, {patchTo("8"), webOf("uid-1", "9", newReplicas)}},
-			undo:   1,
+			reason:  "it still moves from the same owner to us",
+			happens: owners(2, oldReplicas, newReplicas), sent: []string{read, write, read, write}, undo: 1,
 		},
 		"stale write, done already": {
-			reason: "a Do whose answer was lost is repeated",
-			steps:  []step{read, {patchTo("7"), stale()}, {"GET", moved}}, undo: 1,
+			reason:  "a Do whose answer was lost is repeated",
+			happens: owners(2, newReplicas), sent: []string{read, write, read}, undo: 1,
 		},
 		"recreated": {
-			reason: "the new object is left alone",
-			steps:  []step{read, {patchTo("7"), stale()}, {"GET", webOf("uid-2", "9", oldReplicas)}},
-			err:    apply.ErrUIDMismatch, undo: -1,
+			reason:  "the new object is left alone",
+			happens: func(w *world) { w.Before(2, func() { w.Recreate(oldReplicas) }) },
+			sent:    []string{read, write, read}, err: apply.ErrUIDMismatch, undo: -1,
 		},
-		"immutable uid": {
-			reason: "the other way a recreated object answers",
-			steps:  []step{read, {patchTo("7"), otherUID()}}, err: apply.ErrUIDMismatch, undo: -1,
+		"recreated before the second read": {
+			reason: "the new object is left alone",
+			happens: func(w *world) {
+				w.Before(2, w.Touch)
+				w.Before(3, func() { w.Recreate(oldReplicas) })
+			},
+			sent: []string{read, write, read}, err: apply.ErrUIDMismatch, undo: -1,
 		},
 		"deleted before the write": {
-			reason: "a patch creates nothing",
-			steps:  []step{read, {patchTo("7"), refGone}, {"GET", refGone}}, err: apply.ErrUIDMismatch, undo: -1,
+			reason: "a patch creates nothing", happens: func(w *world) { w.Before(2, w.Remove) },
+			sent: []string{read, write, read}, err: apply.ErrUIDMismatch, undo: -1,
 		},
 		"deleted before the second read": {
-			reason: "a patch creates nothing",
-			steps:  []step{read, {patchTo("7"), stale()}, {"GET", refGone}}, err: apply.ErrUIDMismatch, undo: -1,
+			reason: "a patch creates nothing", happens: func(w *world) { w.Before(2, w.Touch); w.Before(3, w.Remove) },
+			sent: []string{read, write, read}, err: apply.ErrUIDMismatch, undo: -1,
 		},
 		"absent": {
-			reason: "there never was one that was meant",
-			steps:  []step{{"GET", refGone}}, err: apply.ErrRefused, text: "not found", undo: -1,
+			reason: "there never was one that was meant", happens: func(w *world) { w.Remove() },
+			sent: []string{read}, err: apply.ErrRefused, text: "not found", undo: -1,
 		},
 		"absent, uid given": {
-			reason: "the one that was meant is gone",
-			steps:  []step{{"GET", refGone}}, uid: "uid-1", err: apply.ErrUIDMismatch, undo: -1,
+			reason: "the one that was meant is gone", happens: func(w *world) { w.Remove() },
+			sent: []string{read}, uid: "uid-0", err: apply.ErrUIDMismatch, undo: -1,
 		},
 		"another uid": {
-			reason: "the one that was meant is gone",
-			steps:  []step{read}, uid: "uid-0", err: apply.ErrUIDMismatch, undo: -1,
+			reason: "the one that was meant is gone", sent: []string{read}, uid: "uid-0", err: apply.ErrUIDMismatch, undo: -1,
 		},
 		"answer lost": {
-			reason: "it may have landed: the undo comes with the error",
-			steps:  []step{read, {patchTo("7"), breaks(syscall.ECONNRESET)}}, err: apply.ErrRetryable, undo: 1,
-		},
-		"stored otherwise": {
-			reason: "a webhook or a server that knows better: said, with an undo for what it made of it",
-			steps:  []step{read, {patchTo("7"), webOf("uid-1", "8", oldReplicas)}},
-			err:    apply.ErrRefused, text: manager + "/Apply does not own .spec.replicas", undo: 1,
-		},
-		"several apiVersions": {
-			reason: "a dry run shows first whether the server can still store them",
-			steps: []step{{"GET", webOf("uid-1", "7", oldReplicas, former)},
-				{"dry run, " + patchTo("7") + formerText, webOf("uid-1", "7", newReplicas, former)},
-				{patchTo("7") + formerText, webOf("uid-1", "8", newReplicas, former)}},
-			undo: 1,
-		},
-		"an apiVersion that the server does not know any more": {
-			reason: "any write would wipe all managed fields: not this one",
-			steps: []step{{"GET", webOf("uid-1", "7", oldReplicas, former)},
-				{"dry run, " + patchTo("7") + formerText, webOf("uid-1", "7")}},
-			err: apply.ErrRefused, text: "nothing was written: in a dry run, the API server did not store the managed fields as sent, perhaps because it has no apps/v0", undo: -1,
-		},
-		"a bystander's entry would be dropped": {
-			reason: "nobody loses a field, whoever it is",
-			steps: []step{{"GET", webOf("uid-1", "7", oldReplicas, former)},
-				{"dry run, " + patchTo("7") + formerText, webOf("uid-1", "7", newReplicas)}},
-			err: apply.ErrRefused, text: "former/Update does not own .spec.paused", undo: -1,
-		},
-		"the dry run is stale": {
-			reason: "as with the write itself",
-			steps: []step{{"GET", webOf("uid-1", "7", oldReplicas, former)},
-				{"dry run, " + patchTo("7") + formerText, stale()}, {"GET", webOf("uid-1", "8", oldReplicas)},
-				{patchTo("8"), webOf("uid-1", "9", newReplicas)}},
-			undo: 1,
+			reason:  "it may have landed: the undo comes with the error",
+			happens: func(w *world) { w.At(2, applytest.Fault{LoseAnswer: true}) },
+			sent:    []string{read, write}, err: apply.ErrRetryable, undo: 1,
 		},
 		"forbidden": {
-			reason: "as any other refusal",
-			steps:  []step{read, {patchTo("7"), fail(apierrors.NewForbidden(deployments, "web", nil))}}, err: apply.ErrRefused, undo: -1,
-		},
-		"no resourceVersion": {
-			reason: "no write is sent unguarded",
-			steps:  []step{{"GET", webOf("uid-1", "", oldReplicas)}}, err: apply.ErrRefused, text: "LiveReader returned the object without", undo: -1,
-		},
-		"no uid": {
-			reason: "no write is sent unguarded",
-			steps:  []step{{"GET", webOf("", "7", oldReplicas)}}, err: apply.ErrRefused, text: "LiveReader returned the object without", undo: -1,
-		},
-		"malformed managed fields": {
-			reason: "nothing is guessed",
-			steps:  []step{{"GET", webOf("uid-1", "7", entry("old", "Update", "", `{"f:spec":`+"1}"))}},
-			err:    apply.ErrRefused, text: `managedFields[0] (manager "old")`, undo: -1,
+			reason:  "as any other refusal",
+			happens: func(w *world) { w.Answer(2, apierrors.NewForbidden(deployments, "web", nil)) },
+			sent:    []string{read, write}, err: apply.ErrRefused, undo: -1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, c.run) })
@@ -177,36 +158,54 @@ func TestTransferDo(t *testing.T) {
 }
 
 func TestTransferContended(t *testing.T) {
-	steps := []step{read}
-	for range 8 {
-		steps = append(steps, step{patchTo("7"), stale()}, read)
+	c := transferCase{
+		reason: "bounded", err: apply.ErrContended, undo: -1, sent: slices.Repeat([]string{read, write}, 8),
+		happens: func(w *world) {
+			for i := range 8 {
+				w.Before(2*i+2, w.Touch)
+			}
+		},
 	}
-	c := transferCase{reason: "bounded", steps: steps[:len(steps)-1], err: apply.ErrContended, undo: -1}
 	synctest.Test(t, c.run)
 }
 
 func TestTransferUndo(t *testing.T) {
-	applier := transferrer(t, read, step{patchTo("7"), webOf("uid-1", "8", newReplicas)},
-		step{"GET", webOf("uid-1", "8", newReplicas)}, step{patchBack("8"), webOf("uid-1", "9", oldReplicas)},
-		step{"GET", webOf("uid-1", "9", oldReplicas)}, step{patchTo("9"), webOf("uid-1", "10", newReplicas)},
-		step{"GET", webOf("uid-1", "11", pause)})
-	transfer, err := ownership.Migrate(t.Context(), applier, theWeb(""), ownership.From{Manager: "old"})
-	for i, want := range []string{
-		"Migrate on Deployment shop/web: 1 field to move, 0 to stay\n  move .spec.replicas: old/Update -> coapply-test/Apply\n",
-		"Undo of Migrate on Deployment shop/web: 1 field to move, 0 to stay\n  move .spec.replicas: coapply-test/Apply -> old/Update\n",
-		"Migrate on Deployment shop/web: 1 field to move, 0 to stay\n  move .spec.replicas: old/Update -> coapply-test/Apply\n",
-		"Undo of Migrate on Deployment shop/web: 1 field to move, 0 to stay\n  move .spec.replicas: coapply-test/Apply -> old/Update\n",
-	} {
-		if err != nil {
-			t.Fatalf("step %d: %v", i, err)
-		}
+	w := newWorld(t, oldReplicas)
+	const there = "Migrate on Deployment shop/web: 1 field to move, 0 to stay\n  move .spec.replicas: old/Update -> coapply-test/Apply\n"
+	const back = "Undo of Migrate on Deployment shop/web: 1 field to move, 0 to stay\n  move .spec.replicas: coapply-test/Apply -> old/Update\n"
+	transfer := w.migrate()
+	for i, want := range []string{there, back, there, back} {
 		if diff := cmp.Diff(want, transfer.String()); diff != "" {
 			t.Errorf("step %d (-want +got):\n%s", i, diff)
 		}
-		transfer, err = transfer.Do(t.Context())
+		if i == 3 { // we give the field up before the last undo: there is nothing to give back
+			w.Own(pause)
+		}
+		next, err := transfer.Do(t.Context())
+		w.Must(err)
+		transfer = next
 	}
-	// We had given it up before the last undo: there was nothing to give back.
-	if err != nil || len(transfer.Moves()) != 0 {
-		t.Errorf("last: %v %v", transfer, err)
+	if len(transfer.Moves()) != 0 {
+		t.Errorf("last: %v", transfer)
+	}
+	w.WantSent(read, write, read, write, read, write, read)
+}
+
+// TestTransferredFieldsAreSent: an intent that gave way in a field omits the field from later applies, until a transfer moves the field to its
+// manager. Then the server would remove an omitted field.
+func TestTransferredFieldsAreSent(t *testing.T) {
+	w := newWorld(t, entry("autoscaler", "Apply", "", replicasField))
+	applier := w.applierOf(apply.OnConflict(apply.Relinquish))
+	wanted := apply.Intent{Config: appsv1ac.Deployment("web", "shop").
+		WithSpec(appsv1ac.DeploymentSpec().WithReplicas(3).WithPaused(false))}
+	if _, err := applier.Apply(t.Context(), wanted); err != nil || strings.Contains(w.LastBody(), "replicas") {
+		t.Fatalf("%v; sent %s", err, w.LastBody())
+	}
+	transfer, err := ownership.Rename(t.Context(), applier, theWeb(""), ownership.From{Manager: "autoscaler"})
+	w.Must(err)
+	_, err = transfer.Do(t.Context())
+	w.Must(err)
+	if _, err := applier.Apply(t.Context(), wanted); err != nil || !strings.Contains(w.LastBody(), "replicas") {
+		t.Errorf("%v; sent %s", err, w.LastBody())
 	}
 }

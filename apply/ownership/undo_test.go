@@ -15,10 +15,8 @@ import (
 
 // TestUndo moves fields in one process and gives them back in another.
 func TestUndo(t *testing.T) {
-	transfer, err := ownership.Migrate(t.Context(), transferrer(t, read), theWeb(""), ownership.From{Manager: "old"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := newWorld(t, oldReplicas)
+	transfer := w.migrate()
 	kept, err := json.Marshal(transfer.Moves())
 	if err != nil {
 		t.Fatal(err)
@@ -32,9 +30,9 @@ func TestUndo(t *testing.T) {
 	if err := json.Unmarshal(kept, &moved); err != nil {
 		t.Fatal(err)
 	}
-	taken := step{"GET", webOf("uid-1", "8", newReplicas)}
-	undo, err := ownership.Undo(t.Context(),
-		transferrer(t, taken, taken, step{patchBack("8"), webOf("uid-1", "9", oldReplicas)}), theWeb("uid-1"), moved)
+	_, err = transfer.Do(t.Context())
+	w.Must(err)
+	undo, err := ownership.Undo(t.Context(), w.applierOf(apply.Policy{}), theWeb(w.Live().UID), moved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,6 +43,8 @@ func TestUndo(t *testing.T) {
 	if redo, err := undo.Do(t.Context()); err != nil || len(redo.Moves()) != 1 {
 		t.Errorf("%v %v", redo, err)
 	}
+	w.wantOwner(t, oldReplicas)
+	w.WantSent(read, write, read, read, write)
 }
 
 // TestUndoOfNothing is of fields that the applier has given up, or gave back before, however they were written.
@@ -55,34 +55,38 @@ func TestUndoOfNothing(t *testing.T) {
 		"through a subresource": func(m *fieldowners.Handover) { m.From.Subresource = "scale" },
 		"of the status":         func(m *fieldowners.Handover) { m.From.Subresource, m.To.Subresource = "status", "status" },
 	} {
-		undone := step{"GET", webOf("uid-1", "9", oldReplicas)}
-		undo, err := ownership.Undo(t.Context(), transferrer(t, undone, undone), theWeb("uid-1"), handover(change))
+		w := newWorld(t, oldReplicas)
+		undo, err := ownership.Undo(t.Context(), w.applier, theWeb(w.Live().UID), handover(change))
 		if err != nil || len(undo.Moves()) != 0 || len(undo.Unmoved()) != 1 {
 			t.Fatalf("%s: %v %v", reason, undo, err)
 		}
 		if _, err := undo.Do(t.Context()); err != nil {
 			t.Errorf("%s: %v", reason, err)
 		}
+		w.WantSent(read, read)
 	}
 }
 
 // TestUndoMeetsOthers, who write to the object, or delete it, before the undo does.
 func TestUndoMeetsOthers(t *testing.T) {
-	taken := step{"GET", webOf("uid-1", "8", newReplicas)}
 	for reason, test := range map[string]struct {
-		steps []step
-		err   error
+		happens func(*world)
+		sent    []string
+		err     error
 	}{
-		"given up meanwhile: nothing is left to give back": {[]step{taken, taken, {patchBack("8"), stale()}, {"GET", webOf("uid-1", "9", pause)}}, nil},
-		"deleted": {[]step{taken, {"GET", refGone}}, apply.ErrUIDMismatch},
+		"given up meanwhile: nothing is left to give back": {func(w *world) { w.Before(3, func() { w.Touch(); w.Own(pause) }) }, []string{read, read, write, read}, nil},
+		"deleted": {func(w *world) { w.Before(2, w.Remove) }, []string{read, read}, apply.ErrUIDMismatch},
 	} {
-		undo, err := ownership.Undo(t.Context(), transferrer(t, test.steps...), theWeb("uid-1"), handover(nil))
+		w := newWorld(t, newReplicas)
+		test.happens(w)
+		undo, err := ownership.Undo(t.Context(), w.applier, theWeb(w.Live().UID), handover(nil))
 		if err != nil {
 			t.Fatalf("%s: %v", reason, err)
 		}
 		if _, err := undo.Do(t.Context()); !errors.Is(err, test.err) {
 			t.Errorf("%s: %v, want %v", reason, err, test.err)
 		}
+		w.WantSent(test.sent...)
 	}
 }
 
@@ -99,7 +103,7 @@ func handover(change func(*fieldowners.Handover)) []fieldowners.Handover {
 }
 
 func TestUndoInput(t *testing.T) {
-	applier := transferrer(t) // no request may go out
+	w := newWorld(t, oldReplicas)
 	for want, test := range map[string]struct {
 		object apply.ObjectRef
 		moved  []fieldowners.Handover
@@ -116,13 +120,13 @@ func TestUndoInput(t *testing.T) {
 		".spec.replicas lacks an apiVersion":                 {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.From.APIVersion = "" })},
 		"moved[0]: .spec.replicas lacks an apiVersion":       {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.APIVersion = "" })},
 	} {
-		_, err := ownership.Undo(t.Context(), applier, test.object, test.moved)
+		_, err := ownership.Undo(t.Context(), w.applier, test.object, test.moved)
 		if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	gone := transferrer(t, step{"GET", refGone})
-	if _, err := ownership.Undo(t.Context(), gone, theWeb("uid-1"), handover(nil)); !errors.Is(err, apply.ErrUIDMismatch) {
-		t.Errorf("of an object that is gone: %v", err)
+	w.WantSent()
+	if _, err := ownership.Undo(t.Context(), w.applier, theWeb("uid-1"), handover(nil)); !errors.Is(err, apply.ErrUIDMismatch) {
+		t.Errorf("of another object: %v", err)
 	}
 }

@@ -3,7 +3,6 @@ package ownership_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -40,12 +39,6 @@ func TestTransferUnmatched(t *testing.T) {
 			[]string{"old/Update owns no field of the object; the owners are kubectl/Update, us/Apply[status]"},
 		},
 		{
-			"an owner with two entries", migrate, []metav1.ManagedFieldsEntry{former, {
-				Manager: former.Manager, Operation: former.Operation, APIVersion: "apps/v1", FieldsType: "FieldsV1", FieldsV1: former.FieldsV1,
-			}}, []ownership.From{from("old")},
-			[]string{"old/Update owns no field of the object; the owners are former/Update"},
-		},
-		{
 			"wiped", rename, nil, []ownership.From{from("old", ".spec")},
 			[]string{"old/Apply owns no field of the object; no owners are recorded"},
 		},
@@ -79,7 +72,9 @@ func TestTransferUnmatched(t *testing.T) {
 			[]ownership.From{from("kubectl", ".spec.template.spec.args[0]")}, nil,
 		},
 	} {
-		transfer, err := test.verb(t.Context(), transferrer(t, step{"GET", webOf("uid-1", "7", test.entries...)}), theWeb(""), test.from...)
+		w := newWorld(t)
+		w.Own(test.entries...)
+		transfer, err := test.verb(t.Context(), w.applier, theWeb(""), test.from...)
 		if err != nil {
 			t.Fatalf("%s: %v", test.reason, err)
 		}
@@ -97,36 +92,27 @@ func TestTransferUnmatched(t *testing.T) {
 	}
 }
 
-// TestTransferDoneBefore: what was done moves no more, and each time one write, which
-// is stale, goes before the read that tells.
+// TestTransferDoneBefore: a repeated Do moves nothing. Its write is stale, and the read after the write shows that the fields have moved.
 func TestTransferDoneBefore(t *testing.T) {
-	moved := webOf("uid-1", "8", newReplicas)
-	again := []step{{patchTo("7"), stale()}, {"GET", moved}}
-	applier := transferrer(t, slices.Concat([]step{read, {patchTo("7"), moved}}, again, again)...)
-	transfer, err := ownership.Migrate(t.Context(), applier, theWeb(""), ownership.From{Manager: "old"})
+	w := newWorld(t, oldReplicas)
+	transfer := w.migrate()
 	for range 3 {
-		if err != nil {
-			t.Fatal(err)
-		}
-		var undo *ownership.Transfer
-		if undo, err = transfer.Do(t.Context()); err == nil && len(undo.Moves()) != 1 {
-			t.Errorf("the undo is %v", undo)
+		undo, err := transfer.Do(t.Context())
+		if err != nil || len(undo.Moves()) != 1 {
+			t.Errorf("the undo is %v, %v", undo, err)
 		}
 	}
-	if err != nil {
-		t.Error(err)
-	}
+	w.WantSent(read, write, write, read, write, read)
 }
 
-// TestTransferAttempts: a ContendedError counts writes and dry runs, and no reads.
+// TestTransferAttempts: a ContendedError counts writes, and no reads.
 func TestTransferAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		steps := []step{{"GET", webOf("uid-1", "7", oldReplicas, former)}}
-		for range 8 { // dry run and write in turn
-			steps = append(steps, step{"dry run, " + patchTo("7") + formerText, webOf("uid-1", "7", newReplicas, former)},
-				step{patchTo("7") + formerText, stale()}, steps[0])
+		w := newWorld(t, oldReplicas)
+		for i := range 8 {
+			w.Before(2*i+2, w.Touch)
 		}
-		checkAttempts(t, transferrer(t, slices.Clone(steps[:len(steps)-1])...), theWeb(""), 16)
+		checkAttempts(t, w.applier, theWeb(""), 8)
 
 		// From the second read on the two apiVersions are never of one object.
 		hpa := theWeb("")
@@ -139,7 +125,7 @@ func TestTransferAttempts(t *testing.T) {
 			return nil
 		}
 		live := versions{byVersion: map[string]func(*unstructured.Unstructured) error{"autoscaling/v1": moving}}
-		applier, err := apply.New(clientOf(t, &script{t: t}), apply.Config{FieldManager: manager, LiveReader: live})
+		applier, err := apply.New(w.Client(w.Config(), nil), apply.Config{FieldManager: manager, LiveReader: live})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,13 +6,12 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing/iotest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"coapply.dev/test/kit/answers"
 )
 
 // Fault is what happens to one request.
@@ -56,7 +55,10 @@ var (
 var errReset error = syscall.ECONNRESET
 
 func respond(request *http.Request, code int, contentType, body string) *http.Response {
-	return answers.Respond(request, code, http.Header{"Content-Type": {contentType}}, []byte(body))
+	return &http.Response{
+		StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request,
+		Header: http.Header{"Content-Type": {contentType}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+	}
 }
 
 func status(code int, reason metav1.StatusReason, retryAfter time.Duration) Answer {
