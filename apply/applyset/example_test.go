@@ -48,7 +48,7 @@ func ExampleRound_Prune() {
 	// Output:
 	// []
 	// deleted [Deployment shop/web-canary] <nil>
-	// Deployment shop/web-copy is no longer emitted, but was kept: the field manager example-workload does not own the object's label applyset.kubernetes.io/part-of
+	// Deployment shop/web-copy is no longer desired, but was kept: the field manager example-workload does not own the object's label applyset.kubernetes.io/part-of
 }
 
 // roundTripper is a cluster made of a function.

@@ -249,7 +249,7 @@ func TestTwoIntentsForOneObject(t *testing.T) {
 		apply.Intent{Config: config().WithData(map[string]string{"k": "v"})},
 		apply.Intent{Config: config(), MustExist: true},
 	))
-	const says = "invalid intent for ConfigMap shop/a: two intents for one object: put all its fields into one intent, as each apply removes the fields that its intent does not list"
+	const says = "invalid intent for ConfigMap shop/a: two intents for one object: put all fields of the object into one intent, because each apply removes the fields that its intent does not set"
 	if len(round.Errs) != 2 || len(round.Outcomes) != 3 || round.Outcomes[0].Action != apply.Created {
 		t.Fatalf("%v, %+v; want the second and the third to be refused", round.Errs, round.Outcomes)
 	}
@@ -275,7 +275,7 @@ func TestAnObjectAndItsSubresource(t *testing.T) {
 	through := apply.Intent{Config: corev1ac.ConfigMap("a", "shop"), Subresource: "part"}
 	round := s.sets(apply.Policy{}).Apply(t.Context(), setParent("ConfigMap"), emits(
 		apply.Intent{Config: corev1ac.ConfigMap("a", "shop")}, through, through))
-	const says = `invalid intent for ConfigMap shop/a: two intents for one subresource "part" of an object: put all its fields into one intent, as each apply removes the fields that its intent does not list`
+	const says = `invalid intent for ConfigMap shop/a: two intents for one subresource "part" of an object: put all fields of the object into one intent, because each apply removes the fields that its intent does not set`
 	if err := errors.Join(round.Errs...); err == nil || err.Error() != says {
 		t.Errorf("%v; want %s", err, says)
 	}

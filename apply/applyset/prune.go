@@ -35,7 +35,7 @@ type Kept struct {
 
 // String returns the object and the reason.
 func (k Kept) String() string {
-	return fmt.Sprintf("%v is no longer emitted, but was kept: %s", k.Object, k.Reason)
+	return fmt.Sprintf("%v is no longer desired, but was kept: %s", k.Object, k.Reason)
 }
 
 // PruneError lists the errors that occurred while a set was pruned. The Pruned that is returned with a

@@ -61,7 +61,7 @@ func TestPruneRequests(t *testing.T) {
 				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale},
 				{"GET configmaps/b", ok(new(member("b", other)))},
 			},
-			kept: []string{"ConfigMap shop/b is no longer emitted, but was kept: the object was recreated, and the new object was not changed"},
+			kept: []string{"ConfigMap shop/b is no longer desired, but was kept: the object was recreated, and the new object was not changed"},
 		},
 		"gone meanwhile": {
 			reason: "a read tells what a 409 is",
@@ -102,7 +102,7 @@ func TestPruneRequests(t *testing.T) {
 				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale},
 				{"GET configmaps/b", ok(new(member("b", withOwner("Pod", "uid-pod"))))},
 			},
-			kept: []string{"ConfigMap shop/b is no longer emitted, but was kept: the owner of the object is the Pod p, and not the parent"},
+			kept: []string{"ConfigMap shop/b is no longer desired, but was kept: the owner of the object is the Pod p, and not the parent"},
 		},
 		"deleted by others meanwhile, with a finalizer": {
 			reason: "judged again by all that is judged",
@@ -110,17 +110,17 @@ func TestPruneRequests(t *testing.T) {
 				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale},
 				{"GET configmaps/b", ok(new(member("b", terminating)))},
 			},
-			kept: []string{"ConfigMap shop/b is no longer emitted, but was kept: the object is being deleted already"},
+			kept: []string{"ConfigMap shop/b is no longer desired, but was kept: the object is being deleted already"},
 		},
 		"being deleted": {
 			reason: "not deleted twice",
 			steps:  []step{{lists, page("", member("b", terminating))}},
-			kept:   []string{"ConfigMap shop/b is no longer emitted, but was kept: the object is being deleted already"},
+			kept:   []string{"ConfigMap shop/b is no longer desired, but was kept: the object is being deleted already"},
 		},
 		"another's": {
 			reason: "the garbage collector has it, and its owner wants it",
 			steps:  []step{{lists, page("", member("b", withOwner("Pod", "uid-pod")))}},
-			kept:   []string{"ConfigMap shop/b is no longer emitted, but was kept: the owner of the object is the Pod p, and not the parent"},
+			kept:   []string{"ConfigMap shop/b is no longer desired, but was kept: the owner of the object is the Pod p, and not the parent"},
 		},
 		"the parent's": {
 			reason:  "one owner of several is enough",
@@ -132,7 +132,7 @@ func TestPruneRequests(t *testing.T) {
 			steps: []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) {
 				o.ManagedFields = []metav1.ManagedFieldsEntry{labelEntry("others")}
 			}))}},
-			kept: []string{"ConfigMap shop/b is no longer emitted, but was kept: the field manager " + manager + " does not own the object's label " + applyset.PartOfLabel},
+			kept: []string{"ConfigMap shop/b is no longer desired, but was kept: the field manager " + manager + " does not own the object's label " + applyset.PartOfLabel},
 		},
 		"unreadable after a 409": {
 			reason: "not taken for either",
@@ -146,7 +146,7 @@ func TestPruneRequests(t *testing.T) {
 			steps: []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) {
 				o.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, Operation: "Apply", FieldsType: "FieldsV2"}}
 			}))}},
-			kept: []string{"ConfigMap shop/b is no longer emitted, but was kept: it is unknown which field manager owns the object's label " + applyset.PartOfLabel +
+			kept: []string{"ConfigMap shop/b is no longer desired, but was kept: it is unknown which field manager owns the object's label " + applyset.PartOfLabel +
 				`: managedFields[0] (manager "` + manager + `"): fieldsType is "FieldsV2", want FieldsV1`},
 		},
 		"managed fields of others that nobody can read": {
@@ -159,17 +159,17 @@ func TestPruneRequests(t *testing.T) {
 		"the parent itself": {
 			reason: "whatever its label says",
 			steps:  []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) { o.UID = "uid-1" }))}},
-			kept:   []string{"ConfigMap shop/b is no longer emitted, but was kept: the object is the parent itself"},
+			kept:   []string{"ConfigMap shop/b is no longer desired, but was kept: the object is the parent itself"},
 		},
 		"a label that we own by Update": {
 			reason: "not what an apply of a member makes",
 			steps:  []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) { o.ManagedFields[0].Operation = "Update" }))}},
-			kept:   []string{"ConfigMap shop/b is no longer emitted, but was kept: the field manager " + manager + " does not own the object's label " + applyset.PartOfLabel},
+			kept:   []string{"ConfigMap shop/b is no longer desired, but was kept: the field manager " + manager + " does not own the object's label " + applyset.PartOfLabel},
 		},
 		"a label that we own through a subresource": {
 			reason: "not what an apply of a member makes",
 			steps:  []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) { o.ManagedFields[0].Subresource = "status" }))}},
-			kept:   []string{"ConfigMap shop/b is no longer emitted, but was kept: the field manager " + manager + " does not own the object's label " + applyset.PartOfLabel},
+			kept:   []string{"ConfigMap shop/b is no longer desired, but was kept: the field manager " + manager + " does not own the object's label " + applyset.PartOfLabel},
 		},
 		"list fails": {reason: "nothing is known", steps: []step{{lists, fail(busy)}}, err: apply.ErrRetryable},
 		"second page fails": {

@@ -55,7 +55,7 @@ func TestWhyNothingIsPruned(t *testing.T) {
 	}{
 		"a failed emit": {
 			setParent(), func() ([]apply.Intent, error) { return nil, errors.New("cannot know") },
-			"not pruned: not all intents of ConfigMap shop/web were applied: emitting: cannot know",
+			"not pruned: not all intents of ConfigMap shop/web were applied: computing the intents: cannot know",
 		},
 		"no emit": {setParent(), nil, invalid + "the function emit is nil"},
 		"no parent": {
@@ -93,7 +93,7 @@ func TestPruneKeepsWhatIsStillWrittenTo(t *testing.T) {
 		t.Fatal(round.Errs)
 	}
 	pruned, err := round.Prune(t.Context())
-	const says = "ConfigMap shop/b is no longer emitted, but was kept: a partial intent (MustExist or a Subresource) for the object is still emitted"
+	const says = "ConfigMap shop/b is no longer desired, but was kept: a partial intent (MustExist or a Subresource) for the object is still emitted"
 	if err != nil || len(pruned.Deleted) > 0 || len(pruned.Kept) != 1 || pruned.Kept[0].String() != says {
 		t.Errorf("%v, %+v", err, pruned)
 	}

@@ -186,7 +186,7 @@ func (s *Sets) Apply(ctx context.Context, parent client.Object, emit func() ([]a
 	}
 	intents, err := emit()
 	if err != nil {
-		return r.failed(fmt.Errorf("emitting: %w", err))
+		return r.failed(fmt.Errorf("computing the intents: %w", err))
 	}
 	prepared := make([]preparedIntent, 0, len(intents))
 	for _, intent := range intents {
