@@ -42,8 +42,8 @@ type Applied struct {
 // Report is the result of Config.Status: what to write to the parent's status, and what to do after the write. At most
 // one of Change and Apply may be set.
 type Report[P client.Object] struct {
-	// Change sets the status fields that this reconciler writes, in the parent that it gets. Config.Updater calls it
-	// with the parent in the cache or the live parent, and writes the changed status by get-modify-update.
+	// Change sets the status fields that this reconciler writes. Config.Updater first calls it with a copy of the
+	// parent, and if this changes anything, with the live parent. It writes the changed status by get-modify-update.
 	Change func(parent P) error
 	// Apply is an apply configuration of the parent that has all status fields that this reconciler owns.
 	// Config.Applier applies it to the status. Make its conditions with apply.Conditions.
