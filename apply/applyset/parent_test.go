@@ -125,12 +125,12 @@ func TestPruneHoldsTheParent(t *testing.T) {
 		"another generation": {
 			emitted: func(p *corev1.ConfigMap) { p.Generation = 3 },
 			live:    func(p *corev1.ConfigMap) { p.Generation = 4 },
-			says:    "the intents were emitted from the parent's generation 3, but the parent is at generation 4",
+			says:    "the intents were computed from generation 3 of the parent, but the parent is now at generation 4",
 		},
 		"an older generation": {
 			emitted: func(p *corev1.ConfigMap) { p.Generation = 3 },
 			live:    func(p *corev1.ConfigMap) { p.Generation = 2 },
-			says:    "the intents were emitted from the parent's generation 3, but the parent is at generation 2",
+			says:    "the intents were computed from generation 3 of the parent, but the parent is now at generation 2",
 		},
 		"being deleted": {
 			live: func(p *corev1.ConfigMap) {

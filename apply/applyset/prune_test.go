@@ -110,12 +110,12 @@ func TestPruneRequests(t *testing.T) {
 				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale},
 				{"GET configmaps/b", ok(new(member("b", terminating)))},
 			},
-			kept: []string{"ConfigMap shop/b is no longer desired, but was kept: the object is being deleted already"},
+			kept: []string{"ConfigMap shop/b is no longer desired, but was kept: the object is already being deleted"},
 		},
 		"being deleted": {
 			reason: "not deleted twice",
 			steps:  []step{{lists, page("", member("b", terminating))}},
-			kept:   []string{"ConfigMap shop/b is no longer desired, but was kept: the object is being deleted already"},
+			kept:   []string{"ConfigMap shop/b is no longer desired, but was kept: the object is already being deleted"},
 		},
 		"another's": {
 			reason: "the garbage collector has it, and its owner wants it",

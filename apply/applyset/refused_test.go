@@ -93,7 +93,7 @@ func TestPruneKeepsWhatIsStillWrittenTo(t *testing.T) {
 		t.Fatal(round.Errs)
 	}
 	pruned, err := round.Prune(t.Context())
-	const says = "ConfigMap shop/b is no longer desired, but was kept: a partial intent (MustExist or a Subresource) for the object is still emitted"
+	const says = "ConfigMap shop/b is no longer desired, but was kept: a partial intent (MustExist or a Subresource) for the object is still desired"
 	if err != nil || len(pruned.Deleted) > 0 || len(pruned.Kept) != 1 || pruned.Kept[0].String() != says {
 		t.Errorf("%v, %+v", err, pruned)
 	}
