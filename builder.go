@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// controllers lists the controllers that Builder.Complete has added to the manager of one Runtime.
+// controllers is the list of the controllers that Builder.Complete has added to the manager of one Runtime.
 type controllers struct {
 	mu    sync.Mutex
 	added []addedController
@@ -24,18 +24,18 @@ type controllers struct {
 
 type addedController struct{ fieldManager, name string }
 
-// add adds a controller to the list. It returns an error if a controller in the list has the same
-// field manager or the same name.
+// add adds a controller to the list, or returns an error if another controller in the list has the same field manager
+// or the same name.
 func (c *controllers) add(one addedController) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, other := range c.added {
 		switch {
 		case other.fieldManager == one.fieldManager:
-			return fmt.Errorf("the controller %q applies under this field manager already: two controllers under one field manager "+
+			return fmt.Errorf("the controller %q already applies under this field manager: two controllers under one field manager "+
 				"remove each other's fields, again and again; give each controller a field manager of its own", other.name)
 		case other.name == one.name:
-			return fmt.Errorf("another controller, with the field manager %q, has the name %q already: give this controller another name with Named",
+			return fmt.Errorf("another controller, with the field manager %q, already has the name %q: give this controller another name with Named",
 				other.fieldManager, one.name)
 		}
 	}
@@ -43,14 +43,14 @@ func (c *controllers) add(one addedController) error {
 	return nil
 }
 
-// remove removes a controller from the list, because it could not be added to the manager.
+// remove removes a controller from the list again, after adding the controller to the manager has failed.
 func (c *controllers) remove(one addedController) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.added = slices.DeleteFunc(c.added, func(other addedController) bool { return other == one })
 }
 
-// check returns all errors in the kinds given to Owns and in the paths of the policy, joined.
+// check returns an error about mistakes in the kinds given to Owns and in the paths of the policy.
 func (b *Builder[P]) check(parent client.Object) error {
 	return errors.Join(b.checkOwned(parent), b.checkPolicy())
 }
@@ -67,9 +67,9 @@ func (b *Builder[P]) checkOwned(parent client.Object) error {
 		case err != nil:
 			return err
 		case child.GroupKind() == kind.GroupKind():
-			return fmt.Errorf("Owns(%T): %s is the kind of the parent, which is watched already; leave this Owns out", o.object, child.GroupKind())
+			return fmt.Errorf("Owns(%T): %s is the kind of the parent, which is already watched; remove this call of Owns", o.object, child.GroupKind())
 		case owned[child.GroupKind()]:
-			return fmt.Errorf("Owns(%T): %s is owned twice, so that each change of a child would queue the parent twice; call Owns once for the kind, with all options",
+			return fmt.Errorf("Owns(%T): %s was given to Owns twice, so each change of a child would enqueue the parent twice; call Owns once for the kind, with all options",
 				o.object, child.GroupKind())
 		}
 		owned[child.GroupKind()] = true
@@ -77,10 +77,9 @@ func (b *Builder[P]) checkOwned(parent client.Object) error {
 	return nil
 }
 
-// checkPolicy returns an error if a path in the policy is a field of no kind in the manager's
-// scheme. Emit may return kinds that were not given to Owns or Watches, so a field of any kind in
-// the scheme is accepted. If a kind given to Owns or Watches is not in the scheme, its fields are
-// unknown, and checkPolicy accepts every path.
+// checkPolicy returns an error if the policy has a path that no kind in the manager's scheme has. It accepts a field of
+// any kind in the scheme, because emit may also return intents for kinds that were not given to Owns or Watches. If a
+// kind given to Owns or Watches is not in the scheme, checkPolicy cannot know its fields, and accepts every path.
 func (b *Builder[P]) checkPolicy() error {
 	scheme := b.rt.mgr.GetScheme()
 	objects := append([]client.Object{}, b.watched...)
@@ -109,24 +108,24 @@ func (b *Builder[P]) kindOf(object client.Object) (schema.GroupVersionKind, erro
 	return apiutil.GVKForObject(object, b.rt.mgr.GetScheme())
 }
 
-// ReadsStatus is an option of Builder.Owns: every change of a child, also of its status alone,
-// leads to a reconcile of the parent. Use ReadsStatus if a function given to Builder.Status or
-// Builder.Belongs reads the status of the children.
+// ReadsStatus is an option of Builder.Owns: every change of a child leads to a reconcile of the parent, even a change
+// of the child's status only. Use ReadsStatus if a function given to Builder.Status or Builder.Belongs reads the status
+// of the children.
 var ReadsStatus builder.OwnsOption = readsStatus{}
 
 type readsStatus struct{}
 
-// ApplyToOwns implements builder.OwnsOption. It does nothing: ownedKind.options looks for ReadsStatus.
+// ApplyToOwns implements builder.OwnsOption, and does nothing. The option takes effect in ownedKind.options.
 func (readsStatus) ApplyToOwns(*builder.OwnsInput) {}
 
-// ownedKind is a kind of child objects that was given to Owns, with the options given to Owns.
+// ownedKind is one call of Builder.Owns: a kind of child objects, and the options for the watch.
 type ownedKind struct {
 	object client.Object
 	opts   []builder.OwnsOption
 }
 
-// options returns the options for Owns of controller-runtime's builder. Unless the caller has given
-// ReadsStatus, the options include the predicate childChanged.
+// options returns the options for the Owns method of controller-runtime's builder. They include the predicate
+// childChanged, unless the caller has given ReadsStatus.
 func (o ownedKind) options(fieldManager string) []builder.OwnsOption {
 	if slices.Contains(o.opts, ReadsStatus) {
 		return o.opts
@@ -134,12 +133,12 @@ func (o ownedKind) options(fieldManager string) []builder.OwnsOption {
 	return append([]builder.OwnsOption{builder.WithPredicates(childChanged(fieldManager))}, o.opts...)
 }
 
-// childChanged returns a predicate for updates of a child. An update passes, and leads to a
-// reconcile of the parent, if it changes more than the child's status, or the set of fields that
-// the field manager owns. For a kind without a generation, such as ConfigMap, every update passes.
+// childChanged returns the default predicate for updates of a child. An update leads to a reconcile of the parent if it
+// changes more than the child's status, or if it changes the set of fields that the field manager owns. For a kind
+// without a generation, such as ConfigMap, every update leads to a reconcile.
 func childChanged(fieldManager string) predicate.Predicate {
 	return predicate.Or(
-		predicate.GenerationChangedPredicate{}, // the spec and the deletion
+		predicate.GenerationChangedPredicate{}, // a change of the spec, or the deletion
 		writtenWithoutGeneration,
 		predicate.LabelChangedPredicate{},
 		predicate.AnnotationChangedPredicate{},
@@ -150,8 +149,8 @@ func childChanged(fieldManager string) predicate.Predicate {
 	)
 }
 
-// ownEntriesChanged returns a predicate for updates. An update passes if it changes the set of
-// fields that the field manager owns.
+// ownEntriesChanged returns a predicate that accepts an update if it changes the set of fields that the field manager
+// owns.
 func ownEntriesChanged(fieldManager string) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return !slices.EqualFunc(entriesOf(fieldManager, e.ObjectOld), entriesOf(fieldManager, e.ObjectNew), sameFields)
@@ -163,14 +162,14 @@ func sameFields(a, b metav1.ManagedFieldsEntry) bool {
 		a.FieldsV1.GetRawString() == b.FieldsV1.GetRawString()
 }
 
-// resynced is a predicate. It passes the updates that the cache sends for each unchanged object
-// after every cache.Options.SyncPeriod.
+// resynced is a predicate that accepts the updates by which the cache repeats unchanged objects
+// (cache.Options.SyncPeriod).
 var resynced = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 }}
 
-// nameInformers registers with the Runtime the informers whose events trigger reconciles of this
-// controller. The no-op check then trusts no cached object that is older than in these informers.
+// nameInformers registers, with the Runtime, the informers whose events trigger reconciles of this controller. A cached
+// object that is older than the same object in one of these informers then does not prove that an apply is a no-op.
 func (b *Builder[P]) nameInformers() error {
 	for _, o := range b.owned {
 		if err := b.rt.watches(o.object, representationOf(o.object)); err != nil {

@@ -31,9 +31,9 @@ func TestForRefusesMistakes(t *testing.T) {
 		build  *coapply.Builder[*corev1.Secret]
 		want   string
 	}{
-		{"the parent is owned", builder().Owns(&corev1.Secret{}), "Owns(*v1.Secret): Secret is the kind of the parent, which is watched already; leave this Owns out"},
-		{"a kind is owned twice", builder().Owns(&corev1.ConfigMap{}).Owns(&corev1.ConfigMap{}), "Owns(*v1.ConfigMap): ConfigMap is owned twice"},
-		{"a kind is owned twice, once as metadata", builder().Owns(&corev1.ConfigMap{}).Owns(partly), "Owns(*v1.PartialObjectMetadata): ConfigMap is owned twice"},
+		{"the parent is owned", builder().Owns(&corev1.Secret{}), "Owns(*v1.Secret): Secret is the kind of the parent, which is already watched; remove this call of Owns"},
+		{"a kind is owned twice", builder().Owns(&corev1.ConfigMap{}).Owns(&corev1.ConfigMap{}), "Owns(*v1.ConfigMap): ConfigMap was given to Owns twice"},
+		{"a kind is owned twice, once as metadata", builder().Owns(&corev1.ConfigMap{}).Owns(partly), "Owns(*v1.PartialObjectMetadata): ConfigMap was given to Owns twice"},
 		{"a typo in a policy", builder().Owns(&appsv1.Deployment{}).OnConflict(apply.OnConflict(apply.Reject).At(".spec.replcias", apply.Force)),
 			"kinds has the field .spec.replcias; correct the path"},
 		{"a finalizer without a domain", builder().Finalizer("cleanup", nil).Prune(), `"cleanup"`},
@@ -78,9 +78,9 @@ func TestCompleteTwice(t *testing.T) {
 		want                       string // "" for no error
 	}{
 		{"the first", "shop-a", "a", rt, ""},
-		{"the same field manager", "shop-a", "b", rt, `the controller "a" applies under this field manager already`},
-		{"the same field manager, of the limited Runtime", "shop-a", "b", rt.Within(everywhere), `the controller "a" applies under this field manager already`},
-		{"the same name", "shop-b", "a", rt, "another controller, with the field manager \"shop-a\", has the name \"a\" already: give this controller another name with Named"},
+		{"the same field manager", "shop-a", "b", rt, `the controller "a" already applies under this field manager`},
+		{"the same field manager, of the limited Runtime", "shop-a", "b", rt.Within(everywhere), `the controller "a" already applies under this field manager`},
+		{"the same name", "shop-b", "a", rt, "another controller, with the field manager \"shop-a\", already has the name \"a\": give this controller another name with Named"},
 		{"another name and field manager", "shop-b", "b", rt, ""},
 		{"the same in another Runtime", "shop-a", "a", newRuntime(t, newWorld(t)), ""},
 	} {
@@ -120,7 +120,7 @@ func TestSecondControllerOfAKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := coapply.For(rt, "limits-b", emit).Complete()
-	if err == nil || !strings.Contains(err.Error(), `the field manager "limits-a", has the name "limitrange" already: give this controller another name with Named`) {
+	if err == nil || !strings.Contains(err.Error(), `the field manager "limits-a", already has the name "limitrange": give this controller another name with Named`) {
 		t.Error(err)
 	}
 }

@@ -20,33 +20,30 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Client returns the client of the controller-runtime manager with a replaced Apply method, for
-// objects and for their subresources. A Patch of type apply, such as one with client.Apply, is
-// handled as an Apply. All other methods are those of the manager's client. Each write uses
-// fieldManager as its field manager, unless a client.FieldOwner names another one.
+// Client returns a client.Client that differs from the manager's client only in Apply, for objects and for their
+// subresources, and in a Patch of type apply, such as one with client.Apply, which is handled like an Apply.
+// fieldManager is the field manager of all writes, unless client.FieldOwner names another one.
 //
-// Apply is serialised with the other writes of the process to the object, sends no request if
-// nothing would change, and decides ownership conflicts by the policy. In all other respects Apply
-// behaves like client.Apply:
+// Apply sends no request if nothing would change, is serialised with the other writes of the process to the object, and
+// decides ownership conflicts by the policy. In all other respects Apply behaves like client.Apply:
 //
-//   - The configuration holds the object afterwards. If no request was sent, this is the cached
-//     object, without the fields that the cache's transforms remove.
-//   - client.ForceOwnership takes contested fields, whatever the policy decides.
-//   - client.FieldOwner applies under another field manager, with this policy.
+//   - After Apply, the apply configuration contains the object. If no request was sent, this is the cached object,
+//     without the fields that the cache's transforms remove.
+//   - client.ForceOwnership takes all fields in conflict, whatever the policy decides.
+//   - client.FieldOwner applies under another field manager, with the same policy.
 //   - client.DryRunAll changes nothing, and returns what Apply would return.
-//   - Errors are those of package apply. errors.As finds the API server's response in them, so
-//     functions such as apierrors.IsConflict work. NotFound means that a live read found no object.
-//     A 404 for another reason, such as a missing subresource, is a RefusedError.
+//   - Errors are those of package apply. errors.As finds the API server's response in them, so functions such as
+//     apierrors.IsConflict work. A NotFound means that a live read did not find the object. A 404 for another reason,
+//     such as a missing subresource, is a RefusedError without NotFound.
 //
-// The API server accepts some configurations that an Applier rejects. These are a configuration
-// with a resourceVersion, an object that sets a status, and a configuration of the status
-// subresource without a status. The Client sends these configurations unchanged and serialised. The
-// policy is not used for them, and their conflicts contain no values. A Patch of type apply is also
-// sent unchanged if it has an option that Apply lacks, such as FieldValidation, or if its content
-// names another object than the object to patch.
+// The API server accepts some apply configurations that package apply rejects: one with a resourceVersion, one that
+// sets a status but is for the object itself, and one for the status subresource without a status. The Client sends
+// such a configuration unchanged, serialised with other writes. It does not use the policy then, and a ConflictError
+// contains no values. A Patch of type apply is also sent unchanged if it has an option that Apply lacks, such as
+// FieldValidation, or if its content is for another object than the one to patch.
 //
-// After each write by this Client, the cached object may be out of date. Until the cache shows the
-// write, every apply to the object is sent.
+// After a write by this Client, the cached object may be out of date. Until the cache shows the write, every apply to
+// the object is sent.
 //
 // If the policy or the field manager is invalid, each Apply returns an error.
 func (rt *Runtime) Client(fieldManager string, policy apply.Policy) client.Client {
@@ -90,7 +87,7 @@ func (s *applyingSubResource) Apply(ctx context.Context, config runtime.ApplyCon
 	return s.client.apply(ctx, apply.Intent{Config: config, Subresource: s.name, Body: options.SubResourceBody}, options.ApplyOptions)
 }
 
-// apply implements Apply of the Client, for objects and for subresources.
+// apply is the Apply method of the Client, for an object or for a subresource.
 func (c *applyingClient) apply(ctx context.Context, intent apply.Intent, options client.ApplyOptions) error {
 	options.FieldManager = cmp.Or(options.FieldManager, c.fieldManager)
 	applier, err := c.writer(writerKey{options.FieldManager, options.Force != nil && *options.Force})
@@ -107,7 +104,7 @@ func (c *applyingClient) apply(ctx context.Context, intent apply.Intent, options
 	}
 	outcome, err := applier.Apply(ctx, intent)
 	switch {
-	case errors.Is(err, apply.ErrInvalidIntent): // the API server may accept the configuration, or returns the error
+	case errors.Is(err, apply.ErrInvalidIntent): // the API server may accept the configuration; if not, its error is returned
 		return c.send(ctx, intent, options)
 	case err != nil:
 		return e.explain(err)
@@ -117,8 +114,8 @@ func (c *applyingClient) apply(ctx context.Context, intent apply.Intent, options
 	return e.writeTo(intent.Config)
 }
 
-// absent returns the error for an apply to a subresource of an object that does not exist. The
-// error wraps answer if answer is a NotFound of the API server, and otherwise a new NotFound.
+// absent returns the error for an apply to a subresource of an object that does not exist. The error wraps a NotFound:
+// answer, if answer is a NotFound of the API server, or else a new one.
 func absent(object apply.ObjectRef, answer error) error {
 	if !apierrors.IsNotFound(answer) {
 		answer = apierrors.NewNotFound(schema.GroupResource{Group: object.Group, Resource: object.Kind}, object.Name)
@@ -126,8 +123,8 @@ func absent(object apply.ObjectRef, answer error) error {
 	return &apply.RefusedError{Object: object, Err: answer}
 }
 
-// dryRun sends an apply with client.DryRunAll. If the API server returns an ownership conflict,
-// dryRun calls Applier.Plan, which decides the conflict by the policy and sends further dry runs.
+// dryRun is Apply with client.DryRunAll. It sends the configuration as a dry run. If the API server responds with an
+// ownership conflict, dryRun calls Applier.Plan, which decides the conflict by the policy with further dry runs.
 func (c *applyingClient) dryRun(ctx context.Context, applier *apply.Applier, intent apply.Intent, options client.ApplyOptions) error {
 	refused := c.send(ctx, intent, options)
 	if !apply.IsOwnershipConflict(refused) {
@@ -143,8 +140,8 @@ func (c *applyingClient) dryRun(ctx context.Context, applier *apply.Applier, int
 	return exchangeOf(ctx).writeTo(intent.Config)
 }
 
-// writerKey identifies an Applier of the Client. Each field manager has two Appliers: one with the
-// Client's policy and, for client.ForceOwnership, one that forces all conflicts.
+// writerKey identifies an Applier of the Client. There are two for each field manager: one with the Client's policy,
+// and one for client.ForceOwnership that forces all conflicts.
 type writerKey struct {
 	fieldManager string
 	force        bool
@@ -173,8 +170,8 @@ func (c *applyingClient) writer(key writerKey) (*apply.Applier, error) {
 	return w.applier, w.err
 }
 
-// send sends a configuration unchanged to the API server, without an Applier. Unless it is a dry
-// run, the request is serialised with the other writes of the process to the object.
+// send sends an apply configuration unchanged to the API server, without an Applier. Unless it is a dry run, the
+// request is serialised with the other writes of the process to the object.
 func (c *applyingClient) send(ctx context.Context, intent apply.Intent, options client.ApplyOptions) error {
 	object := objectOf(intent.Config)
 	if len(options.DryRun) > 0 {
@@ -188,7 +185,7 @@ func (c *applyingClient) send(ctx context.Context, intent apply.Intent, options 
 	defer leave()
 	waited := time.Since(start)
 	err = c.request(inside, intent, object, options)
-	result := string(apply.Configured) // whether anything changed is not determined
+	result := string(apply.Configured) // also if nothing changed, which is not checked
 	if err != nil {
 		result = apply.ResultOf(err)
 	}
@@ -215,8 +212,8 @@ func (c *applyingClient) request(ctx context.Context, intent apply.Intent, objec
 	}
 }
 
-// conflictsIn returns the ownership conflicts in the API server's response to an apply. Each
-// Conflict has the field and the owner that the response names, and no values.
+// conflictsIn returns the ownership conflicts in an error of the API server for an apply. Each Conflict contains the
+// field and its other owner, as the response names them, and no values.
 func conflictsIn(err error, object apply.ObjectRef) []apply.Conflict {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -231,8 +228,8 @@ func conflictsIn(err error, object apply.ObjectRef) []apply.Conflict {
 	return conflicts
 }
 
-// objectOf returns the kind, namespace, name, uid and resourceVersion in an apply configuration. A
-// part that the configuration does not set is empty.
+// objectOf returns a reference to the object of an apply configuration. Parts that the configuration does not set are
+// empty.
 func objectOf(config runtime.ApplyConfiguration) apply.ObjectRef {
 	var object metav1.PartialObjectMetadata
 	var content any = config
@@ -240,7 +237,7 @@ func objectOf(config runtime.ApplyConfiguration) apply.ObjectRef {
 		content = unstructured.UnstructuredContent()
 	}
 	if raw, err := json.Marshal(content); err == nil {
-		_ = json.Unmarshal(raw, &object) // the API server refuses a malformed configuration
+		_ = json.Unmarshal(raw, &object) // the API server returns the error for a malformed configuration
 	}
 	return apply.ObjectRef{
 		GroupVersionKind: object.GroupVersionKind(), NamespacedName: client.ObjectKeyFromObject(&object),
@@ -248,8 +245,8 @@ func objectOf(config runtime.ApplyConfiguration) apply.ObjectRef {
 	}
 }
 
-// setsStatus reports whether an intent sets a status without naming a subresource. If the kind has
-// a status subresource, the API server drops this status, and an Applier would return an error.
+// setsStatus reports whether an intent for the object itself sets a status. If the kind has a status subresource, the
+// API server ignores this status, and an Applier would return an error.
 func setsStatus(intent apply.Intent) bool {
 	if intent.Subresource != "" {
 		return false
@@ -265,8 +262,8 @@ func setsStatus(intent apply.Intent) bool {
 	return status.IsValid() && !status.IsZero()
 }
 
-// sentOnly is an apply.Metrics that does not observe an intent that an Applier rejected as invalid.
-// The Client then sends the intent unchanged, and observes that request instead.
+// sentOnly is an apply.Metrics that ignores intents that an Applier rejected as invalid. The Client sends such an
+// intent unchanged, and observes that request instead.
 type sentOnly struct{ apply.Metrics }
 
 func (m sentOnly) ObserveApply(o apply.ApplyObservation) {

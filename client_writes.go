@@ -17,18 +17,17 @@ import (
 	"coapply.dev/apply"
 )
 
-// writesClient is the manager's client, and also records each write. Until the cache shows a
-// recorded write, the cached object is not used to prove that an apply is a no-op. Failed writes
-// are recorded too: a write may have succeeded although its response was lost, or its error, such
-// as a 404, may show that the cache is out of date. After a failed write the resourceVersion of the
-// object is unknown, and the next apply to the object is sent.
+// writesClient is the manager's client that also records each write. Until the cache shows a recorded write, the cached
+// object is not used to prove that an apply is a no-op. Failed writes are recorded too: such a write may have succeeded
+// with its response lost, and an error such as a 404 may show that the cache is out of date. After a failed write, the
+// resourceVersion of the object is unknown, and the next apply to the object is sent.
 type writesClient struct {
 	client.Client
 
 	rt *Runtime
 }
 
-// writes returns the client with which the Runtime's Clients and Updaters write.
+// writes returns the client with which the Clients and the Updaters of the Runtime write.
 func (rt *Runtime) writes() client.Client { return &writesClient{rt.mgr.GetClient(), rt} }
 
 func (c *writesClient) Create(ctx context.Context, object client.Object, opts ...client.CreateOption) error {
@@ -96,15 +95,14 @@ func (s *writesSubResource) Apply(ctx context.Context, config runtime.ApplyConfi
 	return s.writes.applied(config, s.SubResourceClient.Apply(ctx, config, opts...))
 }
 
-// wrote records a write to an object, and returns the error of the write. answer is the value into
-// which the client decoded the API server's response. It is nil if the response has no
-// resourceVersion of the object. The resourceVersion of an object that is being deleted is not
-// recorded, because the response to the removal of the last finalizer has the old resourceVersion,
-// although the object no longer exists.
+// wrote records a write to an object, and returns err, the error of the write. answer is the value into which the
+// client has decoded the API server's response, or nil if the response does not contain the object's resourceVersion.
+// The resourceVersion of an object that is being deleted is not recorded: after the removal of the last finalizer the
+// object no longer exists, but the response contains its old resourceVersion.
 func (c *writesClient) wrote(object, answer client.Object, err error) error {
 	kind, kindErr := c.GroupVersionKindFor(object)
 	if kindErr != nil {
-		return err // without a kind, no request was sent
+		return err // no request was sent, because the client does not know the kind
 	}
 	ref := apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object)}
 	if err == nil && answer != nil && answer.GetDeletionTimestamp() == nil {
@@ -114,7 +112,7 @@ func (c *writesClient) wrote(object, answer client.Object, err error) error {
 	return err
 }
 
-// applied records an apply that was sent without an Applier. It returns err, the apply's error.
+// applied records an apply that was sent without an Applier, and returns err, the error of the apply.
 func (c *writesClient) applied(config runtime.ApplyConfiguration, err error) error {
 	ref := objectOf(config)
 	if err != nil {
@@ -124,7 +122,7 @@ func (c *writesClient) applied(config runtime.ApplyConfiguration, err error) err
 	return err
 }
 
-// Patch implements client.Client. A patch of type apply is sent as Apply sends a configuration.
+// Patch implements client.Client. It handles a patch of type apply like an Apply.
 func (c *applyingClient) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if patch.Type() != types.ApplyPatchType {
 		return c.Client.Patch(ctx, object, patch, opts...)
@@ -185,9 +183,9 @@ func named(kind schema.GroupVersionKind, object client.Object) *unstructured.Uns
 	return content
 }
 
-// contentOf returns the decoded content of an apply patch, which is JSON or YAML. It returns nil if
-// the content cannot be parsed or names another object than the object to patch. The caller then
-// sends the patch unchanged, and the API server returns the error.
+// contentOf returns the decoded content of an apply patch, which is JSON or YAML. It returns nil if the content is
+// malformed, or is for another object than the one to patch. The caller then sends the patch unchanged, so that the API
+// server returns the error.
 func (c *applyingClient) contentOf(data []byte, object client.Object) *unstructured.Unstructured {
 	asJSON, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
@@ -204,7 +202,7 @@ func (c *applyingClient) contentOf(data []byte, object client.Object) *unstructu
 	return content
 }
 
-// hasApplyOptionsOnly reports whether a patch has only options that Apply has too.
+// hasApplyOptionsOnly reports whether all options of a patch are also options of an Apply.
 func hasApplyOptionsOnly(options *client.PatchOptions) bool {
 	return options.Raw == nil && options.FieldValidation == ""
 }
@@ -216,7 +214,7 @@ func applyOptions(options *client.PatchOptions) client.ApplyOptions {
 	}
 }
 
-// decodeInto replaces the content of an object with the content of the API server's response.
+// decodeInto replaces the content of object by content, the content of the API server's response.
 func decodeInto(object client.Object, content *unstructured.Unstructured) error {
 	if raw, ok := object.(runtime.Unstructured); ok {
 		raw.SetUnstructuredContent(content.Object)

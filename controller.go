@@ -24,8 +24,8 @@ import (
 	"coapply.dev/apply/reconciler"
 )
 
-// Builder builds a controller whose parents are the objects of the Go type P. The controller
-// applies the intents that a pure function computes from each parent. For returns a Builder.
+// Builder builds a controller for parent objects of the Go type P. From each parent, a pure function computes the
+// intents for the parent's children, and the controller applies them. For returns a Builder.
 type Builder[P client.Object] struct {
 	rt           *Runtime
 	fieldManager string
@@ -35,13 +35,13 @@ type Builder[P client.Object] struct {
 	dependsOn    []func(P) any
 	owned        []ownedKind
 	watched      []client.Object
-	metadata     []client.Object // the objects given to Owns and Watches with builder.OnlyMetadata
+	metadata     []client.Object // the objects given to Owns or Watches with the option builder.OnlyMetadata
 	steps        []func(*builder.Builder)
 }
 
-// For returns a Builder for a controller of the kind with the Go type P. emit computes the intents
-// for the children of a parent from the parent alone: see reconciler.Config.Emit. The controller
-// applies the intents under fieldManager.
+// For returns a Builder for a controller that reconciles parents of the Go type P. emit computes the intents for the
+// children of a parent, and must use nothing but the parent: see reconciler.Config.Emit. The controller applies the
+// intents under fieldManager.
 func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) ([]apply.Intent, error)) *Builder[P] {
 	b := &Builder[P]{rt: rt, fieldManager: fieldManager}
 	if emit != nil {
@@ -53,17 +53,15 @@ func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) 
 	return b
 }
 
-// Owns watches a kind of child objects. A child is an object whose controller owner reference names
-// the parent (see OwnedBy). A change of a child leads to a reconcile of the parent if it changes
-// the child's generation, labels, annotations, finalizers, owner references or deletion, or the set
-// of fields that the field manager owns. A change of the status alone leads to a reconcile only
-// with the option ReadsStatus. For a kind without a generation, such as ConfigMap, each change
-// leads to a reconcile. Predicates in opts replace these rules.
+// Owns watches a kind of child objects. A child is an object with a controller owner reference to the parent (see
+// OwnedBy). A change of a child leads to a reconcile of the parent if it changes the child's generation, labels,
+// annotations, finalizers, owner references or deletion, or the set of fields that the field manager owns. A change of
+// the status alone leads to a reconcile only with the option ReadsStatus. For a kind without a generation, such as
+// ConfigMap, every change leads to a reconcile. Predicates in opts replace these rules.
 //
-// An intent for an object of the kind must set an owner reference to the parent. Otherwise the
-// reconcile returns an error, unless the intent has MustExist, Belongs or a Subresource, or the
-// kind is also given to Watches. Complete returns an error if Owns has a kind twice, or the kind of
-// the parent.
+// An intent for an object of this kind must set an owner reference to the parent. Otherwise the reconcile returns an
+// error, unless the intent has MustExist, Belongs or a Subresource, or the kind is also given to Watches. Complete
+// returns an error if a kind is given to Owns twice, or if it is the kind of the parent.
 func (b *Builder[P]) Owns(object client.Object, opts ...builder.OwnsOption) *Builder[P] {
 	b.owned = append(b.owned, ownedKind{object, opts})
 	if onlyMetadata(opts) {
@@ -72,8 +70,8 @@ func (b *Builder[P]) Owns(object client.Object, opts ...builder.OwnsOption) *Bui
 	return b
 }
 
-// Watches watches the kind of object. For each event of an object of that kind, the event handler
-// enqueues the parents to reconcile.
+// Watches watches the objects of a kind. For each event of such an object, the event handler enqueues the parents to
+// reconcile.
 func (b *Builder[P]) Watches(object client.Object, to handler.EventHandler, opts ...builder.WatchesOption) *Builder[P] {
 	b.watched = append(b.watched, object)
 	if onlyMetadata(opts) {
@@ -83,16 +81,16 @@ func (b *Builder[P]) Watches(object client.Object, to handler.EventHandler, opts
 	return b
 }
 
-// OnConflict sets the policy that decides ownership conflicts of the emitted intents. Without
-// OnConflict every conflict is rejected, and reported in the status, in an event and in the log. If
-// a path in the policy is a field of no kind in the manager's scheme, Complete returns an error.
+// OnConflict sets the policy that decides the ownership conflicts of the intents. Without OnConflict, every conflict is
+// rejected, and reported in the parent's status, in an event and in the log. If the policy has a path that no kind in
+// the manager's scheme has, Complete returns an error.
 func (b *Builder[P]) OnConflict(policy apply.Policy) *Builder[P] {
 	b.policy = policy
 	return b
 }
 
-// Status sets a function that is called after the intents of a parent were applied. It returns the
-// changes to write to the parent's status, see reconciler.Report.
+// Status sets a function that is called after the intents of a parent were applied. The function returns the changes to
+// write to the parent's status, see reconciler.Report.
 func (b *Builder[P]) Status(
 	status func(ctx context.Context, parent P, applied reconciler.Applied) (reconciler.Report[P], error),
 ) *Builder[P] {
@@ -100,38 +98,38 @@ func (b *Builder[P]) Status(
 	return b
 }
 
-// Finalizer adds a finalizer to each parent before any intent is applied. When a parent is being
-// deleted, each reconcile calls cleanup until cleanup returns done. Then the finalizer is removed.
-// With Prune, cleanup may be nil.
+// Finalizer makes the controller add a finalizer to each parent before it applies any intent. When a parent is being
+// deleted, each reconcile calls cleanup, until cleanup returns done. Then the finalizer is removed. With Prune, cleanup
+// may be nil.
 func (b *Builder[P]) Finalizer(name string, cleanup func(ctx context.Context, parent P) (done bool, err error)) *Builder[P] {
 	b.config.Finalizer, b.config.Cleanup = name, cleanup
 	return b
 }
 
-// Prune makes the controller delete the objects that emit returned for a parent earlier and no
-// longer returns. When a parent is deleted, all objects that emit returned for it are deleted
-// first, in every namespace. Prune needs a Finalizer. See reconciler.Config.Prune.
+// Prune makes the controller delete the objects for which emit once returned an intent and no longer does. When a
+// parent is being deleted, the controller deletes all objects for which emit has returned an intent, in every
+// namespace. Prune needs a Finalizer. See reconciler.Config.Prune.
 func (b *Builder[P]) Prune() *Builder[P] {
 	b.config.Prune = true
 	return b
 }
 
-// Belongs sets the function that reports whether an existing object is a child of the parent.
-// Objects that are not children are not changed. Without Belongs, owner references mainly decide:
-// see reconciler.Config.Belongs.
+// Belongs sets a function that reports whether an existing object belongs to the parent. The controller does not change
+// an object that does not. Without Belongs, this depends mainly on the object's owner references: see
+// reconciler.Config.Belongs.
 func (b *Builder[P]) Belongs(belongs func(parent P, child client.Object) bool) *Builder[P] {
 	b.config.Belongs = belongs
 	return b
 }
 
-// Gone sets a function that is called in a reconcile if the parent no longer exists.
+// Gone sets a function that is called in a reconcile of a parent that no longer exists.
 func (b *Builder[P]) Gone(gone func(ctx context.Context, parent types.NamespacedName) error) *Builder[P] {
 	b.config.Gone = gone
 	return b
 }
 
-// DependsOn adds functions that return the values of the parent's status or metadata which emit and
-// Status read. An update that changes one of the values leads to a reconcile. See also Relevant.
+// DependsOn names the values in the parent's status or metadata that emit and Status read: each function returns one
+// such value. An update of the parent that changes one of these values leads to a reconcile. See also Relevant.
 func (b *Builder[P]) DependsOn(fields ...func(parent P) any) *Builder[P] {
 	b.dependsOn = append(b.dependsOn, fields...)
 	return b
@@ -150,9 +148,9 @@ func (b *Builder[P]) WithOptions(options controller.Options) *Builder[P] {
 	return b
 }
 
-// Complete adds the controller to the manager. If another controller of the Runtime has the same
-// field manager or the same name, Complete returns an error and adds nothing. A Client, an Applier
-// or an Updater may use the controller's field manager, for example to write the status.
+// Complete adds the controller to the manager. If another controller of the Runtime has the same field manager or the
+// same name, Complete returns an error and adds nothing. (A Client, an Applier or an Updater may have the same field
+// manager as the controller, for example to write the status.)
 func (b *Builder[P]) Complete() error {
 	r, err := b.reconciler()
 	if err != nil {
@@ -187,14 +185,14 @@ func (b *Builder[P]) complete(parent client.Object, r *reconciler.Reconciler[P],
 	}
 	if err := c.Named(name).Complete(r); err != nil {
 		return fmt.Errorf("adding the controller to the manager: %w; if another controller of the process has the name %q, "+
-			"give this controller another name with Named (with SkipNameValidation both would share their metrics)", err, name)
+			"give this controller another name with Named (with SkipNameValidation, the two controllers would share their metrics)", err, name)
 	}
 	return nil
 }
 
-// relevant returns the predicate for updates of the parent. Without Status and Finalizer, the
-// controller never updates the parent. So an update of a parent without managed fields, as in a
-// cache with fieldowners.KeepOwn, cannot have removed a field of the controller, and does not pass.
+// relevant returns the predicate for updates of the parent. A controller without Status and Finalizer never updates the
+// parent. So if the parent has no managed fields, for example in a cache with fieldowners.KeepOwn, an update cannot
+// have removed a field of this controller, and needs no reconcile for this reason.
 func (b *Builder[P]) relevant() predicate.Predicate {
 	if b.config.Status == nil && b.config.Finalizer == "" {
 		return predicate.Or(resynced, relevantOr(lostRecorded(b.fieldManager), b.dependsOn...))
@@ -238,9 +236,9 @@ func (b *Builder[P]) reconciler() (*reconciler.Reconciler[P], error) {
 	return r, b.wrap(err)
 }
 
-// checked returns the reconciler's Config, or an error about a mistake in the Builder. The Emit of
-// the Config also checks the owner references of the intents. checked does not report a missing
-// Emit, or a P that is not a pointer: reconciler.New does.
+// checked returns the Config of the reconciler, or an error about a mistake in the Builder. The Emit of this Config
+// also checks the owner references of the intents. It does not check for a missing emit, or a P that is not a pointer:
+// reconciler.New returns the error for these mistakes.
 func (b *Builder[P]) checked() (reconciler.Config[P], error) {
 	config := b.config
 	if config.Emit == nil || reflect.TypeFor[P]().Kind() != reflect.Pointer {
@@ -261,12 +259,11 @@ func (b *Builder[P]) wrap(err error) error {
 	return nil
 }
 
-// OwnedBy returns an owner reference that makes the parent the controller of an object. The object
-// is then deleted with the parent, and Owns maps the object to the parent. emit has to put the
-// owner reference into the configuration: WithOwnerReferences(coapply.OwnedBy(shop, kind)), where
-// kind is the kind of the parent. The object must be in the namespace of the parent, unless the
-// parent is cluster-scoped. For any other object use Prune with a Finalizer. If an intent has an
-// owner reference to a parent in another namespace, a controller built with For returns an error.
+// OwnedBy returns an owner reference that makes parent the controller of a child. The child is then deleted with the
+// parent, and Owns finds the parent of the child. kind is the kind of the parent. emit has to put the owner reference
+// into the child's apply configuration: WithOwnerReferences(coapply.OwnedBy(shop, kind)). The child must be in the
+// parent's namespace, unless the parent is cluster-scoped: in all other cases, a controller built with For returns an
+// error. For children without an owner reference, use Prune with a Finalizer.
 func OwnedBy(parent metav1.Object, kind schema.GroupVersionKind) *metav1ac.OwnerReferenceApplyConfiguration {
 	return metav1ac.OwnerReference().
 		WithAPIVersion(kind.GroupVersion().String()).

@@ -14,25 +14,25 @@ import (
 	"coapply.dev/apply"
 )
 
-// exchange records the cached object and the API server's response during one apply of the Client.
-// An Applier does not write to the caller's configuration, and client.Apply writes the response
-// into it. So the Client writes the recorded response into the configuration, see writeTo.
+// exchange records, during one Apply of the Client, the cached object that was read and the API server's response. The
+// Client then writes one of them into the caller's apply configuration, as client.Apply does (see writeTo). An Applier
+// itself does not change the caller's configuration.
 type exchange struct {
-	cached client.Object              // the cached object that the no-op check has read; never written to
+	cached client.Object              // the cached object that was read to prove a no-op; must not be changed
 	answer runtime.ApplyConfiguration // the API server's response to the last apply
 	err    error                      // the error of the last apply
-	with   client.ApplyOptions        // options to add to each apply that the Applier sends
+	with   client.ApplyOptions        // options that are added to each apply that the Applier sends
 }
 
 type exchangeKey struct{}
 
-// exchangeOf returns the exchange that Client.Apply has put into the context, or nil.
+// exchangeOf returns the exchange that Client.Apply has put into the context. It returns nil if there is none.
 func exchangeOf(ctx context.Context) *exchange {
 	e, _ := ctx.Value(exchangeKey{}).(*exchange)
 	return e
 }
 
-// sent records the response to an apply, or its error, and returns the error. e may be nil.
+// sent records the result of one apply, and returns err. e may be nil.
 func (e *exchange) sent(answer runtime.ApplyConfiguration, err error) error {
 	if e == nil {
 		return err
@@ -50,8 +50,8 @@ func (e *exchange) options() *client.ApplyOptions {
 	return &e.with
 }
 
-// writeTo writes the object into the caller's configuration, as client.Apply does: the API server's
-// response or, if no request was sent, the cached object.
+// writeTo writes the applied object into the caller's apply configuration, as client.Apply does. This is the object in
+// the API server's response or, if no request was sent, the cached object.
 func (e *exchange) writeTo(config runtime.ApplyConfiguration) error {
 	var object any = e.answer
 	if e.answer == nil {
@@ -69,7 +69,7 @@ func (e *exchange) writeTo(config runtime.ApplyConfiguration) error {
 		return json.Unmarshal(raw, config)
 	}
 	before := into.UnstructuredContent()
-	content := map[string]any{"apiVersion": before["apiVersion"], "kind": before["kind"]} // a typed cached object has neither field
+	content := map[string]any{"apiVersion": before["apiVersion"], "kind": before["kind"]} // a typed cached object may lack both fields
 	if err := utiljson.Unmarshal(raw, &content); err != nil {
 		return fmt.Errorf("coapply: decoding the applied object into the caller's configuration: %w", err)
 	}
@@ -77,16 +77,16 @@ func (e *exchange) writeTo(config runtime.ApplyConfiguration) error {
 	return nil
 }
 
-// unstructuredConfig is implemented by the results of client.ApplyConfigurationFromUnstructured.
+// unstructuredConfig is an unstructured apply configuration, as client.ApplyConfigurationFromUnstructured returns it.
 type unstructuredConfig interface {
 	UnstructuredContent() map[string]any
 	SetUnstructuredContent(content map[string]any)
 }
 
-// explain adds the API server's response to a typed error of package apply that does not wrap the
-// response, such as a UIDMismatchError. So errors.As also finds the error that client.Apply would
-// return. explain does not add a NotFound to a RefusedError, which is about an object that exists:
-// a caller that finds NotFound would conclude that the object does not exist.
+// explain adds the error of the API server to a typed error of package apply that does not wrap it, such as a
+// UIDMismatchError. So errors.As also finds the error that client.Apply would return. In one case explain adds nothing:
+// a NotFound is not added to a RefusedError, whose object exists, because a caller that finds a NotFound would conclude
+// that the object does not exist.
 func (e *exchange) explain(err error) error {
 	var status apierrors.APIStatus
 	switch {
@@ -102,15 +102,15 @@ func (e *answeredError) Error() string { return e.typed.Error() }
 
 func (e *answeredError) Unwrap() []error { return []error{e.typed, e.answer} }
 
-// sender is the client with which Appliers of a Runtime write: the manager's client. Before each
-// write, sender checks with mayApply or mayWriteIn that the write is allowed.
+// sender is the client with which the Appliers of a Runtime write: the manager's client, with a check before each write
+// that the write is allowed (see mayApply and mayWriteIn).
 type sender struct {
 	client.Client
 
 	rt *Runtime
 }
 
-// Get implements client.Client. An Applier calls Get for intents with MustExist or Belongs.
+// Get implements client.Client. An Applier calls it to read the object of an intent with MustExist or Belongs.
 func (s sender) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	return s.rt.get(ctx, key, object, opts...)
 }
@@ -123,7 +123,7 @@ func (s sender) Apply(ctx context.Context, config runtime.ApplyConfiguration, op
 	return e.sent(config, s.Client.Apply(ctx, config, append(opts, e.options())...))
 }
 
-// Patch implements client.Client. Package ownership and Applier.Release patch managed fields with it.
+// Patch implements client.Client. Package ownership and Applier.Release call it to change managed fields.
 func (s sender) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if err := s.rt.mayWriteIn(ctx, object.GetNamespace()); err != nil {
 		return err
@@ -137,8 +137,8 @@ func (s sender) SubResource(name string) client.SubResourceClient {
 	return subresourceSender{s.Client.SubResource(name), s.rt}
 }
 
-// mayApply returns an error if a configuration must not be applied, because the manager's cache
-// strips managed fields, or because Within does not allow the namespace.
+// mayApply returns an error if an apply configuration must not be applied: because the manager's cache strips managed
+// fields, or because Within does not allow writes in the namespace.
 func (rt *Runtime) mayApply(ctx context.Context, config runtime.ApplyConfiguration) error {
 	if err := rt.refusal(); err != nil || rt.within == nil {
 		return err
@@ -161,10 +161,9 @@ func (s subresourceSender) Apply(ctx context.Context, config runtime.ApplyConfig
 	return e.sent(config, s.SubResourceClient.Apply(ctx, config, append(opts, with)...))
 }
 
-// reader reads objects for the no-op check. It reads from the manager's cache, or from the API
-// server if another informer of the kind has a newer version of the object. For an object in a
-// namespace that Within does not allow, reader returns an error. The no-op check then does not skip
-// the apply, and the apply returns an error with the reason.
+// reader reads the objects from which no-ops are proven: from the manager's cache, or from the API server if another
+// informer of the kind may have a newer version. For an object in a namespace in which Within does not allow writes,
+// reader returns an error. The intent is then not skipped as a no-op, and its apply returns the error with the reason.
 type reader struct {
 	client.Client
 
@@ -174,7 +173,7 @@ type reader struct {
 
 func (r reader) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	if err := r.rt.mayWriteIn(ctx, key.Namespace); err != nil {
-		return errors.New(err.Error()) // drop the type, because the error is not a response of the API server about missing rights
+		return errors.New(err.Error()) // without the type: the caller would take a Forbidden for missing rights of the cache
 	}
 	if err := r.rt.get(ctx, key, object, opts...); err != nil {
 		return err

@@ -19,32 +19,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// watched records, for each kind, the informers whose events may lead to reconciles.
-// controller-runtime has one informer for each API version and representation of a kind: typed,
-// unstructured or metadata only. Each informer has its own watch, and may have an older version of
-// an object than another informer.
+// watched records, for each kind, the informers whose events may trigger reconciles. controller-runtime has one
+// informer for each API version of a kind and each representation: typed, unstructured or metadata only. Each informer
+// has its own watch, so one may have an older version of an object than another.
 //
-// Suppose that somebody changes an object, and that the event of a metadata-only watch leads to a
-// reconcile. The reconcile applies while the typed informer still has the old object. If the old
-// object proved that the apply is a no-op, the change would never be corrected, because no further
-// event comes. So the no-op check trusts a cached object only if no informer of the kind has a
-// newer version.
+// Suppose that somebody changes an object, and that the event of a metadata-only watch triggers a reconcile. The
+// reconcile applies while the typed informer still has the old object. If the old object proved that the apply is a
+// no-op, the change would never be corrected, because no further event comes. So a cached object proves a no-op only if
+// no other informer of the kind has a newer version.
 type watched struct {
 	mu        sync.RWMutex
-	requested map[schema.GroupResource][]form // informers of the manager's cache, detected by their requests
-	built     map[schema.GroupKind][]form     // informers of the manager's cache that a Builder's watches start
-	others    map[schema.GroupKind][]informer // informers of other caches, see AlsoWatched
+	requested map[schema.GroupResource][]form // informers of the manager's cache, as seen by their HTTP requests
+	built     map[schema.GroupKind][]form     // informers of the manager's cache that Builders will start
+	others    map[schema.GroupKind][]informer // informers of additional caches, see AlsoWatched
 	resources map[schema.GroupKind]schema.GroupResource
 }
 
-// form is the API version and the representation in which an informer holds the objects of a kind.
-// The resourceVersion of an object is the same in all forms.
+// form identifies an informer of a kind: by API version and by representation. All informers of a kind show the same
+// resourceVersions.
 type form struct {
 	version string
 	as      representation
 }
 
-// representation is typed, unstructured or metadata only: how an informer holds objects in Go.
+// representation is how an informer represents objects in Go: typed, unstructured or metadata only.
 type representation int
 
 const (
@@ -63,7 +61,7 @@ func representationOf(object runtime.Object) representation {
 	return typed
 }
 
-// informer is a cache that watches a kind, with the form in which it holds the objects of the kind.
+// informer is an informer of an additional cache: its form, and the cache to read from.
 type informer struct {
 	form
 
@@ -77,13 +75,13 @@ func newWatched() *watched {
 	}
 }
 
-// AlsoWatched is an option of New. It registers an additional cache of the kind of object, whose
-// events also trigger reconciles in this process. The manager's own cache needs no such option.
-// object has the Go type with which the additional cache reads the kind:
-// *metav1.PartialObjectMetadata, *unstructured.Unstructured or a type of the manager's scheme.
+// AlsoWatched is an option of New. Use it if events of an additional cache also trigger reconciles in this process: it
+// registers the cache for the kind of object. The manager's own cache needs no such option. object must have the Go
+// type with which the additional cache reads the kind: *metav1.PartialObjectMetadata, *unstructured.Unstructured or a
+// type of the manager's scheme.
 //
-// Each apply to the kind then also reads the object from the additional cache. If the manager's
-// cache is behind, or the additional cache lacks the object, the API server is read.
+// Each apply to an object of the kind then also reads the object from the additional cache. If that cache has a newer
+// version than the manager's cache, or does not have the object, the object is read from the API server.
 func AlsoWatched(cache client.Reader, object client.Object) Option {
 	return func(rt *Runtime) error {
 		kind, err := rt.mgr.GetClient().GroupVersionKindFor(object)
@@ -95,7 +93,7 @@ func AlsoWatched(cache client.Reader, object client.Object) Option {
 	}
 }
 
-// watchRecorder is an HTTP transport. It records which informers the manager's cache starts.
+// watchRecorder is an HTTP transport that records which informers the manager's cache starts, by their requests.
 type watchRecorder struct {
 	next    http.RoundTripper
 	watched *watched
@@ -108,12 +106,11 @@ func (r watchRecorder) RoundTrip(request *http.Request) (*http.Response, error) 
 	return r.next.RoundTrip(request)
 }
 
-// WrappedRoundTripper returns the wrapped transport, for client-go.
+// WrappedRoundTripper returns the wrapped transport. client-go looks for this method.
 func (r watchRecorder) WrappedRoundTripper() http.RoundTripper { return r.next }
 
-// see records the informer that sent a request, if the request is a watch or an informer's list
-// before the watch. Only the list of an informer has a resourceVersion. A list by
-// mgr.GetAPIReader() has none, and is not recorded.
+// see records the informer that sent request, if request is a watch, or the list with which an informer starts. Such a
+// list has a resourceVersion in its query. A list by mgr.GetAPIReader() has none, and is not recorded.
 func (w *watched) see(request *http.Request) {
 	query := request.URL.RawQuery
 	if !strings.Contains(query, "watch=") && !strings.Contains(query, "resourceVersion=") {
@@ -127,7 +124,7 @@ func (w *watched) see(request *http.Request) {
 	switch accept := request.Header.Get("Accept"); {
 	case strings.Contains(accept, "as=PartialObjectMetadata"):
 		as = metadataOnly
-	case strings.HasPrefix(accept, "application/json") && !strings.Contains(accept, "*/*"): // client-go's dynamic client
+	case strings.HasPrefix(accept, "application/json") && !strings.Contains(accept, "*/*"): // as client-go's dynamic client sends it
 		as = asUnstructured
 	}
 	w.mu.Lock()
@@ -143,7 +140,7 @@ func with(all []form, one form) []form {
 	return append(slices.Clip(all), one)
 }
 
-// resourceIn returns the resource in the URL path of a list or watch request. The path ends in
+// resourceIn returns the resource in the URL path of a list or watch. The path ends in
 // /api/VERSION/[namespaces/NAME/]RESOURCE, or /apis/GROUP/VERSION/[namespaces/NAME/]RESOURCE.
 func resourceIn(path string) (schema.GroupVersionResource, bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
@@ -164,16 +161,16 @@ func resourceIn(path string) (schema.GroupVersionResource, bool) {
 	return schema.GroupVersionResource{Group: group, Version: rest[0], Resource: rest[1]}, true
 }
 
-// informers returns the known informers of a kind: the informers of the manager's cache, as
-// detected by their requests and as registered by Builders, and the informers of other caches.
+// informers returns the known informers of a kind. requested and built are informers of the manager's cache: those seen
+// by their requests, and those registered by Builders. others are informers of additional caches.
 func (rt *Runtime) informers(kind schema.GroupKind, resource schema.GroupResource) (requested, built []form, others []informer) {
 	rt.watched.mu.RLock()
 	defer rt.watched.mu.RUnlock()
 	return rt.watched.requested[resource], rt.watched.built[kind], rt.watched.others[kind]
 }
 
-// resourceOf returns the resource of a kind, such as deployments.apps of Deployment. It returns an
-// empty resource for a kind that the API server does not have: no cache can watch such a kind.
+// resourceOf returns the resource of a kind, such as deployments.apps for Deployment. For a kind that the API server
+// does not have it returns an empty resource: no informer can watch such a kind.
 func (rt *Runtime) resourceOf(kind schema.GroupVersionKind) (schema.GroupResource, error) {
 	w := rt.watched
 	w.mu.RLock()
@@ -195,8 +192,8 @@ func (rt *Runtime) resourceOf(kind schema.GroupVersionKind) (schema.GroupResourc
 	return mapping.Resource.GroupResource(), nil
 }
 
-// get reads an object with the manager's client. If another informer of the kind may have a newer
-// version of the object, get reads from the API server.
+// get reads an object with the manager's client. If another informer of the kind may have a newer version of the
+// object, get reads the object from the API server instead.
 func (rt *Runtime) get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	err := rt.mgr.GetClient().Get(ctx, key, object, opts...)
 	if client.IgnoreNotFound(err) != nil {
@@ -216,8 +213,8 @@ func (rt *Runtime) get(ctx context.Context, key client.ObjectKey, object client.
 	return err
 }
 
-// isBehind reports whether any informer may have a newer version of an object than the informer from
-// which the object was read. version is the resourceVersion read, or "" if no object was found.
+// isBehind reports whether an informer of the kind may have a newer version of an object than the version that was
+// read. version is the resourceVersion that was read, or "" if the object was not found.
 func (rt *Runtime) isBehind(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, as representation, version string) bool {
 	resource, err := rt.resourceOf(kind)
 	if err != nil {
@@ -230,16 +227,16 @@ func (rt *Runtime) isBehind(ctx context.Context, kind schema.GroupVersionKind, k
 	return slices.ContainsFunc(requested, isNewerIn) || slices.ContainsFunc(built, isNewerIn) || slices.ContainsFunc(others, isNewer)
 }
 
-// getLive reads an object from the API server. It first empties object: after the cached read,
-// object may share maps with the cache.
+// getLive reads an object from the API server. It first sets *object to zero, because after a read from the cache the
+// value may share maps with the cache.
 func (rt *Runtime) getLive(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, object client.Object) error {
 	reflect.ValueOf(object).Elem().SetZero()
 	object.GetObjectKind().SetGroupVersionKind(kind)
 	return rt.mgr.GetAPIReader().Get(ctx, key, object)
 }
 
-// hasNothingNewer reports whether an informer has no newer version of an object than version, which
-// is "" if no object was found. If the informer cannot be read, hasNothingNewer returns false.
+// hasNothingNewer reports whether other surely has no newer version of an object than version, which is "" if the
+// object was not found. If other cannot be read, hasNothingNewer returns false.
 func (rt *Runtime) hasNothingNewer(
 	ctx context.Context, other informer, kind schema.GroupKind, key client.ObjectKey, version string,
 ) bool {
@@ -275,7 +272,7 @@ func (rt *Runtime) emptyAs(as representation, kind schema.GroupVersionKind) (cli
 	return object, nil
 }
 
-// watches registers an informer that the manager's cache starts for a watch of a Builder.
+// watches registers an informer of the manager's cache that a Builder will start.
 func (rt *Runtime) watches(object client.Object, as representation) error {
 	kind, err := rt.mgr.GetClient().GroupVersionKindFor(object)
 	if err != nil {

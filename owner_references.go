@@ -14,18 +14,19 @@ import (
 	"coapply.dev/apply/reconciler"
 )
 
-// ownerCheck checks the owner references of intents before any request is sent. The API server
-// accepts every owner reference, also a wrong one. If the owner is not in the object's namespace,
-// the garbage collector later deletes the object, or never deletes it.
+// ownerCheck checks the owner references of intents before they are applied. This is necessary because the API server
+// accepts wrong owner references. If the owner is not in the namespace of the object, the garbage collector later
+// deletes the object, or never deletes it.
 type ownerCheck struct {
 	parent schema.GroupVersionKind
-	// owned holds the kinds given to Owns and not to Watches. An event of an object of these kinds
-	// reaches the parent only by the owner reference. everyOwner holds those with MatchEveryOwner.
+	// owned contains the kinds that were given to Owns and not to Watches: only the owner reference leads from an
+	// object of such a kind to its parent. everyOwner contains the kinds that were given to Owns with the option
+	// builder.MatchEveryOwner.
 	owned, everyOwner map[schema.GroupKind]bool
 }
 
-// ownerCheck returns the check of owner references for the kinds given to Owns. A kind that is also
-// given to Watches needs no owner reference, because the handler of Watches finds the parent.
+// ownerCheck returns the ownerCheck for the kinds given to Owns. A kind that is also given to Watches needs no owner
+// reference, because the event handler finds the parent.
 func (b *Builder[P]) ownerCheck(parent client.Object) (ownerCheck, error) {
 	kind, err := b.kindOf(parent)
 	if err != nil {
@@ -50,7 +51,8 @@ func (b *Builder[P]) ownerCheck(parent client.Object) (ownerCheck, error) {
 	return check, nil
 }
 
-// checkingOwners returns a function that calls emit and checks the owner references of its intents.
+// checkingOwners returns a function that calls emit, and returns an error if the owner references of an intent are
+// wrong.
 func checkingOwners[P client.Object](check ownerCheck, emit func(P) (reconciler.Emission, error)) func(P) (reconciler.Emission, error) {
 	return func(parent P) (reconciler.Emission, error) {
 		emission, err := emit(parent)
@@ -66,16 +68,16 @@ func checkingOwners[P client.Object](check ownerCheck, emit func(P) (reconciler.
 	}
 }
 
-// of returns an *apply.IntentError if the owner references of an intent are wrong or missing. For
-// an intent that cannot be encoded it returns nil, because Apply returns the error later.
+// of returns an *apply.IntentError if the owner references of an intent are wrong or missing. For an invalid intent it
+// returns nil: Apply later returns the error.
 func (c ownerCheck) of(parent client.Object, intent apply.Intent) error {
 	owners, err := intent.OwnerReferences()
 	if err != nil {
-		return nil //nolint:nilerr // Apply reports it
+		return nil //nolint:nilerr // Apply returns the error
 	}
 	object, err := intent.Object()
 	if err != nil {
-		return nil //nolint:nilerr // Apply reports it
+		return nil //nolint:nilerr // Apply returns the error
 	}
 	i := slices.IndexFunc(owners, func(o metav1ac.OwnerReferenceApplyConfiguration) bool { return ptr.Deref(o.UID, "") == parent.GetUID() })
 	if i < 0 {
@@ -89,8 +91,8 @@ func (c ownerCheck) of(parent client.Object, intent apply.Intent) error {
 	return nil
 }
 
-// missing returns an error for an intent without an owner reference to the parent, if the kind of
-// the object needs one. An intent with MustExist, a Subresource or Belongs does not need one.
+// missing returns an error if the kind of an intent's object needs an owner reference to the parent. An intent with
+// MustExist, a Subresource or Belongs needs none.
 func (c ownerCheck) missing(parent client.Object, intent apply.Intent, object apply.ObjectRef) error {
 	if intent.MustExist || intent.Subresource != "" || intent.Belongs != nil || !c.owned[object.GroupKind()] {
 		return nil
@@ -101,7 +103,8 @@ func (c ownerCheck) missing(parent client.Object, intent apply.Intent, object ap
 		c.name(parent), object.Kind)
 }
 
-// wrong returns an error if the garbage collector or Owns cannot use an owner reference to the parent.
+// wrong returns an error if owner, an owner reference with the uid of the parent, is of no use to the garbage collector
+// or to Owns.
 func (c ownerCheck) wrong(parent client.Object, owner metav1ac.OwnerReferenceApplyConfiguration, object apply.ObjectRef) error {
 	group, err := schema.ParseGroupVersion(ptr.Deref(owner.APIVersion, ""))
 	kind, name := ptr.Deref(owner.Kind, ""), ptr.Deref(owner.Name, "")

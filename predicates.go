@@ -16,10 +16,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Relevant returns the predicate that a Builder uses for updates of a parent. An update passes if
-// it changes the spec, the deletion timestamp, the pause annotation or a value that one of the
-// functions in fields returns. An update also passes if the field manager no longer owns a status
-// field or a finalizer. For a kind without a generation, such as ConfigMap, every update passes.
+// Relevant returns the predicate that a Builder uses for updates of a parent. It accepts an update that changes the
+// spec, the deletion timestamp, the pause annotation or a value that a function in fields returns. It also accepts an
+// update after which the field manager owns fewer fields of the parent, such as a status field or a finalizer. For a
+// kind without a generation, such as ConfigMap, it accepts every update.
 func Relevant[P client.Object](fieldManager string, fields ...func(P) any) predicate.Predicate {
 	return relevantOr(lostFields(fieldManager), fields...)
 }
@@ -42,35 +42,36 @@ func relevantOr[P client.Object](lost predicate.Predicate, fields ...func(P) any
 	return predicate.Or(relevant...)
 }
 
-// writtenWithoutGeneration is a predicate. It passes every update of an object whose kind has no
-// generation, such as ConfigMap.
+// writtenWithoutGeneration is a predicate that accepts every update of an object without a generation, such as a
+// ConfigMap.
 var writtenWithoutGeneration = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetGeneration() == 0 && e.ObjectNew.GetGeneration() == 0 &&
 		e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion()
 }}
 
-// Changed returns a predicate for updates. An update passes if it changes the value that of returns.
+// Changed returns a predicate that accepts an update if it changes the value that the function of returns for the
+// object.
 func Changed(of func(client.Object) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return !equality.Semantic.DeepEqual(of(e.ObjectOld), of(e.ObjectNew))
 	}}
 }
 
-// lostFields returns a predicate for updates. An update passes if the field manager owns fewer fields
-// of the object than before: somebody removed a field, set it to another value, or took its ownership,
-// or the field manager itself gave a field up. For an object without managed fields, for example one
-// that was created without a spec, the API server does not record updates, and every update passes.
+// lostFields returns a predicate that accepts an update after which the field manager owns fewer fields of the object:
+// somebody removed a field, set it to another value or took its ownership, or the field manager gave it up. If the
+// object has no managed fields, as one that was created without a spec, the API server does not record updates, and the
+// predicate accepts every update.
 func lostFields(manager string) predicate.Predicate {
 	return predicate.Or(lostRecorded(manager), unrecorded)
 }
 
-// unrecorded is a predicate. It passes every update of an object that has no managed fields.
+// unrecorded is a predicate that accepts every update of an object without managed fields.
 var unrecorded = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return len(e.ObjectOld.GetManagedFields()) == 0 && len(e.ObjectNew.GetManagedFields()) == 0
 }}
 
-// lostRecorded is like lostFields, for a field manager that only applies and never updates. The API
-// server records each apply, so an update of an object without managed fields does not pass.
+// lostRecorded is lostFields for a field manager that only applies and never updates. The API server records each
+// apply, so this predicate does not accept updates of an object without managed fields.
 func lostRecorded(manager string) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return lost(entriesOf(manager, e.ObjectOld), entriesOf(manager, e.ObjectNew))
@@ -83,8 +84,8 @@ func entriesOf(manager string, object client.Object) []metav1.ManagedFieldsEntry
 	})
 }
 
-// lost reports whether a field in the managed fields entries before is missing in the entries
-// after. If the entries are equal, as in most updates, lost does not parse them.
+// lost reports whether the managed fields entries before contain a field that the entries after do not contain. If the
+// entries are equal, as after most updates, it does not parse them.
 func lost(before, after []metav1.ManagedFieldsEntry) bool {
 	if len(after) == 0 {
 		return len(before) > 0
@@ -96,17 +97,17 @@ func lost(before, after []metav1.ManagedFieldsEntry) bool {
 	}
 	was, err := fieldowners.Parse(before)
 	if err != nil {
-		return true // a reconcile then finds the lost fields
+		return true // the reconcile finds out which fields are lost
 	}
 	is, err := fieldowners.Parse(after)
 	return err != nil || len(fieldowners.Diff(was, is).Lost) > 0
 }
 
-// BesidesStatus returns a predicate for updates. An update passes if it changes the object and not
-// the value that status returns, even if it changes only managed fields. (In a cache without
-// managed fields, only the resourceVersion shows such an update.) After a broken watch, two writes
-// may arrive as one update. If one of them changed the status, the update does not pass: the other
-// write is missed.
+// BesidesStatus returns a predicate that accepts an update if it changes the object, but not the value that the
+// function status returns. It also accepts an update that changes only managed fields. (In a cache without managed
+// fields, such an update changes only the resourceVersion.) Note that after a broken watch, two writes may arrive as
+// one update: if one of them changed the status, the predicate does not accept the update, and the other write is
+// missed.
 func BesidesStatus[T client.Object](status func(T) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(T)
@@ -116,18 +117,16 @@ func BesidesStatus[T client.Object](status func(T) any) predicate.Predicate {
 	}}
 }
 
-// ControllerChanged returns a predicate that passes an update after which the object has another
-// controller owner reference, or none. Such an update does not change the generation.
+// ControllerChanged returns a predicate that accepts an update after which the object has another controller owner
+// reference, or none any more. Such an update does not change the generation.
 func ControllerChanged() predicate.Predicate {
 	return Changed(func(object client.Object) any { return metav1.GetControllerOf(object) })
 }
 
-// ReasonLoop is the reason of the warning event on an object that the applies of one field manager
-// change again and again without end, see apply.Loops.
+// ReasonLoop is the reason of the warning event on an object that is in an endless loop of changes, see apply.Loops.
 const ReasonLoop = "ApplyLoop"
 
-// loopEvents is an apply.Metrics that also records a warning event on the object if an apply is
-// found to be part of an endless loop.
+// loopEvents is an apply.Metrics that also records a warning event on an object in an endless loop of changes.
 type loopEvents struct {
 	apply.Metrics
 
@@ -141,7 +140,7 @@ func (m loopEvents) ObserveApply(o apply.ApplyObservation) {
 	m.Metrics.ObserveApply(o)
 }
 
-// breakerOpened records a warning event on the object of a field for which the Breaker opens.
+// breakerOpened records a warning event on an object when the Breaker opens for one of the object's fields.
 func (rt *Runtime) breakerOpened(open *breaker.OpenError) {
 	rt.warn(open.Conflict.Object, breaker.ReasonFight, open.Message())
 }

@@ -5,7 +5,7 @@
 //
 //	rt, err := coapply.New(mgr)
 //
-// An existing controller only needs another client.Client:
+// For an existing controller, it is enough to replace its client.Client:
 //
 //	c := rt.Client("shop-web", apply.OnConflict(apply.Reject))
 //	err = c.Apply(ctx, deployment)
@@ -19,27 +19,25 @@
 //
 // # What the package promises
 //
-//  1. The writes of one process to one object are serialised: applies by a Client, an Applier or
-//     a controller of a Runtime, and writes by its Updaters. So the API server never repeats one
-//     of these writes because of another one.
+//  1. The writes of one process to one object are serialised: applies by the Clients, Appliers and controllers of a
+//     Runtime, and writes by its Updaters. So these writes do not make the API server repeat each other.
 //  2. No request is sent if the manager's cache and the API server's schemas prove that nothing
 //     would change.
-//  3. A conflict is a typed error that names the field, both values and the other owner.
+//  3. An ownership conflict is a typed error that names the field, both values and the other owner.
 //     errors.As still finds the API server's response in the error.
 //  4. If the cache strips managed fields, each apply returns an error that names the cache option.
 //  5. A change of a child leads to a reconcile if it changes more than the child's status. See
 //     Builder.Owns.
-//  6. With WithBreaker, a field that another field manager takes back again and again is for some
-//     time not forced. An event names both field managers. See package breaker.
-//  7. New starts no controller and no informer. It wraps the transport of the manager's HTTP
-//     client, to see requests and responses, and changes nothing else of the manager.
+//  6. With WithBreaker, controllers do not force a field again and again that another field manager takes back each
+//     time. An event names both field managers. See package breaker.
+//  7. New starts no controller and no informer. It changes nothing in the manager except the transport of its HTTP
+//     client, which it wraps to see requests and responses.
 //
 // # What the caller does
 //
-//  1. Calls New once, before the manager starts: the writes of two Runtimes are not serialised.
-//  2. Gives each controller its own field manager. Two controllers with one field manager remove
-//     each other's fields.
-//  3. Watches the objects to which a controller applies, as any controller does.
+//  1. Call New once, before the manager starts: the writes of two Runtimes are not serialised.
+//  2. Give each controller its own field manager. Two controllers with one field manager remove each other's fields.
+//  3. Watch the objects to which a controller applies, as for any controller.
 //
 // If the manager does not cache an object, each apply first reads the object from the API server.
 // Examples are kinds in client.CacheOptions.DisableFor, and unstructured objects of kinds outside
@@ -72,9 +70,8 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// Runtime holds what the controllers of a process share: the lanes, in which writes to one object
-// are serialised, the no-op check, which skips applies that would change nothing, and the metrics.
-// It is safe for concurrent use.
+// Runtime has what the controllers of a process share: the lanes, which serialise the writes to one object, the
+// SteadyState, which proves that an apply would change nothing, and the metrics. It is safe for concurrent use.
 type Runtime struct {
 	mgr     ctrl.Manager
 	lanes   *lanes.Set
@@ -82,21 +79,21 @@ type Runtime struct {
 	watched *watched
 	loops   *apply.Loops
 	metrics apply.Metrics
-	breaker *breaker.Breaker // nil if New was called without WithBreaker; every forced apply is then sent
+	breaker *breaker.Breaker // nil without the option WithBreaker: then the policy alone decides what to force
 
-	within func(namespace *corev1.Namespace) bool // nil if Within was not called; all namespaces are then allowed
+	within func(namespace *corev1.Namespace) bool // nil without Within: then writes in all namespaces are allowed
 
-	controllers *controllers // the controllers that For has added
+	controllers *controllers // the controllers that were built with For
 
-	looked   *recent.Cache[string, struct{}] // the object versions that lookForStripped has checked
-	stripped *atomic.Pointer[error]          // the error that refusal returns; nil unless the cache strips managed fields
+	looked   *recent.Cache[string, struct{}] // uid and resourceVersion of the objects that lookForStripped has checked
+	stripped *atomic.Pointer[error]          // the error of every apply if the cache strips managed fields; otherwise nil
 }
 
 // Option is an option of New.
 type Option func(*Runtime) error
 
-// WithMetrics is an option of New. The Runtime reports its writes to counted, and not to the
-// metrics that New otherwise registers in controller-runtime's registry.
+// WithMetrics is an option of New. The Runtime then passes its observations to counted. Without this option, New
+// registers metrics in controller-runtime's registry.
 func WithMetrics(counted apply.Metrics) Option {
 	return func(rt *Runtime) error {
 		rt.metrics = counted
@@ -104,10 +101,10 @@ func WithMetrics(counted apply.Metrics) Option {
 	}
 }
 
-// WithBreaker is an option of New. A field manager then stops forcing a field that other field
-// managers take back again and again, see package breaker. Each time that the Breaker opens, an
-// event is recorded on the object, and the metric coapply_breaker_opened_total in
-// controller-runtime's registry is incremented.
+// WithBreaker is an option of New. If other field managers take a field back each time that a field manager forces the
+// field, the Breaker opens: for some time the field manager then does not force the field, see package breaker. Each
+// opening is reported by an event on the object, and by the metric coapply_breaker_opened_total in controller-runtime's
+// registry.
 func WithBreaker(b *breaker.Breaker) Option {
 	return func(rt *Runtime) error {
 		if b == nil {
@@ -119,9 +116,9 @@ func WithBreaker(b *breaker.Breaker) Option {
 	}
 }
 
-// New returns the Runtime of a manager that is not started yet. It registers metrics in
-// controller-runtime's registry. Runtimes of several managers share these metrics. A second call
-// for one manager returns an error, because the writes of two Runtimes would not be serialised.
+// New returns the Runtime of a manager that is not started yet. Without WithMetrics it registers metrics in
+// controller-runtime's registry, which the Runtimes of several managers share. A second call for the same manager
+// returns an error, because the writes of two Runtimes would not be serialised.
 func New(mgr ctrl.Manager, options ...Option) (_ *Runtime, err error) {
 	if mgr == nil {
 		return nil, errors.New("coapply.New: a manager is needed, but the manager given is nil")
@@ -161,12 +158,12 @@ func New(mgr ctrl.Manager, options ...Option) (_ *Runtime, err error) {
 	return rt, nil
 }
 
-// claimed holds the managers that have a Runtime. The key is the manager's Elected channel: each
-// manager has its own channel, and the channel does not keep the manager in memory.
+// claimed contains the managers that have a Runtime. The keys are the Elected channels of the managers: each manager
+// has its own channel, and the channel does not keep the manager in memory.
 var claimed sync.Map
 
-// claimManager records that a manager has a Runtime. It returns an error if the manager has a
-// Runtime already or was started.
+// claimManager records that a manager has a Runtime. It returns an error if the manager already has a Runtime, or was
+// already started.
 func claimManager(mgr ctrl.Manager) error {
 	select {
 	case <-mgr.Elected():
@@ -180,14 +177,13 @@ func claimManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// recordExchanges wraps the transport of the manager's HTTP client, to see requests and responses.
-// All clients of the manager share this HTTP client, and read its transport at each request. A
-// Runtime does not write with a client of its own: the manager's client may wait for its writes,
-// send dry runs, or be a client of the user. Call New before the manager starts, while no request
-// is in progress.
+// recordExchanges wraps the transport of the manager's HTTP client, to see requests and responses. All clients of the
+// manager share this HTTP client, and use the new transport from the next request on. No request may be in progress, so
+// New must be called before the manager starts. The Runtime cannot use a client of its own instead: the manager's
+// client may wait for its own writes, send dry runs, or be a client of the user.
 //
-// A manager for plain HTTP has http.DefaultClient, which belongs to the whole process. That client
-// is not changed, and apply.Outcome.Requests then counts calls of the client, not HTTP requests.
+// A manager for plain HTTP uses http.DefaultClient, which belongs to the whole process. That client is not changed, and
+// apply.Outcome.Requests then counts calls of the client instead of HTTP requests.
 func recordExchanges(c *http.Client, informers *watched) {
 	if c == nil || c == http.DefaultClient {
 		return
@@ -202,8 +198,8 @@ func recordExchanges(c *http.Client, informers *watched) {
 	c.Transport = watchRecorder{next, informers}
 }
 
-// Applier returns an Applier for a field manager. policy decides its ownership conflicts. Its writes
-// are serialised with other writes of the Runtime, and applies that would change nothing are not sent.
+// Applier returns an Applier for a field manager, whose ownership conflicts are decided by policy. Its writes are
+// serialised with the other writes of the Runtime, and applies that would change nothing are not sent.
 func (rt *Runtime) Applier(fieldManager string, policy apply.Policy) (*apply.Applier, error) {
 	return rt.applier(rt.ApplierConfig(fieldManager, policy))
 }
@@ -212,8 +208,8 @@ func (rt *Runtime) applier(config apply.Config) (*apply.Applier, error) {
 	return apply.New(sender{Client: rt.mgr.GetClient(), rt: rt}, config)
 }
 
-// ApplierConfig returns the Config that Applier uses. To make an Applier with other settings,
-// change the Config and call apply.New.
+// ApplierConfig returns the apply.Config that Applier uses. To make an Applier with other settings, change this Config
+// and pass it to apply.New.
 func (rt *Runtime) ApplierConfig(fieldManager string, policy apply.Policy) apply.Config {
 	config := apply.Config{
 		FieldManager: fieldManager,
@@ -230,14 +226,14 @@ func (rt *Runtime) ApplierConfig(fieldManager string, policy apply.Policy) apply
 	return config
 }
 
-// Updater returns an Updater, which writes statuses and finalizers by get-modify-update. Its writes
-// are serialised with the other writes of the Runtime.
+// Updater returns an Updater, which writes statuses and finalizers by get-modify-update. Its writes are serialised with
+// the other writes of the Runtime.
 func (rt *Runtime) Updater(fieldManager string) (*update.Updater, error) {
 	return update.New(rt.UpdaterConfig(fieldManager))
 }
 
-// UpdaterConfig returns the Config that Updater uses. To make an Updater with other settings,
-// change the Config and call update.New.
+// UpdaterConfig returns the update.Config that Updater uses. To make an Updater with other settings, change this Config
+// and pass it to update.New.
 func (rt *Runtime) UpdaterConfig(fieldManager string) update.Config {
 	return update.Config{
 		Client:       rt.writes(),
@@ -249,12 +245,12 @@ func (rt *Runtime) UpdaterConfig(fieldManager string) update.Config {
 	}
 }
 
-// rememberedLooks is the maximum number of object versions in Runtime.looked.
+// rememberedLooks is the maximum number of entries in Runtime.looked.
 const rememberedLooks = 1024
 
-// lookForStripped detects a cache that strips managed fields: the cached object has none, and the
-// live object at the same resourceVersion has an entry of this field manager. The Runtime cannot
-// look at the options of the cache instead, because a manager does not show them.
+// lookForStripped detects that the manager's cache strips managed fields: the cached object has no managed fields, and
+// the live object at the same resourceVersion has an entry of this field manager. (The Runtime cannot look at the
+// options of the cache instead, because a manager does not show them.) From then on, refusal returns an error.
 func (rt *Runtime) lookForStripped(ctx context.Context, fieldManager string, cached client.Object) {
 	if len(cached.GetManagedFields()) > 0 || rt.refusal() != nil {
 		return
@@ -270,7 +266,7 @@ func (rt *Runtime) lookForStripped(ctx context.Context, fieldManager string, cac
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(kind)
 	if err := rt.mgr.GetAPIReader().Get(ctx, client.ObjectKeyFromObject(cached), live); err != nil {
-		return // the next apply checks it again
+		return // the next apply checks the object again
 	}
 	rt.looked.Put(version, struct{}{})
 	ours := func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == fieldManager }
@@ -283,8 +279,8 @@ func (rt *Runtime) lookForStripped(ctx context.Context, fieldManager string, cac
 	}
 }
 
-// refusal returns the error that every apply returns once lookForStripped has found that the cache
-// strips managed fields. Before that, refusal returns nil.
+// refusal returns the error with which every apply fails if the manager's cache strips managed fields. It returns nil
+// until lookForStripped has detected this.
 func (rt *Runtime) refusal() error {
 	if err := rt.stripped.Load(); err != nil {
 		return *err
@@ -292,11 +288,11 @@ func (rt *Runtime) refusal() error {
 	return nil
 }
 
-// Within returns a copy of the Runtime that applies only in Namespaces for which may returns true.
-// Without Within, an apply of a new object in somebody else's Namespace succeeds, because nobody
-// owns a field of the object yet. Within reads Namespaces from the manager's cache, so the manager
-// needs the right to watch Namespaces. Nothing is applied in a Namespace that does not exist or is
-// being deleted. Updates, and cluster-scoped objects, are not limited.
+// Within returns a copy of the Runtime that applies only in Namespaces for which may returns true. Use it to keep a
+// controller out of Namespaces that belong to somebody else: an apply that creates an object there meets no conflict,
+// because nobody owns a field of the new object. A Namespace that does not exist or is being deleted is not written to,
+// either. Updates and cluster-scoped objects are not limited. Namespaces are read from the manager's cache, so the
+// manager needs the right to watch Namespaces.
 func (rt *Runtime) Within(may func(namespace *corev1.Namespace) bool) *Runtime {
 	limited := *rt
 	limited.within = may
@@ -308,8 +304,8 @@ var (
 	errNoNamespace      = errors.New("the object's Namespace does not exist")
 )
 
-// mayWriteIn returns an error if nothing may be applied in a Namespace, because the Namespace does
-// not exist, is being deleted, or is not allowed by Within.
+// mayWriteIn returns an error if nothing may be applied in a Namespace: it does not exist, is being deleted, or is not
+// allowed by Within.
 func (rt *Runtime) mayWriteIn(ctx context.Context, name string) error {
 	if rt.within == nil || name == "" {
 		return nil
@@ -329,7 +325,7 @@ func (rt *Runtime) mayWriteIn(ctx context.Context, name string) error {
 	return nil
 }
 
-// errGoing returns the API server's error for a write in a Namespace that is being deleted.
+// errGoing returns the same error as the API server for a write in a Namespace that is being deleted.
 func errGoing(name string) error {
 	err := apierrors.NewForbidden(corev1.Resource("namespaces"), name, errors.New("it is being terminated"))
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}

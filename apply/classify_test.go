@@ -156,7 +156,7 @@ func TestErrorTexts(t *testing.T) {
 			Object: webRef(), Subresource: "status", FieldManager: "m", Conflicts: own},
 		"ownership conflict on Deployment shop/web (status): m cannot set .a: owned by /; a retry meets the same conflict": &apply.ConflictError{
 			Object: webRef(), Subresource: "status", FieldManager: "m", Conflicts: conflicts[:1]},
-		"Deployment shop/web is refused: an object of that name exists already and is someone else's; delete the object, use another name, or set a Belongs that accepts the object": &apply.NotOursError{Object: webRef()},
+		"Deployment shop/web is refused: an object with this name already exists and is someone else's; delete the object, use another name, or set a Belongs that accepts the object": &apply.NotOursError{Object: webRef()},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

@@ -19,33 +19,36 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// concession is a field of an intent that the policy relinquishes to its other owner, or shares
-// with the other owner. The field is not sent with the intent's value.
+// concession is one field of an intent that another field manager owns with another value, and that the policy decided
+// to relinquish (to leave out of the request) or to share (to send with the live value).
 type concession struct {
 	conflict Conflict         // the conflict over the field, with both values
-	at       fieldowners.Path // the part of the intent that is left out or gets the live value
+	at       fieldowners.Path // the field in the intent: conflict.Path, or the parent that the intent sets instead
 	adopted  any              // the live value of a shared field
-	leaveOut bool             // leave the field out of the request
+	leaveOut bool             // leave the field out of the request, instead of sending adopted
 }
 
-// concessions holds the relinquished and shared fields of an intent, by one read of its object.
+// concessions holds the relinquished and shared fields of an intent, as decided for one version of the object that was
+// read.
 type concessions struct {
 	made []concession
-	// owned reports whether this field manager owns a field, or a parent of fields such as a list
-	// item. keep reports whether a parent is sent although all its fields are left out. If no other
-	// manager owns the parent, leaving it out would remove it, with other managers' fields in it.
+	// owned reports whether this field manager owns a field, or a parent of fields such as a list item.
+	//
+	// keep reports whether a map, list or list item must be sent even if all its fields are left out of the request.
+	// This is so if only this field manager owns it: leaving it out would make the API server remove it, with the
+	// fields of other managers in it.
 	owned, keep func(fieldowners.Path) bool
 }
 
-// foresee computes concessions from an object that was read: the fields of the intent that another
-// manager owns with another value, and that the policy relinquishes or shares. If the policy
-// rejects one of the conflicts, foresee returns no concessions, so that the whole intent is sent
-// and the API server confirms the conflict. foresee also returns unreadable managed fields entries.
+// foresee predicts, from an object that was read, which fields of the intent the API server will report as conflicts,
+// and returns the fields among them that the policy relinquishes or shares. If the policy rejects one of the conflicts,
+// foresee returns no concessions: the whole intent is then sent, and the API server confirms the conflict. The second
+// result is the managed fields entries that cannot be read.
 //
-// Only the API server decides what a conflict is. foresee skips each field that may not be a
-// conflict: a field of an owner in another apiVersion or with unreadable managed fields, and a list
-// or map if only the schema shows whether it is owned as a whole. A field that foresee conceded by
-// mistake would silently not be applied.
+// Only the API server decides what a conflict is, and a field that foresee conceded by mistake would silently not be
+// applied. So foresee skips each field that may not be a conflict. These are the fields of an owner that used another
+// apiVersion or whose entry cannot be read. A list or map is also skipped unless the schema shows that it is owned as a
+// whole.
 func (c *call) foresee(ctx context.Context, object *unstructured.Unstructured) (concessions, []*fieldowners.EntryError) {
 	entries := object.GetManagedFields()
 	ownership, unread := fieldowners.ParseReadable(entries)
@@ -92,8 +95,8 @@ func hasParts(value any) bool {
 	return false
 }
 
-// oneField returns a function that reports whether the list or map at a path is owned as a whole,
-// as an atomic list is, by the API server's schema. Without a schema, the function returns false.
+// oneField returns a function that reports whether the list or map at a path is owned as a whole, such as an atomic
+// list. The function uses the API server's schema. It returns false if the schema is not known.
 func (c *call) oneField(ctx context.Context) func(fieldowners.Path) bool {
 	leaves := sync.OnceValue(func() []fieldowners.Path {
 		if c.config.Steady == nil {
@@ -117,9 +120,9 @@ func (c *call) oneField(ctx context.Context) func(fieldowners.Path) bool {
 	return func(path fieldowners.Path) bool { return slices.ContainsFunc(leaves(), path.Equal) }
 }
 
-// hasTwins reports whether two managed fields entries have the same owner, as after writes through
-// /scale. At the next write the API server keeps only the last of these entries. A field that only
-// a dropped entry has then has no owner (see managedfields.DecodeManagedFields).
+// hasTwins reports whether two managed fields entries have the same owner, as can be the case after writes through
+// /scale. At the next write, the API server keeps only the last of these entries. Fields that only the dropped entries
+// list then have no owner (see managedfields.DecodeManagedFields).
 func hasTwins(entries []metav1.ManagedFieldsEntry) bool {
 	for i, entry := range entries {
 		if slices.ContainsFunc(entries[:i], func(other metav1.ManagedFieldsEntry) bool {
@@ -132,8 +135,8 @@ func hasTwins(entries []metav1.ManagedFieldsEntry) bool {
 	return false
 }
 
-// mayForesee reports whether the call can use foresee before its first request: it has a cached
-// object that includes all writes of this process, and the policy may relinquish or share fields.
+// mayForesee reports whether the call may predict the conflicts of its first request with foresee. The policy must be
+// able to relinquish or share fields, and the call must have a cached object that includes all writes of this process.
 func (c *call) mayForesee() bool {
 	read := c.target.read
 	return read != nil && !c.dryRun && c.mayGiveWay() &&
@@ -141,8 +144,8 @@ func (c *call) mayForesee() bool {
 		(c.config.Steady == nil || c.believes(read, c.intent.Subresource))
 }
 
-// foreseeRead returns the cached object, and the concessions that foresee computes from it. There
-// are no concessions if the cached object may be out of date or may not show the stored values.
+// foreseeRead returns a copy of the cached object, and the concessions that foresee computes from it. It returns
+// nothing if the cached object may be out of date, or may not show the stored values.
 func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, concessions) {
 	if !c.mayForesee() {
 		return nil, concessions{}
@@ -152,7 +155,7 @@ func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, con
 	if err != nil || read.GetUID() == "" || read.GetResourceVersion() == "" {
 		return nil, concessions{}
 	}
-	read.SetGroupVersionKind(c.ref.GroupVersionKind) // a typed object need not have it
+	read.SetGroupVersionKind(c.ref.GroupVersionKind) // a typed object may lack its kind
 	found, _ := c.foresee(ctx, read)
 	if c.mayWantTheSame(found, object) {
 		return nil, concessions{}
@@ -160,9 +163,9 @@ func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, con
 	return read, found
 }
 
-// mayWantTheSame reports whether the intent's value of a relinquished or shared field may equal the
-// live value, although the two look different. A custom resource stores a quantity as sent, such as
-// 0.5, and a typed read shows 500m. Or the Go type lacks a field of a newer API server.
+// mayWantTheSame reports whether the intent's value of a conceded field may equal the stored value, although it differs
+// from the value that was read. This can happen with typed reads. For example, a custom resource stores a quantity as
+// it was sent, such as 0.5, and the typed read shows 500m. Or the Go type lacks a field that a newer API server stores.
 func (c *call) mayWantTheSame(held concessions, object client.Object) bool {
 	if _, asSent := object.(runtime.Unstructured); len(held.made) == 0 || asSent {
 		return false
@@ -178,9 +181,8 @@ func (c *call) mayWantTheSame(held concessions, object client.Object) bool {
 	})
 }
 
-// stillGivesWay proves that an intent with relinquished or shared fields needs no request: by the
-// cached object, the fields are still not applied, and applying the rest of the intent would change
-// nothing.
+// stillGivesWay tries to prove that an intent with relinquished or shared fields needs no request. The cached object
+// must show that these fields still conflict, and that applying the rest of the intent would change nothing.
 func (c *call) stillGivesWay(ctx context.Context, object client.Object) (found proof, ok bool) {
 	read, made := c.foreseeRead(ctx)
 	if len(made.made) == 0 || content.Within(c.intent.object, isEmptyList) {
@@ -191,21 +193,21 @@ func (c *call) stillGivesWay(ctx context.Context, object client.Object) (found p
 		return proof{}, false
 	}
 	if _, err := c.prove(ctx, left, object); err != nil {
-		c.log.V(1).Info("not steady, with the relinquished and shared fields", "because", c.intent.whyNot(err))
+		c.log.V(1).Info("not steady: applying the intent without its relinquished and shared fields may change the object, so it is sent", "because", c.intent.whyNot(err))
 		return proof{}, false
 	}
 	_, unread := fieldowners.ParseReadable(read.GetManagedFields())
 	return proof{object: refOf(c.ref, object), conflicts: made.conflicts(), unread: unread}, true
 }
 
-// isEmptyList reports whether a value is an empty list. stillGivesWay proves no intent with such a
-// list: if a parent of the list is relinquished, the list changes the meaning of the intent.
+// isEmptyList reports whether a value is an empty list. stillGivesWay proves nothing for an intent that contains an
+// empty list: the list may or may not be part of the rest of the intent after a parent of the list was relinquished.
 func isEmptyList(content any) bool {
 	list, ok := content.([]any)
 	return ok && len(list) == 0
 }
 
-// noneBy returns the concessions for an object of which no field is relinquished or shared.
+// noneBy returns concessions without a field, whose functions owned and keep look up the owners in ownership.
 func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
 	return concessions{
 		owned: func(path fieldowners.Path) bool { return slices.ContainsFunc(ownership.OwnersOf(path), c.isOurs) },
@@ -216,21 +218,22 @@ func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
 	}
 }
 
-// isOurs reports whether m is this call's field manager, by Apply through the call's subresource.
+// isOurs reports whether m is the owner under which this call applies: the Applier's field manager, with operation
+// Apply, and the call's subresource.
 func (c *call) isOurs(m fieldowners.Manager) bool {
 	return m.Name == c.config.FieldManager && m.Operation == metav1.ManagedFieldsOperationApply &&
 		m.Subresource == c.intent.Subresource
 }
 
-// concede returns a copy of the concessions with one more relinquished or shared field.
+// concede returns a copy of the concessions, with one more field that is relinquished or shared.
 func (all concessions) concede(conflict Conflict, intent *encodedIntent, live *unstructured.Unstructured) concessions {
 	at, _ := conflict.Path.Nearest(intent.object)
 	all.made = append(slices.Clip(all.made), newConcession(conflict, at, live))
 	return all
 }
 
-// newConcession returns the concession for a conflict. at is the part of the intent to leave out or
-// to replace by the live value. If the live object has no value, at is left out.
+// newConcession returns the concession for a conflict. at is the field in the intent that is left out, or sent with the
+// live value. A shared field without a live value is left out, too.
 func newConcession(conflict Conflict, at fieldowners.Path, live *unstructured.Unstructured) concession {
 	adopted, has := at.Value(live.Object)
 	return concession{
@@ -246,9 +249,11 @@ func (all concessions) has(conflict Conflict) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool { return made.conflict.sameField(conflict) })
 }
 
-// form returns the rest of the intent: the intent without the relinquished fields, and with the
-// live values of shared fields. givesUp reports whether this field manager thereby gives up a field
-// or a parent that it owns now. If its other owners give it up first, the API server removes it.
+// form returns the rest of the intent: without the relinquished fields, and with the live values of the shared fields.
+//
+// givesUp reports whether applying this rest gives up a field, or a parent of fields, that this field manager owns now.
+// Such an apply must be pinned to the resourceVersion that was read: if the other owners give the field up first, the
+// API server removes the field.
 func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp bool) {
 	if len(all.made) == 0 {
 		return intent, false
@@ -273,8 +278,7 @@ func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp
 	return intent.with(object), givesUp
 }
 
-// emptied reports whether a map is empty in the rest of the intent, because its fields are
-// relinquished.
+// emptied reports whether the rest of the intent contains an empty map, because all fields of the map are relinquished.
 func (all concessions) emptied(left *encodedIntent) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool {
 		for parent := made.at.Parent(); !parent.IsRoot(); parent = parent.Parent() {
@@ -296,7 +300,7 @@ func (all concessions) conflicts() []Conflict {
 	return conflicts
 }
 
-// reported remembers, for each object, which conflicts the last Apply relinquished or shared.
+// reported remembers, for each object, the conflicts that the last Apply relinquished or shared, as hashes.
 type reported = recent.Cache[reportedKey, []uint64]
 
 type reportedKey struct {
@@ -317,15 +321,15 @@ var reportedSeed = maphash.MakeSeed()
 
 func (c *call) reportedKey() reportedKey { return reportedKey{c.ref.Key(), c.intent.Subresource} }
 
-// gaveWay reports whether the last Apply to the object relinquished or shared a field. This Apply
-// then reads the object first, to see whether the other owner still owns the field.
+// gaveWay reports whether the last Apply to the object relinquished or shared a field, and foresee cannot be used on a
+// cached object. This call then reads the object first, to see whether the other owner still owns the field.
 func (c *call) gaveWay() bool {
 	_, gave := c.reported.Get(c.reportedKey())
 	return gave && !c.dryRun && c.mayGiveWay() && !c.mayForesee()
 }
 
-// report remembers the conflicts of a call that succeeded, and returns them. It sets Remembered in
-// each conflict that the last Apply to the object had too.
+// report remembers the relinquished and shared conflicts of a call that succeeded. It returns all its conflicts, and
+// sets Remembered in those that the last Apply to the object also had.
 func (c *call) report(conflicts []Conflict) []Conflict {
 	before, _ := c.reported.Get(c.reportedKey())
 	var now []uint64

@@ -18,25 +18,25 @@ import (
 
 // Config configures an Applier.
 type Config struct {
-	// FieldManager is the name that owns the applied fields: 1 to 128 printable characters. Each
-	// reconciler needs its own: reconcilers with one field manager remove each other's fields.
+	// FieldManager is the name under which the Applier owns fields: 1 to 128 printable characters. Each reconciler
+	// needs its own name: two reconcilers with one field manager remove each other's fields.
 	FieldManager string
-	// Policy decides ownership conflicts. The zero value rejects every conflict.
+	// Policy decides the ownership conflicts. The zero value rejects every conflict.
 	Policy Policy
-	// LiveReader reads from the API server and not from a cache, for example to settle conflicts. Use
-	// mgr.GetAPIReader(). The objects that it returns must have their managed fields.
+	// LiveReader reads objects from the API server, and not from a cache, for example to settle conflicts. Use
+	// mgr.GetAPIReader(). It must return the objects with their managed fields.
 	LiveReader client.Reader
-	// Lanes serialise the writes of the process to one object. Give the same set to all appliers
-	// and updaters. If Lanes is nil, New makes a set for this Applier alone.
+	// Lanes serialise the writes of a process to one object. Give the same set to all Appliers and Updaters of a
+	// process. If Lanes is nil, New makes a set for this Applier alone.
 	Lanes *lanes.Set
-	// Steady proves that applying an intent would change nothing, and the intent is then not sent. All
-	// appliers of a process share one SteadyState. If Steady is nil, each intent is sent.
+	// Steady proves, without a request, that applying an intent would change nothing. Such an intent is not sent. Give
+	// the same SteadyState to all Appliers of a process. If Steady is nil, each intent is sent.
 	Steady *SteadyState
-	// Loops counts how often each object is changed, and detects endless loops. All appliers of a
-	// process share one Loops. If Loops is nil, no loop is reported. A loop is logged, and is
-	// reported in ApplyObservation.Loop. Detection needs RecordExchange, or unstructured intents.
+	// Loops detects endless loops: objects that the Applier changes again and again, because another writer undoes each
+	// change. A loop is logged, and reported in ApplyObservation.Loop. Give the same Loops to all Appliers of a
+	// process. If Loops is nil, no loop is reported. The detection needs RecordExchange, or unstructured intents.
 	Loops *Loops
-	// Metrics receives one observation for each Apply. If Metrics is nil, nothing is observed.
+	// Metrics receives an observation of each Apply. If Metrics is nil, nothing is observed.
 	Metrics Metrics
 }
 
@@ -53,19 +53,18 @@ func (c Config) validate() error {
 	return errors.Join(append(errs, c.Policy.err)...)
 }
 
-// Applier applies intents to objects under one field manager, by Server-Side Apply. It is safe for
-// concurrent use.
+// Applier applies intents to objects by Server-Side Apply, under one field manager. It is safe for concurrent use.
 type Applier struct {
 	client   client.Client
 	config   Config
-	reads    *cacheReads // reads through client, with a time limit
+	reads    *cacheReads // reads objects with client, with a time limit
 	seen     *seenVersions
 	made     *made
 	reported *reported
 }
 
-// New returns an Applier that writes with c. c may read from a cache: for intents with MustExist or
-// Belongs, Apply reads the object with c.
+// New returns an Applier that writes with c. c may read from a cache. Apply uses c to read the object of an intent with
+// MustExist or Belongs.
 func New(c client.Client, config Config) (*Applier, error) {
 	if c == nil {
 		return nil, errors.New("apply: New: a client is needed, such as mgr.GetClient()")
@@ -86,15 +85,15 @@ func New(c client.Client, config Config) (*Applier, error) {
 // FieldManager returns the name of the field manager under which the Applier applies.
 func (a *Applier) FieldManager() string { return a.config.FieldManager }
 
-// Config returns the Applier's Config, for code that writes under the same field manager and in the
-// same lanes. Lanes is never nil in the returned Config.
+// Config returns the Applier's Config, for other writers that share its field manager and its lanes. Lanes is never nil
+// in the returned Config.
 func (a *Applier) Config() Config { return a.config }
 
 // Client returns the client with which the Applier writes.
 func (a *Applier) Client() client.Client { return a.client }
 
-// Metrics receives one observation for each Apply and one for each call of apply/update.
-// Implementations must be safe for concurrent use. Package apply/metrics has one for Prometheus.
+// Metrics receives an observation of each Apply, and of each call of an Updater of package apply/update. An
+// implementation must be safe for concurrent use. Package apply/metrics has one for Prometheus.
 type Metrics interface {
 	// ObserveApply is called once at the end of each Apply.
 	ObserveApply(ApplyObservation)
@@ -106,15 +105,15 @@ type Metrics interface {
 type ApplyObservation struct {
 	FieldManager string
 	Kind         schema.GroupVersionKind
-	Object       ObjectRef // Outcome.Object
-	Result       string    // Outcome.Action, or ResultOf the error
+	Object       ObjectRef // as in Outcome.Object
+	Result       string    // the Outcome.Action, or ResultOf(err) after an error
 	Requests     int
 	Attempts     int
-	Conflicts    map[Decision]int // number of conflicts by decision, without those that are Remembered
-	Forced       []Conflict       // the conflicts that this apply forced; empty after an error
+	Conflicts    map[Decision]int // number of conflicts by decision; conflicts with Remembered set are not counted
+	Forced       []Conflict       // the conflicts on the fields that this apply took by force; empty after an error
 	Duration     time.Duration
 	Waited       time.Duration // the part of Duration that was spent waiting for the lane
-	Loop         string        // a message if this apply was found to be part of an endless loop, see Loops
+	Loop         string        // the message about an endless loop, if Loops reports one; otherwise ""
 }
 
 // UpdateObservation describes one get-modify-update call.
@@ -122,15 +121,15 @@ type UpdateObservation struct {
 	FieldManager string
 	Kind         schema.GroupVersionKind
 	Verb         string // the Updater's method: Do, Status, EnsureFinalizer or RemoveFinalizer
-	Result       string // "Success", or ResultOf the error
-	Attempts     int    // update.Result.Attempts: attempts in the object's lane; 0 if there was nothing to write
+	Result       string // ResultOf(err), which is "Success" without an error
+	Attempts     int    // number of attempts, as in update.Result; 0 if there was nothing to write
 	StaleWrites  int
 	Duration     time.Duration
 	Waited       time.Duration // the part of Duration that was spent waiting for the lane
 }
 
-// ResultOf returns a word from a fixed set that names the class of an error in metrics and events.
-// It is "Success" for nil, and "Error" for an error that belongs to no class.
+// ResultOf returns the name of an error's class for metrics and events, such as "Conflict". It returns "Success" for
+// nil, and "Error" for an error that belongs to no class.
 func ResultOf(err error) string {
 	switch {
 	case err == nil:

@@ -16,33 +16,33 @@ import (
 
 // Conflict is one field of an intent that another field manager owns with another value.
 type Conflict struct {
-	Object     ObjectRef           // the object, at the resourceVersion read when the policy decided
-	Manager    fieldowners.Manager // the other owner
-	Path       fieldowners.Path    // the field; the root if ServerPath matches no field of the object
-	ServerPath string              // the API server's name of the field, which may match several fields
+	Object     ObjectRef           // the object, with the uid and resourceVersion that were read for the decision
+	Manager    fieldowners.Manager // the other owner of the field
+	Path       fieldowners.Path    // the field; the root path if it is not clear which field ServerPath means
+	ServerPath string              // the field as the API server's response names it, which may be ambiguous
 	Ours       any                 // the intent's value; nil if Path is the root
 	Theirs     any                 // the live value as it was read; nil if Path is the root
 	Decision   Decision
 
-	// Own reports whether the other owner is the applier's own field manager, which wrote the field by
-	// Update or through another subresource. If the field was applied through a subresource and is now
-	// applied to the object itself, it is always forced. In all other cases a field with Own is forced
-	// if the policy decides so, and otherwise rejected.
+	// Own reports whether the other owner is the Applier's own field manager, which wrote the field by Update or
+	// through another subresource. Such a conflict is never relinquished or shared: it is forced if the policy decides
+	// so, and otherwise rejected. It is always forced if the other owner has applied the field through a subresource,
+	// and the intent applies the field to the object itself.
 	Own bool
 
 	// Hidden reports whether String hides both values. A Conflict never has the values of a Secret.
 	Hidden bool
 
-	// Refused is the error with which the function of Policy.ForceUnless prevented the force, or nil.
+	// Refused is the error that the function of Policy.ForceUnless returned, so that the field was not forced, or nil.
 	Refused error
 
-	// Remembered reports whether the last Apply of an intent for the object relinquished or shared the
-	// same field. Such a conflict need not be reported again.
+	// Remembered reports whether the last Apply to the object, by the same Applier, already relinquished or shared this
+	// field. Such a conflict need not be reported again.
 	Remembered bool
 }
 
-// String returns one line: the field, the intent's value, the other owner and its value, and the
-// error of Policy.ForceUnless. Hidden values are left out.
+// String returns one line: the field, the intent's value, the other owner and the live value, and the error in Refused.
+// Hidden values are left out.
 func (c Conflict) String() string {
 	if c.Refused != nil {
 		return fmt.Sprintf("%s (%v)", c.text(), c.Refused)
@@ -55,7 +55,7 @@ func (c Conflict) text() string {
 	if c.Path.IsRoot() {
 		return fmt.Sprintf("%s: owned by %s", c.ServerPath, c.owner())
 	}
-	if c.Ours == nil { // the name, in the owner's API version, of a field that the intent sets
+	if c.Ours == nil { // the path is the name in the owner's API version of a field that the intent sets
 		return fmt.Sprintf("%s, which has another name in the intent: owned by %s at %s with %s",
 			field, c.owner(), c.Manager.APIVersion, showUnless(c.Hidden, c.Theirs))
 	}
@@ -72,8 +72,8 @@ func (c Conflict) owner() string {
 	return fmt.Sprintf("%s itself (by %s through %s)", c.Manager.Name, c.Manager.Operation, c.Manager.Subresource)
 }
 
-// describeConflicts returns the causes of an ownership conflict (HTTP 409) as Conflicts, with the
-// decisions of the policy. It looks up the field and both values in the intent and the live object.
+// describeConflicts converts the causes in an ownership conflict (HTTP 409) to Conflicts, with the decisions of the
+// policy. It looks up the fields and their values in the intent and in live, the object that was read.
 func (c *call) describeConflicts(err error, live *unstructured.Unstructured, ownership fieldowners.Ownership) ([]Conflict, error) {
 	intent, owned := c.intent, newOwned(ownership, c.intent.object)
 	index := fieldowners.NewIndex(live.Object)
@@ -93,15 +93,15 @@ func (c *call) describeConflicts(err error, live *unstructured.Unstructured, own
 			return nil, fmt.Errorf("the function given to Policy.Func returned %v for the field %s: return Reject, Force, Relinquish or Share instead", conflict.Decision, cause.Field)
 		}
 		if _, set := owned.intent.Nearest(conflict.Path); !set && conflict.Decision != Force {
-			conflict.Decision = Reject // there is nothing to leave out
+			conflict.Decision = Reject // the intent does not set the field, so it cannot be left out
 		}
 		conflicts = append(conflicts, conflict)
 	}
 	return conflicts, nil
 }
 
-// readableOwners returns the owners of the fields of an object. It logs, and returns separately,
-// the managed fields entries that cannot be read.
+// readableOwners parses the managed fields of an object. It logs the entries that cannot be parsed, and returns them
+// separately.
 func (c *call) readableOwners(live *unstructured.Unstructured) (fieldowners.Ownership, []*fieldowners.EntryError) {
 	ownership, unread := fieldowners.ParseReadable(live.GetManagedFields())
 	for _, entry := range unread {
@@ -110,9 +110,9 @@ func (c *call) readableOwners(live *unstructured.Unstructured) (fieldowners.Owne
 	return ownership, unread
 }
 
-// decideOn sets the decision of a conflict by the policy. A field is never relinquished to, or
-// shared with, another managed fields entry of this field manager. If that entry is an apply
-// through a subresource, and this call applies the object itself, the field is forced.
+// decideOn lets the policy decide on a conflict, and sets Decision, Own and Refused. A field is never relinquished to,
+// or shared with, another managed fields entry of the Applier's own field manager. If that entry is an apply through a
+// subresource, and this call applies to the object itself, the field is forced.
 func (c *call) decideOn(conflict *Conflict) {
 	conflict.Own = conflict.Manager.Name == c.config.FieldManager
 	if conflict.Own && conflict.Manager.Operation == metav1.ManagedFieldsOperationApply && c.intent.Subresource == "" {
@@ -129,10 +129,10 @@ func (c *call) decideOn(conflict *Conflict) {
 	}
 }
 
-// policyFor returns the policy for conflicts with an owner. If somebody has emptied the managed
-// fields of an object, the API server records the owner before-first-apply for all its fields. If
-// the intent has Belongs, a field of that owner is forced, unless a rule or the Func of the policy
-// decides otherwise. So a rule that relinquishes .spec.replicas to an autoscaler still applies.
+// policyFor returns the policy for conflicts with an owner. It differs from Config.Policy in one case. If the managed
+// fields of an object were emptied, the API server records all its fields as owned by before-first-apply. An intent
+// with Belongs takes back the fields of its object: a conflict with this owner is then forced, unless a rule or the
+// Func of the policy decides otherwise. So a rule that relinquishes .spec.replicas to an autoscaler still applies.
 func (c *call) policyFor(intent Intent, owner fieldowners.Manager) Policy {
 	policy := c.config.Policy
 	if intent.Belongs != nil && owner.Name == fieldowners.BeforeFirstApply && owner.Operation == metav1.ManagedFieldsOperationUpdate {
@@ -141,8 +141,8 @@ func (c *call) policyFor(intent Intent, owner fieldowners.Manager) Policy {
 	return policy
 }
 
-// setPath sets the path and both values of a conflict, and reports whether the values are equal.
-// It sets Hidden if the values must not be shown, and redacts the values of a Secret.
+// setPath sets the path and both values of a conflict, and reports whether the values are equal. It sets Hidden, and
+// hides the values of a Secret.
 func (c *Conflict) setPath(path fieldowners.Path, ours, theirs any) (equal bool) {
 	c.Path, c.Ours, c.Theirs = path, ours, theirs
 	equal = reflect.DeepEqual(c.Ours, c.Theirs)
@@ -153,12 +153,13 @@ func (c *Conflict) setPath(path fieldowners.Path, ours, theirs any) (equal bool)
 	return equal
 }
 
-// sameField reports whether two conflicts have the same field and the same other owner.
+// sameField reports whether two conflicts are on the same field and with the same other owner.
 func (c Conflict) sameField(other Conflict) bool {
 	return c.field() == other.field() && c.Path.Equal(other.Path)
 }
 
-// conflictField identifies a conflict by the other owner and by the API server's name of the field.
+// conflictField identifies a conflict in the API server's response: by the other owner, and by the API server's name of
+// the field.
 type conflictField struct {
 	owner
 	serverPath string
@@ -170,7 +171,7 @@ func (c Conflict) compare(other Conflict) int {
 	return cmp.Or(strings.Compare(c.ServerPath, other.ServerPath), strings.Compare(c.Manager.String(), other.Manager.String()))
 }
 
-// texts returns the conflicts as strings for the log: log sinks do not call String on list items.
+// texts returns the conflicts as strings for a log line, because log sinks do not call String on the items of a list.
 func texts(conflicts []Conflict) []string {
 	var all []string
 	for _, c := range conflicts {
@@ -183,16 +184,16 @@ func hasRejected(conflicts []Conflict) bool {
 	return slices.ContainsFunc(conflicts, func(c Conflict) bool { return c.Decision == Reject })
 }
 
-// owned finds the field of the object that the API server names in an ownership conflict. The API
-// server writes the path of a field in its own notation. owned computes this notation for all
-// fields of an owner, once for all conflicts.
+// owned finds the field that the API server names in an ownership conflict. The API server writes the path of the field
+// in a notation that is ambiguous and must not be parsed. So owned writes all fields of an owner in this notation, and
+// compares. This is done once for all conflicts of a response.
 type owned struct {
 	intent  *fieldowners.Index
 	entries []fieldowners.Entry
-	fields  map[owner]map[string]*ownedField // fields by owner, and then by ServerPath
+	fields  map[owner]map[string]*ownedField // fields by owner, and then by the API server's name
 }
 
-// owner is the part of a managed fields entry that an ownership conflict names: who owns a field.
+// owner is an owner of fields as an ownership conflict names it: without the apiVersion.
 type owner struct {
 	name, subresource string
 	operation         metav1.ManagedFieldsOperationType
@@ -200,9 +201,9 @@ type owner struct {
 
 func ownerOfField(m fieldowners.Manager) owner { return owner{m.Name, m.Subresource, m.Operation} }
 
-// ownedField holds the fields that the API server's name of a field (ServerPath) may mean.
+// ownedField holds all fields of an owner for which the API server writes the same name.
 type ownedField struct {
-	manager fieldowners.Manager // the manager of the last entry that has such a field
+	manager fieldowners.Manager // the owner with the apiVersion of the last entry that lists one of the fields
 	paths   []fieldowners.Path
 }
 
@@ -210,7 +211,7 @@ func newOwned(ownership fieldowners.Ownership, intent map[string]any) *owned {
 	return &owned{fieldowners.NewIndex(intent), ownership.Entries(), map[owner]map[string]*ownedField{}}
 }
 
-// of returns the fields of an owner, by the API server's names of the fields.
+// of returns the fields of an owner, by the names that the API server writes for them.
 func (o *owned) of(who owner) map[string]*ownedField {
 	if fields, known := o.fields[who]; known {
 		return fields
@@ -233,11 +234,11 @@ func (o *owned) of(who owner) map[string]*ownedField {
 	return fields
 }
 
-// match returns the field that the API server means by serverPath, and completes manager from the
-// managed fields entry that has the field. If several fields match, match prefers a field that the
-// intent sets too. If no entry has the field, as for the owner before-first-apply, match returns a
-// field that the intent sets. If serverPath is the name of two fields, as for {"a.b": 1} and {"a":
-// {"b": 1}}, match returns false.
+// match returns the field that serverPath, the name in the API server's response, means. It also completes manager from
+// the managed fields entry that lists the field. If several fields have the name, match returns the one that the intent
+// sets. If no entry lists the field, as for the owner before-first-apply, match returns a field of the intent that has
+// the name. If the result is still ambiguous, match returns false: for example, {"a.b": 1} and {"a": {"b": 1}} have the
+// same name.
 func (o *owned) match(manager *fieldowners.Manager, serverPath string) (fieldowners.Path, bool) {
 	var all, wanted []fieldowners.Path
 	if field := o.of(ownerOfField(*manager))[serverPath]; field != nil {
@@ -252,7 +253,7 @@ func (o *owned) match(manager *fieldowners.Manager, serverPath string) (fieldown
 		wanted = o.intent.Locate(serverPath)
 	}
 	if len(wanted) == 0 {
-		wanted = slices.Clone(all) // the intent may have the field under another name, if the owner uses another version
+		wanted = slices.Clone(all) // if the owner uses another apiVersion, the field may have another name in the intent
 	}
 	wanted = slices.CompactFunc(wanted, fieldowners.Path.Equal)
 	if len(wanted) != 1 {

@@ -14,34 +14,34 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Sentinels for errors.Is. Each typed error below unwraps to its sentinel and, if there is one, to
-// the API server's response.
+// The classes of errors, to compare with errors.Is. Each typed error below wraps the error of its class and, if there
+// is one, the API server's response.
 var (
-	// ErrInvalidIntent means that the Applier rejected the intent as invalid, before any request.
+	// ErrInvalidIntent means that the Applier rejected the intent as invalid, before it sent any request.
 	ErrInvalidIntent = errors.New("invalid intent")
 	// ErrConflict means that another manager owns fields of the intent with other values, and that
 	// the policy rejects the conflict. The apply changed nothing.
 	ErrConflict = errors.New("ownership conflict")
-	// ErrContended means that the object changed during each attempt to settle its conflicts or to
-	// move its fields, up to a limit of attempts. Nothing was forced or moved. Try again later.
+	// ErrContended means that other writers changed the object during each attempt to settle its conflicts or to move
+	// its fields, up to a limit of attempts. No field was forced or moved. Try again later.
 	ErrContended = errors.New("contended")
-	// ErrStaleWrite means that the object is no longer at the resourceVersion to which the write was
-	// pinned. Read the object again.
+	// ErrStaleWrite means that the API server refused a write because the object is no longer at the resourceVersion to
+	// which the write was pinned. Read the object again.
 	ErrStaleWrite = errors.New("stale write")
-	// ErrUIDMismatch means that the object to which the write was pinned was deleted or recreated. If
-	// another object has the name now, nothing was written to that object.
+	// ErrUIDMismatch means that the object to which a write was pinned by its uid was deleted or recreated. If a new
+	// object has the name, nothing was written to the new object.
 	ErrUIDMismatch = errors.New("uid mismatch")
-	// ErrRetryable means a transient failure of the API server or of the network. The write may have
-	// succeeded, because its response was lost or could not be read.
+	// ErrRetryable means that a write failed because of a transient error of the API server or of the network. The
+	// write may nevertheless have succeeded: its response may have been lost or may be unreadable.
 	ErrRetryable = errors.New("retryable")
-	// ErrRefused means that the API server refused the request (validation, permission, an unknown
-	// field, size, a terminating namespace), or that the client did. An immediate retry does not help.
+	// ErrRefused means that the API server or the client refused a request, for example because of validation,
+	// permissions, an unknown field, the size, or a terminating namespace. An immediate retry does not help.
 	ErrRefused = errors.New("refused")
 )
 
-// IntentError is returned for an invalid intent. It wraps ErrInvalidIntent and the reason.
+// IntentError is the error for an invalid intent. It wraps ErrInvalidIntent and the reason.
 type IntentError struct {
-	Object ObjectRef // the object of the intent, as far as it is known
+	Object ObjectRef // the object of the intent; parts may be empty if they are invalid
 	Err    error
 }
 
@@ -54,12 +54,13 @@ func (e *IntentError) Error() string {
 
 func (e *IntentError) Unwrap() []error { return []error{ErrInvalidIntent, e.Err} }
 
-// ConflictError is returned if the policy rejects an ownership conflict. It wraps ErrConflict.
+// ConflictError is the error of an apply if the policy rejects an ownership conflict. Nothing was written. It wraps
+// ErrConflict.
 type ConflictError struct {
 	Object       ObjectRef
 	Subresource  string     // "" for the object itself
 	FieldManager string     // the field manager of the rejected apply
-	Conflicts    []Conflict // all in the API server's response, also those that the policy would not reject
+	Conflicts    []Conflict // all conflicts in the API server's response, also those that the policy does not reject
 	Err          error      // the API server's response
 }
 
@@ -91,11 +92,12 @@ func (e *ConflictError) Error() string {
 
 func (e *ConflictError) Unwrap() []error { return []error{ErrConflict, e.Err} }
 
-// ContendedError means that the object changed during each attempt. It wraps ErrContended.
+// ContendedError means that other writers changed the object during each attempt. Nothing was forced or moved. It wraps
+// ErrContended.
 type ContendedError struct {
 	Object    ObjectRef
-	Attempts  int        // writes and dry runs sent
-	Conflicts []Conflict // the conflicts of the last attempt; empty for a move of fields (package ownership)
+	Attempts  int        // number of writes sent, dry runs included
+	Conflicts []Conflict // the conflicts in the last attempt; empty for a move of fields by package ownership
 	Err       error      // the API server's last response
 }
 
@@ -106,7 +108,7 @@ func (e *ContendedError) Error() string {
 
 func (e *ContendedError) Unwrap() []error { return []error{ErrContended, e.Err} }
 
-// StaleWriteError means that the object changed since it was read. It wraps ErrStaleWrite.
+// StaleWriteError means that a write was refused because the object changed after it was read. It wraps ErrStaleWrite.
 type StaleWriteError struct {
 	Object ObjectRef
 	Err    error
@@ -118,9 +120,9 @@ func (e *StaleWriteError) Error() string {
 
 func (e *StaleWriteError) Unwrap() []error { return []error{ErrStaleWrite, e.Err} }
 
-// UIDMismatchError means that the object was deleted or recreated. It wraps ErrUIDMismatch.
+// UIDMismatchError means that the object to which a write was pinned was deleted or recreated. It wraps ErrUIDMismatch.
 type UIDMismatchError struct {
-	Object ObjectRef // its UID is the uid to which the write was pinned
+	Object ObjectRef // the object, with the uid to which the write was pinned
 	Err    error
 }
 
@@ -137,7 +139,7 @@ func (e *UIDMismatchError) Unwrap() []error { return []error{ErrUIDMismatch, e.E
 // RetryableError means that a write failed with a transient error, Err. It wraps ErrRetryable.
 type RetryableError struct {
 	Object ObjectRef
-	After  time.Duration // the time to wait that the API server named; 0 if it named none
+	After  time.Duration // the Retry-After of the API server; 0 if it sent none
 	Err    error
 }
 
@@ -147,7 +149,7 @@ func (e *RetryableError) Error() string {
 
 func (e *RetryableError) Unwrap() []error { return []error{ErrRetryable, e.Err} }
 
-// RefusedError means that the API server or the client refused a write. It wraps ErrRefused.
+// RefusedError means that the API server or the client refused a write: Err says why. It wraps ErrRefused.
 type RefusedError struct {
 	Object ObjectRef
 	Err    error
@@ -159,15 +161,15 @@ func (e *RefusedError) Error() string {
 
 func (e *RefusedError) Unwrap() []error { return []error{ErrRefused, e.Err} }
 
-// ErrNotOurs means that an object belongs to somebody else. A client that was given to an Applier
-// may refuse a write to such an object with an error that matches ErrNotOurs.
+// ErrNotOurs means that an object belongs to somebody else. The client of an Applier may refuse a write to such an
+// object: its error then matches ErrNotOurs.
 var ErrNotOurs = errors.New("someone else's")
 
-// NotOursError means that an object with the intent's name exists, and that Intent.Belongs does not
-// accept the object. Nothing was written to the object. It wraps ErrNotOurs and ErrRefused.
+// NotOursError means that an object with the intent's name exists and that Intent.Belongs does not accept the object.
+// Nothing was written to the object. It wraps ErrNotOurs and ErrRefused.
 type NotOursError struct {
 	Object ObjectRef
-	Owner  string // kind and name of the object's controller; "" if it has none
+	Owner  string // kind and name of the object's controlling owner; "" if it has none
 	// Managers are the field managers that own fields of the object.
 	Managers []fieldowners.Manager
 }
@@ -178,26 +180,26 @@ func (e *NotOursError) Error() string {
 	case e.Owner != "":
 		because = ", controlled by the " + e.Owner
 	case len(e.Managers) > 0:
-		because = " by the rule of Belongs: it has no controller, and its fields are owned by " + namesOf(e.Managers)
+		because = " according to Belongs: it has no controller, and its fields are owned by " + namesOf(e.Managers)
 	}
-	return fmt.Sprintf("%v is %v: an object of that name exists already and is %v%s; delete the object, use another name, or set a Belongs that accepts the object",
+	return fmt.Sprintf("%v is %v: an object with this name already exists and is %v%s; delete the object, use another name, or set a Belongs that accepts the object",
 		e.Object, ErrRefused, ErrNotOurs, because)
 }
 
 func (e *NotOursError) Unwrap() []error { return []error{ErrNotOurs, ErrRefused} }
 
-// IsOwnershipConflict reports whether an error is an ownership conflict, and not a stale write.
-// Both are HTTP 409 with reason Conflict, and apierrors.IsConflict is true for both. Only an
-// ownership conflict has causes of type FieldManagerConflict. IsOwnershipConflict is false for a
-// typed error of another class that wraps an ownership conflict, as a ContendedError may.
+// IsOwnershipConflict reports whether an error is an ownership conflict, and not a stale write. The API server responds
+// to both with HTTP 409 and reason Conflict, so apierrors.IsConflict is true for both. Only an ownership conflict has
+// causes of type FieldManagerConflict. IsOwnershipConflict is false for a typed error of another class that wraps an
+// ownership conflict, as a ContendedError may.
 func IsOwnershipConflict(err error) bool {
 	return errors.Is(err, ErrConflict) || !hasClass(err) && len(wire.ConflictCauses(err)) > 0
 }
 
-// IsStaleWrite reports whether a write failed because the object is no longer at the resourceVersion
-// in the write. A write with a uid, to an object that does not exist, fails with the same response:
-// only a live read distinguishes the two cases. IsStaleWrite is false for a typed error of another
-// class that wraps a stale write, such as a UIDMismatchError: another write would fail too.
+// IsStaleWrite reports whether a write failed because the object is no longer at the resourceVersion in the write. The
+// API server responds in the same way to a write with a uid if the object does not exist: only a live read shows which
+// of the two is the case. IsStaleWrite is false for a typed error of another class that wraps a stale write, such as a
+// UIDMismatchError: a new read and another write would not help.
 func IsStaleWrite(err error) bool {
 	if hasClass(err) {
 		return ResultOf(err) == "StaleWrite"
@@ -214,12 +216,12 @@ func hasClass(err error) bool {
 	return true
 }
 
-// Classify wraps the error of a write into the typed error of its class: StaleWriteError,
-// UIDMismatchError, RetryableError or RefusedError. Ownership conflicts, typed errors of this package
-// and the end of the context are returned unchanged. ctx is the context of the write. A context error
-// although ctx has not ended is a timeout of the client, and becomes a RetryableError.
+// Classify wraps the error of a write into the typed error of its class: StaleWriteError, UIDMismatchError,
+// RetryableError or RefusedError. Ownership conflicts and typed errors of this package are returned unchanged. ctx is
+// the context of the write. If err is a context error and ctx has ended, err is returned unchanged. If ctx has not
+// ended, err is a timeout inside the client, and becomes a RetryableError.
 //
-// If the object is a Secret, the API server's message is left out where it may quote values.
+// If the object is a Secret, the parts of the API server's message that may quote values are left out.
 func Classify(ctx context.Context, object ObjectRef, err error) error {
 	switch {
 	case ResultOf(err) == "Cancelled" && ctx.Err() == nil:
@@ -242,19 +244,19 @@ func Classify(ctx context.Context, object ObjectRef, err error) error {
 	return &RefusedError{Object: object, Err: err}
 }
 
-// CheckNotFound checks the error of a write by a live read if the error is a NotFound. An HTTP 404
-// for a write does not prove that the object is gone: the API server also answers 404 if the kind
-// has no such subresource, or if an admission webhook returns a NotFound. Other errors are returned
-// unchanged, without a read. The result for a NotFound is:
+// CheckNotFound finds out by a live read whether a write failed with a NotFound because its object does not exist. An
+// HTTP 404 for a write does not prove this: the API server also responds with 404 if the kind has no such subresource,
+// or if an admission webhook returns a NotFound. Errors other than NotFound are returned unchanged, without a read. The
+// result for a NotFound is:
 //
 //   - the same error, if the object does not exist;
-//   - a *UIDMismatchError, if the reference has a uid and another object has the name;
-//   - a *RefusedError that does not match NotFound, if the object exists, or if the read proves
-//     nothing because the API server no longer serves the kind in this version;
+//   - a *UIDMismatchError, if object has a uid and another object has the name;
+//   - a *RefusedError that does not match NotFound, if the object exists, or if the read proves nothing because the API
+//     server no longer serves the kind in this version;
 //   - the classified error of the read (see Classify), if the read fails in another way.
 //
-// live reads from the API server and not from a cache. subresource is the written subresource; ""
-// is the object itself.
+// live must read from the API server and not from a cache. subresource is the subresource that was written to; "" is
+// the object itself.
 func CheckNotFound(ctx context.Context, live client.Reader, object ObjectRef, subresource string, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return err
@@ -264,7 +266,7 @@ func CheckNotFound(ctx context.Context, live client.Reader, object ObjectRef, su
 	switch {
 	case wire.IsAbsent(readErr, object.Name):
 		return err
-	case apierrors.IsNotFound(readErr): // the 404 is not about the object
+	case apierrors.IsNotFound(readErr): // the 404 concerns the kind or the namespace, not the object
 		return &RefusedError{Object: object, Err: errors.New("the API server answered 404 to a write, and to the read of the object: " +
 			"the API server may not serve the kind in this version any more, or the namespace is gone: " + wire.OneLine(readErr))}
 	case readErr != nil:
@@ -275,8 +277,8 @@ func CheckNotFound(ctx context.Context, live client.Reader, object ObjectRef, su
 	return &RefusedError{Object: object, Err: notAbsent(subresource, withoutValues(object, err))}
 }
 
-// notAbsent returns the error for a 404 response to a write to an object that exists. It does not
-// wrap the response: a caller that finds a NotFound would conclude that the object is gone.
+// notAbsent returns the error for a write that failed with a 404 although its object exists. It does not wrap the
+// response, because a caller that finds a NotFound would conclude that the object does not exist.
 func notAbsent(subresource string, answer error) error {
 	cause := "an admission webhook may have answered NotFound"
 	if subresource != "" {
@@ -286,7 +288,7 @@ func notAbsent(subresource string, answer error) error {
 	return errors.New("the API server answered the write with 404, although the object exists: " + cause + ": " + wire.OneLine(answer))
 }
 
-// checkNotFound calls CheckNotFound for the error of a request of this call, and counts the read.
+// checkNotFound calls CheckNotFound for the error of a request of this call, and counts the live read as a request.
 func (c *call) checkNotFound(ctx context.Context, subresource string, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return err

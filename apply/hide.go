@@ -20,9 +20,9 @@ func isSecret(object ObjectRef) bool { return fieldowners.IsSecret(object.Group,
 
 func isDelicate(name string) bool { return slices.Contains([]string{"env", "args", "data"}, name) }
 
-// hides reports whether values of a field are left out of errors, events, conditions and logs. In a
-// Secret every value is hidden. In other kinds a field is hidden if it, a parent, or a field in its
-// value has the name env, args or data, which often contain credentials. A ConfigMap shows its data.
+// hides reports whether the values of a field must be left out of errors, events, conditions and logs. In a Secret, all
+// values are left out, and in a ConfigMap none. In other kinds, a value is left out if the field, a parent, or a field
+// inside the value has the name env, args or data: such fields often contain credentials.
 func hides(object ObjectRef, path fieldowners.Path, values ...any) bool {
 	switch {
 	case isSecret(object):
@@ -53,8 +53,8 @@ func showUnless(isHidden bool, value any) string {
 	return fieldowners.FormatValue(value)
 }
 
-// whyNot returns the text of err, for the log. If the object is a Secret, the text may quote
-// values, and whyNot returns a placeholder.
+// whyNot returns the text of err for a log line. For a Secret it returns a placeholder, because the text may quote
+// values.
 func (e *encodedIntent) whyNot(err error) string {
 	if isSecret(e.ref) {
 		return string(fieldowners.Hidden)
@@ -62,34 +62,34 @@ func (e *encodedIntent) whyNot(err error) string {
 	return fmt.Sprint(err)
 }
 
-// quotesNoValues lists the status reasons for which the API server's message contains only names.
-// Messages with other reasons, such as those of validation, may quote the sent values. A denial by
-// admission may quote them with any reason.
+// quotesNoValues lists the reasons of a Status for which the API server's message contains only names, and no values.
+// With other reasons, such as Invalid, the message may quote the values that were sent. A message about a denial by
+// admission may quote values with any reason.
 var quotesNoValues = []metav1.StatusReason{
 	metav1.StatusReasonConflict, metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists,
 	metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonTooManyRequests,
 	metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout, metav1.StatusReasonServiceUnavailable,
 }
 
-// deniedBy is a word in the API server's message about a request that admission denied. The name of
-// the webhook or policy precedes the word, and the webhook's or policy's message follows it.
+// deniedBy is the word that the API server's message contains if admission denied the request. The name of the webhook
+// or policy precedes the word, and the message of the webhook or policy follows the word.
 const deniedBy = "denied"
 
-// quoteNoValue lists the causes of an HTTP 422 whose messages do not quote the invalid value.
+// quoteNoValue lists the types of causes in an HTTP 422 (Invalid) whose messages do not quote the invalid value.
 var quoteNoValue = []metav1.CauseType{
 	metav1.CauseTypeFieldValueRequired, metav1.CauseType(field.ErrorTypeForbidden),
 	metav1.CauseType(field.ErrorTypeTooLong), metav1.CauseType(field.ErrorTypeTooMany),
 }
 
-// afterValue lists the known endings of validation messages that quote the value before the ending.
+// afterValue lists endings of validation messages that do quote the value. Such an ending follows the value.
 var afterValue = []string{": field is immutable"}
 
-// denier matches the name of the webhook or the admission policy that denied a request, as the API
-// server writes it. It also matches in a message from which withoutValues has removed the values.
+// denier matches the part of the API server's message before "denied", and captures the name of the webhook or
+// admission policy. It also matches in a message from which withoutValues has already removed the values.
 var denier = regexp.MustCompile(`^(?:secrets "[^"]*" is forbidden: |HTTP \d+ \w* ?)?(admission webhook "[^"]*"|ValidatingAdmissionPolicy '[^']*' with binding '[^']*') $`)
 
-// whyInvalid returns the message of a cause of an HTTP 422, without the invalid value. If the value
-// cannot be removed, whyInvalid returns fieldowners.Hidden.
+// whyInvalid returns the message of a cause in an HTTP 422 (Invalid), without the invalid value. If it does not know
+// where the value is in the message, whyInvalid returns fieldowners.Hidden in place of the whole message.
 func whyInvalid(cause metav1.StatusCause) string {
 	if slices.Contains(quoteNoValue, cause.Type) {
 		return cause.Message
@@ -102,8 +102,8 @@ func whyInvalid(cause metav1.StatusCause) string {
 	return string(fieldowners.Hidden)
 }
 
-// withoutValues returns the error of a write to a Secret without the API server's text that may
-// quote values. The status code and the reason stay the same. Other errors are not changed.
+// withoutValues removes the parts that may quote values from the API server's error for a write to a Secret. The status
+// code and the reason stay. Errors for objects of other kinds are returned unchanged.
 func withoutValues(object ObjectRef, err error) error {
 	var answer *apierrors.StatusError
 	if !isSecret(object) || !errors.As(err, &answer) {

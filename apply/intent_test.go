@@ -52,10 +52,10 @@ func TestInvalidIntents(t *testing.T) {
 		config runtime.ApplyConfiguration
 		says   string
 	}{
-		"nil":                     {nil, "want a non-nil pointer"},
-		"nil pointer":             {nothing, "want a non-nil pointer"},
-		"no pointer":              {*threeReplicas(), "want a non-nil pointer"},
-		"nil unstructured":        {client.ApplyConfigurationFromUnstructured(nil), "holds a nil"},
+		"nil":                     {nil, "must be a pointer that is not nil"},
+		"nil pointer":             {nothing, "must be a pointer that is not nil"},
+		"no pointer":              {*threeReplicas(), "must be a pointer that is not nil"},
+		"nil unstructured":        {client.ApplyConfigurationFromUnstructured(nil), "contains a nil"},
 		"empty unstructured":      {loose(nil), "apiVersion and kind are needed"},
 		"null":                    {&null{}, "apiVersion and kind are needed"},
 		"a list":                  {&list{"a"}, "cannot unmarshal array"},

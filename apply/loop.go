@@ -15,21 +15,21 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// An object is in an endless loop if the applies of one field manager change the object more than
-// loopLimit times within loopWindow, because another writer undoes each change. For one object and
-// field manager, a loop is reported at most once within loopSilence.
+// Limits of the detection of endless loops. A field manager is in an endless loop with an object if its applies change
+// the object more than loopLimit times within loopWindow: then another writer undoes each change. The same loop is
+// reported at most once within loopSilence.
 const (
 	loopLimit   = 30
 	loopWindow  = time.Minute
 	loopSilence = time.Hour
 )
 
-// countedObjects is the maximum number of pairs of an object and a field manager in one Loops.
+// countedObjects is the maximum number of changes records in a Loops, one for each object and field manager.
 const countedObjects = 2048
 
-// Loops detects endless loops: it counts, for each object and field manager, the applies that
-// changed the object. All appliers of a process share one Loops, because several appliers may use
-// the same field manager. Loops is safe for concurrent use.
+// Loops detects endless loops: an object that one field manager changes again and again, because another writer undoes
+// each change. For this, Loops counts the applies that changed an object, by object and field manager. All Appliers of
+// a process share one Loops, because several may use the same field manager. Loops is safe for concurrent use.
 type Loops struct {
 	now func() time.Time
 
@@ -37,7 +37,7 @@ type Loops struct {
 	objects *recent.Cache[loopKey, *changes]
 }
 
-// NewLoops returns a Loops that reads the current time from now. If now is nil, time.Now is used.
+// NewLoops returns a Loops that takes the current time from the function now. If now is nil, it uses time.Now.
 func NewLoops(now func() time.Time) *Loops {
 	if now == nil {
 		now = time.Now
@@ -51,20 +51,20 @@ type loopKey struct {
 	fieldManager string
 }
 
-// changes records when one field manager of this process changed one object.
+// changes records when one field manager changed one object.
 type changes struct {
-	times    []time.Time // when the object was changed, within loopWindow; at most loopLimit times
-	stamp    time.Time   // time of this field manager's managed fields entry in the last response
-	stamped  time.Time   // when stamp was first seen
+	times    []time.Time // the changes within loopWindow, at most loopLimit of them
+	stamp    time.Time   // the time in the field manager's managed fields entry, in the last response
+	stamped  time.Time   // when a response first had this stamp
 	reported time.Time   // when the loop was last reported; zero if never
 }
 
-// changed counts an apply, and reports whether the apply is to be reported as part of a loop. stamp
-// is the time in the field manager's managed fields entry after the apply.
+// changed counts an apply that may have changed the object, and reports whether to report a loop now. stamp is the time
+// in the field manager's managed fields entry, in the response.
 //
-// When an apply changes a value, the API server sets stamp, with the precision of a second. An
-// apply that changes nothing, while another writer changes the object, has a new resourceVersion
-// and an old stamp. So an apply whose stamp was first seen more than a second ago is not counted.
+// The API server sets this time, which has the precision of a second, when an apply changes a value. A response may
+// have a new resourceVersion but an old stamp: then another writer has changed the object, and the apply has not. So an
+// apply is not counted if its stamp was first seen more than a second ago.
 func (l *Loops) changed(key loopKey, stamp time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +91,7 @@ func (l *Loops) changed(key loopKey, stamp time.Time) bool {
 	return true
 }
 
-// countChange counts an apply that changed the object. If Loops finds an endless loop, countChange
+// countChange counts the apply of this call if it changed the object. If Loops reports an endless loop, countChange
 // logs and returns a message about the loop. Otherwise it returns "".
 func (c *call) countChange(landed *answer, action Action) string {
 	if c.config.Loops == nil || c.dryRun || action != Created && action != Configured {
@@ -99,7 +99,7 @@ func (c *call) countChange(landed *answer, action Action) string {
 	}
 	var stamp metav1.Time
 	var others []fieldowners.Manager
-	for _, conflict := range c.outcome.Conflicts { // a forced apply may have removed the owner's entry
+	for _, conflict := range c.outcome.Conflicts { // a forced apply may have removed the other manager's entry
 		others = append(others, conflict.Manager)
 	}
 	for _, entry := range landed.head().ManagedFields {
@@ -118,7 +118,7 @@ func (c *call) countChange(landed *answer, action Action) string {
 	return loop
 }
 
-// loopText returns the message about an endless loop. others are the object's other field managers.
+// loopText returns the message about an endless loop. others are the other field managers of the object.
 func loopText(manager string, object ObjectRef, others []fieldowners.Manager) string {
 	named := "No other field manager owns a field of the object"
 	if len(others) > 0 {
@@ -128,7 +128,7 @@ func loopText(manager string, object ObjectRef, others []fieldowners.Manager) st
 		"writers apply different values under this name. %s. kubectl fieldowners watch shows who changes which field", manager, object, loopLimit, named)
 }
 
-// namesOf returns the names of the first three managers, each once, and the number of the others.
+// namesOf returns the names of the first three managers, without repetitions, and how many more there are.
 func namesOf(managers []fieldowners.Manager) string {
 	const most = 3
 	var names []string

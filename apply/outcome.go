@@ -16,24 +16,24 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Action is what an apply did to the object.
+// Action says what an apply did to the object.
 type Action string
 
 const (
 	// Created means that the object did not exist before.
 	Created Action = "Created"
-	// Configured means that a value or an owner changed. If another field manager has written since
-	// this Applier's last apply, the Action may be Configured although nothing changed.
+	// Configured means that the apply changed a value or an owner. If another field manager has written to the object
+	// since this Applier's last apply, the Action may be Configured although the apply changed nothing.
 	Configured Action = "Configured"
-	// Unchanged means that nothing changed: no request was needed, or the API server kept the
-	// resourceVersion.
+	// Unchanged means that nothing changed. Either no request was sent, because a proof showed this before, or the API
+	// server's response has the known resourceVersion.
 	Unchanged Action = "Unchanged"
-	// Absent means that the object of an intent with MustExist or a Subresource, or of a Release,
-	// does not exist. Nothing was written; wait for the object to appear.
+	// Absent means that nothing was written, because the object does not exist. It is a result of an intent with
+	// MustExist or a Subresource, and of a Release. Wait for the object to appear.
 	Absent Action = "Absent"
 )
 
-// ObjectRef names an object. In results of this package, UID and ResourceVersion are those of the
+// ObjectRef refers to an object by kind and name. In results of this package, UID and ResourceVersion are those of the
 // last read or response.
 type ObjectRef struct {
 	schema.GroupVersionKind
@@ -43,16 +43,16 @@ type ObjectRef struct {
 	ResourceVersion string
 }
 
-// String returns Kind namespace/name, without uid and resourceVersion, so that messages about the
-// same problem are equal. Unknown parts are left out.
+// String returns Kind namespace/name. The uid and resourceVersion are left out, so that repeated messages about an
+// object are equal. Parts that are not known are left out, too.
 func (r ObjectRef) String() string { return r.Key().String() }
 
-// Key returns the key of the object's lane: the kind without a version, the namespace and the name.
+// Key returns the key of the object's lane: the group and kind without a version, the namespace and the name.
 func (r ObjectRef) Key() lanes.Key {
 	return lanes.Key{GroupKind: r.GroupKind(), NamespacedName: r.NamespacedName}
 }
 
-// as returns the reference with the uid and resourceVersion of an object that was read.
+// as returns r with the uid and resourceVersion of the object that was read.
 func (r ObjectRef) as(read *unstructured.Unstructured) ObjectRef {
 	r.UID, r.ResourceVersion = read.GetUID(), read.GetResourceVersion()
 	return r
@@ -63,24 +63,24 @@ type Outcome struct {
 	Action    Action     // "" after an error
 	Object    ObjectRef  // the object of the intent
 	Requests  int        // number of HTTP requests, client-go's own retries included; see RecordExchange
-	Attempts  int        // number of applies sent
-	Conflicts []Conflict // the settled and the rejected conflicts, with their decisions
-	// Differ lists the fields whose value in the API server's response is not the value of the intent,
-	// for example because admission changes the value. The intent is then sent each time. Differ needs
-	// RecordExchange, or unstructured intents.
+	Attempts  int        // number of writes sent, dry runs included
+	Conflicts []Conflict // the conflicts on which the policy decided, with the decisions
+	// Differ lists the fields that this apply set, but that have another value in the API server's response, for
+	// example because an admission webhook changed it. Such an intent is sent each time, because the object never has
+	// the intent's values. Differ needs RecordExchange, or unstructured intents.
 	Differ []Difference
-	// Unread lists managed fields entries that could not be read when conflicts were decided, such as
-	// forged entries. Fields in these entries count as fields without an owner, unless the API server
-	// names the field in a conflict.
+	// Unread lists the managed fields entries that could not be parsed when conflicts were decided, such as forged
+	// entries. A field that only such an entry lists counts as a field without an owner, unless the API server names
+	// the field in a conflict.
 	Unread []*fieldowners.EntryError
 }
 
-// Difference is a field of a successful apply whose value in the API server's response is not the
-// value of the intent.
+// Difference is a field that has another value in the API server's response than in the intent, after a successful
+// apply.
 type Difference struct {
 	Path         fieldowners.Path
-	Wanted, Live any  // the intent's value and the live value; nil if there is none; redacted for a Secret
-	Hidden       bool // String hides both values
+	Wanted, Live any  // the intent's value and the response's; nil if there is none; hidden for a Secret
+	Hidden       bool // reports whether String hides both values
 	// By lists the other owners of the field. If By is empty, admission or the API server itself
 	// changed the value.
 	By []fieldowners.Manager
@@ -99,11 +99,11 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s is %s, not %s as wanted: changed by %s", d.Path, live, showUnless(d.Hidden, d.Wanted), who)
 }
 
-// differences returns the fields that this field manager owns and whose value in the API server's
-// response is not the sent value. A quantity in another notation is no difference, nor is an absent
-// value instead of zero. The stringData of a Secret is never in a response, and is not compared.
+// differences returns the fields that this field manager owns and that have another value in the API server's response
+// than in sent. Two notations of the same quantity are no difference, nor are a zero value and an absent value. The
+// stringData of a Secret is not compared, because no response contains it.
 func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) []Difference {
-	if content.SameMeaning(sent.object, answer.Object) { // the usual case, in which no owners need be read
+	if content.SameMeaning(sent.object, answer.Object) { // the usual case: no managed fields need to be parsed
 		return nil
 	}
 	var found []Difference
@@ -139,8 +139,8 @@ func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructure
 
 var stringData = fieldowners.MustParsePath(".stringData")
 
-// typeOfKind returns the Go type that the API server itself uses for the object's kind. It returns
-// nil for a custom resource, and for a kind that the client's scheme does not have.
+// typeOfKind returns the Go type of the object's kind if it is the API server's own type. It returns nil for a custom
+// resource, and for a kind that the client's scheme does not have.
 func (c *call) typeOfKind() reflect.Type {
 	goType := c.client.Scheme().AllKnownTypes()[c.ref.GroupVersionKind]
 	if goType == nil || !gotypes.IsServersOwn(c.ref.GroupVersionKind, goType) {
@@ -159,18 +159,19 @@ func (c *call) compare(landed *answer) {
 	}
 }
 
-// Conditions returns the wanted conditions as apply configurations, for a status intent, and sets
-// lastTransitionTime in each. If current has the condition with the same status, the time is kept.
-// Otherwise the time is now. (meta.SetStatusCondition does the same for get-modify-update.)
-// Conditions ignores a lastTransitionTime in wanted. now must not be zero: the API server rejects a
-// condition without a time. A condition that is left out is given up, like any field of an intent.
-// To give up all conditions, leave out the list: the API server rejects an empty list.
+// Conditions returns the wanted conditions as apply configurations, for an intent that applies a status, and sets
+// lastTransitionTime in each. If current has the condition with the same status, its time is kept, and otherwise the
+// time is now. (meta.SetStatusCondition does the same for a get-modify-update.) The lastTransitionTime in wanted is
+// ignored. now must not be zero, because the API server rejects a condition without a time.
+//
+// A condition that is not in wanted is given up, like any field that an intent omits. To give up all conditions, leave
+// out the list: the API server rejects an empty list.
 //
 //	status := v1alpha1ac.DevboxStatus().
 //		WithConditions(apply.Conditions(box.Status.Conditions, metav1.Now(), ready)...)
 //
-// If current is from a cache that lacks this writer's last write, Conditions does not see the
-// lastTransitionTime of that write, and replaces it once by now.
+// current may be from a cache that does not yet have this writer's last write. Conditions then does not see the
+// lastTransitionTime of that write, and replaces the time once by now.
 func Conditions(current []metav1.Condition, now metav1.Time, wanted ...metav1.Condition) []*metav1ac.ConditionApplyConfiguration {
 	configs := make([]*metav1ac.ConditionApplyConfiguration, 0, len(wanted))
 	for _, condition := range wanted {

@@ -16,33 +16,33 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Plan is the result of Applier.Plan: what an Apply would do. It contains no values of Secrets.
+// Plan is the result of Applier.Plan: what an Apply of the intent would change. It contains no values of Secrets.
 type Plan struct {
 	FieldManager string
-	Object       ObjectRef // at the resourceVersion read; without uid if the object does not exist
+	Object       ObjectRef // with the uid and resourceVersion that were read; both "" if the object does not exist
 	Subresource  string
 
-	// Action is what Apply would do, and "" if Apply would be refused. Unlike Outcome.Action it is
-	// exact: Configured means that a value or an owner would change.
+	// Action is the Action that Apply would return, and "" if the policy or Belongs would refuse the Apply. It is more
+	// exact than Outcome.Action: Configured always means that a value or an owner would change.
 	Action Action
-	// Refused is the *ConflictError or *NotOursError that Apply would return.
+	// Refused is the *ConflictError or *NotOursError that Apply would return, or nil.
 	Refused error
 
-	Conflicts []Conflict           // the ownership conflicts, with their decisions
-	Changes   []fieldowners.Change // the changes of values, including defaults of the API server
+	Conflicts []Conflict           // the ownership conflicts, with the policy's decisions
+	Changes   []fieldowners.Change // the values that would change, including defaults that the API server sets
 
-	// Ownership has the fields that each manager would gain and lose. The lists below have the fields
-	// of this field manager; a field may be in several lists.
+	// Ownership lists the fields that each owner would gain and lose. The four lists below contain only fields of the
+	// Applier's own field manager. A field may be in several lists.
 	Ownership fieldowners.Difference
 	Taken     []fieldowners.Moved // fields that this field manager would take from other managers
-	Gained    []fieldowners.Path  // fields that this field manager would own newly, without taking them
-	Shared    []fieldowners.Owned // taken or gained fields that others would own too, with each such owner
+	Gained    []fieldowners.Path  // fields that this field manager would own in addition, without taking them from another
+	Shared    []fieldowners.Owned // taken and gained fields that other managers would own too, one entry for each owner
 	Dropped   []Dropped           // fields that this field manager would give up
 }
 
-// Dropped is a field that the field manager owns and the intent does not list. Change has the
-// field's values before and after the apply. If no other manager owns the field, its value is
-// removed (Exists is false), or the API server's default replaces the value.
+// Dropped is a field that the field manager owns now and that the intent does not set, so that Apply would give the
+// field up. Change has the field's values before and after the Apply. If no other manager owns the field, the API
+// server removes its value (Exists is then false), or replaces the value by a default.
 type Dropped struct {
 	fieldowners.Change
 
@@ -50,18 +50,18 @@ type Dropped struct {
 	Owners []fieldowners.Manager // the managers that would still own the field
 }
 
-// Plan returns what an Apply of the intent would do, and writes nothing. It takes the same steps as
-// Apply, with the policy and pins, but each write is a dry run of the API server (dryRun=All,
-// including admission). Plan compares the response with the object. The plan holds for the
-// resourceVersion in Plan.Object: other managers may write before an Apply. The client must honour
-// dry runs: the fake client of controller-runtime 0.25 ignores them for an apply, and writes.
+// Plan returns what an Apply of the intent would change, and writes nothing. It takes the same steps as Apply, with the
+// same policy and pins, but sends each write as a dry run (dryRun=All, which includes admission), and compares the
+// response with the object. The result is valid for the resourceVersion in Plan.Object: other managers may write to the
+// object before an Apply. The client must honour dry runs. The fake client of controller-runtime 0.25 does not: it
+// ignores the dryRun of an apply, and writes.
 //
-// If the policy or Intent.Belongs would refuse the Apply, Plan returns no error, but sets
-// Plan.Refused. The response for an intent with a Body has no managed fields: its plan has no
-// owners, and Unchanged is about values only.
+// If the policy or Intent.Belongs would refuse the Apply, Plan returns no error, but sets Plan.Refused. For an intent
+// with a Body, the response has no managed fields: the Plan then shows no owners, and Unchanged says only that no value
+// would change.
 //
-// Other errors are those of Apply. A ContendedError means that the object changed during each
-// attempt. Metrics do not count a Plan.
+// Other errors are those of Apply. A ContendedError means that another writer changed the object during each attempt. A
+// Plan is not counted in the metrics.
 func (a *Applier) Plan(ctx context.Context, intent Intent) (Plan, error) {
 	ctx, call := a.begin(ctx)
 	call.dryRun = true
@@ -78,8 +78,7 @@ func (a *Applier) Plan(ctx context.Context, intent Intent) (Plan, error) {
 	return plan, nil
 }
 
-// untyped returns the intent with an unstructured configuration. A response that is decoded into it
-// keeps its managed fields.
+// untyped returns the intent with an unstructured configuration, so that the decoded response has its managed fields.
 func (e *encodedIntent) untyped(intent Intent) Intent {
 	sent := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: e.object})
 	if e.hasBody() {
@@ -90,8 +89,8 @@ func (e *encodedIntent) untyped(intent Intent) Intent {
 	return intent
 }
 
-// plan compares the object, as read, with the response to a dry run. If the dry run was at another
-// resourceVersion than the read, plan reads the object again.
+// plan reads the object, sends the intent as a dry run, and compares the two. If the object changed in between, which
+// the resourceVersion in the response shows, plan starts again.
 func (c *call) plan(ctx context.Context, intent Intent) (plan Plan, err error) {
 	log := c.log
 	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() (err error) {
@@ -100,7 +99,7 @@ func (c *call) plan(ctx context.Context, intent Intent) (plan Plan, err error) {
 		return err
 	})
 	if exhausted {
-		return Plan{}, fmt.Errorf("planning failed: the object changed between the read and the dry run, in every attempt; plan again later "+
+		return Plan{}, fmt.Errorf("planning failed: the object changed between the read and the dry run in every attempt; plan again later "+
 			"(if the client ignores dry runs, as controller-runtime's fake client does, the changes are writes of the plan itself): %w",
 			&ContendedError{Object: c.intent.ref, Attempts: c.outcome.Attempts, Conflicts: c.outcome.Conflicts, Err: err})
 	}
@@ -123,7 +122,7 @@ func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 	if after == nil {
 		return Plan{}, &RefusedError{Object: c.intent.ref, Err: errors.New("decoding the API server's response to the dry run: the response is not an object")}
 	}
-	if before == nil && after.GetResourceVersion() == neverWritten { // the resourceVersion that the apply sent
+	if before == nil && after.GetResourceVersion() == neverWritten { // the response repeats the resourceVersion that was sent
 		after.SetResourceVersion("")
 	}
 	if versionOf(before) != after.GetResourceVersion() {
@@ -133,8 +132,7 @@ func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 	return c.planBy(before, after)
 }
 
-// versionOf returns the resourceVersion of an object, and "" for nil. The response to a dry run
-// that would create an object has the resourceVersion "", too.
+// versionOf returns the resourceVersion of an object, or "" for nil, as in the response to a dry run of a creation.
 func versionOf(object *unstructured.Unstructured) string {
 	if object == nil {
 		return ""
@@ -142,7 +140,8 @@ func versionOf(object *unstructured.Unstructured) string {
 	return object.GetResourceVersion()
 }
 
-// newPlan returns a Plan with the parts that do not depend on the API server's response.
+// newPlan returns a Plan with the fields that do not depend on the API server's response. before is the object that was
+// read, or nil.
 func (c *call) newPlan(before *unstructured.Unstructured) Plan {
 	plan := Plan{
 		FieldManager: c.config.FieldManager, Object: c.intent.ref,
@@ -155,7 +154,8 @@ func (c *call) newPlan(before *unstructured.Unstructured) Plan {
 	return plan
 }
 
-// planWithout returns the Plan for an Apply that would write nothing, because of action or err.
+// planWithout returns the Plan for an Apply that would write nothing: because the object is Absent, or because the
+// policy or Belongs refuses with err. Other errors are returned.
 func (c *call) planWithout(before *unstructured.Unstructured, action Action, err error) (Plan, error) {
 	if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotOurs) {
 		return Plan{}, err
@@ -165,7 +165,7 @@ func (c *call) planWithout(before *unstructured.Unstructured, action Action, err
 	return plan, nil
 }
 
-// planBy computes the Plan from the object before the dry run and the response to the dry run.
+// planBy computes the Plan from the object before the dry run and the object in the response to the dry run.
 func (c *call) planBy(before, after *unstructured.Unstructured) (Plan, error) {
 	plan := c.newPlan(before)
 	var held fieldowners.Ownership
@@ -198,7 +198,8 @@ func (c *call) planBy(before, after *unstructured.Unstructured) (Plan, error) {
 	return plan, nil
 }
 
-// tellOurs sets the lists of a Plan with the fields that this field manager would gain and lose.
+// tellOurs sets Taken, Gained, Shared and Dropped: the fields that this field manager would gain and lose. owned has
+// the owners after the dry run.
 func (c *call) tellOurs(plan *Plan, owned fieldowners.Ownership, before, after *unstructured.Unstructured) {
 	var got []fieldowners.Path
 	for _, moved := range plan.Ownership.Moved {
@@ -238,7 +239,7 @@ func (c *call) others(owned fieldowners.Ownership, path fieldowners.Path) []fiel
 	return slices.DeleteFunc(owned.OwnersOf(path), c.isOurs)
 }
 
-// hide removes the values of a Secret from a Plan. Its conflicts already have no values.
+// hide removes the values of a Secret from a Plan, except from its conflicts, which never contain them.
 func (p *Plan) hide() {
 	hideChange := func(change *fieldowners.Change) {
 		if change.Existed {
@@ -256,8 +257,8 @@ func (p *Plan) hide() {
 	}
 }
 
-// values returns the content of an object without its name and the metadata that the API server
-// maintains. It returns nil if there is no other content.
+// values returns the content of an object without apiVersion, kind, the name and the metadata that the API server
+// maintains. It returns nil if nothing is left.
 func values(object *unstructured.Unstructured) any {
 	if object.Object == nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// String returns the result on the first line, and then one line for each field, under headings.
-// Long values are cut off.
+// String returns the result on the first line, and then the fields that would change, one on each line, under headings
+// such as "taken:". Long values are cut off.
 func (p Plan) String() string {
 	var text strings.Builder
 	fmt.Fprintln(&text, p.title())
@@ -21,7 +21,7 @@ func (p Plan) String() string {
 	section(&text, "changes", p.Changes)
 	section(&text, "taken", p.Taken)
 	section(&text, "shared", p.Shared)
-	if p.Action != Created { // the changes of a new object list the fields
+	if p.Action != Created { // for a new object, the changes already list these fields
 		section(&text, "gained", p.Gained)
 	}
 	section(&text, "dropped", p.Dropped)
@@ -49,13 +49,13 @@ func (p Plan) title() string {
 		return fmt.Sprintf("%s: an apply by %s would be refused", subject, p.FieldManager)
 	case p.Action == Absent:
 		return fmt.Sprintf("%s: does not exist, so that %s cannot apply to it", subject, p.FieldManager)
-	case p.Action == "": // the Plan that is returned with an error
+	case p.Action == "": // the zero Plan, which is returned with an error
 		return strings.TrimPrefix(subject+": nothing was planned", ": ")
 	}
 	return fmt.Sprintf("%s: would be %s by %s", subject, strings.ToLower(string(p.Action)), p.FieldManager)
 }
 
-// others returns the fields of other managers: the fields of this manager have their own headings.
+// others returns the fields of other owners in all. The fields of this field manager are under headings of their own.
 func (p Plan) others(all []fieldowners.Owned) (rest []fieldowners.Owned) {
 	for _, o := range all {
 		if o.Manager.Name != p.FieldManager || o.Manager.Operation != "Apply" || o.Manager.Subresource != p.Subresource {
@@ -65,7 +65,7 @@ func (p Plan) others(all []fieldowners.Owned) (rest []fieldowners.Owned) {
 	return rest
 }
 
-// String returns the field and the change of its value, on one line.
+// String returns one line: the field, what happens to its value, and its remaining owners.
 func (d Dropped) String() string {
 	owners := cmp.Or(namesOf(d.Owners), "nobody")
 	switch {

@@ -13,22 +13,24 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Decision is the action for a conflict on one field.
+// Decision is what Apply does about a conflict: a field of the intent that another field manager owns with another
+// value.
 type Decision int
 
 const (
-	// Reject applies no field of the intent; Apply returns a ConflictError. Reject is the zero value.
+	// Reject fails the Apply with a ConflictError, and applies no field of the intent. Reject is the zero value.
 	Reject Decision = iota
-	// Force takes the field from its other owner. Apply takes only fields for which the policy
-	// decided Force, see Applier.Apply.
+	// Force sets the field to the intent's value, and takes the field from its other owner. Apply takes no other fields
+	// from that owner.
 	Force
-	// Relinquish leaves the field out of the request, with parents that would be empty, and applies
-	// the rest. When the other owner no longer owns the field, the next Apply sets the field.
+	// Relinquish leaves the field to its other owner: the field is left out of the request, with parents that would be
+	// empty, and the rest of the intent is applied. When the other owner no longer owns the field, the next Apply sets
+	// the field.
 	Relinquish
-	// Share sends the live value, so that both managers own the field. If the other owner later
-	// applies another value, its apply has an ownership conflict. If the other owner updates the
-	// value, the other owner takes the field. When the other owner no longer owns the field, the next
-	// Apply sets the intent's value.
+	// Share applies the field with the live value instead of the intent's, so that both managers own the field. If the
+	// other owner later applies another value, the other owner gets an ownership conflict. If it updates the value,
+	// this manager loses the field. When the other owner no longer owns the field, the next Apply sets the intent's
+	// value.
 	Share
 )
 
@@ -46,32 +48,32 @@ func (d Decision) String() string {
 	return fmt.Sprintf("Decision(%d)", int(d))
 }
 
-// Match selects the conflicts that a rule of a Policy decides. An empty field matches everything.
-// At least one field must be set.
+// Match selects the conflicts for which a rule of a Policy decides. An empty field of Match selects all conflicts, and
+// at least one field must be set.
 type Match struct {
-	// Path is a field, with everything below it, in the notation of fieldowners.ParsePath. A list item
-	// is identified by all of its keys, such as [containerPort=80,protocol="TCP"]. A path with fewer
-	// keys matches nothing.
+	// Path selects the conflicts on a field and on everything below it. Its notation is that of fieldowners.ParsePath.
+	// A list item is named by all of its keys, such as [containerPort=80,protocol="TCP"]: a path with fewer keys
+	// matches nothing.
 	Path string
-	// Manager is the name of the other owner.
+	// Manager selects the conflicts with an owner of this name.
 	Manager string
-	// Operation is how the other owner wrote the field: Apply or Update.
+	// Operation selects the conflicts with an owner that wrote the field by this operation: Apply or Update.
 	Operation metav1.ManagedFieldsOperationType
 }
 
-// Policy decides conflicts field by field. The zero value rejects every conflict. A Policy is
-// immutable: its methods return a new Policy. See also Conflict.Own.
+// Policy decides, field by field, what Apply does about conflicts. The zero value rejects every conflict. A Policy is
+// immutable: its methods return a changed copy. See also Conflict.Own.
 //
-// If a field has several other owners, the Policy decides on each of them. If one decision is Reject,
-// the intent is rejected. Otherwise, if one decision is Relinquish, the field is relinquished; if one
-// is Share, it is shared; and if all are Force, it is forced. For a relinquished or shared field, the
-// Outcome lists only the conflicts with the owners for which the policy decided so.
+// If a field has several other owners, the Policy decides on the conflict with each of them. If one decision is Reject,
+// the intent is rejected. Otherwise the field is relinquished if one decision is Relinquish, or else shared if one is
+// Share. The field is forced only if all decisions are Force. For a relinquished or shared field, the Outcome lists
+// only the conflicts with that decision.
 type Policy struct {
 	otherwise Decision
 	rules     []rule
 	ask       func(Conflict) (Decision, bool)
 	refuses   func(Conflict) error
-	err       error // the mistakes in the policy, which New returns
+	err       error // the mistakes in the policy; apply.New returns them
 }
 
 type rule struct {
@@ -81,25 +83,25 @@ type rule struct {
 	decision Decision
 }
 
-// OnConflict returns a policy with the same decision for every conflict.
+// OnConflict returns a policy with the same decision for every conflict: the start for At, When, Func and ForceUnless.
 func OnConflict(decision Decision) Policy {
 	return Policy{otherwise: decision, err: validDecision(decision, rule{})}
 }
 
-// At returns a copy of the policy with a rule for a field and everything below it, for every other
-// owner. At is When with a path alone.
+// At returns a copy of the policy with a rule for the conflicts on a field and everything below it, with any other
+// owner. It is the same as When(Match{Path: path}, decision).
 func (p Policy) At(path string, decision Decision) Policy {
 	return p.When(Match{Path: path}, decision)
 }
 
-// Never returns the policy that rejects every conflict over a field, even if its Func decides
-// otherwise. If the policy has a rule for the same field, New returns an error. Call Never last: a
-// later Func, or a later rule for a manager, takes precedence.
+// Never returns a copy of the policy that rejects every conflict on a field, even if the policy's Func decides
+// otherwise. If the policy already has a rule for this path, apply.New returns an error. Call Never after the other
+// methods: a later Func takes precedence over Never, and so does a later rule for the same path with a manager.
 func (p Policy) Never(path string) Policy {
 	parsed, err := fieldowners.ParsePath(path)
 	p.err = errors.Join(p.err, err)
 	if slices.ContainsFunc(p.rules, func(r rule) bool { return r.path.Equal(parsed) }) {
-		p.err = errors.Join(p.err, fmt.Errorf("policy: there is a rule for %s, but every conflict over this field is rejected, whatever the rule says; remove the rule", path))
+		p.err = errors.Join(p.err, fmt.Errorf("policy: every conflict on %s is rejected (Never), but there is also a rule for this field; remove the rule", path))
 		return p
 	}
 	if ask := p.ask; ask != nil {
@@ -113,10 +115,10 @@ func (p Policy) Never(path string) Policy {
 	return p.At(path, Reject)
 }
 
-// When returns a copy of the policy with a rule: conflicts that match get the decision. If several
-// rules match a conflict, the rule with the longest path decides. Among rules with equal paths, a
-// rule with a manager comes first, and then a rule with an operation. New returns an error for an
-// empty match, a repeated match, a path that does not parse, and an unknown operation or decision.
+// When returns a copy of the policy with a rule: the conflicts that match are decided by decision. If several rules
+// match a conflict, the rule with the longest path decides. Among rules with the same path, a rule with a manager
+// precedes one without, and then a rule with an operation precedes one without. If the match is empty, is already in
+// the policy, or has an invalid path or operation, or if the decision is unknown, apply.New returns an error.
 func (p Policy) When(match Match, decision Decision) Policy {
 	path, err := fieldowners.ParsePath(match.Path)
 	r := rule{match, path, decision}
@@ -125,11 +127,11 @@ func (p Policy) When(match Match, decision Decision) Policy {
 	return p
 }
 
-// Func returns the policy that calls decide first, for every conflict. If decide returns false, the
-// rules decide. The result of decide must depend on the conflict alone, because decide is called
-// more than once for the same conflict. If the Path of a Conflict is the root, no field matched
-// (see Conflict.ServerPath), and the conflict can only be rejected or forced. The values of Secrets
-// are not in the Conflict. An unknown decision makes Apply fail with a RefusedError.
+// Func returns a copy of the policy that calls decide for every conflict, before its rules. If decide returns false,
+// the rules decide. decide may be called several times for the same conflict, so its result must depend on the Conflict
+// alone. If Conflict.Path is the root, the field is not known (see Conflict.ServerPath), and the conflict can only be
+// rejected or forced. The Conflict has no values of Secrets. If decide returns an unknown Decision, Apply fails with a
+// RefusedError.
 func (p Policy) Func(decide func(Conflict) (Decision, bool)) Policy {
 	switch {
 	case decide == nil:
@@ -141,15 +143,13 @@ func (p Policy) Func(decide func(Conflict) (Decision, bool)) Policy {
 	return p
 }
 
-// ForceUnless returns the policy that calls refuses before a field is forced, whether a rule or
-// Func decided so. If refuses returns an error, the conflict is rejected instead, and the error
-// becomes Conflict.Refused. refuses is not called for other decisions.
+// ForceUnless returns a copy of the policy that calls refuses for each conflict that a rule or Func decides to force.
+// If refuses returns an error, the conflict is rejected instead, so that no field of the intent is applied, and the
+// error becomes Conflict.Refused. refuses is not called for other decisions.
 //
-// refuses is called each time that a conflict is decided, several times in one Apply. Unlike the
-// function of Func, refuses may return different results for the same conflict, for example by how
-// often the other owner took the field back. If refuses returns an error for one field, no field of
-// the intent is applied. If refuses returns nil, the field may still not be forced. refuses must be
-// safe for concurrent use. The values of Secrets are not in the Conflict.
+// One Apply may call refuses several times for the same conflict. Unlike the function of Func, refuses may then return
+// different results, for example by how often the other owner has taken the field back. If refuses returns nil, the
+// field may still not be forced. refuses must be safe for concurrent use. The Conflict has no values of Secrets.
 func (p Policy) ForceUnless(refuses func(Conflict) error) Policy {
 	switch {
 	case refuses == nil:
@@ -189,7 +189,7 @@ func (r rule) sameMatch(other rule) bool {
 	return r.path.Equal(other.path) && r.Manager == other.Manager && r.Operation == other.Operation
 }
 
-// String returns the Match of the rule as one short text for messages.
+// String returns what the rule matches, for messages, such as ".spec.replicas of hpa/*".
 func (r rule) String() string {
 	text := cmp.Or(r.path.String(), "every field")
 	if r.Manager != "" || r.Operation != "" {
@@ -198,12 +198,12 @@ func (r rule) String() string {
 	return text
 }
 
-// heldBy reports whether the rule is for conflicts with this other owner.
+// heldBy reports whether the manager and operation of the rule match the other owner of a conflict.
 func (r rule) heldBy(other fieldowners.Manager) bool {
 	return (r.Manager == "" || r.Manager == other.Name) && (r.Operation == "" || r.Operation == other.Operation)
 }
 
-// compare returns a positive number if the rule is more specific than the other rule.
+// compare returns a positive number if r is more specific than other, and 0 if both are equally specific.
 func (r rule) compare(other rule) int {
 	named := func(s string) int { return min(len(s), 1) }
 	return cmp.Or(
@@ -213,8 +213,8 @@ func (r rule) compare(other rule) int {
 	)
 }
 
-// decide returns the decision of Func or of the rules, without calling the function of ForceUnless.
-// The decision is not checked: Func may return an unknown decision.
+// decide returns the decision of Func or of the rules for a conflict. It does not call the function of ForceUnless. The
+// decision may be an unknown one, which Func returned.
 func (p Policy) decide(conflict Conflict) Decision {
 	decision, decided := Reject, false
 	if p.ask != nil {
@@ -230,7 +230,7 @@ func (p Policy) decide(conflict Conflict) Decision {
 	return settleable(decision, conflict)
 }
 
-// byRules returns the decision of the most specific rule that matches a conflict.
+// byRules returns the decision of the most specific rule that matches a conflict, or else that of OnConflict.
 func (p Policy) byRules(conflict Conflict) Decision {
 	decision, closest := p.otherwise, rule{}
 	for _, r := range p.rules {
@@ -241,8 +241,8 @@ func (p Policy) byRules(conflict Conflict) Decision {
 	return decision
 }
 
-// settleable returns Reject if the field of a conflict is unknown and the decision is Relinquish or
-// Share: an unknown field can neither be left out nor get the live value.
+// settleable returns the decision, or Reject in place of Relinquish and Share if the field of the conflict is not
+// known: such a field can neither be left out nor be sent with the live value.
 func settleable(decision Decision, conflict Conflict) Decision {
 	if conflict.Path.IsRoot() && decision.valid() && decision != Force {
 		return Reject
@@ -250,10 +250,10 @@ func settleable(decision Decision, conflict Conflict) Decision {
 	return decision
 }
 
-// decideByServerPath decides a conflict whose field is not known, only the API server's ambiguous
-// name of the field. It returns Reject unless all rules that may match have the same decision.
+// decideByServerPath decides a conflict of which only the API server's ambiguous name of the field is known. If the
+// rules that may match have different decisions, it returns Reject.
 func (p Policy) decideByServerPath(conflict Conflict) Decision {
-	decision := p.byRules(conflict) // of the rules without a path, as the conflict's path is the root
+	decision := p.byRules(conflict) // only rules without a path match, because the conflict's path is the root
 	for _, r := range p.rules {
 		mayHold := r.heldBy(conflict.Manager) && mayLieBelow(conflict.ServerPath, r.path.ServerString())
 		if mayHold && !r.path.IsRoot() && r.decision != decision {
@@ -271,14 +271,14 @@ func mayLieBelow(serverPath, prefix string) bool {
 	return rest == "" || rest[0] == '.' || rest[0] == '['
 }
 
-// mayGiveWay reports whether the policy may relinquish or share a field.
+// mayGiveWay reports whether the policy may decide to relinquish or share a field.
 func (p Policy) mayGiveWay() bool {
 	gives := func(d Decision) bool { return d == Relinquish || d == Share }
 	return p.ask != nil || gives(p.otherwise) || slices.ContainsFunc(p.rules, func(r rule) bool { return gives(r.decision) })
 }
 
-// CheckPaths returns an error for each rule whose path exists in none of the given Go types of
-// objects or of apply configurations, such as reflect.TypeFor[appsv1.Deployment]().
+// CheckPaths returns an error for each rule with a path that no Go type in kinds has. kinds are Go types of objects or
+// of apply configurations, such as reflect.TypeFor[appsv1.Deployment]().
 func (p Policy) CheckPaths(kinds ...reflect.Type) error {
 	var errs []error
 	for _, r := range p.rules {

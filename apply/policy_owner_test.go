@@ -95,7 +95,7 @@ func TestPolicyPathsMustExist(t *testing.T) {
 		{".data.x", `Deployment has no field "data"`, "another kind's"},
 		{".spec.replicas.x", `int32 has no field "x"`, "below a scalar"},
 		{".spec.template.spec.containers.name", `has no field "name"`, "a list has items"},
-		{`.spec.strategy[="x"]`, "DeploymentStrategy is no list", "a struct has fields"},
+		{`.spec.strategy[="x"]`, "DeploymentStrategy is not a list", "a struct has fields"},
 		{`.spec.template.spec.containers[nme="x"]`, `Container has no field "nme"`, "a key that items do not have"},
 	} {
 		err := OnConflict(Reject).At(test.path, Force).CheckPaths(deployment)

@@ -139,7 +139,7 @@ func TestNewRefuses(t *testing.T) {
 		"index":          {policy(Policy{}.At(".spec.list[0].x", Force)), []string{".spec.list[0].x identifies a list item by its index"}},
 		"never, no path": {policy(Policy{}.Never("spec")), []string{`path "spec": at offset 0`}},
 		"never, no path, and a rule of a manager": {policy(Policy{}.When(Match{Manager: "m"}, Force).Never("spec")), []string{`path "spec": at offset 0`}},
-		"never, a rule": {policy(Policy{}.At(".spec", Force).Never(".spec")), []string{"there is a rule for .spec, but every conflict over this field is rejected"}},
+		"never, a rule": {policy(Policy{}.At(".spec", Force).Never(".spec")), []string{"every conflict on .spec is rejected (Never), but there is also a rule for this field"}},
 		"operation twice": {policy(Policy{}.When(Match{Operation: "Update"}, Force).When(Match{Operation: "Update"}, Share)),
 			[]string{"every field of */Update is given twice"}},
 		"operation":     {policy(Policy{}.When(Match{Operation: "apply"}, Force)), []string{`unknown operation "apply"`}},

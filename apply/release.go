@@ -18,30 +18,32 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Release gives up every field of an object that this field manager owns by Apply, of the object
-// itself and of its subresources (KEP-555: an apply of the name only). Fields with other owners
-// stay with them. Fields without another owner are removed from the object, or get the API server's
-// default; their earlier values do not return. Only a replica count that was applied through /scale
-// keeps its value: an apply of the name only would set it to 0. So Release removes only this
-// manager's managed fields entry for /scale.
+// Release gives up every field of an object that this field manager owns by Apply, through the object itself or through
+// a subresource. It does so by an apply that contains only the object's name (KEP-555). A field with other owners keeps
+// its value and these owners. A field without another owner is removed, or gets the API server's default: the value
+// that it had before this manager's first apply does not return. Only a replica count that was applied through /scale
+// keeps its value: an apply of the name only would set the count to 0. So Release instead removes this manager's
+// managed fields entry for /scale.
 //
-// The Outcome is Configured if a field was given up, Unchanged if this manager owned no field, and
-// Absent if the object does not exist. A deleted object is not recreated. If the reference has a
-// uid, a recreated object is not changed (UIDMismatchError). Metrics count a Release as an Apply.
+// The Outcome is Configured if a field was given up, Unchanged if this manager owned no field, and Absent if the object
+// does not exist. A deleted object is not recreated. If the reference has a uid and the object was recreated, the new
+// object is not changed, and the error is a UIDMismatchError. Metrics count a Release as an Apply.
 //
-// If the object is invalid without the fields, such as a Deployment without its template, the error
-// is a RefusedError, and the fields that were not given up before stay with this manager: move them
-// to another manager with package ownership. Fields that this manager owns by Update stay with it,
-// too: call ownership.Migrate first. After the last managed fields entry of an object is released,
-// the API server records no owner. It then stops recording Updates, and at the next apply records
-// all fields of the object as owned by "before-first-apply".
+// If the object would be invalid without the fields, such as a Deployment without its template, the error is a
+// RefusedError. The fields that were not given up before the error still belong to this manager: move them to another
+// manager with package ownership. Fields that this manager owns by Update are not given up: call ownership.Migrate
+// before Release.
 //
-// The errors are an *IntentError, *ContendedError, *UIDMismatchError, *RetryableError,
-// *RefusedError, *lanes.ReentryError or the end of the context. Release does not retry transient
-// errors. Repeating a Release is safe.
+// If Release removes the last managed fields entry of an object, the API server records no owners any more. It then
+// ignores Updates in the managed fields, until the next apply records all fields of the object as owned by
+// "before-first-apply".
 //
-// If subresources are given, Release gives up only the fields that were applied through these
-// subresources; "" is the object itself.
+// The errors are an *IntentError, *ContendedError, *UIDMismatchError, *RetryableError, *RefusedError,
+// *lanes.ReentryError or the error of the context. Release does not retry transient errors. Repeating a Release is
+// safe.
+//
+// If subresources are given, Release gives up only the fields that were applied through these subresources; "" is the
+// object itself.
 func (a *Applier) Release(ctx context.Context, object ObjectRef, subresources ...string) (Outcome, error) {
 	ctx, call := a.begin(ctx)
 	released, err := call.release(ctx, object, subresources)
@@ -80,9 +82,9 @@ func (c *call) release(ctx context.Context, object ObjectRef, of []string) (*ans
 	return nothingSent(released), nil
 }
 
-// releaseEach reads the object and gives up this field manager's managed fields entries, one after
-// the other. The entry of the object itself is the last one: if an earlier step fails, its fields
-// are still owned. After a stale write the caller calls releaseEach again.
+// releaseEach reads the object and gives up the managed fields entries of this field manager, one after the other. The
+// entry of the object itself comes last, so that after an error in an earlier step this manager still owns the object's
+// fields. After a stale write the caller calls releaseEach again.
 func (c *call) releaseEach(ctx context.Context, of []string) (gaveUp bool, err error) {
 	live, err := c.readLive(ctx)
 	if err == nil {
@@ -107,7 +109,7 @@ func (c *call) releaseEach(ctx context.Context, of []string) (gaveUp bool, err e
 		if err != nil {
 			return gaveUp, err
 		}
-		gaveUp = gaveUp || action != Unchanged // Unchanged: another writer removed the entry first
+		gaveUp = gaveUp || action != Unchanged // Unchanged means that another writer had removed the entry
 	}
 	return gaveUp, nil
 }
@@ -127,8 +129,8 @@ func (c *call) releaseEntry(ctx context.Context, live *unstructured.Unstructured
 	return "", err
 }
 
-// whyNotReleased adds to the error of a release that the fields could not be released: a response
-// such as "spec.template: Required value" does not contain this.
+// whyNotReleased wraps the API server's error for a release, such as "spec.template: Required value", into an error
+// that says that fields could not be released, and what to do.
 func (c *call) whyNotReleased(refused error) error {
 	if apierrors.IsInvalid(refused) {
 		return fmt.Errorf("the object is invalid without the fields that a release of %s removes; move these fields to another field manager first, with Migrate or Rename of package ownership: %w",
@@ -137,12 +139,13 @@ func (c *call) whyNotReleased(refused error) error {
 	return fmt.Errorf("releasing the fields of %s: %w", c.config.FieldManager, refused)
 }
 
-// scale is the subresource scale, whose kind has a required replica count.
+// scale is the name of the subresource scale. The replica count of a Scale is required, so that an apply cannot give it
+// up.
 const scale = "scale"
 
-// ourSubresources returns the subresources through which this field manager has applied, in the
-// order in which they are released: scale first, because its entry must be removed at the
-// resourceVersion that was read, and "", the object itself, last.
+// ourSubresources returns the subresources through which this field manager has applied, in the order of their release.
+// scale comes first, because its entry must be removed at the resourceVersion that was read. "", the object itself,
+// comes last.
 func (c *call) ourSubresources(ownership fieldowners.Ownership) []string {
 	var found []string
 	for _, entry := range ownership.Entries() {
@@ -165,8 +168,8 @@ func turn(subresource string) int {
 	return 1
 }
 
-// dropEntry removes this manager's managed fields entry for the call's subresource, at the
-// resourceVersion that was read. The values stay as they are.
+// dropEntry removes this field manager's managed fields entry for the call's subresource from live, the object that was
+// read. The write is pinned to the uid and resourceVersion of live. The values of the fields do not change.
 func (c *call) dropEntry(ctx context.Context, live *unstructured.Unstructured) error {
 	kept := slices.DeleteFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == c.config.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == c.intent.Subresource

@@ -20,14 +20,15 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// request is one apply to send: the content, the pinned uid and resourceVersion, and whether to force.
+// request is one apply to send: the content, the uid and resourceVersion to which the apply is pinned, and whether to
+// force.
 type request struct {
 	form  *encodedIntent
 	pin   pin
 	force bool
 }
 
-// send sends one apply, and returns the API server's response.
+// send sends one apply, and returns the API server's response. It records the write and the new resourceVersion.
 func (c *call) send(ctx context.Context, r request) (*answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 	err = c.checkNotFound(ctx, r.form.Subresource, err)
 	c.log.V(1).Info("sent an apply", "attempt", c.outcome.Attempts, "force", r.force, "pinnedTo", r.pin.resourceVersion, "error", err)
 	switch {
-	case err != nil && c.exchange.LastAnswer().Status != 0: // applied, and the response cannot be decoded
+	case err != nil && c.exchange.LastAnswer().Status != 0: // the apply succeeded, but the response cannot be decoded
 		err = &RetryableError{Object: c.ref, Err: fmt.Errorf("decoding the API server's response to the apply, which succeeded: %w", err)}
 		known(err)
 		return nil, err
@@ -68,15 +69,15 @@ var statusPath = fieldowners.MustParsePath(".status")
 
 func isStatus(path fieldowners.Path) bool { return path.HasPrefix(statusPath) }
 
-// statusLanded returns an error if the API server dropped the status of an apply, which it does
-// silently if the kind has a status subresource and the apply is not to that subresource.
+// statusLanded returns an error if the API server has dropped the status of the intent. The API server drops a status
+// silently if the kind has a status subresource and the apply is not sent to that subresource.
 func (c *call) statusLanded(landed *answer) error {
 	if c.intent.Subresource != "" || c.intent.object[statusSubresource] == nil {
 		return nil
 	}
 	entries := landed.head().ManagedFields
 	if len(entries) == 0 {
-		return nil // not known
+		return nil // without managed fields, nothing is known about the status
 	}
 	ownership, _ := fieldowners.ParseReadable(entries)
 	for _, entry := range ownership.Entries() {
@@ -88,8 +89,8 @@ func (c *call) statusLanded(landed *answer) error {
 		Err: errors.New("the API server dropped the status and wrote the other fields: apply the status with another intent, whose Intent.Subresource is \"status\"")}
 }
 
-// apply sends a configuration to the object or to a subresource, and returns the value into which
-// the client decodes the API server's response.
+// apply sends an apply configuration to the object or to a subresource. decoded is the value into which the client has
+// decoded the API server's response.
 func (c *call) apply(ctx context.Context, form *encodedIntent, config runtime.ApplyConfiguration, force bool) (decoded runtime.ApplyConfiguration, err error) {
 	options := client.ApplyOptions{FieldManager: c.config.FieldManager}
 	if force {
@@ -108,8 +109,8 @@ func (c *call) apply(ctx context.Context, form *encodedIntent, config runtime.Ap
 	return target, c.client.SubResource(form.Subresource).Apply(ctx, target, subresource)
 }
 
-// emptyObject returns an empty object of the call's kind, for a read. It is typed if the scheme
-// knows the kind, because most informers are typed.
+// emptyObject returns an empty object of the call's kind, into which a read can decode. It is typed if the client's
+// scheme has the kind, because most informers are typed, and otherwise unstructured.
 func (c *call) emptyObject() client.Object {
 	if known, err := c.client.Scheme().New(c.ref.GroupVersionKind); err == nil {
 		if object, ok := known.(client.Object); ok {
@@ -119,8 +120,8 @@ func (c *call) emptyObject() client.Object {
 	return c.newLive()
 }
 
-// readCached reads the object with the client, usually from a cache. If the cache does not return
-// objects of the kind, readCached reads from the API server, which needs only the right to get.
+// readCached reads the object with the Applier's client, usually from its cache. If the cache does not return objects
+// of the kind, readCached reads from the API server, for which the right to get is enough.
 func (c *call) readCached(ctx context.Context) (client.Object, error) {
 	object, err := c.emptyObject(), errNotCached
 	if steady := c.config.Steady; steady == nil || !steady.reads.stuck(c.ref.GroupVersionKind) {
@@ -132,7 +133,7 @@ func (c *call) readCached(ctx context.Context) (client.Object, error) {
 	return read(object, err)
 }
 
-// readWhole reads the object itself from the API server, also if the intent is for a subresource.
+// readWhole reads the object itself from the API server, even if the intent is for a subresource.
 func (c *call) readWhole(ctx context.Context) (client.Object, error) {
 	object := c.newLive()
 	c.exchange.Calling()
@@ -141,7 +142,7 @@ func (c *call) readWhole(ctx context.Context) (client.Object, error) {
 	return read(object, err)
 }
 
-// read returns the result of a read, with errAbsent in place of a NotFound.
+// read converts the result of a read: a NotFound becomes errAbsent, and other errors are wrapped.
 func read(object client.Object, err error) (client.Object, error) {
 	switch {
 	case apierrors.IsNotFound(err):
@@ -152,7 +153,8 @@ func read(object client.Object, err error) (client.Object, error) {
 	return object, nil
 }
 
-// readLive reads the object from the API server. For an intent with a Body, it reads the subresource.
+// readLive reads the object from the API server. For an intent with a Body, it reads the subresource instead, such as
+// the Scale.
 func (c *call) readLive(ctx context.Context) (*unstructured.Unstructured, error) {
 	live := c.newLive()
 	read := func() error { return c.config.LiveReader.Get(ctx, c.ref.NamespacedName, live) }
@@ -177,25 +179,26 @@ func (c *call) newLive() *unstructured.Unstructured {
 	return wire.Named(c.ref.GroupVersionKind, c.ref.NamespacedName)
 }
 
-// answer is the API server's response to a request, or the result of a call that sent no request.
+// answer is the API server's response to an apply. It is also the result of a call without such a response, and then
+// only action is set.
 type answer struct {
 	action   Action
-	sent     *encodedIntent             // the sent intent; nil if nothing was sent
+	sent     *encodedIntent             // the intent as sent; nil if nothing was sent
 	decoded  runtime.ApplyConfiguration // the response as the client decoded it
 	recorded wire.Answer                // the response as RecordExchange recorded it
 	known    *unstructured.Unstructured // the result of object(), computed once
 	read     *wire.Head                 // the result of head(), computed once
 }
 
-// nothingSent returns the answer for a call that ended without a request.
+// nothingSent returns the answer that has only an action, for a call without a response to an apply.
 func nothingSent(action Action) *answer { return ends[action] }
 
 var ends = map[Action]*answer{
 	Unchanged: {action: Unchanged}, Absent: {action: Absent}, Configured: {action: Configured},
 }
 
-// object returns the object in the response. It returns nil if no response was recorded and the
-// configuration is typed, because typed configurations have no managed fields.
+// object returns the object in the response, with its managed fields. It returns nil if the response was decoded into a
+// typed apply configuration, which has no managed fields, and RecordExchange recorded no response either.
 func (a *answer) object() *unstructured.Unstructured {
 	if a.known != nil {
 		return a.known
@@ -210,14 +213,14 @@ func (a *answer) object() *unstructured.Unstructured {
 	return a.known
 }
 
-// judge sets the action and the object's version from a successful response.
+// judge sets landed.action, and the call's uid and resourceVersion, from a successful response.
 //
-// Created follows from the HTTP status. Unchanged follows from a resourceVersion that was known
-// before: that of this applier's last response, or of the object read for MustExist. (One applier
-// sends its applies to an object one by one, in the object's lane, so its last response is the
-// latest.) After a write by another manager, an apply that changes nothing cannot be told from one
-// that does, and the action is Configured. (The time of the managed fields entry does not tell them
-// apart: the API server updates it for a changed value, and not for a changed owner.)
+// The action is Created if the HTTP status says so. It is Unchanged if the resourceVersion in the response is that of
+// this Applier's previous response, or of the object that was read for MustExist. (An Applier sends its applies to one
+// object one by one, in the object's lane, so there is no later response.) Otherwise the action is Configured, even if
+// another manager made the change before the apply and the apply itself changed nothing: the response does not show the
+// difference. (Not even by the time of the managed fields entry: the API server updates it for a changed value, but not
+// for a changed owner.)
 func (c *call) judge(landed *answer) {
 	object := landed.head()
 	c.ref.UID, c.ref.ResourceVersion = object.UID, object.ResourceVersion
@@ -232,11 +235,11 @@ func (c *call) judge(landed *answer) {
 	}
 }
 
-// head returns the uid, resourceVersion and managed fields in the response, as recorded, or as the
-// client decoded them if no JSON was recorded. Parts that cannot be read are empty, and no error is
-// returned, because the apply has succeeded.
+// head returns the uid, resourceVersion and managed fields in the response. It reads the response that RecordExchange
+// recorded, or otherwise the response as the client decoded it. Parts that cannot be read are empty. This is not an
+// error, because the apply has succeeded.
 func (a *answer) head() wire.Head {
-	if a.sent == nil { // values without a request are shared between calls
+	if a.sent == nil { // answers without a request are shared between calls, and must not change
 		return wire.Head{}
 	}
 	if a.read == nil {
@@ -259,8 +262,8 @@ func (a *answer) readHead() *wire.Head {
 	return &found
 }
 
-// seenVersions remembers the resourceVersion of the last response for each of the most recently
-// applied objects.
+// seenVersions remembers the uid and resourceVersion in the last response for each of the most recently applied
+// objects.
 type seenVersions = recent.Cache[seenKey, wire.Identity]
 
 const seenObjects = 4096
@@ -270,7 +273,8 @@ type seenKey struct {
 	name types.NamespacedName
 }
 
-// seenBefore remembers the object's resourceVersion, and reports whether it is the remembered one.
+// seenBefore remembers the uid and resourceVersion of ref, and reports whether both are those that it remembered
+// before.
 func (a *Applier) seenBefore(ref ObjectRef) bool {
 	key := seenKey{metav1.GroupVersionKind(ref.GroupVersionKind), ref.NamespacedName}
 	now := wire.Identity{UID: ref.UID, ResourceVersion: ref.ResourceVersion}
@@ -279,20 +283,20 @@ func (a *Applier) seenBefore(ref ObjectRef) bool {
 	return before == now && now.ResourceVersion != ""
 }
 
-// RecordExchange wraps a transport so that appliers can see facts that the client does not return:
-// the number of HTTP requests, including client-go's own retries, and whether the object was
-// created or left unchanged. Wrap the rest.Config before any client is made from it:
+// RecordExchange wraps an HTTP transport, so that Appliers see facts that the client does not return: the number of
+// HTTP requests, including client-go's own retries, and whether an apply created the object or left it unchanged. Wrap
+// the rest.Config before any client is made from it:
 //
 //	cfg.Wrap(apply.RecordExchange)
 //
-// Without RecordExchange an Outcome counts calls of the client instead of requests, and its Action
-// is Configured where it might be Created or Unchanged. Also, the writes of a process to one object
-// are then sent one at a time, even on a slow network: RecordExchange measures the round-trip time,
-// by a GET of /livez while applies wait for each other. Only requests of an Applier are recorded.
+// Without RecordExchange, Outcome.Requests counts calls of the client instead of HTTP requests, and Outcome.Action is
+// Configured where it might be Created or Unchanged. Also, the writes of a process to one object are always sent one at
+// a time. With RecordExchange, several are sent at the same time on a slow network: it measures the round-trip time, by
+// a GET of /livez while applies wait for each other. Only the requests of Appliers are recorded.
 func RecordExchange(next http.RoundTripper) http.RoundTripper { return wire.RecordExchange(next) }
 
-// readable returns the owners of all fields. It skips unreadable entries of other managers, because
-// anybody can forge such entries. An unreadable entry of this field manager is an error.
+// readable parses managed fields entries. It skips entries of other managers that cannot be parsed, because anybody can
+// forge such entries. If an entry of this field manager cannot be parsed, it returns an error.
 func (a *Applier) readable(entries []metav1.ManagedFieldsEntry) (fieldowners.Ownership, error) {
 	ownership, unread := fieldowners.ParseReadable(entries)
 	for _, entry := range unread {

@@ -19,45 +19,45 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// SteadyState proves, without a request, that applying an intent would change nothing. All appliers
-// of a process share one SteadyState. An intent without a proof is sent.
+// SteadyState proves, without a request, that applying an intent would change nothing. All Appliers of a process share
+// one SteadyState. An intent without a proof is sent.
 //
-// The proof compares the intent with the object as read, by the API server's own schema. This field
-// manager must have exactly one managed fields entry, with exactly the fields that the API server
-// would compute from the intent. Merging the intent into the object must change no value. For a
-// kind whose Go type is the API server's own, two differences are allowed: another notation, such
-// as 1000m instead of 1, if nobody shares the field, and defaults that the API server adds to a
-// value that is owned as a whole.
+// The proof compares the intent with the object that was read from the cache, and uses the API server's schema of the
+// kind. The Applier's field manager must have exactly one managed fields entry in the object, with exactly the fields
+// that the API server would compute from the intent. Merging the intent into the object must change no value. If the Go
+// type of the kind is the API server's own, two differences are allowed. A field that only this manager owns may have
+// another notation, such as 1000m instead of 1. And a value that is owned as a whole may have defaults that the API
+// server has added.
 //
 // A typed read of a custom resource may not show the stored form of a value. For the stored time
-// 2026-01-02T03:04:05.6Z, the Go type shows 03:04:05Z, as in conditions. For the stored quantity
-// 1000m, the Go type shows 1. Such a read cannot prove that a field is unchanged. The API server's
-// response to a write of this process proves this instead, for the resourceVersion of the response.
-// The response also proves an intent that owns nothing, which has no managed fields entry that a read
-// could show. An intent that only a response proves is sent once more after a restart, and after each
-// write of another writer. The proof by response needs RecordExchange, or unstructured intents.
+// 2026-01-02T03:04:05.6Z, the Go type shows 03:04:05Z, as in conditions. For the stored quantity 1000m, the Go type
+// shows 1. Such a read cannot prove that a field is unchanged. Instead, the proof uses the API server's response to a
+// write of this process, and is valid while the object has the resourceVersion of that response. The same holds for an
+// intent that owns nothing, because no managed fields entry shows such an intent. These intents are sent once more
+// after a restart, and after each write of another writer. A proof from a response needs RecordExchange, or
+// unstructured intents.
 //
-// The stringData of a Secret is compared with the data into which the API server converts it. The
-// empty strategy of a Deployment or DaemonSet is compared with the API server's default.
+// The stringData of a Secret is compared with the data into which the API server converts it. The empty strategy of a
+// Deployment or DaemonSet is compared with the API server's default.
 //
 // These intents are sent each time:
-//   - an intent with a field that the Go type of a built-in kind lacks, such as a field of a newer
-//     server. An update of the Go type or an unstructured read avoids this;
-//   - an intent that sets a map to {} or null, if the object has fields without an owner in that
-//     map. Such fields are defaults that the check does not know. Examples are the updateStrategy
-//     of a StatefulSet, whose default depends on a feature gate, and the defaults of a
-//     CustomResourceDefinition;
+//   - an intent with a field that the Go type of a built-in kind lacks, such as a field of a newer server. To avoid
+//     this, update the Go type or read the kind as unstructured;
+//   - an intent that sets a map to {} or null, if the object has fields without an owner in that map. Such fields are
+//     defaults that the proof does not know. Examples are the updateStrategy of a StatefulSet, whose default depends on
+//     a feature gate, and the defaults of a CustomResourceDefinition;
 //   - an intent with stringData, if one of the keys is also in data, or if data is set and empty;
-//   - an intent that sets a status but is not sent to the status subresource.
+//   - an intent that sets a status but is not sent to the status subresource;
+//   - an intent whose values admission has changed.
 //
-// A proof is remembered as a few hashes. If the object has not changed since, a look-up is enough.
-// If other writers changed the object, only this field manager's fields are hashed again. After a
-// restart, the proofs are computed again, without a request.
+// A proof is remembered as a few hashes. If the object has not changed since, a look-up is enough. If other writers
+// changed the object, only the fields of the Applier's field manager are hashed again. After a restart, the proofs are
+// computed again from the cache, without a request.
 //
-// Mutating admission is not part of the proof. A webhook that was added after the proof changes the
-// object only at the next write. An intent whose values admission has changed is sent each time.
+// Mutating admission is not part of the proof. A webhook that was added after the proof changes the object only at the
+// next write.
 //
-// The memory takes about 250 bytes for each intent, and is bounded.
+// SteadyState needs about 250 bytes of memory for each intent. The number of remembered intents is bounded.
 type SteadyState struct {
 	reads   *cacheReads
 	schemas *schemas.Set
@@ -65,31 +65,32 @@ type SteadyState struct {
 	written *ledger
 }
 
-// rememberedIntents is the minimum number of intents whose proofs a SteadyState remembers.
+// rememberedIntents is the number of intents whose proofs a SteadyState remembers at least.
 const rememberedIntents = 1 << 16
 
-// proven is a remembered proof for an intent, with the API server's schema that the proof used.
+// proven is a remembered proof that applying an intent would change nothing, with the API server's schema that the
+// proof used.
 type proven struct {
 	*steady.Print
 
 	schema *schemas.Known
 }
 
-// NewSteadyState returns a SteadyState. reader reads from a cache: mgr.GetCache(), or a client that
-// reads from the cache. Objects are read without being copied, typed if the client's scheme knows
-// the kind, otherwise as unstructured. (A manager's client reads unstructured objects from the API
-// server, with a request for each apply, unless client.CacheOptions.Unstructured is set.) Like any
-// read of that cache, the read starts an informer if there is none, which needs list and watch,
-// unless cache.Options.ReaderFailOnMissingInformer is set. If the cache does not answer within a
-// second, all intents of the kind are sent. The cache is then asked again every minute, and the log
-// says once which right may be missing.
+// NewSteadyState returns a SteadyState that reads objects with reader. reader must read from a cache: pass
+// mgr.GetCache(), or a client that reads from the cache. Objects are read without being copied, as typed objects if the
+// client's scheme has the kind, and otherwise as unstructured ones. (A manager's client reads unstructured objects from
+// the API server, which costs a request for each apply, unless client.CacheOptions.Unstructured is set.) Like any read
+// of that cache, such a read starts an informer if there is none, which needs the rights to list and watch. (With
+// cache.Options.ReaderFailOnMissingInformer it starts none.) If the cache does not return an object within a second,
+// all intents of the kind are sent. The cache is then tried again once a minute, and the log says once which right may
+// be missing.
 //
-// server is discoveryClient.OpenAPIV3(). The schema of a group and version is fetched once, in the
-// background, and checked every ten minutes. The first applies of a group and version wait for its
-// schema, at most a second, so that nothing is sent after a restart. After that second, and after a
-// failure, intents whose schema is not known are sent. A known schema is trusted until the API server
-// is seen to have another one. Each request for a schema runs in a goroutine that ends with it, within
-// ten seconds if the openapi.Client honours contexts, as that of a discovery client does.
+// server is discoveryClient.OpenAPIV3(). The schema of a group and version is fetched once, in the background, and
+// checked every ten minutes. The first applies of a group and version wait for the schema for at most a second, so that
+// nothing is sent after a restart. After that second, and after a failure, intents whose schema is not known are sent.
+// A known schema is trusted until a check shows that the API server has another one. Each request for a schema runs in
+// a goroutine that ends with the request, within ten seconds if the openapi.Client honours contexts, as that of a
+// discovery client does.
 func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, error) {
 	if reader == nil {
 		return nil, errors.New("apply: NewSteadyState: a reader is needed, such as mgr.GetCache()")
@@ -105,9 +106,9 @@ func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, 
 	}, nil
 }
 
-// Schemas returns the API server's schemas of a group and version, for update.Config. The first calls
-// for a group and version wait for the API server's response, for about one second at most. Later
-// calls, and calls after a failure, do not wait, and return an error until the schemas have arrived.
+// Schemas returns the API server's schemas of a group and version, for update.Config. The first calls for a group and
+// version wait for the schemas, for about one second at most. Later calls, and calls after a failure, do not wait, and
+// return an error until the schemas have arrived.
 func (s *SteadyState) Schemas(ctx context.Context, version schema.GroupVersion) (managedfields.TypeConverter, error) {
 	known, err := s.schemas.Of(ctx, version)
 	if err != nil {
@@ -116,22 +117,22 @@ func (s *SteadyState) Schemas(ctx context.Context, version schema.GroupVersion) 
 	return known.Converter, nil
 }
 
-// proof is the result of a successful proof that applying an intent would change nothing.
+// proof is a proof that applying an intent would change nothing, with the parts that the Outcome reports.
 type proof struct {
 	object    ObjectRef
-	conflicts []Conflict // the conflicts that the policy relinquishes or shares
+	conflicts []Conflict // the conflicts on fields that the policy relinquishes or shares
 	unread    []*fieldowners.EntryError
 }
 
-// maySkip reports whether a proof may replace a request. It returns false for a dry run, which needs
-// the API server's response, and for subresources other than status, whose fields the object lacks.
+// maySkip reports whether the call may skip its request if there is a proof. This is not so for a dry run, which needs
+// the API server's response, nor for a subresource other than status, because the object does not show its fields.
 func (c *call) maySkip(intent Intent) bool {
 	return c.config.Steady != nil && !c.dryRun && intent.Body == nil &&
 		(intent.Subresource == "" || intent.Subresource == statusSubresource)
 }
 
-// steadyKey returns the key under which the intent's proof is remembered. The key is zero for an
-// intent whose proof is not remembered.
+// steadyKey returns the key under which the intent's proof is remembered. It returns the zero key if the intent's proof
+// is not remembered.
 func (c *call) steadyKey(intent Intent) (key steady.Key) {
 	if c.maySkip(intent) {
 		key, _ = steady.KeyOf(intent.Config, c.config.FieldManager, intent.Subresource)
@@ -139,8 +140,8 @@ func (c *call) steadyKey(intent Intent) (key steady.Key) {
 	return key
 }
 
-// stillSteady looks up the remembered proof of the intent, and returns it if it is still valid:
-// either the object has not changed since, or this field manager's entry and values have not.
+// stillSteady returns the remembered proof of the intent if the proof is still valid. It is valid if the object has not
+// changed since, or if the entry and the values of this field manager have not changed.
 func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (found proof, ok bool) {
 	s := c.config.Steady
 	if key == (steady.Key{}) {
@@ -163,8 +164,8 @@ func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (
 	return proof{object: refOf(c.ref, object)}, true
 }
 
-// holdsStill reports whether a remembered proof is also valid for object, which is a later version.
-// If so, it remembers the proof for that version.
+// holdsStill reports whether a remembered proof is also valid for object, a later version of the same object. If so, it
+// remembers the proof for the later version.
 func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) bool {
 	read, err := c.asRead(object)
 	if err != nil {
@@ -178,7 +179,8 @@ func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) 
 	return true
 }
 
-// becomesSteady tries to prove that applying the intent would change nothing. It remembers the proof.
+// becomesSteady tries to prove, from the cached object, that applying the intent would change nothing. It remembers the
+// proof.
 func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, ok bool) {
 	if !c.maySkip(c.intent.Intent) {
 		return proof{}, false
@@ -192,7 +194,7 @@ func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, 
 		if found, ok := c.stillGivesWay(ctx, object); ok {
 			return found, true
 		}
-		c.log.V(1).Info("not steady: an apply may change the object", "because", c.intent.whyNot(err))
+		c.log.V(1).Info("not steady: applying the intent may change the object, so it is sent", "because", c.intent.whyNot(err))
 		return proof{}, false
 	}
 	c.config.Steady.proven.Put(key, now)
@@ -204,8 +206,8 @@ func refOf(ref ObjectRef, object client.Object) ObjectRef {
 	return ref
 }
 
-// look returns Intent.Read or, if the caller gave none, the cached object. It returns nil if there
-// is no such object. The object may be the cache's own, so it must not be written to.
+// look returns given, which is Intent.Read, or else the cached object. It returns nil if there is neither. The object
+// may be the cache's own, so it must not be changed.
 func (c *call) look(ctx context.Context, given client.Object) client.Object {
 	if c.target.read == nil && isRead(given, c.ref) {
 		c.target.read = given
@@ -215,13 +217,13 @@ func (c *call) look(ctx context.Context, given client.Object) client.Object {
 	}
 	object := c.emptyObject()
 	if err := c.readFrom(ctx, c.config.Steady.reads, object, withoutCopy...); err != nil {
-		return nil // the apply that follows returns the error
+		return nil // the intent is then sent, and the response shows the error
 	}
 	c.target.read = object
 	return object
 }
 
-// withoutCopy makes a read return the cache's own object.
+// withoutCopy is the option by which a read returns the cache's own object and not a copy.
 var withoutCopy = []client.GetOption{&client.GetOptions{UnsafeDisableDeepCopy: new(true)}}
 
 func isRead(given client.Object, ref ObjectRef) bool {
@@ -229,9 +231,9 @@ func isRead(given client.Object, ref ObjectRef) bool {
 	return at.Kind() == reflect.Pointer && !at.IsNil() && client.ObjectKeyFromObject(given) == ref.NamespacedName
 }
 
-// ReadBy returns a SteadyState that reads objects with another reader and shares the remembered
-// proofs. An intent is sent if the reader returns no object, so a reader may hide objects to which
-// an applier must not write. For a nil SteadyState, ReadBy returns nil.
+// ReadBy returns a SteadyState that reads objects with another reader, and shares the remembered proofs with s. If the
+// reader does not return an object, the intent is sent. So a reader may hide the objects to which an Applier must not
+// write. For a nil SteadyState, ReadBy returns nil.
 func (s *SteadyState) ReadBy(reader client.Reader) *SteadyState {
 	if s == nil {
 		return nil
@@ -241,8 +243,8 @@ func (s *SteadyState) ReadBy(reader client.Reader) *SteadyState {
 	return &other
 }
 
-// asApplied returns the steady.Request for an apply of config through a subresource. config is nil
-// if only the field manager's entry is compared.
+// asApplied returns the steady.Request for an apply of config through a subresource; "" is the object itself. config is
+// nil if only the managed fields entry of the field manager is compared.
 func (c *call) asApplied(config map[string]any, subresource string) steady.Request {
 	return steady.Request{
 		Manager:     c.config.FieldManager,
@@ -258,8 +260,8 @@ func (c *call) asRead(object client.Object) (steady.Read, error) {
 	return steady.Read{Object: object, Kind: kind}, err
 }
 
-// prove proves, by the API server's schema, that applying form would not change the object. If
-// there is no proof, the error is the reason.
+// prove tries to prove, by the API server's schema, that applying form would not change object. The error says why
+// there is no proof.
 func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Object) (*proven, error) {
 	read, err := c.asRead(object)
 	if err != nil {
@@ -270,7 +272,7 @@ func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Obj
 
 func (c *call) proveBy(ctx context.Context, form *encodedIntent, read steady.Read) (*proven, error) {
 	request := c.asApplied(form.object, form.Subresource)
-	if err := request.Compare(read); err != nil { // needs no schema
+	if err := request.Compare(read); err != nil { // before the schema is needed
 		return nil, err
 	}
 	by, err := c.config.Steady.schemas.Of(ctx, c.ref.GroupVersion())
@@ -284,10 +286,10 @@ func (c *call) proveBy(ctx context.Context, form *encodedIntent, read steady.Rea
 	return &proven{Print: found, schema: by}, nil
 }
 
-// steadyByAnswer remembers a proof that applying the intent again would change nothing, made from the
-// API server's response to a write. It does so only where a read may not prove this: for a Go type
-// that does not show the stored form of a time or a quantity, and for an intent that owns nothing, and
-// so has no managed fields entry. The proof is valid for the resourceVersion of the response only.
+// steadyByAnswer remembers a proof from the API server's response to a write: that applying the intent again would
+// change nothing. It does so only if a read from the cache may not prove this. That is so for a Go type that does not
+// show the stored form of a time or a quantity, and for an intent that owns nothing, and so has no managed fields
+// entry. The proof is valid only while the object has the resourceVersion of the response.
 func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answer) {
 	if key == (steady.Key{}) || landed.sent != c.intent || !c.readsMayHide() && !c.ownsNothing(landed) {
 		return
@@ -299,20 +301,20 @@ func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answe
 	read := steady.Read{Object: object, Kind: object.GroupVersionKind(), Answer: true}
 	now, err := c.proveBy(ctx, c.intent, read)
 	if err != nil {
-		c.log.V(1).Info("not steady by the API server's response", "because", c.intent.whyNot(err))
+		c.log.V(1).Info("not steady: the API server's response does not prove that the next apply changes nothing, so it will be sent", "because", c.intent.whyNot(err))
 		return
 	}
 	c.config.Steady.proven.Put(key, now)
 }
 
-// readsMayHide reports whether a read into the client's Go type may not show the stored form of a
-// value. An unstructured read shows every value, and so does the API server's own Go type.
+// readsMayHide reports whether a typed read of the call's kind may not show the stored form of a value, such as 1000m
+// for 1. Unstructured reads show every stored value, and so do the API server's own Go types.
 func (c *call) readsMayHide() bool {
 	goType := c.client.Scheme().AllKnownTypes()[c.ref.GroupVersionKind]
 	return goType != nil && !gotypes.IsServersOwn(c.ref.GroupVersionKind, goType)
 }
 
-// ownsNothing reports whether this field manager owns no field, by the API server's response.
+// ownsNothing reports whether this field manager owns no field of the object after the apply, as the response shows.
 func (c *call) ownsNothing(landed *answer) bool {
 	return !slices.ContainsFunc(landed.head().ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == c.config.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == c.intent.Subresource

@@ -124,7 +124,7 @@ func TestSteadySecret(t *testing.T) {
 	if _, err := a.Apply(ctx, Intent{Config: shop().WithLabels(map[string]string{"a": "b"})}); err == nil {
 		t.Error("it was to be sent")
 	}
-	if all := strings.Join(log, "\n"); !strings.Contains(all, `"because"="the manager does not own exactly the fields of the intent"`) {
+	if all := strings.Join(log, "\n"); !strings.Contains(all, `"because"="the field manager does not own exactly the fields that the intent sets"`) {
 		t.Errorf("of a Deployment the reason is told: %s", all)
 	}
 }

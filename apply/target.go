@@ -22,22 +22,23 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// neverWritten is a resourceVersion that no object has: etcd's revisions of objects begin at 2. An
-// apply with neverWritten creates the object if it is absent. If the object exists, the API server
-// refuses the apply, forced or not. ("0" means no resourceVersion.)
+// neverWritten is a resourceVersion that no object ever has, because etcd's revisions of objects begin at 2. An apply
+// with this resourceVersion is an exclusive creation: it creates the object if it is absent, and if the object exists,
+// the API server refuses the apply, even with force. ("0" would not do: it means no resourceVersion.)
 const neverWritten = "1"
 
-// target is what a call knows about its object, and decides to what the call's writes are pinned.
+// target is what a call knows about the object before it writes, and to what the writes are pinned.
 type target struct {
 	uid      types.UID     // the uid to which writes are pinned; "" if they are not pinned
-	found    bool          // uid is of an object that Intent.Belongs accepted, and not given by the caller
-	absent   bool          // the object seems not to exist: create it exclusively
-	doubtful bool          // the cache has no object to which the intent may be applied: read from the API server first
+	found    bool          // the uid comes from an object that Intent.Belongs accepted, and not from the caller
+	absent   bool          // the object was not found: the call creates it exclusively
+	doubtful bool          // the cache has no object that matches the caller's uid and Belongs: read live before the write
 	version  string        // the resourceVersion of the object that was read for MustExist
-	read     client.Object // the object of the caller or the cache, until a request is sent; never written to
+	read     client.Object // Intent.Read or the cached object; nil after the first apply was sent; must not be changed
 }
 
-// pin returns the uid and resourceVersion to send with an apply before the object was read live.
+// pin returns the uid and resourceVersion to which an unforced apply is pinned: the known uid, and neverWritten if the
+// object is to be created exclusively.
 func (t target) pin() pin {
 	p := pin{uid: t.uid}
 	if t.absent {
@@ -49,15 +50,15 @@ func (t target) pin() pin {
 // uidGiven reports whether the caller pinned the intent to a uid.
 func (t target) uidGiven() bool { return t.uid != "" && !t.found }
 
-// pinnedRef returns the reference of the object with the uid to which writes are pinned.
+// pinnedRef returns the reference to the intent's object, with the uid to which writes are pinned.
 func (c *call) pinnedRef() ObjectRef {
 	ref := c.intent.ref
 	ref.UID = c.target.uid
 	return ref
 }
 
-// aim decides, from the cached object, to what the writes of an intent with MustExist or Belongs
-// are pinned, and sets the target.
+// aim sets the target for an intent with MustExist or Belongs: it looks at the cached object, and decides to which uid
+// the writes are pinned. For other intents it does nothing.
 func (c *call) aim(ctx context.Context) error {
 	if !c.intent.MustExist && !c.intent.fromBirth() {
 		return nil
@@ -65,7 +66,7 @@ func (c *call) aim(ctx context.Context) error {
 	requests := c.exchange.Requests()
 	cached, err := c.cached(ctx)
 	if c.intent.MustExist && errors.Is(err, errAbsent) && c.exchange.Requests() == requests {
-		cached, err = c.readWhole(ctx) // a cache that is out of date may lack a new object
+		cached, err = c.readWhole(ctx) // the cache may not have a new object yet
 	}
 	switch {
 	case c.intent.MustExist && err == nil && !c.takes(c.intent.Intent, cached):
@@ -82,7 +83,8 @@ func (c *call) aim(ctx context.Context) error {
 	return err
 }
 
-// cached returns the object that the no-op check has read. Without one it reads the object.
+// cached returns the object that the look for a proof (step 2) has read. If that step read nothing, cached reads the
+// object.
 func (c *call) cached(ctx context.Context) (client.Object, error) {
 	if c.target.read != nil {
 		return c.target.read, nil
@@ -106,12 +108,13 @@ func (c *call) pinTo(object client.Object) error {
 	return nil
 }
 
-// fromBirth reports whether the intent has Belongs and may create its object. If the object is
+// fromBirth reports whether the intent has Belongs and no MustExist, and so may create its object. If the object is
 // absent, the intent creates it exclusively.
 func (i Intent) fromBirth() bool { return i.Belongs != nil && !i.MustExist }
 
-// expect sets the target from the cached object, which is nil if the cache has none. If this Applier
-// created the object a moment ago, the cache may lack it, and the target gets the uid from made.
+// expect sets the target of an intent that may create its object, from the cached object. cached is nil if the cache
+// does not have the object. If this Applier created the object less than madeFor ago, the target gets the uid from the
+// creation, because the cache may not have the new object yet.
 func (c *call) expect(cached client.Object) {
 	switch t := &c.target; {
 	case t.uid != "": // the caller gave a uid, so nothing is created
@@ -126,15 +129,15 @@ func (c *call) expect(cached client.Object) {
 	}
 }
 
-// unexpected reports whether the error of an apply shows that the object is not the one in the
-// target: that it was created, deleted or recreated meanwhile.
+// unexpected reports whether refused, the error of an apply, shows that the target is out of date: the object was
+// created, deleted or recreated meanwhile.
 func (c *call) unexpected(refused error) bool {
 	return c.intent.fromBirth() && (c.target.absent || c.target.found) &&
 		(IsStaleWrite(refused) || wire.IsImmutableUID(refused))
 }
 
-// judgeBirth sets the target of an intent with Belongs from the live object, which is nil if there
-// is none. If Belongs rejects the object, judgeBirth returns a NotOursError.
+// judgeBirth sets the target of an intent that may create its object, from the live object. live is nil if the object
+// does not exist. If Intent.Belongs rejects the live object, judgeBirth returns a NotOursError.
 func (c *call) judgeBirth(live *unstructured.Unstructured) error {
 	t := &c.target
 	given := t.uidGiven()
@@ -142,7 +145,7 @@ func (c *call) judgeBirth(live *unstructured.Unstructured) error {
 	switch {
 	case live == nil && !given:
 		t.uid, t.found = "", false
-	case live == nil || given && t.uid != live.GetUID(): // readForSettling returns the error
+	case live == nil || given && t.uid != live.GetUID(): // readForSettling returns the error of this case
 	case !c.takes(c.intent.Intent, live):
 		return &NotOursError{Object: c.ref.as(live), Owner: ownerOf(live), Managers: managersOf(live)}
 	case !given:
@@ -151,8 +154,8 @@ func (c *call) judgeBirth(live *unstructured.Unstructured) error {
 	return nil
 }
 
-// takes reports whether Intent.Belongs accepts an existing object. Belongs gets the object in the
-// Go type of the client's scheme. If only metadata was read, takes returns false.
+// takes reports whether the intent may be applied to an existing object: Intent.Belongs is nil, or accepts the object.
+// Belongs gets the object in the Go type of the client's scheme. If only the metadata was read, takes returns false.
 func (c *call) takes(intent Intent, object client.Object) bool {
 	return intent.Belongs == nil || belongs(intent.Belongs, object, c.emptyObject)
 }
@@ -169,7 +172,8 @@ func belongs(ask func(client.Object) bool, object client.Object, empty func() cl
 	return ask(object)
 }
 
-// made remembers the uids of objects applied with Belongs, which the cache may not have yet.
+// made remembers the uid of each object that was recently applied with Belongs. The cache may not have a new object
+// yet.
 type made = recent.Cache[lanes.Key, madeObject]
 
 type madeObject struct {
@@ -177,10 +181,11 @@ type madeObject struct {
 	at  time.Time
 }
 
-// madeFor is the longest expected delay of a cache. After that time, an absent object was deleted.
+// madeFor is how long an Applier expects an object that it has just created to be missing in the cache. An object that
+// is missing for longer counts as deleted.
 const madeFor = 10 * time.Second
 
-// madeLately returns the uid of an object that was applied with Belongs less than madeFor ago.
+// madeLately returns the uid of an object that this Applier applied with Belongs less than madeFor ago.
 func (a *Applier) madeLately(ref ObjectRef) (uid types.UID, ok bool) {
 	object, ok := a.made.Get(ref.Key())
 	if !ok || time.Since(object.at) > madeFor {
@@ -210,17 +215,17 @@ func managersOf(object metav1.Object) (managers []fieldowners.Manager) {
 	return managers
 }
 
-// cacheReads is a reader of a cache with a time limit. If the list or watch of an informer is refused,
-// the informer never has its objects, and a read lasts as long as its context. With cacheReads such a
-// read ends after a second, and objects of the kind are not read from the cache for a minute.
+// cacheReads reads from a cache with a time limit. Without a limit, a read would block until its context ends if the
+// informer's list or watch is forbidden, because such an informer never syncs. cacheReads ends such a read after a
+// second, and then does not read objects of the kind from the cache for a minute.
 type cacheReads struct {
 	reader client.Reader
-	failed *sync.Map // maps the schema.GroupVersionKind of a failed read to the time.Time of the next read
+	failed *sync.Map // by schema.GroupVersionKind of a failed read: the time.Time before which the cache is not read
 }
 
 func newCacheReads(reader client.Reader) *cacheReads { return &cacheReads{reader, &sync.Map{}} }
 
-// by returns a cacheReads for another reader, which shares the record of failed reads.
+// by returns a cacheReads for another reader. Both share the record of failed reads.
 func (r *cacheReads) by(reader client.Reader) *cacheReads { return &cacheReads{reader, r.failed} }
 
 const (
@@ -228,17 +233,18 @@ const (
 	readRetry   = time.Minute
 )
 
-// errNotCached means that the cache does not return objects of a kind.
+// errNotCached means that the cache did not return an object, although the object may exist: the cache has no informer
+// for the kind, or its informer does not sync.
 var errNotCached = errors.New("the cache does not return objects of this kind")
 
-// stuck reports whether the last read of the kind failed. The cache is then read once a minute.
+// stuck reports whether the last read of the kind failed. While a kind is stuck, the cache is read once a minute.
 func (r *cacheReads) stuck(kind schema.GroupVersionKind) bool {
 	_, stuck := r.failed.Load(kind)
 	return stuck
 }
 
-// readFrom reads the object of the call from a cache. It returns errNotCached if the cache does not
-// return objects of the kind in time, or does not have the kind.
+// readFrom reads the call's object from a cache into object. The error is errNotCached if the cache does not return
+// objects of the kind in time, or has no informer for the kind or namespace.
 func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Object, options ...client.GetOption) error {
 	kind := c.ref.GroupVersionKind
 	next, stuck := reads.failed.Load(kind)
@@ -246,7 +252,7 @@ func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Ob
 		if at, _ := next.(time.Time); time.Now().Before(at) {
 			return errNotCached
 		}
-		reads.failed.Store(kind, time.Now().Add(readRetry)) // so that other calls do not wait for the cache now
+		reads.failed.Store(kind, time.Now().Add(readRetry)) // other calls skip the cache meanwhile
 	}
 	reading, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -263,7 +269,7 @@ func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Ob
 		return errNotCached
 	case reading.Err() == nil && !apierrors.IsForbidden(err):
 		return err
-	case !apierrors.IsTimeout(err) && !apierrors.IsForbidden(err): // slow, or waiting for a write of this process
+	case !apierrors.IsTimeout(err) && !apierrors.IsForbidden(err): // the cache is slow, or waits for a write of this process
 		return errNotCached
 	}
 	if _, told := reads.failed.LoadOrStore(kind, time.Now().Add(readRetry)); !told {
@@ -275,14 +281,14 @@ func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Ob
 	return errNotCached
 }
 
-// isAnswer reports whether an error is a response of the API server, or a failure to reach it.
+// isAnswer reports whether an error comes from the API server or the network, and not from the cache itself.
 func isAnswer(err error) bool {
 	var status apierrors.APIStatus
 	_, retryable := wire.RetryAfter(err)
 	return retryable || errors.As(err, &status)
 }
 
-// resource returns the resource as RBAC rules name it, such as deployments.apps.
+// resource returns the resource and group of the call's object as RBAC rules name them, such as deployments.apps.
 func (c *call) resource() string {
 	mapping, err := c.client.RESTMapper().RESTMapping(c.ref.GroupKind(), c.ref.Version)
 	if err != nil {

@@ -11,19 +11,21 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// ledger records the last write of this process to each object, for a bounded number of objects. A
-// cached object from before that write proves nothing about the object after it.
+// ledger records this process's own writes to objects, to detect that a cached object is out of date. If a cached
+// object is older than the last recorded write, it proves nothing about the current object. The number of objects is
+// bounded.
 type ledger struct {
 	mu      sync.Mutex
-	clock   uint64 // counts the writes
+	clock   uint64 // number of writes so far
 	bulk    bool   // a DeleteAllOf was recorded
 	records *recent.Cache[writtenKey, written]
 }
 
-// writtenKey identifies a record of a ledger: an object and a class of writes. The applies of one
-// field manager to an object, or to its status, have their own record, because an unforced apply
-// changes no field of another manager. The record without a manager is for forced applies and for
-// all other writes. The record without a name is for DeleteAllOf.
+// writtenKey identifies a record of a ledger. There are three classes of records:
+//   - The record with a manager is for the unforced applies of this field manager to the object, or to its status. It
+//     concerns this manager only, because an unforced apply changes no field of another manager.
+//   - The record without a manager is for forced applies, and for all other writes to the object.
+//   - The record without a name is for DeleteAllOf of the kind, in one namespace or in all.
 type writtenKey struct {
 	kind        schema.GroupKind
 	name        types.NamespacedName
@@ -35,19 +37,20 @@ type writtenKey struct {
 func (k writtenKey) anyManager() writtenKey { return writtenKey{kind: k.kind, name: k.name} }
 
 type written struct {
-	resourceVersion uint64 // the resourceVersion in the last response; 0 before the first response
-	unsure          bool   // the outcome of a write, or the resourceVersion after it, is unknown
-	number          uint64 // ledger.clock at the write; for an apply, at the time of sending
+	resourceVersion uint64 // the highest resourceVersion in the responses so far; 0 before the first response
+	unsure          bool   // a write has an unknown outcome, or left the object at an unknown resourceVersion
+	number          uint64 // ledger.clock when the apply was sent, or when another write was recorded
 }
 
-// shows reports whether an object with this resourceVersion includes the recorded write. KEP-5504
-// allows the comparison of resourceVersions.
+// shows reports whether an object that was read at this resourceVersion includes the recorded write. KEP-5504 permits
+// comparing resourceVersions by order.
 func (w written) shows(resourceVersion string) bool {
 	read, err := strconv.ParseUint(resourceVersion, 10, 64)
 	return err == nil && !w.unsure && read >= w.resourceVersion
 }
 
-// trusts reports whether an object with this resourceVersion includes all recorded writes to it.
+// trusts reports whether an object that was read at this resourceVersion includes all writes in the ledger that may
+// have changed the fields of key's field manager.
 func (l *ledger) trusts(key writtenKey, resourceVersion string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,14 +64,14 @@ func (l *ledger) trusts(key writtenKey, resourceVersion string) bool {
 	if !l.bulk {
 		return true
 	}
-	// The object may be one of those that DeleteAllOf deleted, unless it was applied since.
+	// A DeleteAllOf may have deleted the object, unless this field manager has applied the object since.
 	inNamespace, _ := l.records.Get(writtenKey{kind: key.kind, name: types.NamespacedName{Namespace: key.name.Namespace}})
 	inAll, _ := l.records.Get(writtenKey{kind: key.kind})
 	return own.number >= max(inNamespace.number, inAll.number)
 }
 
-// wrote records a write that is not an unforced apply. An empty resourceVersion means that the
-// object's resourceVersion after the write is unknown, as after a delete.
+// wrote records a write other than an unforced apply. An empty resourceVersion means that the resourceVersion of the
+// object after the write is unknown, for example after a delete.
 func (l *ledger) wrote(key writtenKey, resourceVersion string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +85,7 @@ func (l *ledger) add(key writtenKey, resourceVersion string) {
 	l.records.Put(key, written{max(version, before.resourceVersion), before.unsure || err != nil, l.clock})
 }
 
-// wroteAll records a DeleteAllOf.
+// wroteAll records a DeleteAllOf of a kind. An empty namespace means all namespaces.
 func (l *ledger) wroteAll(kind schema.GroupKind, namespace string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,8 +94,8 @@ func (l *ledger) wroteAll(kind schema.GroupKind, namespace string) {
 	l.add(writtenKey{kind: kind, name: types.NamespacedName{Namespace: namespace}}, "")
 }
 
-// sending records that an apply is about to be sent, and returns the record before and the number
-// of the apply. Until landed or refused is called, trusts returns false for this field manager.
+// sending records that an apply is about to be sent. It returns the record from before the apply, and the number of the
+// apply. Until the caller calls landed or refused, trusts returns false for the key's field manager.
 func (l *ledger) sending(key writtenKey) (before written, number uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,16 +105,16 @@ func (l *ledger) sending(key writtenKey) (before written, number uint64) {
 	return before, l.clock
 }
 
-// refused records that the API server refused an apply: it restores the record before the apply.
+// refused records that the API server refused an apply: it restores before, the record from before the apply.
 func (l *ledger) refused(key writtenKey, before written) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.records.Put(key, before)
 }
 
-// landed records the response to a successful apply. The response shows all writes that ended
-// before the apply was sent, including writes of unknown outcome. It may not show a write that
-// ended later, because the API server may have processed that write after the apply.
+// landed records the response to a successful apply. The response shows the effect of each write that ended before the
+// apply was sent, also of a write with an unknown outcome. The response may not show a write that ended after the apply
+// was sent, because the API server may have processed that write after the apply.
 func (l *ledger) landed(key writtenKey, before written, number uint64, resourceVersion string, forced bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,10 +133,10 @@ func (c *call) writtenKey(subresource string) writtenKey {
 	return writtenKey{c.ref.GroupKind(), c.ref.NamespacedName, c.config.FieldManager, subresource}
 }
 
-// Wrote records a write of this process that no Applier made, such as an update or a delete. From
-// then on, a cached object proves a no-op only if it is at least as new as object.ResourceVersion.
-// If the resourceVersion is empty, because the object was deleted or the outcome of the write is
-// unknown, the next apply to the object is sent. For a nil SteadyState, Wrote does nothing.
+// Wrote records a write by this process that did not go through an Applier, such as an update or a delete. After it,
+// SteadyState trusts a cached object only if its resourceVersion is at least object.ResourceVersion. If
+// object.ResourceVersion is empty, the next apply to the object is sent: leave it empty after a delete, or if the
+// outcome of the write is unknown. For a nil SteadyState, Wrote does nothing.
 func (s *SteadyState) Wrote(object ObjectRef) {
 	if s == nil {
 		return
@@ -141,20 +144,20 @@ func (s *SteadyState) Wrote(object ObjectRef) {
 	s.written.wrote(writtenKey{kind: object.GroupKind(), name: object.NamespacedName}, object.ResourceVersion)
 }
 
-// WroteAll records a delete of all objects of a kind in a namespace, or in the whole cluster if
-// namespace is empty. The next apply to each of these objects is sent.
+// WroteAll records that this process deleted all objects of a kind in a namespace, or in the whole cluster if namespace
+// is empty. The next apply to each of these objects is sent.
 func (s *SteadyState) WroteAll(kind schema.GroupKind, namespace string) {
 	s.written.wroteAll(kind, namespace)
 }
 
-// believes reports whether the object as read includes all recorded writes of this process. If it
-// does not, the read proves nothing about the current object.
+// believes reports whether the object that was read includes all recorded writes of this process. If not, the object
+// proves nothing about the current state.
 func (c *call) believes(object client.Object, subresource string) bool {
 	return c.config.Steady.written.trusts(c.writtenKey(subresource), object.GetResourceVersion())
 }
 
-// sending records that an apply is about to be sent: cached reads of the object are not trusted
-// until the result is known. The caller then calls known with the error of the apply, or with nil.
+// sending records that an apply is about to be sent. Until its result is known, cached reads of the object are not
+// trusted. The caller must call known with the error of the apply, or with nil after a success.
 func (c *call) sending(form *encodedIntent, forced bool) (known func(err error)) {
 	s := c.config.Steady
 	if s == nil || c.dryRun {
@@ -168,7 +171,7 @@ func (c *call) sending(form *encodedIntent, forced bool) (known func(err error))
 			s.written.landed(key, before, number, c.ref.ResourceVersion, forced || form.hasBody())
 		case result != "Retryable" && result != "Cancelled":
 			s.written.refused(key, before)
-		case forced || form.hasBody(): // the apply may have changed fields of other managers
+		case forced || form.hasBody(): // the outcome is unknown: the apply may have changed fields of other managers
 			s.written.wrote(key, "")
 		}
 	}

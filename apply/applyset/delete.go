@@ -16,24 +16,24 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// Delete deletes, in all namespaces, all members of the set of a parent that is being deleted. done
-// reports whether no member exists any more. The parent needs a finalizer, which the caller removes only
-// if done is true. If the process dies during Delete, call Delete again.
+// Delete deletes all members of the set of a parent that is being deleted, in all namespaces. done reports whether no
+// member exists any more. The parent needs a finalizer, which the caller removes only when done is true. If the process
+// dies during Delete, call Delete again.
 //
 //	_, done, err := sets.Delete(ctx, parent)
 //	if err == nil && done {
 //		_, err = update.RemoveFinalizer(ctx, updater, parent, finalizer)
 //	}
 //
-// Delete also releases the fields of the parent's partial intents. Objects that Prune would keep
-// are in Pruned.Kept; done does not depend on them. Delete does not leave members to the garbage
-// collector, so it also deletes them if the parent is deleted with --cascade=orphan. Members with
-// finalizers are in Pruned.Left until they are gone: call Delete again. Kinds that the API server
-// no longer serves are skipped.
+// Delete also releases the fields of the parent's partial intents (MustExist or a Subresource). Objects that Prune
+// would not delete either are in Pruned.Kept, and done does not depend on them. Members whose finalizers delay their
+// deletion are in Pruned.Left: call Delete again. Delete does not leave the members to the garbage collector. So it
+// also deletes them if the parent is deleted with --cascade=orphan. Kinds that the API server no longer serves are
+// skipped.
 //
-// Delete returns ErrNotPruned if the parent is not being deleted, a UIDMismatchError if the parent does
-// not exist, and a *PruneError if members could not be deleted. Other errors are as returned by Sets.Apply
-// for the parent. After Delete, earlier rounds of the parent cannot be pruned.
+// Delete returns ErrNotPruned if the parent is not being deleted, a UIDMismatchError if the parent does not exist, and
+// a *PruneError if members could not be deleted. Other errors are those of Sets.Apply for the parent. After Delete,
+// Prune of an earlier Round of the parent returns an error.
 func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned, done bool, err error) {
 	r := s.newRound()
 	if err := r.identify(parent); err != nil {
@@ -56,18 +56,18 @@ func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned,
 	r.named = s.recordedPartials(live)
 	for key := range r.named {
 		if key.Key == r.parent.Key() {
-			r.named.Delete(key) // the parent itself is being deleted
+			r.named.Delete(key) // nothing to release, because the parent itself is being deleted
 		}
 	}
 	p.release(ctx, sortedPartials(r.named))
 	return p.pruned, len(p.errs) == 0 && len(p.pruned.Left) == 0, p.err()
 }
 
-// deleteAll deletes all members, and then lists the members that still exist, because the response to
-// a delete request does not show whether the object still exists.
+// deleteAll deletes all members, and then lists those that still exist. The second listing is necessary because the
+// response to a delete request does not show whether the object still exists.
 func (p *pruning) deleteAll(ctx context.Context) {
 	p.find(ctx)
-	if len(p.dropped) > 0 { // a recreated parent has the same label on its members, which must not be deleted
+	if len(p.dropped) > 0 { // the members of a recreated parent have the same label, but must not be deleted
 		if _, err := p.readParent(ctx); err != nil {
 			p.errs = append(p.errs, err)
 			return
@@ -82,7 +82,8 @@ func (p *pruning) deleteAll(ctx context.Context) {
 	p.pruned.Left, p.errs = slices.Concat(after.pruned.Left, after.dropped), after.errs
 }
 
-// parentStands returns an error if the live parent was changed or deleted after its intents were emitted.
+// parentStands returns an error if the parent was changed or deleted after the intents were computed from it, as a live
+// read shows.
 func (p *pruning) parentStands(ctx context.Context) error {
 	live, err := p.readParent(ctx)
 	switch {
@@ -92,7 +93,7 @@ func (p *pruning) parentStands(ctx context.Context) error {
 		return &apply.RetryableError{Object: p.parent, Err: errors.New("the parent is being deleted; nothing was pruned")}
 	case live.Generation != p.generation:
 		return &apply.RetryableError{Object: p.parent, Err: fmt.Errorf(
-			"the intents were emitted from the parent's generation %d, but the parent is at generation %d; nothing was pruned", p.generation, live.Generation)}
+			"the intents were computed from generation %d of the parent, but the parent is now at generation %d; nothing was pruned", p.generation, live.Generation)}
 	case live.Generation == 0 && live.ResourceVersion != p.version:
 		return &apply.RetryableError{Object: p.parent, Err: errors.New(
 			"the parent's resourceVersion has changed since the parent was read, and its kind has no generation; nothing was pruned")}
@@ -110,12 +111,12 @@ func (p *pruning) deleteDropped(ctx context.Context) {
 	}
 }
 
-// deleteTries is the maximum number of delete requests for a member. A further request is needed if
-// the member changes between the check whether to delete the member and the delete request.
+// deleteTries is the maximum number of delete requests for a member. Another request is necessary if the member changes
+// between the check and the delete request.
 const deleteTries = 5
 
-// delete deletes a member at the resourceVersion that was checked, so that an object that has just
-// lost its label or got another owner is not deleted.
+// delete deletes a member at the resourceVersion that was checked. So it does not delete an object that has meanwhile
+// lost the set's label or got another owner.
 func (p *pruning) delete(ctx context.Context, ref apply.ObjectRef) {
 	ctx, leave, err := p.sets.members.Config().Lanes.Enter(ctx, ref.Key())
 	if err != nil {
@@ -145,22 +146,22 @@ func (p *pruning) delete(ctx context.Context, ref apply.ObjectRef) {
 		"the member was not deleted: another writer changed the member before each of %d delete requests", deleteTries)})
 }
 
-// deleteAt deletes an object, with the reference's uid and resourceVersion as preconditions.
+// deleteAt sends a delete request with the uid and resourceVersion of ref as preconditions.
 func (p *pruning) deleteAt(ctx context.Context, ref apply.ObjectRef) error {
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
 	object.SetGroupVersionKind(ref.GroupVersionKind)
 	gone := ref
 	gone.ResourceVersion = ""
-	p.sets.members.Config().Steady.Wrote(gone) // the next apply must not skip its request because of the old state
+	p.sets.members.Config().Steady.Wrote(gone) // the next apply must be sent, because the cache has the old object
 	err := p.sets.members.Client().Delete(ctx, object,
 		client.Preconditions{UID: &ref.UID, ResourceVersion: &ref.ResourceVersion},
 		client.PropagationPolicy(metav1.DeletePropagationBackground),
-		client.DisableReadYourWritesConsistency) // otherwise the client starts a watch of the kind's metadata
+		client.DisableReadYourWritesConsistency) // otherwise the client would start a watch of the kind's metadata
 	return apply.CheckNotFound(ctx, p.sets.members.Config().LiveReader, ref, "", err)
 }
 
-// judgeAgain reads a member that has changed since the last check. It reports whether the member must
-// still be deleted, and sets the new resourceVersion in ref.
+// judgeAgain reads a member that has changed after the check, and checks it again. It reports whether to delete the
+// member, and sets the new resourceVersion in ref.
 func (p *pruning) judgeAgain(ctx context.Context, ref *apply.ObjectRef) bool {
 	live, err := p.sets.readMetadata(ctx, *ref)
 	switch {
@@ -174,19 +175,19 @@ func (p *pruning) judgeAgain(ctx context.Context, ref *apply.ObjectRef) bool {
 		p.again = true
 		return false
 	case live.Labels[PartOfLabel] != p.own.id:
-		return false // no longer a member
+		return false // the object is no longer a member
 	}
 	ref.ResourceVersion = live.ResourceVersion
 	return p.goes(*ref, live)
 }
 
-// releases reports whether the parent's annotation names partial intents that are not in the round.
-// It ignores partial intents whose fields an earlier Prune could not release.
+// releases reports whether the parent's annotation names a partial intent that is not in this round, so that its fields
+// have to be released. It ignores partial intents whose fields an earlier Prune could not release.
 func (r *Round) releases(known knownSet) bool {
 	return len(known.partials.Difference(r.partial).Difference(known.lookout.partials)) > 0
 }
 
-// release releases the fields of partial intents that are no longer emitted.
+// release releases the fields of partial intents that are no longer desired.
 func (p *pruning) release(ctx context.Context, released []intentKey) {
 	for _, key := range released {
 		if ctx.Err() != nil {
@@ -199,8 +200,8 @@ func (p *pruning) release(ctx context.Context, released []intentKey) {
 	}
 }
 
-// releaseOne releases the fields of one partial intent: the fields of the object, or of one subresource.
-// It also releases the fields if the object was recreated.
+// releaseOne releases the fields of one partial intent, which is for an object or for one subresource. It does so even
+// if the object was recreated.
 func (p *pruning) releaseOne(ctx context.Context, key intentKey) error {
 	object := apply.ObjectRef{GroupVersionKind: key.WithVersion(""), NamespacedName: key.NamespacedName}
 	mapping, err := p.sets.members.Client().RESTMapper().RESTMapping(key.GroupKind)

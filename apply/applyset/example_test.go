@@ -37,7 +37,7 @@ func ExampleRound_Prune() {
 	// Output:
 	// []
 	// deleted [Deployment shop/web-canary] <nil>
-	// Deployment shop/web-copy is no longer emitted, but was kept: the field manager example-workload does not own the object's label applyset.kubernetes.io/part-of
+	// Deployment shop/web-copy is no longer desired, but was kept: the field manager example-workload does not own the object's label applyset.kubernetes.io/part-of
 }
 
 // exampleSet is an API server in memory with a parent. The parent emitted two Deployments before, and a person made a copy of one of them.

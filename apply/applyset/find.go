@@ -20,7 +20,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// find lists the objects with the set's label, and decides for each object whether to delete it.
+// find lists the objects with the set's label, in the kinds and namespaces that are recorded in the parent's
+// annotations, and decides for each object whether to delete it.
 func (p *pruning) find(ctx context.Context) {
 	recorded := p.recorded.scope()
 	for _, kind := range recorded.sortedKinds() {
@@ -28,12 +29,12 @@ func (p *pruning) find(ctx context.Context) {
 	}
 }
 
-// findKind does the work of find for one kind. The parent's annotation has kinds without versions, so
-// findKind tries the versions that this process knows until the API server serves one of them.
+// findKind is find for one kind. The parent's annotation names kinds without versions. So findKind tries each version
+// that this process knows, until the API server serves one.
 func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespaces []string) {
 	mappings, err := p.sets.members.Client().RESTMapper().RESTMappings(kind)
 	if noKind := (*meta.NoKindMatchError)(nil); errors.As(err, &noKind) && !p.emitted.kinds.Has(kind) {
-		return // the kind is no longer served; for an emitted kind, this is an error
+		return // the kind is no longer served, which is an error only if an intent has this kind
 	}
 	if err != nil {
 		p.fail(ctx, apply.ObjectRef{GroupVersionKind: kind.WithVersion("")}, fmt.Errorf("looking up the version of the kind: %w", err))
@@ -44,8 +45,8 @@ func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespace
 			return
 		}
 	}
-	// No known version is served: the kind is gone, or has a new version that this process learns
-	// only at its next start. The kind stays in the parent's annotation.
+	// The API server serves no known version. Either the kind is gone, or it has a new version that this process learns
+	// only at its next start. So the kind stays in the parent's annotation.
 	p.left.kinds.Insert(kind)
 	p.left.namespaces.Insert(namespaces...)
 	if p.all {
@@ -54,8 +55,7 @@ func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespace
 	}
 }
 
-// findVersion does the work of find for one version of a kind. served is false if the API server does
-// not serve this version.
+// findVersion is find for one version of a kind. served is false if the API server does not serve this version.
 func (p *pruning) findVersion(ctx context.Context, mapping *meta.RESTMapping, namespaces []string) (served bool) {
 	switch {
 	case mapping.Scope.Name() == meta.RESTScopeNameRoot:
@@ -75,7 +75,7 @@ func (p *pruning) findVersion(ctx context.Context, mapping *meta.RESTMapping, na
 	return true
 }
 
-// pageSize is the maximum number of objects in the response to one list request.
+// pageSize is the maximum number of objects in the response to a list request.
 const pageSize = 500
 
 func (p *pruning) list(ctx context.Context, kind schema.GroupVersionKind, namespace string) error {
@@ -98,7 +98,7 @@ func (p *pruning) list(ctx context.Context, kind schema.GroupVersionKind, namesp
 	}
 }
 
-// judge decides whether to delete an object with the set's label. It ignores objects that are emitted.
+// judge decides whether to delete an object with the set's label. It ignores the objects of the intents in this round.
 func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupVersionKind) {
 	ref := apply.ObjectRef{
 		GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object),
@@ -112,7 +112,7 @@ func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupV
 	}
 }
 
-// goes reports whether a member must be deleted. If not, it adds the member to Kept or Left of p.pruned.
+// goes reports whether a member has to be deleted. If not, it adds the member to Kept or Left in p.pruned.
 func (p *pruning) goes(ref apply.ObjectRef, object *metav1.PartialObjectMetadata) bool {
 	switch reason := p.reasonToKeep(object); {
 	case reason != "":
@@ -122,7 +122,7 @@ func (p *pruning) goes(ref apply.ObjectRef, object *metav1.PartialObjectMetadata
 	case p.all:
 		p.pruned.Left = append(p.pruned.Left, ref)
 	default:
-		p.keep(ref, "the object is being deleted already")
+		p.keep(ref, "the object is already being deleted")
 	}
 	return false
 }
@@ -134,7 +134,7 @@ func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
 	case object.UID == p.parent.UID:
 		return "the object is the parent itself"
 	case touched:
-		return "a partial intent (MustExist or a Subresource) for the object is still emitted"
+		return "a partial intent (MustExist or a Subresource) for the object is still desired"
 	case len(owners) > 0 && !slices.ContainsFunc(owners, isParent):
 		return fmt.Sprintf("the owner of the object is the %s %s, and not the parent", owners[0].Kind, owners[0].Name)
 	}
@@ -150,26 +150,27 @@ func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
 	return fmt.Sprintf("the field manager %s does not own the object's label %s", p.sets.members.FieldManager(), PartOfLabel)
 }
 
-// owns reports whether the applier's field manager owns a field by Apply, and not through a subresource.
+// owns reports whether the applier's field manager owns a field by Apply to the object itself, and not through a
+// subresource.
 func owns(applier *apply.Applier, path fieldowners.Path, ownership fieldowners.Ownership) bool {
 	return slices.ContainsFunc(ownership.OwnersOf(path), func(owner fieldowners.Manager) bool {
 		return owner.Name == applier.FieldManager() && owner.Operation == metav1.ManagedFieldsOperationApply && owner.Subresource == ""
 	})
 }
 
-// keep adds an object to the result as kept. Its kind and namespace stay in the parent's annotations.
+// keep adds an object to Pruned.Kept. The kind and namespace of the object stay in the parent's annotations.
 func (p *pruning) keep(object apply.ObjectRef, reason string) {
 	p.left.add(object, p.parent)
 	p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: reason})
 }
 
-// lookout determines when kept objects are listed again. A listing costs one request for each recorded
-// kind and namespace, and anybody can cause listings by putting a set's label on an object. So the kept
-// objects are not listed in each round, but after increasing waits.
+// lookout determines when the kept objects of a set (see Kept) are listed again. A listing takes one request for each
+// recorded kind and namespace, and anybody can cause kept objects by putting the set's label on an object. So they are
+// not listed in each round, but after waits that grow.
 type lookout struct {
-	kept     []Kept        // the kept objects of the last listing
+	kept     []Kept        // the kept objects, as of the last listing
 	partials partials      // the partial intents whose fields could not be released
-	wait     time.Duration // the time between the last listing and the next one
+	wait     time.Duration // the time from the last listing to the next one
 	until    time.Time     // the time of the next listing
 }
 
@@ -178,8 +179,8 @@ const (
 	mostLookout  = 10 * time.Minute
 )
 
-// next returns the lookout after a listing with the result kept. The wait doubles, up to mostLookout, as
-// long as the same objects are kept for the same reasons.
+// next returns the lookout after a listing that has found the objects in kept. While the same objects are kept for the
+// same reasons, the wait doubles each time, up to mostLookout.
 func (l lookout) next(kept []Kept) lookout {
 	after := lookout{kept: slices.Clone(kept), wait: leastLookout}
 	if slices.EqualFunc(kept, l.kept, Kept.same) {
@@ -189,10 +190,10 @@ func (l lookout) next(kept []Kept) lookout {
 	return after
 }
 
-// due reports whether it is time to list the kept objects again.
+// due reports whether there are kept objects and it is time to list them again.
 func (l lookout) due() bool { return len(l.kept) > 0 && !time.Now().Before(l.until) }
 
-// remembered returns the kept objects of the last listing.
+// remembered returns the kept objects of the last listing, with Remembered set.
 func (l lookout) remembered() []Kept {
 	kept := slices.Clone(l.kept)
 	for i := range kept {
@@ -201,7 +202,7 @@ func (l lookout) remembered() []Kept {
 	return kept
 }
 
-// mark sets Remembered of the objects in kept that were already kept after the last listing.
+// mark sets Remembered in each object in kept that the last listing has found, too.
 func (l lookout) mark(kept []Kept) {
 	for i, k := range kept {
 		kept[i].Remembered = slices.ContainsFunc(l.kept, k.same)

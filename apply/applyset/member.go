@@ -12,24 +12,25 @@ import (
 	"coapply.dev/apply/lanes"
 )
 
-// intentKey identifies the object, or the subresource of an object, that an intent is for.
+// intentKey identifies what an intent is for: an object or a subresource of an object.
 type intentKey struct {
 	lanes.Key
 
 	subresource string
 }
 
-// preparedIntent is an intent of a round, as checked and completed by prepare.
+// preparedIntent is an intent of a round that prepare has checked. If the object is a member, the intent also sets the
+// set's label.
 type preparedIntent struct {
 	apply.Intent
 
 	object apply.ObjectRef
-	member bool  // whether the object is a member of the set; false for a partial intent
-	err    error // the reason why the intent cannot be applied, or nil
+	member bool  // the object is a member of the set; false for a partial intent
+	err    error // the error because of which the intent is not applied, or nil
 }
 
-// prepare checks an intent and records it in the round. If the intent's object is a member, prepare adds
-// the set's label to the intent.
+// prepare checks an intent and records in the round what the intent is for. If the object is a member, it adds the
+// set's label to the intent.
 func (r *Round) prepare(intent apply.Intent) preparedIntent {
 	object, err := intent.Object()
 	if err != nil {
@@ -65,20 +66,20 @@ func (r *Round) prepare(intent apply.Intent) preparedIntent {
 	return prepared
 }
 
-// twoIntents returns the error for a second intent for one object or subresource. Applying the second
-// intent would remove the fields that only the first intent lists.
+// twoIntents returns the error for a second intent for one object or subresource. If it were applied, it would remove
+// the fields that only the first intent sets.
 func twoIntents(object apply.ObjectRef, subresource string) error {
 	what := "object"
 	if subresource != "" {
 		what = fmt.Sprintf("subresource %q of an object", subresource)
 	}
 	return &apply.IntentError{Object: object, Err: fmt.Errorf(
-		"two intents for one %s: put all its fields into one intent, as each apply removes the fields that its intent does not list", what)}
+		"two intents for one %s: put all fields of the object into one intent, because each apply removes the fields that its intent does not set", what)}
 }
 
 func isMember(intent apply.Intent) bool { return !intent.MustExist && intent.Subresource == "" }
 
-// apply applies one intent of a round, and records in the round which object the intent is for.
+// apply applies one intent of a round, and records the uid of its object in the round.
 func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome apply.Outcome, err error) {
 	switch {
 	case one.err != nil:
@@ -99,11 +100,10 @@ func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome apply.Ou
 	return outcome, err
 }
 
-// applyMember applies the intent for a member, unless the object is a member of another set. The API
-// server would not reject the apply: all sets of a process have one field manager, so the apply would
-// overwrite the other set's label without a conflict. So the label is read before the apply, and this
-// process writes nothing to the object in between. If the apply needs no request, nothing is read: an
-// object that already has the wanted fields also has the label.
+// applyMember applies the intent for a member, unless the object is a member of another set. The API server would not
+// detect this: all sets of a process have the same field manager, so the apply would overwrite the other set's label
+// without a conflict. So the label is read before the apply, and this process writes nothing to the object in between.
+// If the apply needs no request, the label is not read: an object that has all fields of the intent also has the label.
 func (r *Round) applyMember(ctx context.Context, one preparedIntent) (apply.Outcome, error) {
 	var leave func()
 	defer func() {
@@ -120,14 +120,14 @@ func (r *Round) applyMember(ctx context.Context, one preparedIntent) (apply.Outc
 	})
 	outcome, err := r.sets.members.Apply(ctx, one.Intent)
 	if err != nil {
-		r.sets.holders.Remove(one.object.Key()) // it is unknown whether the object has the label now
+		r.sets.holders.Remove(one.object.Key()) // now it is not known whether the object has the label
 	}
 	return outcome, err
 }
 
-// hold records that an object is a member of the round's set. It returns an error if the object is a
-// member of another set. If this process does not know the object's set, the label is read live: a cache
-// may not have the recent apply of another parent's round, and would start a watch of the kind.
+// hold records that an object is a member of the round's set, or returns an error if it is a member of another set. If
+// this process has not recorded the set of the object, hold reads the object's label from the API server: a cache may
+// not have the latest apply of another parent's round yet, and reading it would start a watch of the kind.
 func (r *Round) hold(ctx context.Context, object apply.ObjectRef) error {
 	key := object.Key()
 	if holder, _ := r.sets.holders.Get(key); holder == r.own.id {
@@ -135,7 +135,7 @@ func (r *Round) hold(ctx context.Context, object apply.ObjectRef) error {
 	}
 	live, err := r.sets.readMetadata(ctx, object)
 	switch {
-	case apierrors.IsNotFound(err): // Apply creates it
+	case apierrors.IsNotFound(err): // the apply creates the object
 	case err != nil:
 		return apply.Classify(ctx, object, fmt.Errorf("reading the label %s of the object: %w", PartOfLabel, err))
 	default:

@@ -48,8 +48,8 @@ func TestMembers(t *testing.T) {
 	want := []string{
 		"invalid intent for ConfigMap shop/a: the intent sets the label applyset.kubernetes.io/part-of itself; remove the label from the intent",
 		"invalid intent for ConfigMap shop/web: the parent of a set cannot be a member of the set: set MustExist in an intent for the parent",
-		"invalid intent: the configuration is *v1.ConfigMapApplyConfiguration, want a non-nil pointer",
-		"invalid intent: the configuration is <nil>, want a non-nil pointer",
+		"invalid intent: the apply configuration is a *v1.ConfigMapApplyConfiguration, but must be a pointer that is not nil",
+		"invalid intent: the apply configuration is a <nil>, but must be a pointer that is not nil",
 		"invalid intent for ConfigMap f: a namespace is needed: ConfigMap is namespaced",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -208,7 +208,7 @@ func TestTwoIntentsForOneObject(t *testing.T) {
 		apply.Intent{Config: config().WithData(map[string]string{"k": "v"})},
 		apply.Intent{Config: config(), MustExist: true},
 	))
-	const says = "invalid intent for ConfigMap shop/a: two intents for one object: put all its fields into one intent, as each apply removes the fields that its intent does not list"
+	const says = "invalid intent for ConfigMap shop/a: two intents for one object: put all fields of the object into one intent, because each apply removes the fields that its intent does not set"
 	if len(round.Errs) != 2 || len(round.Outcomes) != 3 || round.Outcomes[0].Action != apply.Created {
 		t.Fatalf("%v, %+v; want the second and the third to be refused", round.Errs, round.Outcomes)
 	}
@@ -227,7 +227,7 @@ func TestTwoIntentsForOneObject(t *testing.T) {
 func TestAnObjectAndItsSubresource(t *testing.T) {
 	w := newWorld(t)
 	round := w.sets(apply.Policy{}).Apply(t.Context(), w.parent(), emits(apply.Intent{Config: deployment("a")}, part("a"), part("a")))
-	const says = `invalid intent for Deployment shop/a: two intents for one subresource "status" of an object: put all its fields into one intent, as each apply removes the fields that its intent does not list`
+	const says = `invalid intent for Deployment shop/a: two intents for one subresource "status" of an object: put all fields of the object into one intent, because each apply removes the fields that its intent does not set`
 	if err := errors.Join(round.Errs...); err == nil || err.Error() != says {
 		t.Errorf("%v; want %s", err, says)
 	}

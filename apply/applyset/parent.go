@@ -13,9 +13,9 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// announce writes to the parent, before the first intent is applied, the kinds and namespaces of all
-// members and the objects of all partial intents. It reads the live parent, unless the parent as passed
-// in, which may be outdated, has the record that this process remembers for the parent.
+// announce records in the parent's annotations, before the first intent is applied, the kinds and namespaces of all
+// members and the objects of all partial intents. It first reads the live parent. It does not need this read if the
+// annotations of the parent that the caller gave, which may be out of date, are those that this process remembers.
 func (r *Round) announce(ctx context.Context) error {
 	known, ok := r.sets.known.Get(r.parent.UID)
 	if !ok || known.record != r.read {
@@ -46,12 +46,12 @@ func (r *Round) announce(ctx context.Context) error {
 	return nil
 }
 
-// write writes a record to the parent, unless the parent already has the same record.
+// write writes the record to to the parent, unless the parent already has it.
 func (r *Round) write(ctx context.Context, to record) error {
 	if to == r.recorded {
 		return nil
 	}
-	r.sets.known.Remove(r.parent.UID) // the response may get lost
+	r.sets.known.Remove(r.parent.UID) // because the response may be lost
 	config := wire.Named(r.parent.GroupVersionKind, r.parent.NamespacedName)
 	config.SetUID(r.parent.UID)
 	config.SetLabels(to.labels())
@@ -63,10 +63,10 @@ func (r *Round) write(ctx context.Context, to record) error {
 	return nil
 }
 
-// send applies config to the parent. If the parent's kind has no generation, only the resourceVersion
-// shows whether another writer has changed the parent. So send first applies config at the
-// resourceVersion that was read, and remembers the resourceVersion of the response. If the parent has
-// changed, send applies config without a resourceVersion, and this round deletes nothing.
+// send applies config to the parent. If the parent's kind has no generation, only the resourceVersion shows whether
+// another writer has changed the parent. For such a parent, send first applies config pinned to the resourceVersion
+// that was read, and remembers the resourceVersion in the response. If the parent has changed, send applies config
+// again without a resourceVersion, and this round deletes nothing.
 func (r *Round) send(ctx context.Context, config *unstructured.Unstructured) error {
 	if r.generation == 0 && r.version != "" {
 		err := r.sendPinned(ctx, config.DeepCopy())
@@ -78,7 +78,7 @@ func (r *Round) send(ctx context.Context, config *unstructured.Unstructured) err
 	return err
 }
 
-// sendPinned applies config to the parent, once, at the resourceVersion that was read.
+// sendPinned applies config to the parent once, pinned to the resourceVersion that was read.
 func (r *Round) sendPinned(ctx context.Context, config *unstructured.Unstructured) error {
 	ctx, leave, err := r.sets.parents.Config().Lanes.Enter(ctx, r.parent.Key())
 	defer leave()
@@ -95,8 +95,8 @@ func (r *Round) sendPinned(ctx context.Context, config *unstructured.Unstructure
 	return nil
 }
 
-// readParent returns the metadata of the live parent. If the parent was deleted or recreated, the error
-// is a UIDMismatchError.
+// readParent returns the metadata of the live parent. If the parent was deleted or recreated, the error is a
+// UIDMismatchError.
 func (r *Round) readParent(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 	live, err := r.sets.readMetadata(ctx, r.parent)
 	switch {

@@ -158,7 +158,7 @@ func TestPruneHoldsTheGeneration(t *testing.T) {
 			web.Status.ObservedGeneration = 1
 			w.Must(w.Status().Update(w.Context(), web))
 		}, ""},
-		"another generation": {func(w *world) { w.Merge("somebody", `{"spec":{"paused":false}}`) }, "the intents were emitted from the parent's generation OLD, but the parent is at generation NEW"},
+		"another generation": {func(w *world) { w.Merge("somebody", `{"spec":{"paused":false}}`) }, "the intents were computed from generation OLD of the parent, but the parent is now at generation NEW"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

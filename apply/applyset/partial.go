@@ -17,18 +17,18 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// partialsAnnotation, on a parent, names the objects of its partial intents: a JSON list of
-// Kind.group/namespace/name, followed by /subresource if there is one. These objects are not
-// members of the set, so the annotations of KEP-3659 do not name them.
+// partialsAnnotation is the annotation of a parent that names the objects of its partial intents: a JSON list of
+// Kind.group/namespace/name, followed by /subresource if there is one. It is necessary because the annotations of
+// KEP-3659 name only members of the set, and these objects are not members.
 const partialsAnnotation = "coapply.dev/partial-intents"
 
-// partialsLimit is the maximum size of partialsAnnotation in bytes, enough for about 2000 intents.
-// All annotations of an object together can have 256 KiB.
+// partialsLimit is the maximum size of partialsAnnotation in bytes. It is enough for about 2000 intents. (All
+// annotations of an object together may have 256 KiB.)
 const partialsLimit = 128 << 10
 
 var partialsPath = fieldowners.MustParsePath(fmt.Sprintf(".metadata.annotations[%q]", partialsAnnotation))
 
-// partials is a set of partial intents, each identified by its object and subresource.
+// partials is a set of partial intents, each of which is identified by its object and subresource.
 type partials = sets.Set[intentKey]
 
 func (k intentKey) String() string {
@@ -57,8 +57,9 @@ func sortedPartials(p partials) []intentKey {
 	return slices.SortedFunc(maps.Keys(p), func(a, b intentKey) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// saysOf returns the new value of partialsAnnotation; before is the old value. If p is empty and the
-// parent has the annotation, the value is an empty list, which overwrites values of other writers.
+// saysOf returns the value of partialsAnnotation that names the partial intents p. before is the present value. If p is
+// empty and the parent has no such annotation, the result is "". If p is empty and the parent has the annotation, the
+// result is an empty list, which replaces the value that any other writer may have set.
 func saysOf(p partials, before string) (string, error) {
 	if len(p) == 0 && before == "" {
 		return "", nil
@@ -69,15 +70,15 @@ func saysOf(p partials, before string) (string, error) {
 	}
 	raw, err := json.Marshal(names)
 	if len(raw) > partialsLimit {
-		err = fmt.Errorf("too many partial intents (with MustExist or a Subresource): the names of %d objects do not fit into the %[3]d bytes of the parent's annotation %[2]s; emit fewer of them",
+		err = fmt.Errorf("too many partial intents (with MustExist or a Subresource): the names of %d objects do not fit into the %[3]d bytes of the parent's annotation %[2]s; return fewer of them for this parent",
 			len(p), partialsAnnotation, partialsLimit)
 	}
 	return string(raw), err
 }
 
-// recordedPartials returns the partial intents in the annotation of a live parent. The annotation
-// is ignored unless our field manager owns the annotation. Otherwise every writer of a parent could make
-// this process release its fields in any object.
+// recordedPartials returns the partial intents that the annotation of a live parent names. It ignores the annotation
+// unless our field manager owns it: otherwise anybody who can write to a parent could make this process release its
+// fields in any object.
 func (s *Sets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
 	ownership, _ := fieldowners.ParseReadable(parent.ManagedFields)
 	if !owns(s.parents, partialsPath, ownership) {
@@ -96,7 +97,7 @@ func (s *Sets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
 	return recorded
 }
 
-// withPartials returns a copy of the record to that also names the partial intents p.
+// withPartials returns a copy of the record to that names the partial intents p.
 func (r *Round) withPartials(to record, p partials) (record, error) {
 	var err error
 	if to.partials, err = saysOf(p, r.recorded.partials); err != nil {

@@ -9,37 +9,38 @@ import (
 	"coapply.dev/apply"
 )
 
-// ErrNotPruned means that Round.Prune deleted nothing, because not all intents of the round were applied
-// or because a later round of the parent has begun. In the first case, the error also wraps the first
-// error of Round.Errs. Sets.Delete returns ErrNotPruned if the parent is not being deleted.
+// ErrNotPruned means that Round.Prune deleted nothing, because not all intents of the round were applied, or because a
+// later round of the parent has begun. In the first case the error also wraps the first error of Round.Errs.
+// Sets.Delete returns ErrNotPruned if the parent is not being deleted.
 var ErrNotPruned = errors.New("not pruned")
 
-// Pruned is the result of Round.Prune and Sets.Delete: the objects that the parent no longer emits.
+// Pruned is the result of Round.Prune and Sets.Delete. It lists the objects that are no longer desired: the parent had
+// an intent for them before, and has none any more.
 type Pruned struct {
-	Deleted  []apply.ObjectRef // deleted members; a member exists until its finalizers are removed
-	Released []apply.ObjectRef // objects in which the fields of partial intents were released
-	Kept     []Kept            // objects that were neither deleted nor released; returned by each Prune
-	Left     []apply.ObjectRef // only from Sets.Delete: members that are being deleted and still exist
+	Deleted  []apply.ObjectRef // members for which a delete request succeeded; those with finalizers still exist
+	Released []apply.ObjectRef // objects whose fields were released, because a partial intent is no longer desired
+	Kept     []Kept            // objects that were neither deleted nor released; each Prune returns them again
+	Left     []apply.ObjectRef // only after Sets.Delete: members that are being deleted but still exist
 }
 
-// Kept is an object that the parent no longer emits, but that Prune neither deleted nor released.
+// Kept is an object that is no longer desired but was neither deleted nor released, and the reason.
 type Kept struct {
 	Object apply.ObjectRef
-	Reason string // why the object was kept; the same text for the same cause
+	Reason string // always the same text for the same cause
 
-	// Remembered reports whether an earlier round of this process has already kept the object
-	// for the same reason. Not every round reads the kept objects again: the time between two
-	// reads grows from five seconds to ten minutes.
+	// Remembered reports whether the object was already kept for the same reason in an earlier round of this process,
+	// so that it need not be reported again. Not each round checks the kept objects: the time between two checks grows
+	// from five seconds to ten minutes.
 	Remembered bool
 }
 
-// String returns the object and the reason.
+// String returns a message with the object and the reason.
 func (k Kept) String() string {
-	return fmt.Sprintf("%v is no longer emitted, but was kept: %s", k.Object, k.Reason)
+	return fmt.Sprintf("%v is no longer desired, but was kept: %s", k.Object, k.Reason)
 }
 
-// PruneError lists the errors that occurred while a set was pruned. The Pruned that is returned with a
-// PruneError lists the objects that were deleted or released nevertheless.
+// PruneError has the errors that occurred while objects were deleted or released. The Pruned that is returned with it
+// lists those for which this succeeded nevertheless.
 type PruneError struct {
 	Parent apply.ObjectRef
 	Errs   []error
@@ -55,30 +56,29 @@ func (e *PruneError) Error() string {
 
 func (e *PruneError) Unwrap() []error { return e.Errs }
 
-// Prune deletes the members that the parent no longer emits, with background propagation, each at
-// the uid and resourceVersion that were checked. It then removes from the parent's annotations the
-// kinds and namespaces without members. If an error occurred in the round, it returns ErrNotPruned.
+// Prune deletes the members of the parent's set for which there was no intent in this round. Each delete request is
+// pinned to the uid and resourceVersion that were checked, with background propagation. Then Prune removes the kinds
+// and namespaces without members from the parent's annotations. If Round.Errs is not empty, it deletes nothing and
+// returns ErrNotPruned.
 //
-// A label alone deletes nothing, as anybody can copy or forge a label. An object is kept in these
-// cases: the applier's field manager does not own the label by Apply; the object has owners, but the
-// parent is not one of them; the object is being deleted already; the object was recreated. If an
-// object changes before the delete, it is read and checked again.
+// Objects that have only the set's label are not deleted, because anybody can copy a label. An object is in Pruned.Kept
+// if the applier's field manager does not own the label by Apply, if the object has owner references but none to the
+// parent, if it is already being deleted, or if it was recreated. If an object changes before the delete request, it is
+// read and checked again.
 //
-// Nothing is deleted unless a live read shows that the parent is the same object, is not being
-// deleted, and is at the generation of the parent passed to Sets.Apply. If the parent's kind has no
-// generation (ConfigMap, Secret, Namespace, Node), the resourceVersion must be the same. The round's
-// own write of the set's annotations may change it. If an intent of the round changes such a parent,
-// only the next round can prune. The same is true of a Deployment as parent after any write of the
-// round, as the generation of a Deployment also counts changes of its annotations.
+// Nothing is deleted unless a live read shows that the parent still has the same uid, is not being deleted, and is at
+// the generation of the parent that was given to Sets.Apply. If the parent's kind has no generation (ConfigMap, Secret,
+// Namespace, Node), its resourceVersion must be the same, except for a change by the round's own write of the set's
+// annotations. If an intent of the round changes such a parent, only the next round can prune. The same holds for a
+// Deployment as parent after any write of the round to it, because its generation also changes with its annotations.
 //
-// If a partial intent (MustExist or a Subresource) is no longer emitted, Prune releases its fields,
-// under the same conditions, at the object's uid. The fields of an object and of each subresource
-// are released separately. If two parents set fields of one object under one field manager,
-// releasing the fields of one parent also releases those of the other. If an object cannot exist
-// without the fields, it is in Kept.
+// If a partial intent (MustExist or a Subresource) is no longer desired, Prune releases its fields under the same
+// conditions, pinned to the object's uid. The fields of an object, and those of each of its subresources, are released
+// separately. If two parents set fields of one object under one field manager, releasing the fields of one parent also
+// releases those of the other. If an object would be invalid without the fields, it is in Pruned.Kept.
 //
-// Kinds that the API server no longer serves are skipped. Other errors are in a *PruneError, typed
-// as by apply.Classify. The parent's annotations then stay, and the next Prune continues.
+// Kinds that the API server no longer serves are skipped. Other errors are in a *PruneError, classified by
+// apply.Classify. The parent's annotations then do not change, and the next Prune continues.
 func (r *Round) Prune(ctx context.Context) (Pruned, error) {
 	if !r.complete {
 		return Pruned{}, r.notStanding()
@@ -110,18 +110,18 @@ func (r *Round) notStanding() error {
 type pruning struct {
 	*Round
 
-	all    bool    // true for Delete: the parent is being deleted, and all its members are deleted
-	before lookout // the kept objects of the previous rounds
-	again  bool    // whether the next round must list the members again
+	all    bool    // true for Delete, which deletes all members because the parent is being deleted
+	before lookout // the kept objects of earlier rounds
+	again  bool    // the next round must list the members again
 
 	unreleased partials          // partial intents whose fields could not be released
-	left       scope             // the kinds and namespaces where members may remain after the pruning
-	dropped    []apply.ObjectRef // members that must be deleted
+	left       scope             // the kinds and namespaces that may still have members afterwards
+	dropped    []apply.ObjectRef // the members to delete
 	pruned     Pruned
 	errs       []error
 }
 
-// err returns a PruneError with the errors of the pruning, or nil if there are none.
+// err returns the errors of the pruning as a PruneError, or nil if there are none.
 func (p *pruning) err() error {
 	if len(p.errs) == 0 {
 		return nil
@@ -146,7 +146,7 @@ func (p *pruning) run(ctx context.Context) {
 	p.settle(ctx)
 }
 
-// settle writes the remaining kinds, namespaces and partial intents to the parent, and stores the
+// settle writes the kinds, namespaces and partial intents that remain to the parent's annotations, and remembers the
 // state of the set in this process.
 func (p *pruning) settle(ctx context.Context) {
 	p.named = p.partial.Union(p.unreleased)

@@ -39,7 +39,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 // TestPruneRequests is about a set that held a, b and perhaps others, and emits a.
 func TestPruneRequests(t *testing.T) {
-	const kept = "ConfigMap shop/b is no longer emitted, but was kept: "
+	const kept = "ConfigMap shop/b is no longer desired, but was kept: "
 	const notOurs = kept + "the field manager " + manager + " does not own the object's label " + applyset.PartOfLabel
 	const read = "GET configmaps/b"
 	busy := apierrors.NewTooManyRequests("busy", 0)
@@ -120,11 +120,11 @@ func TestPruneRequests(t *testing.T) {
 		"deleted by others meanwhile, with a finalizer": {
 			reason: "judged again by all that is judged", members: b,
 			happens: meets(func(w *world) { w.removeSlowly("b") }), sent: []string{lists, reads, deletes("b"), read},
-			kept: []string{kept + "the object is being deleted already"},
+			kept: []string{kept + "the object is already being deleted"},
 		},
 		"being deleted": {
 			reason: "not deleted twice", members: b, happens: func(w *world) { w.removeSlowly("b") }, sent: []string{lists},
-			kept: []string{kept + "the object is being deleted already"},
+			kept: []string{kept + "the object is already being deleted"},
 		},
 		"another's": {
 			reason: "the garbage collector has it, and its owner wants it", members: b,
@@ -244,7 +244,7 @@ func TestPruneSparesTheParent(t *testing.T) {
 	w.own("web", labelEntry(manager))
 	sets := w.sets(apply.Policy{})
 	pruned, err := w.standing(sets).Prune(t.Context())
-	const says = "ConfigMap shop/web is no longer emitted, but was kept: the object is the parent itself"
+	const says = "ConfigMap shop/web is no longer desired, but was kept: the object is the parent itself"
 	if err != nil || len(pruned.Kept) != 1 || pruned.Kept[0].String() != says {
 		t.Errorf("%+v, %v", pruned, err)
 	}

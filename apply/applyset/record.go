@@ -18,7 +18,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Labels and annotations of KEP-3659, on the members of an ApplySet and on its parent.
+// Labels and annotations that KEP-3659 defines for the members of an ApplySet and for its parent.
 const (
 	// PartOfLabel is a label of each member. Its value is the id of the parent's set, see ID.
 	PartOfLabel = "applyset.kubernetes.io/part-of"
@@ -29,16 +29,16 @@ const (
 	namespacesAnnotation = "applyset.kubernetes.io/additional-namespaces"
 )
 
-// ID returns the id of a parent's set. By KEP-3659, the id is a hash of the parent's name,
-// namespace, kind and group, so each parent has exactly one set.
+// ID returns the id of a parent's set. By KEP-3659, this is a hash of the parent's name, namespace, kind and group, so
+// each parent has exactly one set.
 func ID(parent apply.ObjectRef) string {
 	hash := sha256.Sum256([]byte(strings.Join([]string{parent.Name, parent.Namespace, parent.Kind, parent.Group}, ".")))
 	return "applyset-" + base64.RawURLEncoding.EncodeToString(hash[:]) + "-v1"
 }
 
-// Has reports whether an object is a member of the parent's set: the object has the set's label, and the
-// applier's field manager owns the label. The label alone is no proof, as anybody can copy a label. Has
-// returns false if the applier's client does not know the parent's kind.
+// Has reports whether an object is a member of the parent's set: it has the set's label, and the applier's field
+// manager owns the label. The label alone is not enough, because anybody can copy a label. If the applier's client does
+// not know the parent's kind, Has returns false.
 func (s *Sets) Has(parent, object client.Object) bool {
 	kind, err := s.parents.Client().GroupVersionKindFor(parent)
 	id := ID(apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(parent)})
@@ -49,8 +49,8 @@ func (s *Sets) Has(parent, object client.Object) bool {
 	return owns(s.members, partOfPath, ownership)
 }
 
-// record holds the values of the label and annotations that describe a set on its parent. It is zero if
-// the parent has no set.
+// record has the values of the label and the annotations of a parent that describe its set. It is zero if the parent
+// has no set.
 type record struct{ id, tooling, kinds, namespaces, partials string }
 
 func recordOf(parent metav1.Object) record {
@@ -64,8 +64,8 @@ func recordOf(parent metav1.Object) record {
 	}
 }
 
-// mayBecome returns an error if the parent's record r must not be replaced by own, because r was written
-// by another tool or field manager, or for another parent.
+// mayBecome returns an error if r, the record that the parent has, belongs to another tool, another field manager or
+// another parent, and so must not be replaced by own.
 func (r record) mayBecome(own record) error {
 	const remedy = "nothing was written; if the other set is no longer used, remove its label and annotations (applyset.kubernetes.io/…) from the parent"
 	switch {
@@ -79,8 +79,8 @@ func (r record) mayBecome(own record) error {
 
 func (r record) labels() map[string]string { return map[string]string{idLabel: r.id} }
 
-// annotations returns the annotations of a parent with this record. An empty list of kinds means that
-// the set has no members. An empty list of namespaces is omitted, because KEP-3659 reserves the empty list.
+// annotations returns the annotations of a parent with this record. If there are no members, the list of kinds is
+// empty. An empty list of namespaces is omitted, because KEP-3659 reserves it.
 func (r record) annotations() map[string]string {
 	annotations := map[string]string{toolingAnnotation: r.tooling, kindsAnnotation: r.kinds}
 	if r.namespaces != "" {
@@ -92,7 +92,7 @@ func (r record) annotations() map[string]string {
 	return annotations
 }
 
-// scope returns the kinds and namespaces of the record.
+// scope returns the kinds and namespaces in the record.
 func (r record) scope() scope {
 	recorded := newScope()
 	for text := range strings.SplitSeq(r.kinds, ",") {
@@ -108,7 +108,7 @@ func (r record) scope() scope {
 	return recorded
 }
 
-// with returns the record with the kinds and namespaces of s.
+// with returns a copy of the record with the kinds and namespaces in s.
 func (r record) with(s scope) record {
 	var kinds []string
 	for kind := range s.kinds {
@@ -120,8 +120,8 @@ func (r record) with(s scope) record {
 	return r
 }
 
-// scope describes where a set's members may be: each member has one of these kinds, and is in one of
-// these namespaces, in the parent's namespace, or cluster-scoped.
+// scope describes where the members of a set may be. Each member has one of the kinds. It is in one of the namespaces
+// or in the parent's namespace, or it is cluster-scoped.
 type scope struct {
 	kinds      sets.Set[schema.GroupKind]
 	namespaces sets.Set[string]
@@ -131,7 +131,7 @@ func newScope() scope {
 	return scope{sets.New[schema.GroupKind](), sets.New[string]()}
 }
 
-// add adds the object's kind, and the object's namespace if it differs from the parent's namespace.
+// add adds the kind of an object and, unless it is the parent's, the namespace of the object.
 func (s scope) add(object, parent apply.ObjectRef) {
 	s.kinds.Insert(object.GroupKind())
 	if object.Namespace != "" && object.Namespace != parent.Namespace {

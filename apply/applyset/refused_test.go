@@ -60,7 +60,7 @@ func TestWhyNothingIsPruned(t *testing.T) {
 	}{
 		"a failed emit": {
 			parent, func() ([]apply.Intent, error) { return nil, errors.New("cannot know") },
-			"not pruned: not all intents of ConfigMap shop/web were applied: emitting: cannot know",
+			"not pruned: not all intents of ConfigMap shop/web were applied: computing the intents: cannot know",
 		},
 		"no emit": {parent, nil, invalid + "the function emit is nil"},
 		"no parent": {
@@ -90,7 +90,7 @@ func TestPruneKeepsWhatIsStillWrittenTo(t *testing.T) {
 	round := sets.Apply(t.Context(), w.parent(), emits(part("b")))
 	w.Must(errors.Join(round.Errs...))
 	pruned, err := round.Prune(t.Context())
-	const says = "Deployment shop/b is no longer emitted, but was kept: a partial intent (MustExist or a Subresource) for the object is still emitted"
+	const says = "Deployment shop/b is no longer desired, but was kept: a partial intent (MustExist or a Subresource) for the object is still desired"
 	if err != nil || len(pruned.Deleted) > 0 || len(pruned.Kept) != 1 || pruned.Kept[0].String() != says {
 		t.Errorf("%v, %+v", err, pruned)
 	}

@@ -1,30 +1,28 @@
-// Package applyset applies the objects that a parent emits, and deletes the objects that the parent
-// emitted before and no longer emits, by the rules of KEP-3659.
+// Package applyset applies the objects that belong to a parent object, and deletes them when they are no longer desired, by
+// the rules of KEP-3659. The caller's function emit returns the intents for all objects of the parent. An object is no
+// longer desired if emit returned an intent for it before and does so no more.
 //
 // # What the package promises
 //
-//  1. No object is orphaned, even if the process dies at any step: the kind and namespace of a
-//     member are recorded in the parent's annotations before the member is applied.
-//  2. A label alone deletes nothing. A member is deleted if the Applier's field manager owns the
-//     member's set label, and the member has no owner or the parent is one of its owners. The delete
-//     request has preconditions: the uid and resourceVersion that were checked. Members that are not
-//     deleted are returned with the reason.
-//  3. Nothing is deleted unless all emitted intents were applied, and a live read shows that the
-//     parent has not changed since the intents were emitted.
+//  1. No object is orphaned, even if the process dies at any time: the kind and namespace of a member are recorded in the
+//     parent's annotations before the member is applied.
+//  2. A label alone is no reason to delete an object. A member is deleted only if the Applier's field manager owns the label
+//     of the set in the member, and if the member has no owner references or one to the parent. The delete request is
+//     pinned to the uid and resourceVersion that were checked. Objects that are not deleted are returned with the reason.
+//  3. Nothing is deleted unless all intents were applied, and a live read shows that the parent has not changed since the
+//     intents were computed from it.
 //  4. An object is in at most one set, and a set has one field manager.
-//  5. If a partial intent (MustExist or a Subresource) is no longer emitted, its fields are
-//     released, but the object is not deleted.
+//  5. If a partial intent (MustExist or a Subresource) is no longer desired, its fields are released, and the object is not
+//     deleted.
 //  6. If nothing changes, a round sends no requests.
 //
-// Errors are those of package apply, and a PruneError that lists them.
+// Errors are those of package apply, and a PruneError that contains such errors.
 //
 // # What the caller does
 //
-//  1. Emits all objects of the parent in each round, or returns an error. Objects that are left out
-//     are deleted.
-//  2. Uses one Sets for each field manager, in one process at a time, and applies the rounds of a
-//     parent one after the other.
-//  3. Adds a finalizer to the parent, and calls Sets.Delete before removing the finalizer.
+//  1. Return the intents for all objects of the parent in each round, or an error. Objects without an intent are deleted.
+//  2. Use one Sets for each field manager, in one process at a time, and make the rounds of a parent one after the other.
+//  3. Add a finalizer to the parent, and call Sets.Delete before removing the finalizer.
 //
 // Valid:
 //
@@ -34,11 +32,11 @@
 //		pruned, err := round.Prune(ctx)
 //	}
 //
-// Invalid: an emit that leaves out an object because a lookup failed. The object would be deleted.
-// If emit returns the error instead, nothing is deleted.
+// Invalid: emit leaves out an object because a lookup failed. The object would be deleted. If emit returns the error
+// instead, nothing is deleted.
 //
-// Invalid: two Sets under one field manager for the parents of one kind, in two processes that run at
-// the same time. Both may apply the same object, and each then overwrites the label of the other's set.
+// Invalid: two Sets with one field manager for the parents of one kind, in two processes that run at the same time. Both
+// may apply the same object, and each then overwrites the label of the other's set.
 package applyset
 
 import (
@@ -58,53 +56,52 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// Sets manages the ApplySets of parents: it applies the objects that a parent emits, and deletes
-// the objects that the parent emitted before and no longer emits. A label of each member is the id of
-// the parent's set. The parent's label and annotations are the id, and the members' kinds and namespaces.
+// Sets manages the ApplySets of parents: it applies the objects of a parent, and deletes them when they are no longer
+// desired. The id of the parent's set is the value of a label on each member and on the parent. The parent's
+// annotations name the kinds and namespaces of the members.
 //
-// Each intent makes its object a member, whoever created the object, unless the intent is partial
-// (MustExist or a Subresource). A partial intent adds fields to an object that someone else
-// creates: the object gets no label and is never deleted. An annotation of the parent names the
-// object. When the intent is no longer emitted, Prune releases its fields, as apply.Applier.Release
-// does. A round has at most one intent for an object or subresource.
+// Each intent makes its object a member, whoever created the object, unless the intent is partial (MustExist or a
+// Subresource). A partial intent adds fields to an object that someone else creates. Such an object gets no label and
+// is never deleted, but an annotation of the parent names it. When the intent is no longer desired, Prune releases its
+// fields, as apply.Applier.Release does. A round has at most one intent for an object or subresource.
 //
-// Before the first write to a member in this process, the member is read live. If the member has the
-// label of another set, the error is a RefusedError until the other set has pruned the member or the
-// label is removed. A second reconciler that prunes for the same parent also gets a RefusedError.
-// Objects that were emitted before the parent had a set are not members.
+// Before the first write to a member in this process, the member is read live. If it has the label of another set, the
+// error is a RefusedError, until the other set has pruned the member or the label is removed. A second reconciler that
+// prunes for the same parent also gets a RefusedError. Objects that were applied for the parent before the parent had a
+// set are not members.
 //
 // Cost in addition to the applies:
-//   - For each member, a read of its metadata before the first write in a process and after an error.
-//   - For each parent and process, one read of the parent, and one list request for each recorded kind
-//     and namespace. The list requests are repeated if an object is no longer emitted. While objects are
-//     kept, they are also repeated, in the end every ten minutes.
-//   - A write to the parent before the first and after the last member of a kind and namespace, and
-//     before the first and after the last partial intent for an object.
+//   - For each member, a read of its metadata before the first write in a process, and after an error.
+//   - For each parent and process, a read of the parent, and one list request for each recorded kind and namespace.
+//     These are repeated when an object is no longer desired. While objects are kept (see Kept), they are also repeated
+//     from time to time, in the end every ten minutes.
+//   - A write to the parent before the first and after the last member of a kind or namespace, and before the first and
+//     after the last partial intent for an object.
 //
 // Required permissions: get and patch of parents; get, list and delete of members.
 type Sets struct {
 	members *apply.Applier                     // applies the intents
-	parents *apply.Applier                     // writes the set's label and annotations, under its own field manager
-	known   *recent.Cache[types.UID, knownSet] // by the parent's uid: the last known state of the parent's set
-	latest  *recent.Cache[types.UID, *Round]   // by the parent's uid: the round that began last
-	holders *recent.Cache[lanes.Key, string]   // by object: the id of the set that applied the object last
-	holding *lanes.Set                         // locks a member from the read of its label to the end of the apply
+	parents *apply.Applier                     // writes the label and annotations of parents, under a field manager of its own
+	known   *recent.Cache[types.UID, knownSet] // by the uid of the parent: the known state of the parent's set
+	latest  *recent.Cache[types.UID, *Round]   // by the uid of the parent: the round that began last
+	holders *recent.Cache[lanes.Key, string]   // by object: the id of the set of which it is a member
+	holding *lanes.Set                         // lock a member from the read of its label to the end of the apply
 }
 
-// Minimum numbers of parents and members in the caches of Sets. Evicted ones are read again when needed.
+// The number of parents and of members that the caches in Sets remember at least. Others are read again when needed.
 const (
 	knownSets    = 4096
 	knownMembers = 1 << 16
 )
 
-// New returns a Sets that applies members with the applier. A conflict over the set's label is always
-// rejected, whatever the applier's policy is.
+// New returns a Sets that applies the members with the applier. A conflict on the set's label is always rejected,
+// whatever the applier's policy decides.
 func New(applier *apply.Applier) (*Sets, error) {
 	if applier == nil {
 		return nil, errors.New("applyset: the applier must not be nil")
 	}
 	config := applier.Config()
-	config.Policy = config.Policy.Never(partOfPath.String()) // the label identifies the set of the object
+	config.Policy = config.Policy.Never(partOfPath.String()) // because the label says of which set an object is a member
 	members, err := apply.New(applier.Client(), config)
 	if err != nil {
 		return nil, err
@@ -125,8 +122,8 @@ func New(applier *apply.Applier) (*Sets, error) {
 
 var partOfPath = fieldowners.MustParsePath(fmt.Sprintf(".metadata.labels[%q]", PartOfLabel))
 
-// parentManager returns the field manager for the set's label and annotations on parents. It differs
-// from the applier's field manager, which may own other fields of a parent.
+// parentManager returns the field manager for the set's label and annotations on the parent. It differs from the
+// applier's field manager, under which an intent may apply other fields of the parent.
 func parentManager(fieldManager string) string {
 	const suffix = "-applyset"
 	length := min(len(fieldManager), fieldManagerLimit-len(suffix))
@@ -139,42 +136,42 @@ const fieldManagerLimit = 128
 type knownSet struct {
 	record  record              // the set's label and annotations on the parent
 	applied sets.Set[lanes.Key] // the members that this process has applied
-	// complete means that the set has no members except those in applied and the kept objects.
+	// complete means that the set has no other members than those in applied and the kept objects.
 	complete bool
 	lookout  lookout  // the kept objects
 	partials partials // the partial intents in the annotation that this process wrote to the parent
 }
 
-// Round is the result of Sets.Apply: the outcome of each intent that a parent emitted. Call Prune next.
+// Round is the result of Sets.Apply: the Outcome of each intent of a parent. Call Prune next.
 type Round struct {
 	Outcomes []apply.Outcome // one for each intent, in the same order; empty if no intent was applied
-	Errs     []error         // the errors of emit, of writing the parent, and of each intent; none is nil
+	Errs     []error         // the errors of emit, of writing the parent, and of each apply; none is nil
 
 	sets       *Sets
 	parent     apply.ObjectRef
-	read       record // the record on the parent as passed to Sets.Apply
-	generation int64  // the generation of the parent as passed to Sets.Apply
-	version    string // the parent's resourceVersion as passed in, or after our own write; "" if not known
-	own        record // the record that this set needs on the parent, without kinds and namespaces
-	recorded   record // the parent's live record, set by announce
-	emitted    scope  // the kinds and namespaces of the members
+	read       record // the record in the parent that was given to Sets.Apply
+	generation int64  // the generation of the parent that was given to Sets.Apply
+	version    string // the resourceVersion of that parent, or after our own write; "" if not known
+	own        record // the record that the parent must have, without kinds and namespaces
+	recorded   record // the record in the live parent; set by announce
+	emitted    scope  // the kinds and namespaces of the members in this round
 	members    sets.Set[lanes.Key]
 	intents    sets.Set[intentKey]
 	partial    partials            // the partial intents of this round
-	named      partials            // the partial intents in the parent's annotation, set by announce
-	emittedAs  map[types.UID]bool  // the applied objects: true for a member, false for a partial intent
-	taken      map[lanes.Key]error // the objects of someone else (apply.ErrNotOurs), with the error
-	complete   bool                // whether all emitted intents were applied
+	named      partials            // the partial intents in the parent's annotation; set by announce
+	emittedAs  map[types.UID]bool  // by uid of an applied object: true for a member, false for a partial intent
+	taken      map[lanes.Key]error // the error for each object that belongs to someone else (apply.ErrNotOurs)
+	complete   bool                // all intents were applied
 }
 
-// Apply emits and applies the intents of a parent. It first records in the parent the kinds and
-// namespaces of the members. It then applies the intents in their order, even if some of them fail,
-// and adds the set's label to the members. If emit fails, nothing is written. If the parent cannot
-// be written, no intent is applied. The parent may come from a cache; Apply does not change it.
+// Apply computes the intents of a parent with emit, and applies them. It first records the kinds and namespaces of the
+// members in the parent's annotations. Then it applies the intents in their order, even if some of them fail, and adds
+// the set's label to the members. If emit fails, nothing is written. If the parent cannot be written, no intent is
+// applied. The parent may come from a cache: Apply does not change it.
 //
-// Round.Errs has errors as returned by apply.Applier.Apply. In addition, a *RefusedError means that the
-// parent has the set of another tool or field manager, or that an object is a member of another set. An
-// *IntentError also means that there is a second intent for the same object.
+// Round.Errs has the errors of apply.Applier.Apply. In addition, a *RefusedError may mean that the parent has the set
+// of another tool or field manager, or that an object is a member of another set. An *IntentError may also mean that
+// there is a second intent for the same object.
 func (s *Sets) Apply(ctx context.Context, parent client.Object, emit func() ([]apply.Intent, error)) *Round {
 	r := s.newRound()
 	if err := r.identify(parent); err != nil {
@@ -186,7 +183,7 @@ func (s *Sets) Apply(ctx context.Context, parent client.Object, emit func() ([]a
 	}
 	intents, err := emit()
 	if err != nil {
-		return r.failed(fmt.Errorf("emitting: %w", err))
+		return r.failed(fmt.Errorf("computing the intents: %w", err))
 	}
 	prepared := make([]preparedIntent, 0, len(intents))
 	for _, intent := range intents {
@@ -228,12 +225,12 @@ func (r *Round) identify(parent client.Object) error {
 	}
 	r.parent = apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(parent), UID: parent.GetUID()}
 	if r.parent.UID == "" {
-		return &apply.IntentError{Object: r.parent, Err: errors.New("the parent of a set needs its uid: pass the object as it was read")}
+		return &apply.IntentError{Object: r.parent, Err: errors.New("the parent of a set needs its uid: pass the parent as it was read")}
 	}
 	r.read, r.generation, r.version = recordOf(parent), parent.GetGeneration(), parent.GetResourceVersion()
 	if r.generation == 0 && r.version == "" {
 		return &apply.IntentError{Object: r.parent, Err: errors.New(
-			"the parent of a set needs its resourceVersion, as it has no generation: pass the object as it was read")}
+			"the parent of a set needs its resourceVersion, because its kind has no generation: pass the parent as it was read")}
 	}
 	r.own = record{id: ID(r.parent), tooling: r.sets.members.FieldManager() + "/v1"}
 	return nil

@@ -32,33 +32,36 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// kind is a built-in kind: what kube-apiserver has of it in k8s.io/kubernetes, which cannot be imported.
+// kind describes how the server in memory serves a built-in kind. kube-apiserver has the same information in
+// k8s.io/kubernetes, which cannot be imported.
 type kind struct {
 	object       runtime.Object
 	list         runtime.Object
 	resource     string
 	shortNames   []string
-	cluster      bool   // cluster-scoped
-	status       bool   // has a subresource status
-	putCreates   bool   // a PUT of an object that does not exist creates it
-	needsVersion bool   // a PUT needs a resourceVersion
-	anyFinalizer bool   // a finalizer without a domain is allowed
-	prefix       string // of the keys in etcd; "" is the resource
+	cluster      bool   // the kind is cluster-scoped
+	status       bool   // the kind has the subresource status
+	putCreates   bool   // a PUT creates an object that does not exist
+	needsVersion bool   // a PUT must have a resourceVersion
+	anyFinalizer bool   // a finalizer may have a name without a domain
+	prefix       string // the prefix of the keys in etcd; "" if it is the resource
 
-	// prepare completes and changes a new object before it is validated. old is nil for a create.
+	// prepare completes the object of a create or update before the object is validated. old is nil for a create.
 	prepare func(object, old runtime.Object)
-	// validate returns what is wrong with the object, except for its metadata.
+	// validate returns the errors in an object, except those in its metadata. old is nil for a create.
 	validate func(object, old runtime.Object) field.ErrorList
-	// generation reports whether the change of an object increments its generation. nil: the kind has no generation.
+	// generation reports whether an update increments the generation of the object. It is nil for a kind without a
+	// generation.
 	generation func(object, old runtime.Object) bool
-	// scale returns the parts of a subresource scale. nil: the kind has none.
+	// scale returns the parts of an object that its subresource scale shows. It is nil for a kind without this
+	// subresource.
 	scale func(object runtime.Object) scaled
-	// name validates the name. nil: a DNS subdomain.
+	// name validates the name of an object. If it is nil, the name must be a DNS subdomain.
 	name func(name string, prefix bool) []string
 }
 
-// builtinScheme knows the built-in kinds, as their versions and as internal kinds. Kube-apiserver has other Go types for internal kinds,
-// with the same content.
+// builtinScheme has the Go types of the built-in kinds, both for their versions and as internal kinds. (kube-apiserver
+// has other Go types for internal kinds, with the same content.)
 var builtinScheme = runtime.NewScheme()
 
 var builtinCodecs = serializer.NewCodecFactory(builtinScheme)
@@ -79,13 +82,13 @@ func init() {
 	addDefaults(builtinScheme)
 }
 
-// builtinGroup is the built-in kinds of a group that the server has.
+// builtinGroup lists the built-in kinds of one API group that the server serves, in one version.
 type builtinGroup struct {
 	version schema.GroupVersion
 	kinds   []*kind
 }
 
-// installBuiltin makes the container serve the built-in kinds.
+// installBuiltin installs the handlers of the built-in kinds in the container.
 func (s *Server) installBuiltin(container *restful.Container) error {
 	for _, group := range builtinGroups {
 		storages := map[string]rest.Storage{}
@@ -102,7 +105,7 @@ func (s *Server) installBuiltin(container *restful.Container) error {
 	return nil
 }
 
-// installGroup makes the container serve a version of a group.
+// installGroup installs the handlers of one version of an API group in the container.
 func (s *Server) installGroup(container *restful.Container, scheme *runtime.Scheme, codecs serializer.CodecFactory, at schema.GroupVersion, storages map[string]rest.Storage) error {
 	builtin, err := builtinOpenAPI()
 	if err != nil {
@@ -132,7 +135,7 @@ func (s *Server) installGroup(container *restful.Container, scheme *runtime.Sche
 	return nil
 }
 
-// store adds the storages of a kind and its subresources.
+// store adds to storages the storage of a kind and of its subresources.
 func (s *Server) store(version schema.GroupVersion, k *kind, storages map[string]rest.Storage) error {
 	newStrategy := func() *strategy {
 		return &strategy{
@@ -177,7 +180,8 @@ func (s *Server) store(version schema.GroupVersion, k *kind, storages map[string
 	return nil
 }
 
-// storage returns the options of stores that keep objects in the server's etcd, below a prefix. "" is the group and the resource.
+// storage returns the options for a store whose objects are in the server's etcd, under keys with the prefix. If prefix
+// is "", it is made of the group and the resource.
 func (s *Server) storage(codec runtime.Codec, prefix string) generic.RESTOptionsGetter {
 	return storageOptions{s, codec, prefix}
 }
@@ -196,7 +200,7 @@ func (o storageOptions) GetRESTOptions(resource schema.GroupResource, _ runtime.
 	}, nil
 }
 
-// newStorage returns kube-apiserver's storage over the server's etcd.
+// newStorage returns the storage layer of kube-apiserver, on the server's etcd in memory.
 func (s *Server) newStorage(config *storagebackend.ConfigForResource, prefix string, _ func(runtime.Object) (string, error),
 	newObject, newList func() runtime.Object, _ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers,
 ) (storage.Interface, factory.DestroyFunc, error) {
@@ -206,16 +210,17 @@ func (s *Server) newStorage(config *storagebackend.ConfigForResource, prefix str
 	return store, func() {}, err
 }
 
-// strategy is what the registry does with objects of a kind, or with its status.
+// strategy is the rest strategy of a kind: what the registry does before it stores an object, by a write to the object
+// itself or to a subresource.
 type strategy struct {
 	*kind
 	runtime.ObjectTyper
 	names.NameGenerator
 
 	version schema.GroupVersion
-	status  bool // is of the subresource status
+	status  bool // for writes to the subresource status
 
-	finalize bool // is of the subresource finalize of a Namespace
+	finalize bool // for writes to the subresource finalize of a Namespace
 }
 
 func (s *strategy) NamespaceScoped() bool                                            { return !s.cluster }
@@ -225,7 +230,8 @@ func (s *strategy) Canonicalize(runtime.Object)                                 
 func (s *strategy) WarningsOnCreate(context.Context, runtime.Object) []string        { return nil }
 func (s *strategy) WarningsOnUpdate(_ context.Context, _, _ runtime.Object) []string { return nil }
 
-// GetResetFields returns the fields that nobody owns by a write of this resource, because such a write does not change them.
+// GetResetFields returns the fields that a write to this resource or subresource does not change, so that the writer
+// does not own them.
 func (s *strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	reset := fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
 	switch {
@@ -279,7 +285,7 @@ func (s *strategy) Validate(_ context.Context, object runtime.Object) field.Erro
 }
 
 func (s *strategy) ValidateUpdate(_ context.Context, object, old runtime.Object) field.ErrorList {
-	wrong := validateFinalizers(s.kind, object) // the registry validates the rest of the metadata of an update
+	wrong := validateFinalizers(s.kind, object) // the registry itself validates the rest of the metadata
 	if s.validate != nil && !s.status {
 		wrong = append(wrong, s.validate(object, old)...)
 	}
@@ -298,7 +304,7 @@ func metaOf(object runtime.Object) metav1.Object { return object.(metav1.Object)
 
 func kindOf(object runtime.Object) string { return reflect.TypeOf(object).Elem().Name() }
 
-// resourceREST serves a kind.
+// resourceREST serves the objects of a kind.
 type resourceREST struct {
 	*genericregistry.Store
 
@@ -307,7 +313,7 @@ type resourceREST struct {
 
 func (r *resourceREST) ShortNames() []string { return r.shortNames }
 
-// subresourceREST serves a subresource that has the type of the object.
+// subresourceREST serves a subresource whose requests and responses contain the whole object, such as status.
 type subresourceREST struct{ store *genericregistry.Store }
 
 func (r *subresourceREST) New() runtime.Object { return r.store.New() }

@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// builtinGroups has the built-in kinds of the server.
+// builtinGroups lists the built-in kinds that the server serves.
 var builtinGroups = []*builtinGroup{
 	{version: corev1.SchemeGroupVersion, kinds: []*kind{
 		{object: &corev1.ConfigMap{}, list: &corev1.ConfigMapList{}, resource: "configmaps", shortNames: []string{"cm"}, validate: validateConfigMap},
@@ -60,12 +60,13 @@ var builtinGroups = []*builtinGroup{
 	}},
 }
 
-// addDefaults adds what kube-apiserver's defaulting functions do to the fields that the server models.
+// addDefaults adds defaulting functions to the scheme. They do what those of kube-apiserver do, for the fields that the
+// server models.
 func addDefaults(scheme *runtime.Scheme) {
 	scheme.AddTypeDefaultingFunc(&corev1.Secret{}, func(object any) {
 		secret := object.(*corev1.Secret)
 		setDefault(&secret.Type, corev1.SecretTypeOpaque)
-		if len(secret.StringData) > 0 && secret.Data == nil { // kube-apiserver does so when it converts to its internal type
+		if len(secret.StringData) > 0 && secret.Data == nil { // kube-apiserver does this when it converts the Secret to its internal type
 			secret.Data = map[string][]byte{}
 		}
 		for key, value := range secret.StringData {
@@ -82,7 +83,7 @@ func addDefaults(scheme *runtime.Scheme) {
 	scheme.AddTypeDefaultingFunc(&appsv1.Deployment{}, func(object any) { defaultDeployment(object.(*appsv1.Deployment)) })
 }
 
-// pathSegment validates the name of an RBAC object.
+// pathSegment validates the name of an RBAC object, which must be a segment of a URL path.
 func pathSegment(name string, prefix bool) []string {
 	if prefix {
 		return content.IsPathSegmentPrefix(name)
@@ -98,7 +99,7 @@ func setDefault[T comparable](field *T, value T) {
 
 func nameNamespace(namespace *corev1.Namespace) {
 	if namespace.Name == "" {
-		return // until the name is generated
+		return // the name will be generated later
 	}
 	if namespace.Labels == nil {
 		namespace.Labels = map[string]string{}
@@ -220,10 +221,11 @@ func defaultService(service *corev1.Service) {
 	setDefault(&spec.InternalTrafficPolicy, new(corev1.ServiceInternalTrafficPolicyCluster))
 }
 
-// prepareService gives a new Service the fields that kube-apiserver allocates. The addresses of two Services may be equal.
+// prepareService sets the fields of a new Service that kube-apiserver allocates. Unlike in kube-apiserver, two Services
+// may get the same address.
 func prepareService(object, old runtime.Object) {
 	spec := &object.(*corev1.Service).Spec
-	if old, ok := old.(*corev1.Service); ok { // what an update leaves out stays
+	if old, ok := old.(*corev1.Service); ok { // an update that omits one of these fields does not change the field
 		setDefault(&spec.ClusterIP, old.Spec.ClusterIP)
 		setDefault(&spec.IPFamilyPolicy, old.Spec.IPFamilyPolicy)
 		if len(spec.ClusterIPs) == 0 {
@@ -334,7 +336,7 @@ func defaultDeployment(deployment *appsv1.Deployment) {
 	defaultPod(&spec.Template.Spec)
 }
 
-// defaultStrategy is the strategy of a Deployment that has none.
+// defaultStrategy returns the default of a Deployment's strategy.
 func defaultStrategy() appsv1.DeploymentStrategy {
 	quarter := intstr.FromString("25%")
 	return appsv1.DeploymentStrategy{
@@ -501,7 +503,8 @@ func validatePorts(ports []corev1.ContainerPort, at *field.Path) (wrong field.Er
 	return wrong
 }
 
-// unmodelled names a field of a pod template that has defaults or rules that the server does not have. It returns "" if there is none.
+// unmodelled returns the name of a field of a pod template that the server does not model: the field has defaults or
+// validation rules that the server lacks. It returns "" if there is no such field.
 func unmodelled(template *corev1.PodTemplateSpec) string {
 	pod := template.Spec.DeepCopy()
 	for i := range pod.Containers {
@@ -534,7 +537,8 @@ func unmodelled(template *corev1.PodTemplateSpec) string {
 	return ""
 }
 
-// notModelled is what is wrong with a field that kube-apiserver has and the server in memory has not.
+// notModelled returns the validation error for a field that kube-apiserver has and that the server in memory does not
+// model.
 func notModelled(at *field.Path, what string) *field.Error {
 	return field.Forbidden(at, "applytest does not model "+what)
 }

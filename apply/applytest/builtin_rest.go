@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// standardFinalizers are the finalizers without a domain that core/v1 allows.
+// standardFinalizers are the finalizers without a domain that the API group core permits.
 var standardFinalizers = map[string]bool{"kubernetes": true, metav1.FinalizerOrphanDependents: true, metav1.FinalizerDeleteDependents: true}
 
 func validateMeta(k *kind, object runtime.Object) field.ErrorList {
@@ -45,7 +45,8 @@ func validateFinalizers(k *kind, object runtime.Object) (wrong field.ErrorList) 
 	return wrong
 }
 
-// scaled is what a subresource scale shows and sets of an object.
+// scaled has the parts of an object that its subresource scale shows. replicas points into the object, and a write to
+// the scale sets it.
 type scaled struct {
 	replicas *int32
 	status   int32
@@ -60,7 +61,7 @@ func scaleOfDeployment(object runtime.Object) scaled {
 	return scaled{deployment.Spec.Replicas, deployment.Status.Replicas, deployment.Spec.Selector}
 }
 
-// scaleREST serves the subresource scale of a built-in kind, as the ScaleREST of each kind in k8s.io/kubernetes does.
+// scaleREST serves the subresource scale of a built-in kind, like the ScaleREST of each kind in k8s.io/kubernetes.
 type scaleREST struct {
 	store   *registry.Store
 	kind    *kind
@@ -131,7 +132,7 @@ func (r *scaleREST) Update(ctx context.Context, name string, object rest.Updated
 	return scale, false, err
 }
 
-// scaledObject changes an object as a change of its scale asks.
+// scaledObject is the rest.UpdatedObjectInfo of an object for a write to the object's scale.
 type scaledObject struct {
 	name  string
 	scale rest.UpdatedObjectInfo
@@ -182,7 +183,8 @@ func (o *scaledObject) UpdatedObject(ctx context.Context, old runtime.Object) (r
 	return object, nil
 }
 
-// namespaceREST serves Namespaces. A deleted Namespace stays, Terminating, until its finalizer is removed, which CollectGarbage does.
+// namespaceREST serves Namespaces. A deleted Namespace remains, in the phase Terminating, until its finalizer is
+// removed. Server.CollectGarbage does this.
 type namespaceREST struct{ *resourceREST }
 
 func (r namespaceREST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
@@ -222,12 +224,14 @@ func (r namespaceREST) Delete(ctx context.Context, name string, validate rest.Va
 	return out, false, storeerr.InterpretUpdateError(err, corev1.Resource("namespaces"), name)
 }
 
-// deletedNamespace reports whether an update completes the deletion of a Namespace.
+// deletedNamespace reports whether an update of a Namespace completes its deletion, because the Namespace has no
+// finalizer any more.
 func deletedNamespace(ctx context.Context, key string, object, existing runtime.Object) bool {
 	return len(object.(*corev1.Namespace).Spec.Finalizers) == 0 && registry.ShouldDeleteDuringUpdate(ctx, key, object, existing)
 }
 
-// lifecycle refuses to create an object in a namespace that does not exist or is terminating, and to delete the namespace default.
+// lifecycle is an admission plugin. It refuses to create objects in a namespace that does not exist or is terminating,
+// and to delete the namespace default.
 type lifecycle struct{ server *Server }
 
 func (lifecycle) Handles(admission.Operation) bool { return true }
@@ -241,7 +245,7 @@ func (l lifecycle) Admit(ctx context.Context, a admission.Attributes, _ admissio
 	}
 	object, err := l.server.namespaces.Get(ctx, a.GetNamespace(), &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return apierrors.NewNotFound(corev1.Resource("namespaces"), a.GetNamespace()) // err names the resource of the request
+		return apierrors.NewNotFound(corev1.Resource("namespaces"), a.GetNamespace()) // not err, which names the resource of the request
 	}
 	if err != nil {
 		return err

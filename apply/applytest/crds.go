@@ -33,27 +33,27 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 )
 
-// crds serves CustomResourceDefinitions and custom resources by the code of k8s.io/apiextensions-apiserver. After each write of a CRD, sync
-// does what the controllers of the API server do for CRDs.
+// crds serves CustomResourceDefinitions and custom resources, with the code of k8s.io/apiextensions-apiserver. After
+// each write of a CRD, sync does the work of the API server's controllers for CRDs.
 type crds struct {
 	server  *Server
 	store   *customresourcedefinition.REST
 	status  *customresourcedefinition.StatusREST
 	handler customResources
 	known   cache.Indexer
-	events  cache.ResourceEventHandler // of the handler
+	events  cache.ResourceEventHandler // by which the handler learns of CRDs
 
 	mu     sync.Mutex
 	served map[schema.GroupVersion][]*apiextensionsv1.CustomResourceDefinition
 }
 
-// customResources is the handler of k8s.io/apiextensions-apiserver.
+// customResources is the handler of k8s.io/apiextensions-apiserver for custom resources.
 type customResources interface {
 	http.Handler
 	GetCustomResourceListerCollectionDeleter(crd *apiextensionsv1.CustomResourceDefinition) (finalizer.ListerCollectionDeleter, error)
 }
 
-// crdInformer is an informer of CRDs that has what sync puts into it.
+// crdInformer is an informer of CRDs for the handler. It watches nothing: sync puts the CRDs into it.
 type crdInformer struct {
 	cache.SharedIndexInformer
 
@@ -95,8 +95,8 @@ func (s *Server) installCRDs(container *restful.Container) (err error) {
 	return err
 }
 
-// sync makes the server serve the CRDs that are stored: it accepts their names, establishes them, and publishes discovery and OpenAPI. The
-// custom resources of a deleted CRD are deleted, and then the CRD's finalizer.
+// sync makes the server serve the stored CRDs: it accepts their names, establishes them, and updates discovery and
+// OpenAPI. For a deleted CRD, it deletes the custom resources and then removes the CRD's finalizer.
 func (c *crds) sync() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,7 +131,7 @@ func (c *crds) sync() error {
 	return nil
 }
 
-// kinds returns the kinds of the CRDs in the version that is stored.
+// kinds returns the kinds of all CRDs, each in the version in which its objects are stored.
 func (c *crds) kinds() (kinds []schema.GroupVersionKind) {
 	for _, object := range c.known.List() {
 		crd := object.(*apiextensionsv1.CustomResourceDefinition)
@@ -144,7 +144,7 @@ func (c *crds) kinds() (kinds []schema.GroupVersionKind) {
 	return kinds
 }
 
-// finalize deletes the custom resources of a deleted CRD, and then its finalizer.
+// finalize deletes the custom resources of a deleted CRD, and then removes the CRD's finalizer.
 func (c *crds) finalize(ctx context.Context, crd *apiextensions.CustomResourceDefinition) error {
 	object, exists, _ := c.known.GetByKey(crd.Name)
 	if !exists {
@@ -197,7 +197,7 @@ func (c *crds) establish(ctx context.Context, crd *apiextensions.CustomResourceD
 		return err
 	}
 	for i := range served.Status.Conditions {
-		served.Status.Conditions[i].LastTransitionTime.Time = time.Time{} // the handler delays creates in the first seconds of a CRD
+		served.Status.Conditions[i].LastTransitionTime.Time = time.Time{} // otherwise the handler would delay creates for some seconds, as for a new CRD
 	}
 	before, exists, _ := c.known.GetByKey(crd.Name)
 	switch {
@@ -211,7 +211,7 @@ func (c *crds) establish(ctx context.Context, crd *apiextensions.CustomResourceD
 	return nil
 }
 
-// publish brings discovery and OpenAPI up to date.
+// publish updates discovery and OpenAPI to the CRDs that the server now serves.
 func (c *crds) publish() {
 	before := c.served
 	c.served = map[schema.GroupVersion][]*apiextensionsv1.CustomResourceDefinition{}
@@ -227,7 +227,7 @@ func (c *crds) publish() {
 	for at := range before {
 		if c.served[at] == nil {
 			c.server.openapi.DeleteGroupVersion("apis/" + at.String())
-			c.server.groups.RemoveGroup(at.Group) // added again below, if another version is served
+			c.server.groups.RemoveGroup(at.Group) // added again below if another version of the group is served
 		}
 	}
 	for at, crds := range c.served {
@@ -238,7 +238,7 @@ func (c *crds) publish() {
 	}
 }
 
-// openapiOf returns the OpenAPI document of a version of some CRDs, which have one group.
+// openapiOf returns the OpenAPI document of one group and version, made from the CRDs of the group.
 func openapiOf(crds []*apiextensionsv1.CustomResourceDefinition, version string) (*spec3.OpenAPI, string, error) {
 	var documents []*spec3.OpenAPI
 	etag := ""
@@ -253,7 +253,8 @@ func openapiOf(crds []*apiextensionsv1.CustomResourceDefinition, version string)
 	return merged, etag, err
 }
 
-// group returns the discovery of a group of custom resources. The preferred version is the latest in the order of Kubernetes.
+// group returns the discovery document of a group of custom resources. The preferred version is the latest one in
+// Kubernetes' order of versions.
 func (c *crds) group(name string) metav1.APIGroup {
 	group := metav1.APIGroup{Name: name}
 	for at := range c.served {
@@ -270,7 +271,7 @@ func (c *crds) group(name string) metav1.APIGroup {
 	return group
 }
 
-// resources returns the discovery of a version of a group.
+// resources returns the resources in the discovery document of a group and version.
 func (c *crds) resources(at schema.GroupVersion) (resources []metav1.APIResource) {
 	for _, crd := range c.served[at] {
 		names, namespaced := crd.Status.AcceptedNames, crd.Spec.Scope == apiextensionsv1.NamespaceScoped
@@ -295,7 +296,7 @@ func (c *crds) resources(at schema.GroupVersion) (resources []metav1.APIResource
 	return resources
 }
 
-// ServeHTTP serves custom resources, and the discovery of their groups and versions.
+// ServeHTTP serves the custom resources, and the discovery documents of their groups and versions.
 func (c *crds) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if info, _ := request.RequestInfoFrom(req.Context()); info.IsResourceRequest {
 		c.handler.ServeHTTP(w, req)

@@ -16,32 +16,32 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// etcd is an etcd in memory, as far as the storage layer of k8s.io/apiserver uses one: keys with revisions, writes
-// that are conditional on a revision, and watches. It never compacts.
+// etcd is an etcd in memory. It has the features that the storage layer of k8s.io/apiserver uses: keys with revisions,
+// writes that are conditional on a revision, and watches. It never compacts.
 type etcd struct {
-	clientv3.KV // nil: methods that the storage layer does not call
+	clientv3.KV // nil, because the storage layer calls no other methods
 
 	mu       sync.Mutex
 	revision int64
 	keys     map[string]*mvccpb.KeyValue
-	log      []*clientv3.Event // the event of revision r is log[r-2], because the first write has revision 2
-	written  chan struct{}     // closed at the next write, and when shown changes; nil if no watch waits
-	shown    int64             // watches see the events up to this revision
+	log      []*clientv3.Event // log[r-2] is the event of revision r: the first write has revision 2
+	written  chan struct{}     // closed when a write is made or shown changes; nil if no watch waits
+	shown    int64             // watches get the events up to this revision
 }
 
 func newEtcd() *etcd {
 	return &etcd{revision: 1, keys: map[string]*mvccpb.KeyValue{}, shown: math.MaxInt64}
 }
 
-// client returns a client of e without a connection. Its methods end with ctx.
+// client returns an etcd client that calls the methods of e. Its calls and watches end with ctx.
 func (e *etcd) client(ctx context.Context) *kubernetes.Client {
 	c := clientv3.NewCtxClient(ctx)
 	c.KV, c.Watcher = e, etcdWatcher{e}
 	return &kubernetes.Client{Client: c, Kubernetes: etcdKeys{e}}
 }
 
-// at returns the pairs with a prefix at a revision, in the order of their keys. Revision 0 is the
-// latest.
+// at returns the key-value pairs whose keys have the prefix, as of a revision, sorted by key. Revision 0 means the
+// latest one.
 func (e *etcd) at(prefix string, revision int64) []*mvccpb.KeyValue {
 	found := map[string]*mvccpb.KeyValue{}
 	for key, kv := range e.keys {
@@ -64,7 +64,7 @@ func (e *etcd) at(prefix string, revision int64) []*mvccpb.KeyValue {
 	return kvs
 }
 
-// write records the next revision of a key. A nil value deletes the key.
+// write stores a value under a key, at the next revision. A nil value deletes the key.
 func (e *etcd) write(key string, value []byte) *mvccpb.KeyValue {
 	e.revision++
 	before := e.keys[key]
@@ -84,7 +84,8 @@ func (e *etcd) write(key string, value []byte) *mvccpb.KeyValue {
 	return kv
 }
 
-// wake makes watches look for events. Without a watch it closes no channel, so that a test in a synctest bubble can use a server from outside.
+// wake makes the watches look for new events. Without a watch it closes no channel: a test in a synctest bubble may not
+// close a channel of a server that was started outside of the bubble.
 func (e *etcd) wake() {
 	if e.written != nil {
 		close(e.written)
@@ -92,7 +93,7 @@ func (e *etcd) wake() {
 	}
 }
 
-// show sets the revision up to which watches see events.
+// show sets the revision up to which watches get events.
 func (e *etcd) show(next func(revision, shown int64) int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -100,7 +101,7 @@ func (e *etcd) show(next func(revision, shown int64) int64) {
 	e.wake()
 }
 
-// Get serves a watch, which starts with the pairs that exist.
+// Get is called at the start of a watch, for the key-value pairs that exist then.
 func (e *etcd) Get(_ context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -115,12 +116,12 @@ func (e *etcd) Get(_ context.Context, key string, options ...clientv3.OpOption) 
 	return response, nil
 }
 
-// GetStream makes the storage layer use List, as with an etcd before 3.7.
+// GetStream returns the error Unimplemented, so that the storage layer uses List instead, as with an etcd before 3.7.
 func (e *etcd) GetStream(context.Context, string, ...clientv3.OpOption) (clientv3.GetStreamChan, error) {
 	return nil, status.Error(codes.Unimplemented, "")
 }
 
-// etcdKeys has the methods by which the API server's storage layer reads and writes.
+// etcdKeys implements the interface through which the API server's storage layer reads and writes keys.
 type etcdKeys struct{ *etcd }
 
 func (e etcdKeys) Get(_ context.Context, key string, options kubernetes.GetOptions) (kubernetes.GetResponse, error) {
@@ -159,8 +160,7 @@ func (e etcdKeys) Count(_ context.Context, prefix string, _ kubernetes.CountOpti
 	return int64(len(e.at(prefix, 0))), nil
 }
 
-// expected reports whether a key was last written at a revision. A key that does not exist has
-// revision 0.
+// expected reports whether the last write of a key had this revision. The revision of a key that does not exist is 0.
 func (e etcdKeys) expected(key string, revision int64) (*mvccpb.KeyValue, bool) {
 	kv := e.keys[key]
 	if kv == nil {

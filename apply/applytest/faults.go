@@ -12,11 +12,12 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Request is a request of a client to a Server.
+// Request describes a request of a client to a Server.
 type Request struct {
-	// Verb is get, list, watch, create, update, patch, apply, delete or deletecollection. It is apply for a Server-Side Apply, and patch for other patches.
+	// Verb is get, list, watch, create, update, patch, apply, delete or deletecollection. A Server-Side Apply has the
+	// verb apply, and other patches have the verb patch.
 	Verb         string
-	Resource     string // in plural, such as deployments
+	Resource     string // in the plural, such as deployments
 	Subresource  string // status, scale or ""
 	Namespace    string
 	Name         string // "" for list, watch, create and deletecollection
@@ -25,35 +26,38 @@ type Request struct {
 	Force        bool
 }
 
-// Fault is what goes wrong with a request. The zero value does nothing.
+// Fault says what goes wrong with some requests. The zero value changes nothing.
 type Fault struct {
-	// Match reports whether the Fault is for a request. nil: for every request.
+	// Match reports whether the Fault affects a request. If it is nil, the Fault affects every request.
 	Match func(Request) bool
-	// Times is the number of requests that meet the Fault. 0: all that match.
+	// Times is the number of requests that the Fault affects. If it is 0, the Fault affects all requests that match.
 	Times int
 
-	// Before is called before the server handles the request. It can write to the server, so that another client's write comes first, or wait.
-	// Requests that Before sends meet faults, too: let Match select the requests of one field manager.
+	// Before is called before the server handles the request. It can write to the server, so that the write of another
+	// client comes first, or wait. Faults also affect the requests that Before sends: use Match to select the requests
+	// of one field manager.
 	Before func()
-	// LoseRequest: the server does not see the request, and the client gets a network error.
+	// LoseRequest means that the request does not reach the server, and that the client gets a network error.
 	LoseRequest bool
-	// Answer is the server's answer, and the server does nothing. It is for refusals that a test cannot cause, such as
-	// apierrors.NewTooManyRequests. A conflict is better caused, by a write in Before: then the answer is one that a server gives.
+	// Answer is the error with which the server responds, instead of handling the request. Use it for errors that a
+	// test cannot cause, such as apierrors.NewTooManyRequests. Cause a conflict instead by a write in Before: then the
+	// response is that of a real server.
 	Answer error
-	// LoseAnswer: the server handles the request, and the client gets a network error.
+	// LoseAnswer means that the server handles the request, but that its response is lost, and the client gets a
+	// network error.
 	LoseAnswer bool
 
 	met int
 }
 
-// Inject adds a Fault to the server. A request meets the first Fault that matches.
+// Inject adds a Fault to the server. If several Faults match a request, the first one affects it.
 func (s *Server) Inject(fault Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = append(s.faults, &fault)
 }
 
-// fault returns the fault of a request, or an empty one.
+// fault returns the Fault that affects a request, or the zero Fault.
 func (s *Server) fault(req *http.Request) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,10 +95,10 @@ func requestOf(req *http.Request) Request {
 
 var requestInfo = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// errLost is what a client sees of a connection that breaks.
+// errLost is the network error that a client gets if its connection breaks.
 var errLost = syscall.ECONNRESET
 
-// answerWith answers with an error as the server encodes it.
+// answerWith writes an error as the response, as the API server encodes errors.
 func answerWith(err error, w http.ResponseWriter, req *http.Request) {
 	responsewriters.ErrorNegotiated(err, builtinCodecs, schema.GroupVersion{Version: "v1"}, w, req)
 }

@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// CollectGarbage does what kube-controller-manager does with deleted objects and namespaces, until nothing is left to do. It deletes objects
-// without any owner that exists, completes foreground and orphan deletion, and deletes the content of terminating namespaces. Without it, the
-// server behaves as a kube-apiserver without controllers.
+// CollectGarbage does the work of kube-controller-manager for deleted objects and namespaces, until nothing is left to
+// do. It deletes objects whose owners no longer exist, completes foreground and orphan deletion, and deletes the
+// objects in terminating namespaces. If it is not called, the server behaves like a kube-apiserver without controllers.
 func (s *Server) CollectGarbage(ctx context.Context) error {
 	for {
 		done, err := s.collect(ctx)
@@ -25,7 +25,7 @@ func (s *Server) CollectGarbage(ctx context.Context) error {
 	}
 }
 
-// collect is one round of CollectGarbage. It reports whether there was nothing to do.
+// collect is one round of CollectGarbage. done reports whether there was nothing to do.
 func (s *Server) collect(ctx context.Context) (done bool, err error) {
 	objects, err := s.everything(ctx)
 	if err != nil {
@@ -47,13 +47,13 @@ func (s *Server) collect(ctx context.Context) (done bool, err error) {
 	act := func(err error) error {
 		done = false
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			return nil // the next round decides anew
+			return nil // the next round looks at the object again
 		}
 		return err
 	}
 	for _, object := range objects {
 		namespace := terminating[object.GetNamespace()]
-		delete(terminating, object.GetNamespace()) // not empty yet
+		delete(terminating, object.GetNamespace()) // the namespace is not empty yet
 		deleting := object.GetDeletionTimestamp() != nil
 		switch {
 		case namespace != nil && !deleting, !deleting && s.isOrphan(object, alive):
@@ -100,7 +100,7 @@ func (s *Server) collect(ctx context.Context) (done bool, err error) {
 	return done, nil
 }
 
-// isOrphan reports whether an object has owners and none of them exists.
+// isOrphan reports whether an object has owner references, but none of the owners exists.
 func (s *Server) isOrphan(object *unstructured.Unstructured, alive map[types.UID]*unstructured.Unstructured) bool {
 	owners := object.GetOwnerReferences()
 	return len(owners) > 0 && !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool {
@@ -110,7 +110,7 @@ func (s *Server) isOrphan(object *unstructured.Unstructured, alive map[types.UID
 	})
 }
 
-// everything lists the objects of all kinds that the server has.
+// everything returns the objects of all kinds that the server serves.
 func (s *Server) everything(ctx context.Context) (objects []*unstructured.Unstructured, err error) {
 	for _, kind := range s.kinds() {
 		list := &unstructured.UnstructuredList{}
@@ -125,7 +125,7 @@ func (s *Server) everything(ctx context.Context) (objects []*unstructured.Unstru
 	return objects, nil
 }
 
-// kinds returns the kinds that the server has, in one version each.
+// kinds returns the kinds that the server serves, each in one version.
 func (s *Server) kinds() (kinds []schema.GroupVersionKind) {
 	for _, group := range builtinGroups {
 		for _, k := range group.kinds {

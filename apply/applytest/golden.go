@@ -1,30 +1,28 @@
 // Package applytest helps to test reconcilers that write with package apply.
 //
-//   - Golden compares the intents that a pure function returns with a golden file. Read a golden file
-//     before you commit it: each line is a field that the reconciler will own. If an intent was built
-//     from a typed object, the file contains zero values. The reconciler will own these fields as well.
-//   - Owns checks the intents against the contract of the field manager.
-//   - NewServer starts an API server in memory, for tests of whole reconcilers. Its answers are those of a kube-apiserver. See
+//   - Golden compares the intents that a pure function returns with a golden file. Read a golden file before you commit it:
+//     each line is a field that the reconciler will own. If an intent was built from a typed object, the file contains zero
+//     values, which the reconciler will own, too.
+//   - Owns checks the intents against the contract of the field manager (package fieldowners/contract).
+//   - NewServer starts an API server in memory, for tests of whole reconcilers. It responds as a kube-apiserver does. See
 //     docs/testing.md.
 //
 // # The fake client
 //
-// Apply also works on controller-runtime's fake client. The fake client (v0.25) differs from an API server as follows. Use NewServer for tests
-// that depend on one of these points, or on applies that change nothing:
+// Package apply also works with controller-runtime's fake client. The fake client (v0.25) differs from an API server in the
+// following points. Use NewServer for tests that depend on one of them, or on applies that change nothing.
 //
 //   - A dry run of an apply is a real apply, so Applier.Plan writes.
-//   - An object that an apply creates has no uid, so no write can be pinned to the object, and Force,
-//     Release and Rename are refused. Give the client objects with a uid (WithObjects).
+//   - An object that was created by an apply has no uid. So no write can be pinned to the object, and Force, Release and
+//     Rename are refused. Give the client objects with a uid (WithObjects).
 //   - The uid in an apply is not compared with the uid of the object, but replaces it.
-//   - Unknown fields, kinds and namespaces are accepted. So is a Body whose kind is not the kind of the
-//     subresource.
+//   - Unknown fields, kinds and namespaces are accepted. So is a Body with another kind than that of the subresource.
 //   - Lists of custom resources are atomic.
-//   - For a kind in its scheme, the fake client applies the configuration as the Go type encodes it,
-//     with zero values. So an apply of fewer fields, such as the apply to a parent with
-//     reconciler.Config.Prune, conflicts with the owner of each field without omitempty. Give these
-//     fields omitempty (the CRD may still require them).
-//   - The RESTMapper of the fake client knows no kinds, but Round.Prune needs them. Give the client a
-//     RESTMapper that was created with their group versions (WithRESTMapper).
+//   - For a kind in its scheme, the fake client applies the configuration as the Go type encodes it, with zero values. So an
+//     apply of fewer fields conflicts with the owner of each field without omitempty. An example is the apply to a parent
+//     with reconciler.Config.Prune. Give these fields omitempty (the CRD may still require them).
+//   - The RESTMapper of the fake client knows no kinds, which Round.Prune needs. Give the client a RESTMapper that was
+//     created with the group versions of the kinds (WithRESTMapper).
 package applytest
 
 import (
@@ -49,20 +47,19 @@ import (
 	"coapply.dev/apply"
 )
 
-// updateVariable is the environment variable that makes Golden write the golden files.
+// updateVariable is the environment variable with which Golden writes the golden files.
 const updateVariable = "APPLYTEST_UPDATE"
 
-// Golden compares intents, such as the result of a pure Emit, with a golden file. The file has one
-// YAML document for each intent, in the given order. The other fields of the intent (such as
-// MustExist) are a comment above the document. The path is relative to the folder of the test. If
-// there are no intents, the file is a comment that says so. With the environment variable
-// APPLYTEST_UPDATE=1, Golden writes the file:
+// Golden compares intents, such as those that a pure emit function returns, with a golden file. The file has one YAML
+// document for each intent, in the given order: the apply configuration, and above it a comment with the other fields
+// of the intent, such as MustExist. If there are no intents, the file is a comment that says so. The path of the file
+// is relative to the folder of the test. If the environment variable APPLYTEST_UPDATE is 1, Golden writes the file:
 //
 //	APPLYTEST_UPDATE=1 go test ./...
 //
-// If apply would reject an intent before any request (no name, managedFields, …), the test fails,
-// and the file is never written. Read what Golden writes: zero values from a typed object look like
-// intended values. Values of Secrets are written and shown in clear text, so use made-up values.
+// If Apply would reject an intent before any request, for example because it has no name, the test fails, and the file
+// is not written. Read what Golden writes: zero values from a typed object look like intended values. Values of Secrets
+// are written and shown in clear text, so use made-up values.
 func Golden(t testing.TB, file string, intents ...apply.Intent) {
 	t.Helper()
 	if file == "" {
@@ -103,7 +100,7 @@ func howToWrite(t testing.TB) string {
 	return fmt.Sprintf("%s=1 go test -run '%s' .", updateVariable, t.Name())
 }
 
-// updating reports whether Golden should write the golden files.
+// updating reports whether Golden is to write the golden files.
 func updating() (bool, error) {
 	value := os.Getenv(updateVariable)
 	if value == "" {
@@ -111,7 +108,7 @@ func updating() (bool, error) {
 	}
 	update, err := strconv.ParseBool(value)
 	if err != nil {
-		err = fmt.Errorf("the environment variable %s=%q: want 1 to write the golden files, or 0 to compare with them", updateVariable, value)
+		err = fmt.Errorf("the environment variable %s is %q, but must be 1 to write the golden files, or 0 to compare with them", updateVariable, value)
 	}
 	return update, err
 }
@@ -123,7 +120,7 @@ func writeFile(file, content string) error {
 	return os.WriteFile(file, []byte(content), 0o644)
 }
 
-// render returns the intents as a stream of YAML documents.
+// render returns the intents as YAML documents, which is the content of a golden file.
 func render(intents []apply.Intent) (string, error) {
 	check, err := checker()
 	if err != nil {
@@ -142,10 +139,10 @@ func render(intents []apply.Intent) (string, error) {
 	return strings.Join(documents, "---\n"), nil
 }
 
-// documentsOf returns the configuration as a YAML document, with a comment above it that lists the
-// other fields of the intent. It uses reflection, so that a new field of Intent is not forgotten. A
-// second configuration, such as the body of a subresource, is a separate document. Encoding cannot
-// fail, as checker has already encoded both configurations.
+// documentsOf returns the YAML document of an intent: its configuration, and above it a comment with the other fields.
+// Another configuration in the intent, such as the body of a subresource, is a document of its own. documentsOf uses
+// reflection, so that no future field of Intent is forgotten. It ignores errors of encoding, because checker has
+// already encoded the configurations.
 func documentsOf(intent apply.Intent) []string {
 	config, _ := yaml.Marshal(intent.Config)
 	var document strings.Builder
@@ -165,9 +162,8 @@ func documentsOf(intent apply.Intent) []string {
 	return append([]string{document.String()}, others...)
 }
 
-// checker returns a function that returns the error if apply rejects an intent. The function uses
-// an Applier with a cancelled context: the Applier rejects an invalid intent, and sends nothing for
-// a valid intent.
+// checker returns a function that returns an error if Apply would reject an intent before any request. The function
+// calls Apply with a cancelled context: an invalid intent is rejected, and for a valid intent nothing is sent.
 func checker() (func(apply.Intent) error, error) {
 	nowhere := &rest.Config{Host: "http://no-server.invalid", Transport: unreachable{}}
 	c, err := client.New(nowhere, client.Options{Scheme: runtime.NewScheme(), Mapper: meta.NewDefaultRESTMapper(nil)})
@@ -188,9 +184,9 @@ func checker() (func(apply.Intent) error, error) {
 	}, nil
 }
 
-// unreachable is an http.RoundTripper that returns an error for every request.
+// unreachable is an http.RoundTripper that returns an error for each request.
 type unreachable struct{}
 
 func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
-	return nil, errors.New("applytest: Golden has no API server")
+	return nil, errors.New("applytest: Golden sends no requests, because it has no API server")
 }

@@ -10,8 +10,9 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// NewManager returns a manager of the server for controllers under test. Options that the test leaves out are the server's scheme, no
-// metrics server, and controllers whose names may be used again in the process.
+// NewManager returns a manager for controllers under test, whose clients and caches use the server. Options that the
+// test does not set get these values: the server's scheme, no metrics server, and controllers whose names may be used
+// again in the same process.
 func NewManager(t testing.TB, s *Server, options ctrl.Options) ctrl.Manager {
 	t.Helper()
 	if options.Scheme == nil {
@@ -30,7 +31,7 @@ func NewManager(t testing.TB, s *Server, options ctrl.Options) ctrl.Manager {
 	return mgr
 }
 
-// StartManager starts a manager and waits until its caches are filled. The manager is stopped at the end of the test.
+// StartManager starts a manager, and waits until its caches have synced. The manager is stopped at the end of the test.
 func StartManager(t testing.TB, mgr ctrl.Manager) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -39,7 +40,7 @@ func StartManager(t testing.TB, mgr ctrl.Manager) {
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
-			t.Errorf("applytest: the manager: %v", err)
+			t.Errorf("applytest: running the manager: %v", err)
 		}
 	})
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
@@ -47,7 +48,8 @@ func StartManager(t testing.TB, mgr ctrl.Manager) {
 	}
 }
 
-// StartCache returns a cache of the server that has informers of some kinds, which are filled. It is stopped at the end of the test.
+// StartCache starts a cache of the server's objects of these kinds, and waits until it has synced. The cache is stopped
+// at the end of the test.
 func StartCache(t testing.TB, s *Server, kinds ...client.Object) cache.Cache {
 	t.Helper()
 	started, err := cache.New(s.Config(), cache.Options{Scheme: s.scheme})
@@ -65,7 +67,7 @@ func StartCache(t testing.TB, s *Server, kinds ...client.Object) cache.Cache {
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
-			t.Errorf("applytest: the cache: %v", err)
+			t.Errorf("applytest: running the cache: %v", err)
 		}
 	})
 	if !started.WaitForCacheSync(ctx) {

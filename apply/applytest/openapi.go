@@ -16,20 +16,20 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// openapiFiles are the OpenAPI documents that kube-apiserver serves, with only the schemas of the kinds that the server has and without
-// descriptions. A file is named after the path of the document, with _ for /.
+// openapiFiles are OpenAPI documents of kube-apiserver, without descriptions, and with the schemas of only those kinds that
+// the server serves. The name of a file is the path of the document, with _ in place of /.
 //
 //go:embed openapi/*.json
 var openapiFiles embed.FS
 
-// openapi holds the OpenAPI documents of the built-in kinds, and what follows from them.
+// openapi has the OpenAPI documents of the built-in kinds, and what is computed from them.
 type openapi struct {
-	documents map[string]*spec3.OpenAPI // by path
+	documents map[string]*spec3.OpenAPI // by the path under which they are served
 	schemas   map[string]*spec.Schema
 	converter managedfields.TypeConverter
 }
 
-// builtinOpenAPI reads the files once per process.
+// builtinOpenAPI returns the content of openapiFiles. The files are decoded once in a process.
 var builtinOpenAPI = sync.OnceValues(func() (*openapi, error) {
 	read := &openapi{documents: map[string]*spec3.OpenAPI{}, schemas: map[string]*spec.Schema{}}
 	files, err := fs.ReadDir(openapiFiles, "openapi")
@@ -52,7 +52,7 @@ var builtinOpenAPI = sync.OnceValues(func() (*openapi, error) {
 	return read, err
 })
 
-// serveOpenAPI serves the OpenAPI documents of the built-in kinds. The documents of custom resources are added by crds.
+// serveOpenAPI serves the OpenAPI documents of the built-in kinds. Those of custom resources are added by crds.publish.
 func (s *Server) serveOpenAPI(on *http.ServeMux) error {
 	builtin, err := builtinOpenAPI()
 	if err != nil {

@@ -18,16 +18,16 @@ import (
 	"coapply.dev/fieldowners/contract"
 )
 
-// Owns calls emit for each parent, and checks that the intents match the contract of a field
-// manager. Each field of an intent must be covered by a path that the contract lets the field
-// manager apply. Each of these paths must cover a field of at least one intent. So choose parents
-// for which emit, taken together, returns every field that the field manager may apply.
+// Owns calls emit for each parent, and checks that the intents match the contract of a field manager. Each field of an
+// intent must be covered by a path that the contract lets the field manager apply. And each of these paths must cover a
+// field of at least one intent: so choose parents for which emit, taken together, returns every field that the field
+// manager may apply.
 //
-// Owns calls emit twice for each parent. If the two calls return different intents, the test fails,
-// and the error names the field that differs.
+// Owns calls emit twice for each parent. If the two calls return different intents, the test fails, and the error names
+// a field that differs.
 //
-// The contract must have the claims of only one field manager, such as all.Of("shop-web"). To find
-// claims of two field managers for the same field, use contract.Check.
+// The contract must have the claims of only one field manager, such as all.Of("shop-web"). To find claims of two field
+// managers on the same field, use contract.Check.
 func Owns[Parent any](t testing.TB, c contract.Contract, emit func(Parent) ([]apply.Intent, error), parents ...Parent) {
 	t.Helper()
 	managers := c.Managers()
@@ -40,22 +40,22 @@ func Owns[Parent any](t testing.TB, c contract.Contract, emit func(Parent) ([]ap
 		return
 	}
 	if len(parents) == 0 {
-		t.Error("applytest: Owns needs at least one parent; without a parent, nothing is emitted")
+		t.Error("applytest: Owns needs at least one parent, because without a parent there are no intents")
 		return
 	}
 	owns := newOwning(c)
 	for i, parent := range parents {
 		intents, err := emit(parent)
 		if err != nil {
-			t.Errorf("emitting parents[%d]: %v", i, err)
+			t.Errorf("computing the intents of parents[%d]: %v", i, err)
 		}
 		again, _ := emit(parent)
 		if difference := emission.Difference(intents, again); difference != "" {
-			t.Errorf("emitting parents[%d]: %s", i, difference)
+			t.Errorf("computing the intents of parents[%d]: %s", i, difference)
 		}
 		for _, intent := range intents {
 			if err := owns.check(intent); err != nil {
-				t.Errorf("parents[%d]: %v", i, err)
+				t.Errorf("checking the intents of parents[%d]: %v", i, err)
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func Owns[Parent any](t testing.TB, c contract.Contract, emit func(Parent) ([]ap
 	}
 }
 
-// owning compares the emitted fields with the claims of one field manager.
+// owning compares the fields of intents with the claims of one field manager.
 type owning struct {
 	manager string
 	kinds   map[schema.GroupKind][]*claimedPath
@@ -93,7 +93,7 @@ func (o *owning) check(intent apply.Intent) error {
 		return err
 	}
 	kind := object.GroupVersionKind().GroupKind()
-	if intent.Body != nil { // a Scale names its fields as the object itself does
+	if intent.Body != nil { // a claim names the fields of a Scale like those of the object
 		if object, err = encoded(intent.Body); err != nil {
 			return err
 		}
@@ -123,7 +123,8 @@ func encoded(config runtime.ApplyConfiguration) (object unstructured.Unstructure
 	return object, err
 }
 
-// problems returns the emitted fields that no claim covers, and then the unused claims.
+// problems returns messages about the fields of intents that no claim covers, and then about the claims without such a
+// field.
 func (o *owning) problems() []string {
 	var unused []string
 	for kind, claims := range o.kinds {
@@ -138,7 +139,7 @@ func (o *owning) problems() []string {
 	return append(slices.Clone(o.found), unused...)
 }
 
-// emittedFields returns the paths of all fields of an intent that do not identify the object.
+// emittedFields returns the paths of all fields of an intent, except those that identify the object.
 func emittedFields(object map[string]any, claims []*claimedPath) []fieldowners.Path {
 	walk := emitted{object: object, claims: claims}
 	walk.value(fieldowners.Path{}, object)
@@ -148,9 +149,8 @@ func emittedFields(object map[string]any, claims []*claimedPath) []fieldowners.P
 	})
 }
 
-// emitted collects the paths of an intent's scalars, empty maps and empty lists. An intent does not
-// show which fields are the keys of list items. So emitted identifies list items in the same way as
-// the paths of the claims.
+// emitted collects the paths of the scalars, empty maps and empty lists in an intent. The intent does not show which
+// fields are the keys of a list item. So emitted names the list items in the same way as the claims do.
 type emitted struct {
 	object map[string]any
 	claims []*claimedPath
@@ -177,8 +177,8 @@ func (e *emitted) value(at fieldowners.Path, value any) {
 	e.fields = append(e.fields, at)
 }
 
-// stepInto returns the path element by which a claim identifies an item of the list. in is false if
-// no claim names an item, so that the list is claimed as a whole.
+// stepInto returns the path element with which a claim names an item of the list. in is false if no claim names an
+// item: then the list is claimed as a whole.
 func (e *emitted) stepInto(list fieldowners.Path) (step fieldowners.Element, in bool) {
 	for _, claim := range e.claims {
 		if claim.Len() > list.Len() && claim.HasPrefix(list) {
@@ -188,9 +188,9 @@ func (e *emitted) stepInto(list fieldowners.Path) (step fieldowners.Element, in 
 	return fieldowners.Element{}, false
 }
 
-// item returns the path of a list item. If a claim names the item, item returns the claim's path,
-// which may contain key fields that the API server defaults. Otherwise item identifies the list
-// item in the same way as a claim of another item: by key fields, by index or, in a set, by value.
+// item returns the path of a list item. If a claim names the item, this is the path in the claim, which may contain key
+// fields that the API server defaults. Otherwise the item is named in the same way as like, the item in another claim:
+// by its key fields, by its index or, in a set, by its value.
 func (e *emitted) item(list fieldowners.Path, like fieldowners.Element, index int, item any) fieldowners.Path {
 	fields, _ := item.(map[string]any)
 	for _, claim := range e.claims {
@@ -232,11 +232,11 @@ func isSame(a any, b map[string]any) bool {
 }
 
 func quoted(value any) string {
-	text, _ := json.Marshal(value) // cannot fail: the value was decoded from JSON
+	text, _ := json.Marshal(value) // no error, because the value was decoded from JSON
 	return string(text)
 }
 
-// below returns the path extended by one path element, which is given as text.
+// below returns the path with one more path element, which is given as text.
 func below(path fieldowners.Path, step string) fieldowners.Path {
 	return fieldowners.MustParsePath(path.String() + step)
 }

@@ -107,7 +107,7 @@ func TestOwns(t *testing.T) {
 func TestOwnsWhatCannotBeEmitted(t *testing.T) {
 	inner := &testingT{TB: t}
 	applytest.Owns(inner, claims(".spec"), func(int) ([]apply.Intent, error) { return nil, errors.New("no name") }, 7)
-	want := []string{"emitting parents[0]: no name", "web claims .spec of Deployment.apps but emits no field at or below this path: remove the path from Applies, or add a parent for which it is emitted"}
+	want := []string{"computing the intents of parents[0]: no name", "web claims .spec of Deployment.apps but emits no field at or below this path: remove the path from Applies, or add a parent for which it is emitted"}
 	if diff := cmp.Diff(want, inner.failures); diff != "" {
 		t.Error(diff)
 	}
@@ -123,7 +123,7 @@ func TestOwnsWhatDiffers(t *testing.T) {
 	}
 	inner := &testingT{TB: t}
 	applytest.Owns(inner, claims(".spec.replicas"), emit, struct{}{})
-	if len(inner.failures) != 1 || !strings.Contains(inner.failures[0], "parents[0]: two calls for the same parent returned different values of .spec.replicas") {
+	if len(inner.failures) != 1 || !strings.Contains(inner.failures[0], "computing the intents of parents[0]: two calls for the same parent returned different values of .spec.replicas") {
 		t.Errorf("%q", inner.failures)
 	}
 }
@@ -137,7 +137,7 @@ func TestOwnsWhatCannotBeEncoded(t *testing.T) {
 	} {
 		inner := &testingT{TB: t}
 		applytest.Owns(inner, claims(".spec"), func(int) ([]apply.Intent, error) { return []apply.Intent{intent}, nil }, 7)
-		if len(inner.failures) != 2 || !strings.HasPrefix(inner.failures[0], "parents[0]: json: ") || !strings.Contains(inner.failures[0], "unsupported type") {
+		if len(inner.failures) != 2 || !strings.HasPrefix(inner.failures[0], "checking the intents of parents[0]: json: ") || !strings.Contains(inner.failures[0], "unsupported type") {
 			t.Errorf("%s: %q", reason, inner.failures)
 		}
 	}

@@ -30,11 +30,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Server is an API server in memory. It runs the code of kube-apiserver (k8s.io/apiserver and
-// k8s.io/apiextensions-apiserver: request handlers, managed fields, validation, storage) on a map in place of etcd. So
-// it answers as kube-apiserver does.
+// Server is an API server in memory. It runs the code of kube-apiserver for request handlers, managed fields,
+// validation and storage (k8s.io/apiserver and k8s.io/apiextensions-apiserver), on a map in place of etcd. So it
+// responds as kube-apiserver does. Its methods of client.WithWatch send requests to it.
 type Server struct {
-	client.WithWatch // of Config
+	client.WithWatch // made with Config
 
 	etcd    *etcd
 	handler http.Handler
@@ -47,18 +47,19 @@ type Server struct {
 
 	mu     sync.Mutex
 	faults []*Fault
-	ctx    context.Context // ends with the test
+	ctx    context.Context // the server ends with it
 }
 
-// ServerOption is an option of NewServer.
+// ServerOption is an option of NewServer and StartServer.
 type ServerOption func(*Server)
 
-// WithScheme sets the Go types that the Server's client and managers know. Without this option, they are the built-in types.
+// WithScheme sets the scheme of the Server's client, caches and managers. Without this option, it is the scheme of
+// client-go, with the built-in types.
 func WithScheme(scheme *runtime.Scheme) ServerOption {
 	return func(s *Server) { s.scheme = scheme }
 }
 
-// NewServer starts an API server in memory, until the end of the test. The namespace default exists.
+// NewServer starts an API server in memory, which runs until the end of the test. The namespace default exists.
 func NewServer(t testing.TB, options ...ServerOption) *Server {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -70,7 +71,8 @@ func NewServer(t testing.TB, options ...ServerOption) *Server {
 	return s
 }
 
-// StartServer starts an API server in memory for several tests, until ctx ends. The namespace default exists.
+// StartServer starts an API server in memory, which runs until ctx ends, for use by several tests. The namespace
+// default exists.
 func StartServer(ctx context.Context, options ...ServerOption) (*Server, error) {
 	s := &Server{etcd: newEtcd(), ctx: ctx, scheme: clientgoscheme.Scheme}
 	for _, option := range options {
@@ -80,7 +82,7 @@ func StartServer(ctx context.Context, options ...ServerOption) (*Server, error) 
 	return s, err
 }
 
-// Config returns a configuration for clients of the server. Requests do not use a network.
+// Config returns the rest.Config for clients of the server. Their requests do not use a network.
 func (s *Server) Config() *rest.Config {
 	return &rest.Config{Host: "http://applytest", Transport: transport{s}, QPS: -1}
 }
@@ -110,10 +112,10 @@ func (s *Server) start() (err error) {
 	return s.Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
 }
 
-// admin is the user of all requests.
+// admin is the user of all requests to the server.
 var admin = &user.DefaultInfo{Name: "applytest", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}
 
-// serveAPI serves the resources of the API. All CRDs are up to date when a write of one has returned.
+// serveAPI serves the resources of the API. When a write of a CRD has returned, the server already serves the CRD.
 func (s *Server) serveAPI(container http.Handler, w http.ResponseWriter, req *http.Request) {
 	info, _ := request.RequestInfoFrom(req.Context())
 	req = req.WithContext(request.WithUser(req.Context(), admin))
@@ -134,14 +136,14 @@ func (s *Server) serveAPI(container http.Handler, w http.ResponseWriter, req *ht
 	}
 }
 
-// builtin reports whether a path is of a group of built-in kinds, or above all groups.
+// builtin reports whether a URL path belongs to an API group with built-in kinds, or to no API group.
 func (s *Server) builtin(path string) bool {
 	group, below := strings.CutPrefix(path, "/apis/")
 	group, _, _ = strings.Cut(group, "/")
 	return !below || group == "apiextensions.k8s.io" || slices.ContainsFunc(builtinGroups, func(g *builtinGroup) bool { return g.version.Group == group })
 }
 
-// notServed answers a request for a kind that the server does not have.
+// notServed responds to a request for a kind that the server does not serve.
 func (s *Server) notServed(w http.ResponseWriter, req *http.Request) {
 	group, _, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/apis/"), "/")
 	if strings.HasSuffix(group, ".k8s.io") || !strings.Contains(group, ".") {
@@ -153,12 +155,12 @@ func (s *Server) notServed(w http.ResponseWriter, req *http.Request) {
 	http.Error(w, "404 page not found", http.StatusNotFound) // as kube-apiserver
 }
 
-// HoldEvents makes all watches, and so all caches, lag behind: they see no writes from now on.
+// HoldEvents lets all watches, and so all caches, fall behind: from now on, they get no events of new writes.
 func (s *Server) HoldEvents() {
 	s.etcd.show(func(revision, shown int64) int64 { return min(revision, shown) })
 }
 
-// ReleaseEvents lets watches see the next n writes that HoldEvents holds back.
+// ReleaseEvents lets the watches get the events of the next n writes that HoldEvents holds back.
 func (s *Server) ReleaseEvents(n int) {
 	s.etcd.show(func(revision, shown int64) int64 {
 		if shown == math.MaxInt64 {
@@ -168,7 +170,7 @@ func (s *Server) ReleaseEvents(n int) {
 	})
 }
 
-// ReleaseAllEvents ends HoldEvents.
+// ReleaseAllEvents lets the watches get all events again, and so ends HoldEvents.
 func (s *Server) ReleaseAllEvents() { s.etcd.show(func(int64, int64) int64 { return math.MaxInt64 }) }
 
 func serveVersion(w http.ResponseWriter, _ *http.Request) {
@@ -176,6 +178,6 @@ func serveVersion(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2"})
 }
 
-const minRequestTimeout = 30 * time.Minute // of a watch
+const minRequestTimeout = 30 * time.Minute // the minimum time that a watch lasts
 
-const maxRequestBytes = 3 << 20 // as kube-apiserver
+const maxRequestBytes = 3 << 20 // the same limit as in kube-apiserver

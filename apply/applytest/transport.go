@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// transport is the http.RoundTripper of the clients of a Server. It calls the server's handler. The answer to a watch is a stream.
+// transport is the http.RoundTripper of the clients of a Server. It calls the server's handler directly. The response
+// to a watch is a stream.
 type transport struct{ server *Server }
 
 func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -21,7 +22,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Body = http.NoBody
 	}
 	defer req.Body.Close()
-	served := req.Clone(context.WithoutCancel(ctx)) // as over a network: the end of the client's context does not undo the request
+	served := req.Clone(context.WithoutCancel(ctx)) // as over a network, the server handles the request even if the client's context ends
 	served.RequestURI = req.URL.RequestURI()
 	served.RemoteAddr = "127.0.0.1:1"
 	fault := t.server.fault(req)
@@ -64,7 +65,7 @@ func response(req *http.Request, status int, header http.Header, body io.ReadClo
 	}
 }
 
-// answer records the answer of the handler.
+// answer is the http.ResponseWriter that records a response of the handler.
 type answer struct {
 	status int
 	header http.Header
@@ -82,19 +83,19 @@ func (a *answer) WriteHeader(status int) {
 	}
 }
 
-// watch returns the answer to a watch when the handler has sent its header. The watch ends with the client's context, with the body or with
-// the server.
+// watch returns the response to a watch as soon as the handler has written the header. The watch ends when the client's
+// context ends, when the client closes the body, or when the server ends.
 func (t transport) watch(req, served *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(t.server.ctx, cancel)
 	reader, writer := io.Pipe()
-	context.AfterFunc(ctx, func() { _ = reader.CloseWithError(ctx.Err()) }) // or the handler waits for a reader
+	context.AfterFunc(ctx, func() { _ = reader.CloseWithError(ctx.Err()) }) // otherwise the handler would wait for a reader
 	stream := &stream{header: http.Header{}, body: writer, started: make(chan struct{})}
 	go func() {
 		defer stop()
 		t.server.handler.ServeHTTP(stream, served.WithContext(ctx))
 		stream.WriteHeader(http.StatusOK)
-		_ = writer.Close() // which returns no error
+		_ = writer.Close() // Close never returns an error
 	}()
 	select {
 	case <-stream.started:
@@ -105,7 +106,7 @@ func (t transport) watch(req, served *http.Request) (*http.Response, error) {
 	}
 }
 
-// stream passes on the answer of the handler while it is written.
+// stream is the http.ResponseWriter that passes a response on while the handler writes it.
 type stream struct {
 	status  int
 	header  http.Header
@@ -116,7 +117,8 @@ type stream struct {
 
 func (s *stream) Header() http.Header { return s.header }
 
-// CloseNotify makes kube-apiserver's wrapper keep the method Flush. Nobody waits for it.
+// CloseNotify is needed because kube-apiserver's wrapper of the ResponseWriter has the method Flush only if this method
+// exists. It is never used.
 func (s *stream) CloseNotify() <-chan bool { return nil }
 func (s *stream) Flush()                   { s.WriteHeader(http.StatusOK) }
 

@@ -1,16 +1,14 @@
-// Package breaker stops a field manager from forcing a field that another field manager takes back
-// again and again.
+// Package breaker stops a field manager from forcing a field that another field manager takes back again and again.
 //
-// Two field managers that both force the same field would change the field without end. A Breaker
-// counts, for each object and field, the forced applies of this process. If the field was forced
-// PerMinute times within a minute and has a conflict once more, the Breaker opens for this field: the
-// conflict is rejected instead of forced, and nothing of the intent is applied. After the cool-down,
-// one force is allowed. If another field manager takes the field back within a minute after that force,
-// the Breaker opens for twice as long, up to MaxCoolDown. Otherwise the count starts at zero.
+// If two field managers both force the same field, they change the field back and forth without end. A Breaker counts, for
+// each object and field, how often this process forces the field. If the field was forced PerMinute times within a minute
+// and has a conflict once more, the Breaker opens for this field: the conflict is rejected instead of forced, and no field
+// of the intent is applied. After a time, the cool-down, the field may be forced once. If another field manager takes the
+// field back within a minute after that, the Breaker opens for twice as long, up to MaxCoolDown. Otherwise the count starts
+// at zero.
 //
-// A Breaker does not watch objects, and its counts start at zero when the process starts. It counts
-// only fields that this process forces by Server-Side Apply. Use `kubectl fieldowners watch` to see
-// other fights.
+// A Breaker does not watch objects, and counts from zero when the process starts. It counts only what this process forces
+// by Server-Side Apply. Use `kubectl fieldowners watch` to see other fights.
 package breaker
 
 import (
@@ -31,34 +29,34 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// Config configures a Breaker. Zero values have defaults.
+// Config configures a Breaker. A field that is zero has its default.
 type Config struct {
-	// PerMinute is how often a field may be forced within a minute, 3 by default. For comparison: a
-	// HorizontalPodAutoscaler sets the replicas at most four times a minute.
+	// PerMinute is how often a field may be forced within a minute. The default is 3. (For comparison: a
+	// HorizontalPodAutoscaler sets the replicas at most four times a minute.)
 	PerMinute int
-	// CoolDown is how long the Breaker stays open for a field the first time, a minute by default. A
-	// random time of up to a fifth of the CoolDown is added.
+	// CoolDown is how long the Breaker is open for a field the first time. The default is a minute. Each time is
+	// extended at random by up to a fifth.
 	CoolDown time.Duration
-	// MaxCoolDown is the maximum of the cool-down, 10 minutes by default. The cool-down of a field doubles
-	// each time that the field is taken back after it.
+	// MaxCoolDown is the longest time for which the Breaker is open for a field. The default is 10 minutes. The time
+	// doubles each time that the field is taken back after it.
 	MaxCoolDown time.Duration
 	// Now returns the current time. The default is time.Now.
 	Now func() time.Time
 }
 
 const (
-	window    = time.Minute // the time within which forces are counted
+	window    = time.Minute // the time within which the Breaker counts how often a field was forced
 	maxFields = 4096        // the maximum number of fields that a Breaker remembers
 )
 
-// stops is a metric in controller-runtime's registry. It counts how often Breakers open for a field.
+// stops is the metric, in controller-runtime's registry, that counts how often Breakers open for a field.
 var stops = promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
 	Namespace: "coapply", Name: "breaker_opened_total",
 	Help: "How often a field manager stopped forcing a field because another field manager took the field back again and again.",
 }, []string{"field_manager", "kind"})
 
-// Breaker is a circuit breaker for forced applies: while it is open for a field, the field manager
-// must not force that field. It is safe for concurrent use.
+// Breaker is a circuit breaker for forced applies: while it is open for a field, the field manager must not force the
+// field. It is safe for concurrent use.
 type Breaker struct {
 	config Config
 
@@ -67,20 +65,20 @@ type Breaker struct {
 	fields *recent.Cache[field, *forces]
 }
 
-// field identifies a contested field of an object together with the field manager that forces it.
+// field identifies a field of an object, and the field manager that forces it.
 type field struct {
 	object  types.UID
 	manager string
-	path    string // the path of the field, in the notation of the API server
+	path    string // the API server's name of the field
 }
 
-// forces records when one field was forced, and when the Breaker opened for it.
+// forces records when a field was forced, and when the Breaker was open for the field.
 type forces struct {
 	times    []time.Time   // when the field was forced, within the last minute
-	coolDown time.Duration // how long the Breaker was open the last time; 0 if it never opened
-	until    time.Time     // when the last cool-down ends
-	counted  int           // the OpenError.Times of the last opening
-	tried    time.Time     // when the field was forced again after the cool-down; zero before
+	coolDown time.Duration // how long the Breaker was open for the field the last time; 0 if it never was
+	until    time.Time     // the end of the last cool-down
+	counted  int           // OpenError.Times when the Breaker opened the last time
+	tried    time.Time     // when the field was forced after the last cool-down; zero if it was not
 }
 
 // New returns a Breaker, or an error if a setting in config is negative.
@@ -104,20 +102,20 @@ func New(config Config) (*Breaker, error) {
 	return &Breaker{config: config, report: func(*OpenError) {}, fields: recent.New[field, *forces](maxFields)}, nil
 }
 
-// OnOpen sets a function that is called each time the Breaker opens. The function must not call methods
-// of the Breaker.
+// OnOpen sets a function that is called each time the Breaker opens for a field. The function must not call methods of
+// the Breaker.
 func (b *Breaker) OnOpen(report func(*OpenError)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.report = report
 }
 
-// OpenError is the error of an open Breaker: a field is not forced, because another field manager took
-// the field back again and again. It is the value of apply.Conflict.Refused.
+// OpenError is why a field was not forced: another field manager has taken the field back again and again, and the
+// Breaker is open for the field. It is the value of apply.Conflict.Refused.
 type OpenError struct {
 	FieldManager string         // the field manager that must not force the field
-	Conflict     apply.Conflict // the conflict over the field, with the other owner
-	Times        int            // how often the field was taken back within a minute; 0 after a cool-down
+	Conflict     apply.Conflict // the conflict on the field, with the other owner
+	Times        int            // how often the field was taken back within a minute; 0 if it was taken back after a cool-down
 	Until        time.Time      // when the field may be forced again
 }
 
@@ -134,22 +132,22 @@ func (e *OpenError) often() string {
 
 func (e *OpenError) until() string { return e.Until.UTC().Format(time.TimeOnly + " MST") }
 
-// Message returns a text for an event or a condition: which field managers fight about which field,
-// until when the field is not forced, and what to do.
+// Message returns a text for an event or a condition. It says which field managers fight over which field, how long the
+// field is not forced, and what to do.
 func (e *OpenError) Message() string {
 	return fmt.Sprintf("%s and %s set %s of %v to different values. The field was taken back %s, so %s does not force it before %s. "+
 		"Stop one of the two, or give the field up by the policy apply.Relinquish",
 		e.FieldManager, e.Conflict.Manager, e.Conflict.ServerPath, e.Conflict.Object, e.often(), e.FieldManager, e.until())
 }
 
-// Policy returns a copy of a policy that asks the Breaker before the field manager forces a field.
-// If the Breaker is open for the field, the conflict is rejected.
+// Policy returns a copy of a policy that rejects a conflict, instead of forcing the field, while the Breaker is open
+// for the field.
 func (b *Breaker) Policy(fieldManager string, policy apply.Policy) apply.Policy {
 	return policy.ForceUnless(func(conflict apply.Conflict) error { return b.refuses(fieldManager, conflict) })
 }
 
-// Metrics returns an apply.Metrics for the Config of an Applier. It counts forced applies for the
-// Breaker, and passes all observations on to next, which may be nil.
+// Metrics returns an apply.Metrics for apply.Config, from which the Breaker learns which fields were forced. It passes
+// all observations on to next, which may be nil.
 func (b *Breaker) Metrics(next apply.Metrics) apply.Metrics { return counting{next, b} }
 
 type counting struct {
@@ -172,7 +170,7 @@ func keyOf(fieldManager string, conflict apply.Conflict) field {
 	return field{conflict.Object.UID, fieldManager, conflict.ServerPath}
 }
 
-// forced counts a forced apply that the API server accepted.
+// forced records that the API server accepted a forced apply of a field.
 func (b *Breaker) forced(fieldManager string, conflict apply.Conflict) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -189,9 +187,8 @@ func (b *Breaker) forced(fieldManager string, conflict apply.Conflict) {
 	f.times = append(f.times, now)
 }
 
-// forget drops forces that are older than a minute. It resets the cool-down if nobody took the field
-// back for a minute after the last force, or if nobody tried to force the field long after the
-// cool-down.
+// forget removes what is more than a minute old. It also resets the cool-down in two cases: nobody took the field back
+// within a minute after it was forced, or nobody tried to force the field for a long time after the cool-down.
 func (f *forces) forget(now time.Time) {
 	for len(f.times) > 0 && now.Sub(f.times[0]) >= window {
 		f.times = f.times[1:]
@@ -203,8 +200,8 @@ func (f *forces) forget(now time.Time) {
 	}
 }
 
-// refuses returns an OpenError if the field manager must not force the field of a conflict now. A call
-// is not counted as a force: one apply may call refuses several times.
+// refuses returns an OpenError if the field manager must not force the field of a conflict now. A call does not count
+// as a force, because one apply may call refuses several times.
 func (b *Breaker) refuses(fieldManager string, conflict apply.Conflict) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -218,7 +215,7 @@ func (b *Breaker) refuses(fieldManager string, conflict apply.Conflict) error {
 	}
 	f.forget(now)
 	switch {
-	case !f.tried.IsZero(): // the force after the cool-down was taken back
+	case !f.tried.IsZero(): // the field was taken back after it was forced once more
 		f.coolDown, f.counted = min(2*f.coolDown, b.config.MaxCoolDown), 0
 	case f.coolDown == 0 && len(f.times) >= b.config.PerMinute:
 		f.coolDown, f.counted = b.config.CoolDown, len(f.times)
@@ -232,16 +229,16 @@ func (b *Breaker) refuses(fieldManager string, conflict apply.Conflict) error {
 	return open
 }
 
-// ReasonFight is the reason of the condition Contended and of the event when a Breaker opens. It means
-// that two field managers take a field from each other again and again.
+// ReasonFight is the reason of the condition Contended, and of the event when a Breaker opens: two field managers take
+// a field from each other again and again.
 const ReasonFight = "OwnershipFight"
 
 // ConditionContended is the type of the condition that Condition returns.
 const ConditionContended = "Contended"
 
-// Condition returns the condition Contended for the status of a parent. The condition is True while
-// the Breaker rejects a force, and its message names the fields and the other owners. errs are the
-// errors of the parent's applies, such as reconciler.Applied.Errs.
+// Condition returns the condition Contended for the status of a parent. It is True while the Breaker is open for a
+// field in the errors, and its message names these fields and their other owners. errs are the errors of the parent's
+// applies, such as reconciler.Applied.Errs.
 func Condition(generation int64, errs []error) metav1.Condition {
 	var fields []string
 	for _, err := range errs {
@@ -263,7 +260,7 @@ func Condition(generation int64, errs []error) metav1.Condition {
 	return condition
 }
 
-// truncated shortens a message to 4096 characters. A condition may have at most 32 KiB.
+// truncated shortens a message to 4096 characters. The API permits 32 KiB for the message of a condition.
 func truncated(message string) string {
 	const limit = 4096
 	if text := []rune(message); len(text) > limit {

@@ -5,23 +5,25 @@ import (
 	"time"
 )
 
-// lane is the lane of one object: the writers inside and the queue. Set.mu guards all fields.
+// lane is the lane of one object: the visits (calls of Enter and Join) that are inside the lane, and those that wait.
+// Set.mu guards all fields.
 type lane struct {
 	set    *Set
 	object Key
 
 	inside, waiting []*visit
 
-	probe  *Probe // the measurement of the round-trip time in progress, or nil; until it ends, no visit is let in
+	probe  *Probe // the measurement of the round-trip time that is in progress, or nil; meanwhile no visit is let in
 	pace   pace
-	expiry *time.Timer // removes the lane when its pace is too old; nil while there are visits
+	expiry *time.Timer // the timer that removes the lane when its pace is too old; nil while there are visits
 }
 
-// admit lets waiting visits (calls of Enter and Join) into the lane, first come, first served. Inside
-// is either one visit that is alone, or joint writes up to the width. No visit passes a visit that
-// waits to be alone. A joint write waits while its field manager has another write inside, and later
-// visits may pass it. No visit is let in during a measurement of the round-trip time. handed is the
-// value that the previous visit passed to HandOn, for the next visit if that visit is alone.
+// admit lets waiting visits into the lane, first come, first served. Either one visit is alone inside the lane (after
+// Enter or Alone), or joint visits (after Join) are, up to the width of the lane. No visit overtakes a visit that waits
+// to be alone. While a field manager has a joint visit inside, its next joint visit waits, and later visits of other
+// field managers may overtake it. While the round-trip time is being measured, no visit is let in.
+//
+// handed is the value that the previous visit has passed to HandOn. The next visit gets it if it is alone.
 func (l *lane) admit(handed any) {
 	if l.probe != nil {
 		l.probe.unlessBusy()
@@ -45,7 +47,7 @@ func (l *lane) admit(handed any) {
 	}
 }
 
-// letIn lets a waiting visit, that is, a call of Enter or Join, into the lane.
+// letIn lets a waiting visit into the lane.
 func (l *lane) letIn(v *visit) {
 	l.waiting, l.inside, v.inside = without(l.waiting, v), append(l.inside, v), true
 	if v.turn != nil {
@@ -57,9 +59,9 @@ func without(visits []*visit, v *visit) []*visit {
 	return slices.DeleteFunc(visits, func(other *visit) bool { return other == v })
 }
 
-// yield makes a joint visit leave the inside of the lane and wait until it can be inside alone. The
-// visit is queued before all waiting visits, except earlier visits that yielded. yield returns false if
-// the visit is the only one inside, so that it need not wait.
+// yield makes a joint visit leave the inside of the lane and wait until it can be alone. The visit goes to the front of
+// the queue, behind earlier visits that yielded. If it is already the only visit inside, it need not wait, and yield
+// returns false.
 func (l *lane) yield(v *visit) bool {
 	l.set.mu.Lock()
 	defer l.set.mu.Unlock()
@@ -73,11 +75,11 @@ func (l *lane) yield(v *visit) bool {
 		first++
 	}
 	v.yielded, v.turn = true, make(chan struct{})
-	l.waiting = slices.Insert(l.waiting, first, v) // another visit is inside, so nobody can be let in now
+	l.waiting = slices.Insert(l.waiting, first, v) // no visit can be let in now, because another one is inside
 	return true
 }
 
-// leave removes a visit (a call of Enter or Join) from the lane, and lets in the next visits.
+// leave removes a visit from the lane, and lets in the next visits.
 func (l *lane) leave(v *visit) {
 	var handed any
 	if v.inside {
@@ -90,8 +92,8 @@ func (l *lane) leave(v *visit) {
 	}
 }
 
-// ended updates the pace when a visit that was inside leaves. It returns the value that the visit
-// passed to HandOn, for the next visit.
+// ended updates the pace of the lane when a visit leaves that was inside. It returns the value that the visit has
+// passed to HandOn.
 func (l *lane) ended(v *visit) (handed any) {
 	contended := len(l.waiting) > 0 || len(l.inside) > 1
 	switch {
@@ -105,7 +107,7 @@ func (l *lane) ended(v *visit) (handed any) {
 	return handed
 }
 
-// width returns the maximum number of joint writes that may be inside the lane at the same time.
+// width returns the maximum number of joint visits that may be inside the lane at the same time.
 func (l *lane) width() int {
 	if l.set.fixed > 0 {
 		return l.set.fixed
@@ -117,17 +119,17 @@ func (l *lane) width() int {
 	return l.pace.width(now, l.set.trip.least(now))
 }
 
-// overtaken makes the lane narrower, unless the width is 1. At width 1 the pace's gap must not grow
-// further: if it doubles with every overtaken write, it soon exceeds the longest response time of the
-// API server, and takes long to shrink.
+// overtaken makes the lane narrower after a write was overtaken (see Overtaken). If the width is already 1, the
+// measured gap between writes must not grow any more: it would soon exceed the longest response time of the API server,
+// and take long to shrink again.
 func (l *lane) overtaken() {
 	if l.width() > 1 {
 		l.pace.slower()
 	}
 }
 
-// rest is called when the last writer has left the lane. It removes the lane from the Set: at once or,
-// if the measurements of the lane can still be used, after a second.
+// rest is called when the last visit has left the lane. It removes the lane from the Set: at once, or a second after
+// the last measurement, if the lane has measured its pace.
 func (l *lane) rest() {
 	l.pace.pause()
 	if left := l.pace.expires(time.Now); left > 0 {
@@ -138,7 +140,7 @@ func (l *lane) rest() {
 	delete(l.set.lanes, l.object)
 }
 
-// wake stops the timer that rest has started, because a writer arrives at the lane.
+// wake stops the timer of rest, because a visit arrives.
 func (l *lane) wake() {
 	if l.expiry != nil {
 		l.expiry.Stop()
@@ -147,11 +149,11 @@ func (l *lane) wake() {
 	}
 }
 
-// expire is called by the timer that rest has started, and removes the lane from the Set.
+// expire is called by the timer of rest, and removes the lane from the Set.
 func (l *lane) expire() {
 	l.set.mu.Lock()
 	defer l.set.mu.Unlock()
-	if l.expiry != nil && l.pace.expires(time.Now) <= 0 { // otherwise a visit arrived meanwhile
+	if l.expiry != nil && l.pace.expires(time.Now) <= 0 { // if not, a visit has arrived meanwhile
 		l.wake()
 		delete(l.set.lanes, l.object)
 	}

@@ -1,36 +1,32 @@
-// Package lanes makes the writers of one process take turns at writing to an object, first come, first
-// served.
+// Package lanes serialises the writes of one process to one object, first come, first served.
 //
-// If another write changes the object during a Server-Side Apply, the API server repeats the apply
-// internally, without a limit. So many concurrent writers of one object keep the API server busy with
-// repetitions. Writers of one process that take turns cause no repetitions and no stale writes to each
-// other.
+// If another write changes the object while the API server processes an apply, the API server repeats the apply
+// internally, without a limit. So many concurrent writers of one object keep the API server busy with repetitions. If the
+// writers of a process take turns instead, they cause no repetitions, and do not make each other's writes stale.
 //
-// With one write at a time, the API server is idle while a response and the next request are on the
-// network. So a lane has a width: the number of joint writes that may be in flight at the same time.
-// The width is 1 on a fast network, and grows with the product of the round-trip time and the writes
-// per second. Both are measured while writers wait. There is no setting.
+// With only one write at a time, the API server is idle while a response and the next request are on the network. So each
+// lane has a width: the number of joint writes (see Join) that may be in flight at the same time. The width is 1 on a fast
+// network. It grows with the product of the round-trip time and the number of writes per second. Both are measured while
+// writers wait. There is nothing to configure.
 //
 // # Contract
 //
-//  1. Each object has one lane. The lane is identified by the object's group, kind, namespace and name.
-//     Writes to different objects do not wait for each other.
+//  1. Each object has one lane, which is identified by the object's group, kind, namespace and name. Writes to different
+//     objects do not wait for each other.
 //  2. Turns are first come, first served. A wait ends when the context ends.
-//  3. A caller of Enter is alone in the lane, for a read and the write that depends on the read. A
-//     caller of Join writes without a read, at the same time as other joint writes, up to the width.
-//     Nobody passes a caller that waits to be alone.
-//  4. Each field manager has at most one joint write in the lane, so that its writes keep their order.
-//     Other field managers may pass a write that waits for an earlier write of its own field manager.
-//  5. A caller that is inside a lane and enters or joins the same lane again gets a ReentryError,
-//     because the caller would wait for itself.
-//  6. The Set keeps no state of an object that nobody writes to. There is one exception: the pace of a
-//     lane in which joint writes waited is kept for one second.
-//  7. Writers of other processes do not wait for the lane. Their writes can still conflict with the
-//     writes of this process.
-//  8. The caller's transport measures the round-trip time when Measure returns a Probe. Until the
-//     round-trip time is known, the width is 1.
+//  3. A caller of Enter is alone in the lane, for a read and a write that depends on the read. A caller of Join writes
+//     without a read, and other joint writes may be in the lane at the same time, up to the width. Nobody overtakes a caller
+//     that waits to be alone.
+//  4. Each field manager has at most one joint write in the lane, so that its writes keep their order. While a write waits
+//     for an earlier write of its own field manager, writes of other field managers may overtake it.
+//  5. If a caller inside a lane enters or joins the same lane again, it would wait for itself. The result is a ReentryError.
+//  6. A Set keeps no state of an object that nobody writes to, with one exception: a lane in which joint writes have waited
+//     keeps its measurements for one second.
+//  7. The writers of other processes do not use the lane. Their writes can still conflict with those of this process.
+//  8. The caller's HTTP transport measures the round-trip time when Measure returns a Probe. Until the round-trip time is
+//     known, the width is 1.
 //
-// Give one Set to all appliers and updaters of a process.
+// Give one Set to all Appliers and Updaters of a process.
 //
 // Valid:
 //
@@ -41,8 +37,8 @@
 //	}
 //	return write(inside)
 //
-// Invalid: a goroutine inside a lane that waits for another goroutine that writes to the same object.
-// Both goroutines wait until their contexts end.
+// Invalid: a goroutine inside a lane waits for another goroutine that writes to the same object. Both wait until their
+// contexts end.
 package lanes
 
 import (
@@ -57,17 +53,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Set holds all lanes of a process. It is safe for concurrent use. The zero value is ready to use.
+// Set has the lanes of a process, one for each object. It is safe for concurrent use. The zero value is ready to use.
 type Set struct {
-	fixed int // the width of all lanes; 0 means that the width is measured
+	fixed int // the width of all lanes; 0 if the width is measured
 
 	mu    sync.Mutex
 	lanes map[Key]*lane
-	quiet int       // the number of lanes without writers, kept only because of their pace
+	quiet int       // the number of lanes without writers that are kept for their measurements
 	trip  roundTrip // the round-trip time to the API server
 }
 
-// New returns a Set whose lanes measure their width.
+// New returns a Set whose lanes measure which width they need.
 func New() *Set { return &Set{} }
 
 // OfWidth returns a Set whose lanes have a fixed width, for tests and benchmarks.
@@ -88,53 +84,51 @@ func (k Key) String() string {
 	return strings.TrimSpace(k.Kind + " " + name)
 }
 
-// ErrReentry means that a caller inside the lane of an object has called Enter or Join for the same
-// object. The caller would wait for itself without end, and nothing was sent.
+// ErrReentry means that a caller inside the lane of an object has called Enter or Join for the same object, and would
+// have waited for itself. Nothing was sent.
 var ErrReentry = errors.New("write within a write")
 
-// ReentryError wraps ErrReentry, and names the object.
+// ReentryError is the error of Enter and Join for a caller that is already inside the lane of Object. It wraps
+// ErrReentry.
 type ReentryError struct {
 	Object Key
 }
 
 func (e *ReentryError) Error() string {
-	return fmt.Sprintf("%v: the caller is inside the lane of %v already and would wait for itself; call leave, or let the outer write return, before this write",
+	return fmt.Sprintf("%v: the caller is already inside the lane of %v and would wait for itself; call leave, or let the outer write return, before this write",
 		ErrReentry, e.Object)
 }
 
 func (e *ReentryError) Unwrap() error { return ErrReentry }
 
-// Enter waits until nobody else is inside the lane of the object. It keeps all others out until leave
-// is called. The returned context inside marks the caller as inside the lane: use it for the read and
-// the write of the object. Call leave with defer, so that a panic frees the lane as well. leave may be
-// called more than once, and also after an error. Call leave before a back-off.
+// Enter waits until nobody else is inside the lane of the object, and keeps all others out until leave is called. The
+// returned context inside marks the caller as inside the lane: use it for the read and the write of the object. Call
+// leave with defer, so that a panic also frees the lane, and before a back-off. leave may be called several times, and
+// also after an error.
 //
-// The lane stays occupied while the client waits within a request: for client-go's rate limiter, and
-// for the Retry-After of a busy API server, up to ten times. Other writers of the object wait as well.
-// So give contexts a deadline.
+// The lane stays occupied while the client waits within a request: for client-go's rate limiter, or for the Retry-After
+// of an API server that is busy, up to ten times. Meanwhile, the other writers of the object wait as well. So give
+// contexts a deadline.
 //
-// If the context ends during the wait, Enter returns an error that wraps the context's error. If ctx is
-// already inside the same lane, also in another goroutine, Enter returns a *ReentryError: give that
-// goroutine a context from outside the lane. A caller inside one lane may enter the lane of another
-// object only if all callers enter lanes in the same order of objects. Otherwise two callers can wait
-// for each other until their contexts end.
+// If the context ends during the wait, Enter returns an error that wraps the error of the context. If ctx is already
+// inside the same lane, even in another goroutine, Enter returns a *ReentryError: give such a goroutine a context from
+// outside the lane. A caller inside one lane may enter the lane of another object only if all callers enter these lanes
+// in the same order. Otherwise two callers can wait for each other until their contexts end.
 func (s *Set) Enter(ctx context.Context, object Key) (inside context.Context, leave func(), err error) {
 	v, err := s.enter(ctx, object, true, "")
 	return v, v.leave, err
 }
 
-// Join is like Enter, but for a write that needs no read, such as an unforced apply. Other joint writes
-// may be in the lane at the same time, up to the width, but only one for each writer. writer is the
-// name of a field manager, whose writes keep their order.
+// Join is like Enter, but for a write that needs no read before it, such as an unforced apply. Other such writes may be
+// in the lane at the same time, up to its width, but only one of each writer. writer is the name of the field manager.
 func (s *Set) Join(ctx context.Context, object Key, writer string) (inside context.Context, leave func(), err error) {
 	v, err := s.enter(ctx, object, false, writer)
 	return v, v.leave, err
 }
 
-// Alone is for the caller of Join whose write turns out to need a read. It waits until all others
-// inside the lane have left, and lets nobody else in. Alone returns at once if the caller is alone
-// already. An error wraps the context's error, and means that the caller has left the lane. inside is
-// the context that Join returned.
+// Alone is for a caller of Join whose write turns out to need a read. It waits until all others inside the lane have
+// left, and lets nobody else in. If the caller is alone already, it returns at once. An error wraps the error of the
+// context, and means that the caller is no longer inside the lane. inside is the context that Join returned.
 func Alone(inside context.Context) error {
 	v := visitOf(inside)
 	if v == nil || v.left.Load() || !v.lane.yield(v) {
@@ -143,16 +137,16 @@ func Alone(inside context.Context) error {
 	return v.wait()
 }
 
-// HandOn passes a value, such as the object as just written, to the next caller of Enter in the lane.
-// The value is dropped unless that caller is waiting already and is the next one inside.
+// HandOn passes a value, such as the object in the response to the write, to the next caller of Enter in the lane. The
+// next caller gets the value only if it is already waiting.
 func HandOn(inside context.Context, value any) {
 	if v := visitOf(inside); v != nil {
 		v.handed = value
 	}
 }
 
-// Handed returns the value that the previous caller in the lane passed to HandOn, or nil. Only the
-// first call returns the value. No other writer of this process was inside the lane in between.
+// Handed returns the value that the previous caller inside the lane has passed to HandOn, or nil. Only the first call
+// returns the value. No other writer of this process was inside the lane in between.
 func Handed(inside context.Context) any {
 	v := visitOf(inside)
 	if v == nil {
@@ -163,8 +157,8 @@ func Handed(inside context.Context) any {
 	return value
 }
 
-// Overtaken reports that the API server rejected the caller's joint write because another write changed
-// the object first. The lane then becomes narrower for a moment.
+// Overtaken must be called if the API server refused the caller's joint write because another write had changed the
+// object first. For some time, the lane is then narrower.
 func Overtaken(inside context.Context) {
 	if v := visitOf(inside); v != nil && v.lane != nil {
 		v.lane.set.mu.Lock()
@@ -173,15 +167,15 @@ func Overtaken(inside context.Context) {
 	}
 }
 
-// Busy returns the number of lanes in which writers are inside or waiting.
+// Busy returns the number of lanes with writers, inside or waiting.
 func (s *Set) Busy() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.lanes) - s.quiet
 }
 
-// enter implements Enter and Join; by is the writer of Join. With an error, the visit has left the
-// lane.
+// enter is Enter if alone is true, and otherwise Join for the writer by. If it returns an error, the visit is not in
+// the lane any more.
 func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*visit, error) {
 	for outer := visitOf(ctx); outer != nil; outer = visitOf(outer.Context) {
 		if !outer.left.Load() && outer.lane.set == s && outer.lane.object == object {
@@ -199,7 +193,7 @@ func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*vi
 	return v, err
 }
 
-// arrive adds a visit to the end of the object's queue, and lets the visit in if it need not wait.
+// arrive puts a new visit at the end of the queue of the object's lane, and lets it in if it need not wait.
 func (s *Set) arrive(ctx context.Context, object Key, alone bool, by string) *visit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,6 +214,6 @@ func (s *Set) arrive(ctx context.Context, object Key, alone bool, by string) *vi
 	return v
 }
 
-// lingers is how long the pace of a lane is used after the last joint write, so that a short time
-// without writers does not discard the measurements.
+// lingers is how long the pace of a lane is used after the last joint write: a short time without writers does not
+// discard the measurements.
 const lingers = time.Second

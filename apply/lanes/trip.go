@@ -5,35 +5,35 @@ import (
 	"time"
 )
 
-// roundTrip holds the last four measurements of the round-trip time to the API server. Only the
-// shortest one is used, as the API server may have been busy during the others.
+// roundTrip has the last four measurements of the round-trip time to the API server. Only the shortest one is used,
+// because during the others the API server may have been busy.
 type roundTrip struct {
 	measured [4]measurement
 	next     int
-	again    time.Time // the earliest time of the next measurement
-	asking   bool      // a measurement is in progress
-	refused  bool      // the API server has rejected a measurement
+	again    time.Time // the time before which no other measurement begins
+	asking   bool      // a measurement is in progress now
+	refused  bool      // the API server has once refused the request of a measurement
 }
 
 type measurement struct {
 	took  time.Duration
-	until time.Time // when the measurement expires
+	until time.Time // when the measurement is too old to be used
 }
 
 const (
-	between    = 150 * time.Millisecond // the minimum pause before the next measurement
-	rare       = 60                     // the minimum pause, as a multiple of the measured round-trip time
-	recently   = 6 * time.Second        // the minimum time for which a measurement is used
-	lasting    = 2                      // the same minimum, as a multiple of the pause
-	failedFor  = 10 * time.Second       // the pause after a measurement that failed
-	refusedFor = 10 * time.Minute       // the pause after a measurement that the API server rejected
+	between    = 150 * time.Millisecond // the minimum pause between two measurements
+	rare       = 60                     // the same minimum, as a multiple of the measured round-trip time
+	recently   = 6 * time.Second        // the minimum time for which a measurement can be used
+	lasting    = 2                      // the same minimum, as a multiple of the pause between measurements
+	failedFor  = 10 * time.Second       // the pause after a failed measurement
+	refusedFor = 10 * time.Minute       // the pause after a measurement whose request the API server refused
 )
 
-// ProbeTimeout limits the two waits of a measurement separately: the wait until no writer is inside
-// the lane, and the wait for the API server's response.
+// ProbeTimeout is the limit for each of the two waits of a measurement: until no writer is inside the lane, and until
+// the API server responds.
 const ProbeTimeout = time.Second
 
-// least returns the shortest measured round-trip time, or 0 if there is no valid measurement.
+// least returns the shortest round-trip time among the measurements that are not too old, or 0 if there is none.
 func (r *roundTrip) least(now time.Time) (took time.Duration) {
 	for _, m := range &r.measured {
 		if !now.After(m.until) && (took == 0 || m.took < took) {
@@ -43,21 +43,21 @@ func (r *roundTrip) least(now time.Time) (took time.Duration) {
 	return took
 }
 
-// Probe is one measurement of the round-trip time to the API server. Its holder calls Quiet to wait,
-// sends a request, and then calls Answered, Failed or Refused to end the measurement.
+// Probe is one measurement of the round-trip time to the API server. The HTTP transport calls Quiet, sends a request,
+// and then calls Answered, Failed or Refused.
 //
-// The lane lets no visit in until the measurement has ended. Writes at the same time would keep a small
-// API server busy, so that the request would take longer than the round-trip time. The lane would
-// become too wide, and its writes would conflict with each other.
+// Until the measurement has ended, the lane lets no visit in. Otherwise the writes would keep a small API server busy,
+// and the request would take longer than the round-trip time. The lane would become too wide, and its writes would
+// conflict with each other.
 type Probe struct {
 	lane  *lane
-	quiet chan struct{} // closed when nobody is inside the lane any more
+	quiet chan struct{} // closed when nobody is inside the lane
 	began time.Time     // when the request was sent
 }
 
-// Measure returns a Probe if the caller should now measure the round-trip time, with a request that is
-// very cheap for the API server. This is the case if other callers of Enter or Join are in the lane or
-// wait for it, and the last measurement is old enough. Otherwise Measure returns nil.
+// Measure returns a Probe if the HTTP transport should now measure the round-trip time, by a request that costs the API
+// server very little. This is so if other callers of Enter or Join are inside the lane or wait, and if the last
+// measurement is long enough ago. Otherwise Measure returns nil. inside is the context of a request.
 func Measure(inside context.Context) *Probe {
 	v := visitOf(inside)
 	if v == nil || v.lane == nil || v.lane.set.fixed > 0 {
@@ -75,8 +75,7 @@ func Measure(inside context.Context) *Probe {
 	return l.probe
 }
 
-// Quiet waits until nobody is inside the lane. If ctx ends first, Quiet calls Failed and returns an
-// error.
+// Quiet waits until nobody is inside the lane. If ctx ends first, it calls Failed and returns an error.
 func (p *Probe) Quiet(ctx context.Context) error {
 	select {
 	case <-p.quiet:
@@ -88,7 +87,8 @@ func (p *Probe) Quiet(ctx context.Context) error {
 	}
 }
 
-// Answered ends the measurement after the API server's response, and stores its result.
+// Answered ends the measurement when the API server has responded: the round-trip time is the time since Quiet
+// returned.
 func (p *Probe) Answered() {
 	now := time.Now()
 	took := max(now.Sub(p.began), 1)
@@ -99,13 +99,13 @@ func (p *Probe) Answered() {
 	})
 }
 
-// Failed ends the measurement without a result. The next measurement is at least 10 seconds later.
+// Failed ends the measurement without a result. The next measurement begins at least 10 seconds later.
 func (p *Probe) Failed() {
 	p.end(time.Now().Add(failedFor), func(*roundTrip) {})
 }
 
-// Refused ends the measurement because the API server does not allow the request. The next
-// measurement is at least 10 minutes later. Refused reports whether this is the first refusal.
+// Refused ends the measurement because the API server does not permit the request. The next measurement begins at least
+// 10 minutes later. first reports whether this is the first refusal.
 func (p *Probe) Refused() (first bool) {
 	p.end(time.Now().Add(refusedFor), func(r *roundTrip) {
 		first = !r.refused
@@ -114,7 +114,8 @@ func (p *Probe) Refused() (first bool) {
 	return first
 }
 
-// end stores the result of the measurement, and lets in the writers that waited for the end.
+// end ends the measurement: it calls note to store the result, and lets in the visits that have waited meanwhile. again
+// is the time before which no other measurement begins.
 func (p *Probe) end(again time.Time, note func(*roundTrip)) {
 	l := p.lane
 	l.set.mu.Lock()
@@ -128,7 +129,7 @@ func (p *Probe) end(again time.Time, note func(*roundTrip)) {
 	}
 }
 
-// unlessBusy ends the wait of Quiet if nobody is inside the lane.
+// unlessBusy lets Quiet return if nobody is inside the lane.
 func (p *Probe) unlessBusy() {
 	if len(p.lane.inside) == 0 {
 		select {
@@ -139,28 +140,28 @@ func (p *Probe) unlessBusy() {
 	}
 }
 
-// pace measures how fast the joint writes of a lane complete, to compute how many concurrent writes
-// keep the API server busy.
+// pace measures how fast the joint writes of a lane complete, to compute how many concurrent writes keep the API server
+// busy.
 //
-// With one write at a time, the API server is idle while a response and the next request are on the
-// network. The API server always has a write to process if, beside that write, there are as many writes
-// in flight as the API server processes within one round-trip time (the bandwidth-delay product).
+// With only one write at a time, the API server is idle while a response and the next request are on the network. It
+// always has a write to process if, in addition to the write in process, as many writes are on the network as it
+// processes in one round-trip time (the bandwidth-delay product).
 type pace struct {
-	gap     time.Duration // smoothed time from the end of one write to the end of the next; 0 if not known yet
+	gap     time.Duration // the average time from the end of one write to the end of the next; 0 if not known yet
 	last    time.Time     // when the last write ended
-	seen    int32         // the number of measured gaps, at most smooth
-	running bool          // whether the time since last counts as part of a gap
+	seen    int32         // the number of gaps that were measured, at most smooth
+	running bool          // the time since last will be a gap: nothing but the writes has delayed the next end
 }
 
 const (
-	smooth = 12 // the number of gaps between writes in the average
-	few    = 4  // the minimum number of gaps for a width above 1
+	smooth = 12 // the number of gaps that have an effect on the average
+	few    = 4  // with fewer measured gaps, the width is 1
 
-	// widest is the maximum width. It limits the effect of wrong measurements.
+	// widest is the maximum width. It limits the harm of a wrong measurement.
 	widest = 16
 )
 
-// completed records that a joint write ended.
+// completed records the end of a joint write.
 func (p *pace) completed(now time.Time) {
 	if p.running {
 		if p.seen < smooth {
@@ -171,20 +172,20 @@ func (p *pace) completed(now time.Time) {
 	p.last, p.running = now, true
 }
 
-// pause excludes the time until the end of the next write from the measured gaps between writes.
+// pause makes the time until the end of the next write no gap, because something else than the writes delays it.
 func (p *pace) pause() { p.running = false }
 
-// resume starts to measure a new gap between writes, after a time in which nobody could write.
+// resume begins to measure again, after a time in which no write could begin.
 func (p *pace) resume(now time.Time) {
 	if !p.last.IsZero() {
 		p.last, p.running = now, false
 	}
 }
 
-// slower doubles the measured gap between writes, which makes the lane narrower.
+// slower doubles the average gap between writes, which makes the lane narrower.
 func (p *pace) slower() { p.gap *= 2 }
 
-// expires returns for how long the pace can still be used: 0 or less means that it is too old.
+// expires returns for how long the measurements can still be used. If it is 0 or less, they are too old.
 func (p *pace) expires(now func() time.Time) time.Duration {
 	if p.last.IsZero() {
 		return 0
@@ -192,10 +193,10 @@ func (p *pace) expires(now func() time.Time) time.Duration {
 	return lingers - now().Sub(p.last)
 }
 
-// width returns the number of writes that should be in flight at the same time: the write that the
-// API server processes, the writes that it processes within one round-trip time, and up to one
-// more, because writes arrive unevenly. A fraction of 0.45 or more is rounded up. One write too
-// many causes conflicts between writes, and one write too few leaves the API server idle.
+// width returns how many writes should be in flight at the same time: the write that the API server processes, as many
+// writes as it processes in one round-trip time (trip), and up to one more, because writes arrive unevenly. A fraction
+// of 0.45 or more is rounded up. One write too many causes conflicts between the writes, and one too few leaves the API
+// server idle.
 func (p *pace) width(now time.Time, trip time.Duration) int {
 	if p.seen < few {
 		return 1
@@ -206,5 +207,5 @@ func (p *pace) width(now time.Time, trip time.Duration) int {
 	return min(1+int(onTheWay+min(onTheWay, 1)+0.55), widest)
 }
 
-// stalled is the number of gaps without an ended write after which the API server counts as slower.
+// stalled is the number of gaps without the end of a write after which the API server counts as slower.
 const stalled = 4

@@ -6,29 +6,29 @@ import (
 	"sync/atomic"
 )
 
-// visit is one call of Enter or Join, until leave is called. It is also the context that the call
-// returns.
+// visit is one call of Enter or Join and the time in the lane, until leave is called. It is also the context that the
+// call returns.
 type visit struct {
 	context.Context
 
-	lane *lane  // the lane of the object; nil if the call failed before it reached the lane
-	by   string // the field manager of a joint write; empty after Enter
+	lane *lane  // the lane of the object; nil if the call failed at once
+	by   string // the field manager for Join; "" for Enter
 
-	received any // the value that the previous visit in the lane passed to HandOn
-	handed   any // the value that this visit passed to HandOn, for the next visit
+	received any // the value that the previous visit has passed to HandOn
+	handed   any // the value that this visit has passed to HandOn
 
 	// Set.mu guards these fields.
-	inside  bool          // true while the visit is inside the lane; false while it waits, and after it has left
-	turn    chan struct{} // closed when the visit is let in; nil if the visit need not wait
-	alone   bool          // the visit shares the lane with no other visit
-	yielded bool          // the visit was inside, and now waits to be alone
+	inside  bool          // the visit is inside the lane: it does not wait and has not left
+	turn    chan struct{} // closed when the visit is let in; nil if it need not wait
+	alone   bool          // no other visit may be inside the lane at the same time
+	yielded bool          // the visit was inside, and then waited to be alone
 
 	left atomic.Bool
 }
 
 type visitKey struct{}
 
-// Value implements context.Context. For visitKey it returns the visit, so that visitOf can find it.
+// Value implements context.Context. For visitKey it returns the visit itself.
 func (v *visit) Value(key any) any {
 	if _, ok := key.(visitKey); ok {
 		return v
@@ -36,27 +36,27 @@ func (v *visit) Value(key any) any {
 	return v.Context.Value(key)
 }
 
-// visitOf returns the innermost visit among a context and its parents, or nil.
+// visitOf returns the visit in a context, or nil. If there are several, this is the innermost one.
 func visitOf(ctx context.Context) *visit {
 	v, _ := ctx.Value(visitKey{}).(*visit)
 	return v
 }
 
-// gone returns a visit that has left the lane already, for a call of Enter or Join that fails at once.
+// gone returns a visit that is in no lane, for a call of Enter or Join that fails at once.
 func gone(ctx context.Context) *visit {
 	v := &visit{Context: ctx}
 	v.left.Store(true)
 	return v
 }
 
-// wait waits until the visit is let into the lane. If the context ends first, the visit leaves the
-// lane, and wait returns an error.
+// wait waits until the visit is let into the lane. If the context ends first, the visit leaves the queue, and wait
+// returns an error.
 func (v *visit) wait() error {
 	select {
 	case <-v.turn:
 		return nil
 	case <-v.Done():
-		v.leave() // this lets the next visit in if this visit was let in meanwhile
+		v.leave() // if this visit was let in at the same moment, the next visit is now let in
 		return waiting(v.lane.object, v.Err())
 	}
 }

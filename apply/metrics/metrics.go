@@ -1,5 +1,5 @@
-// Package metrics exports Prometheus metrics about applies and updates. It implements apply.Metrics. Give
-// the same value to every applier and updater of the process:
+// Package metrics exports Prometheus metrics about applies and updates. Its Metrics implements apply.Metrics. Give the same
+// Metrics to all Appliers and Updaters of a process:
 //
 //	counted, err := metrics.New(ctrlmetrics.Registry)
 //	applier, err := apply.New(mgr.GetClient(), apply.Config{Metrics: counted, ...})
@@ -19,25 +19,24 @@
 //	coapply_stale_writes_total       counter    field_manager kind verb
 //	coapply_lane_wait_seconds        histogram  field_manager kind
 //
-// An apply that needs no request is observed with 0 attempts. coapply_conflicts_total counts ownership
-// conflicts by the decision of the policy. A conflict about the same field with the same owner as in an
-// earlier apply is not counted again if it was settled then. A stale write is a resourceVersion
-// mismatch. A loop is what apply.Loops detects. The lane wait is the total time that one call waited
-// for the object's lane, over all attempts. It is part of the duration.
+// An apply that needs no request has 0 attempts. coapply_conflicts_total counts ownership conflicts by the decision of the
+// policy. A conflict that the last apply to the object already relinquished or shared is not counted again. A stale write
+// is a write that was refused because the object was no longer at the resourceVersion that was read. A loop is an endless
+// loop of changes, see apply.Loops. The lane wait is the time for which all attempts of one call waited for the object's
+// lane. It is part of the duration.
 //
 // # Labels
 //
-// The number of values of each label is limited by the program and by the kinds of the cluster. No
-// label contains an object name, a namespace or an error text.
+// The number of values of each label is limited by the program and by the kinds in the cluster: no label contains the name
+// of an object, a namespace or the text of an error.
 //
 //   - field_manager: the configured field manager, one for each reconciler.
-//   - kind: Kind.group, such as Deployment.apps, or only the kind in the core group, such as Pod. The
-//     version is left out, so that an upgrade of the API version does not start new series.
-//   - result: for a successful apply its action (Created, Configured, Unchanged, Absent), for a
-//     successful update Success. For an error it is the result of apply.ResultOf. An update may also
-//     have Exhausted, NotFound or Cancelled.
+//   - kind: Kind.group, such as Deployment.apps, or only the kind for the core group, such as Pod. The version is left out,
+//     so that an upgrade of the API version does not start new series.
+//   - result: the action of a successful apply (Created, Configured, Unchanged, Absent), or Success for a successful
+//     update. After an error it is the result of apply.ResultOf or, only for updates, Exhausted, NotFound or Cancelled.
 //   - verb: Do, Status, EnsureFinalizer or RemoveFinalizer.
-//   - decision: the policy's decision about the field: Reject, Force, Relinquish or Share.
+//   - decision: the policy's decision on the conflict: Reject, Force, Relinquish or Share.
 package metrics
 
 import (
@@ -70,9 +69,9 @@ type Metrics struct {
 
 var _ apply.Metrics = (*Metrics)(nil)
 
-// New registers the metrics with the registerer. If an earlier call of New has registered the metrics
-// with the same registerer, New returns the earlier Metrics, so that both callers use the same series.
-// If other code has registered metrics with the same names, New returns an error and registers nothing.
+// New registers the metrics with the registerer. If New was called with the same registerer before, it returns the same
+// Metrics again, so that both callers use the same series. If other code has registered metrics with these names, it
+// returns an error and registers nothing.
 func New(registerer prometheus.Registerer) (*Metrics, error) {
 	if registerer == nil {
 		return nil, errors.New("metrics: New needs a prometheus.Registerer, but got nil")
@@ -90,12 +89,13 @@ func New(registerer prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// attemptBuckets are the histogram buckets for numbers of attempts. 0 attempts means that there was
-// nothing to write. The predefined retry policies of apply/update stop after 4 and 5 attempts.
+// attemptBuckets are the buckets of histograms of attempts. 0 attempts means that there was nothing to write. The
+// predefined back-offs of apply/update permit 4, 5 or 10 attempts.
 var attemptBuckets = []float64{0, 1, 2, 3, 4, 5, 8, 16, 32}
 
-// durationBuckets are the histogram buckets in seconds: from an apply without a request (microseconds)
-// over one request (milliseconds) to the API server's own time limit for contended writes (34 s).
+// durationBuckets are the buckets of histograms of durations, in seconds: from an apply without a request
+// (microseconds), over one request (milliseconds), to the API server's own time limit for a write with many concurrent
+// writers (34 s).
 var durationBuckets = []float64{0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 
 func newMetrics() *Metrics {
@@ -136,7 +136,7 @@ func newMetrics() *Metrics {
 	}
 }
 
-// common are the labels that all metrics have, before their other labels.
+// common are the labels that all metrics have. Other labels come after them.
 var common = []string{"field_manager", "kind"}
 
 // ObserveApply implements apply.Metrics.

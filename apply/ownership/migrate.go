@@ -14,47 +14,48 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// From names a field manager whose fields Migrate or Rename should move to the applier's field manager.
+// From names a field manager whose fields Migrate or Rename moves to the Applier's field manager.
 type From struct {
 	Manager string
-	// Paths are the fields to move, each with all fields below it. If Paths is empty, all fields
-	// of the manager move.
+	// Paths are the fields to move, each with all fields below it. If Paths is empty, all fields of the manager are
+	// moved.
 	Paths []string
 }
 
-// Migrate returns a Transfer that moves fields written by Update to the applier's field manager, as
-// fields written by Apply. Update means a PUT, a POST or a patch that is not an apply. Examples are
-// client-side kubectl apply, a controller with get-modify-update, and "before-first-apply". Fields that
-// were written through /scale move into the applier's entry for the object itself. Otherwise the
-// applier's next Apply would conflict with its own entry for /scale. Fields of the status stay in an
-// entry for the status. Nothing is written before Transfer.Do.
+// Migrate returns a Transfer that moves fields of the managers in from to the Applier's field manager. It moves only
+// fields that were written by Update, and makes them fields written by Apply. Update means a PUT, a POST or a patch
+// that is not an apply: for example client-side kubectl apply, or a controller with get-modify-update. The owner
+// "before-first-apply" can be migrated, too. Nothing is written before Transfer.Do.
 //
-// Without Migrate, the first Apply makes the applier a co-owner of the fields. Fields that later
-// intents omit would then stay in the object, because the Update entry still owns them. A controller
-// that changes from get-modify-update to intents can put the applier's own field manager into from.
+// Without Migrate, the first Apply makes the Applier a co-owner of the fields. If a later intent omits a field, the
+// field then stays in the object, because the Update entry still owns it. When a controller changes from
+// get-modify-update to intents under the same field manager, put the Applier's own field manager into from.
 //
-// The fields get the apiVersion of object, unless the applier already has an Apply entry. Some fields
-// stay with their owner, see fieldowners.Transfer. If object has a UID, the error for an object with
-// another uid is a UIDMismatchError. If names or paths in from match no field, there is no error: see
+// Fields that were written through /scale move into the Applier's entry for the object itself: otherwise the Applier's
+// next Apply would conflict with its own entry for /scale. Fields of the status stay in an entry for the status. The
+// moved fields get the apiVersion of object, unless the Applier already has an Apply entry. Some fields cannot be
+// moved, see fieldowners.Transfer. If a name or a path in from matches no field, there is no error: see
 // Transfer.Unmatched.
 //
-// Errors are *apply.IntentError (before any request), *apply.UIDMismatchError,
-// *apply.ContendedError (on each try, the object changed between its reads in several apiVersions),
-// *apply.RetryableError, *apply.RefusedError (also if the object does not exist) or the error of ctx.
+// The error is an *apply.IntentError (before any request), *apply.UIDMismatchError (object has a UID and the live
+// object has another one, or does not exist), *apply.ContendedError (the object changed between its reads in several
+// apiVersions, in each attempt), *apply.RetryableError, *apply.RefusedError (also if the object does not exist) or the
+// error of ctx.
 //
-// Unlike csaupgrade of client-go, Migrate handles several apiVersions (csaupgrade drops fields of
-// versions other than the target's) and all subresources, and can be undone.
+// Unlike csaupgrade of client-go, Migrate handles several apiVersions (csaupgrade drops fields of versions other than
+// the target's) and all subresources, and can be undone.
 func Migrate(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, from ...From) (*Transfer, error) {
 	return newTransfer(ctx, applier, "Migrate", metav1.ManagedFieldsOperationUpdate, object, from)
 }
 
-// Rename returns a Transfer that moves fields written by Apply to the applier's field manager, by the
-// rules of Migrate. It can rename one manager, merge several managers into the applier's, or split a
-// manager by paths. The former manager must have stopped applying, or its next apply makes it a co-owner
-// again. If from has the applier's own field manager, the fields that it applied through a subresource
-// such as /scale move into its entry for the object itself.
+// Rename returns a Transfer that moves fields of the managers in from to the Applier's field manager, like Migrate, but
+// only fields that were written by Apply. Use it to rename one manager, to merge several managers into the Applier's,
+// or to split a manager by paths. The former manager must have stopped applying the fields: its next apply would make
+// it a co-owner again. If from contains the Applier's own field manager, the fields that it applied through a
+// subresource such as /scale move into its entry for the object itself.
 //
-// After Transfer.Do, the Outcome of an Apply of an intent with the moved fields is Unchanged.
+// After Transfer.Do, an Apply of an intent with exactly the moved fields and their values returns the Outcome
+// Unchanged.
 func Rename(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, from ...From) (*Transfer, error) {
 	return newTransfer(ctx, applier, "Rename", metav1.ManagedFieldsOperationApply, object, from)
 }
@@ -103,14 +104,14 @@ func sourcesOf(from []From) ([]fieldowners.Source, error) {
 	return sources, nil
 }
 
-// Undo returns a Transfer that moves fields back to their former owners, like the undo that Transfer.Do
-// returns, but possibly in another process. moved is the result of Moves of the Transfer that was
-// carried out, stored for example as JSON. Nothing is written before Transfer.Do, which skips fields
-// that the applier has given up since. No other owners change.
+// Undo returns a Transfer that moves fields back to their former owners. Use it in another process than the one that
+// called Transfer.Do, which returns such a Transfer itself. moved is the result of Moves of the Transfer that was
+// carried out, stored for example as JSON. Nothing is written before Transfer.Do of the undo, which skips fields that
+// the Applier has given up since. Other owners do not change.
 //
-// object must have the uid of the object whose fields were moved. Transfer.Unmoved lists the fields that
-// the applier no longer owns. If Unmoved lists all fields, the transfer was already undone, or was never
-// carried out. The errors are the same as those of Migrate.
+// object must have the uid of the object whose fields were moved. Transfer.Unmoved lists the fields that the Applier no
+// longer owns. If it lists all fields, the transfer was already undone, or was never carried out. The errors are those
+// of Migrate.
 func Undo(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, moved []fieldowners.Handover) (*Transfer, error) {
 	if err := wire.CheckReference(applier.Client(), object.GroupVersionKind, object.NamespacedName); err != nil {
 		return nil, &apply.IntentError{Object: object, Err: err}
@@ -129,14 +130,14 @@ func Undo(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, m
 func checkMoved(fieldManager string, object apply.ObjectRef, moved []fieldowners.Handover) error {
 	switch {
 	case object.UID == "":
-		return errors.New("the reference to the object lacks its uid")
+		return errors.New("the reference to the object has no uid; set the uid of the object whose fields were moved")
 	case len(moved) == 0:
 		return errors.New("moved is empty: pass the Moves of the transfer to undo")
 	}
 	for i, m := range moved {
 		switch {
 		case m.Path.IsRoot():
-			return fmt.Errorf("moved[%d]: the path is empty", i)
+			return fmt.Errorf("moved[%d]: the path is empty; pass the Moves of the transfer to undo without a change", i)
 		case m.To.Name != fieldManager || m.To.Operation != metav1.ManagedFieldsOperationApply:
 			return fmt.Errorf("moved[%d]: %s was moved to %s, not to %s/Apply", i, m.Path, m.To, fieldManager)
 		case m.From.Name == "" || m.From.Operation != metav1.ManagedFieldsOperationApply && m.From.Operation != metav1.ManagedFieldsOperationUpdate:
@@ -150,13 +151,13 @@ func checkMoved(fieldManager string, object apply.ObjectRef, moved []fieldowners
 	return nil
 }
 
-// Unmatched returns one text for each manager and each path, passed to Migrate or Rename, that matched
-// no field. The text for a manager names the owners of fields of the object. An unmatched manager or path
-// is no error, as often only some of many objects have fields to move. Unmatched is empty for an undo.
+// Unmatched returns one message for each manager, and each path, in the arguments of Migrate or Rename that matched no
+// field. The message for a manager names the owners of the object's fields. A manager or path without a match is not an
+// error, because often only some of many objects have fields to move. For an undo, Unmatched is empty.
 func (t *Transfer) Unmatched() []string { return slices.Clone(t.unmatched) }
 
-// findUnmatched returns the result of Unmatched. All managed fields entries of the object can be
-// parsed, because a plan was made from them.
+// findUnmatched computes the result of Unmatched. All managed fields entries of the object can be parsed, because the
+// plan was made from them.
 func (t *Transfer) findUnmatched() (none []string) {
 	owned, _ := fieldowners.ParseReadable(t.shown.Before())
 	for _, source := range t.fields.From {
@@ -174,8 +175,8 @@ func (t *Transfer) findUnmatched() (none []string) {
 	return none
 }
 
-// owns reports whether the manager owns the field at the path, a field below the path, or an atomic field that
-// contains the path. Entries of the manager's operation count, whatever their subresource.
+// owns reports whether the manager owns the field at the path, a field below the path, or an atomic list or map that
+// contains the path. It considers all entries with the manager's name and operation, whatever their subresource.
 func owns(owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners.Path) bool {
 	return slices.ContainsFunc(owned.Entries(), func(e fieldowners.Entry) bool {
 		return e.Name == who.Name && e.Operation == who.Operation &&
@@ -184,7 +185,7 @@ func owns(owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners
 	})
 }
 
-// whoElse returns a text for a manager that owns no field of the object: it names the object's owners.
+// whoElse returns the part of a message that says who owns the fields of the object, for a manager that owns none.
 func (t *Transfer) whoElse(owned fieldowners.Ownership, who fieldowners.Manager) string {
 	if other := t.otherVerb("", owned, who, fieldowners.Path{}); other != "" {
 		return other
@@ -201,8 +202,8 @@ func (t *Transfer) whoElse(owned fieldowners.Ownership, who fieldowners.Manager)
 	return "the owners are " + strings.Join(owners, ", ")
 }
 
-// otherVerb returns a text, which begins with before, if the manager owns the fields by the other
-// operation (Apply instead of Update, or Update instead of Apply). Otherwise it returns "".
+// otherVerb returns a message, which starts with before, if the manager owns the fields by the other operation: by
+// Apply, for Migrate, or by Update, for Rename. Otherwise it returns "".
 func (t *Transfer) otherVerb(before string, owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners.Path) string {
 	verb := "Migrate"
 	switch who.Operation {

@@ -1,28 +1,27 @@
-// Package ownership moves the ownership of fields from other field managers to the field manager of
-// an Applier, and back: to migrate from get-modify-update to intents, and to rename, merge and split
-// managers. No value changes.
+// Package ownership moves the ownership of fields between field managers: from other managers to the field manager of an
+// Applier, and back. Use it to migrate from get-modify-update to intents, and to rename, merge and split field managers.
+// No value changes.
 //
 // # What the package promises
 //
-//  1. Migrate, Rename and Undo write nothing. They read the object and return a Transfer. Its
-//     Moves are the fields that Do moves, Unmoved the fields that stay and the reasons, and
-//     Unmatched the managers and paths that matched no field.
-//  2. Do is one write, with the uid and resourceVersion that were read. It overwrites no
-//     concurrent write, and does not change an object that was deleted or recreated.
-//  3. Do moves the fields that Moves returns. After a concurrent write, Do reads the object again.
-//     If Do would now move other fields, it moves nothing and returns a StaleWriteError.
-//  4. No other manager loses a field: if the API server would not store all managed fields as
-//     sent, nothing is written.
+//  1. Migrate, Rename and Undo write nothing. They read the object and return a Transfer, which is a plan. Moves returns
+//     the fields that Do moves, Unmoved those that stay, with the reasons, and Unmatched the managers and paths that
+//     matched no field.
+//  2. Do is one write, pinned to the uid and resourceVersion that were read. So it overwrites no concurrent write, and
+//     does not change an object that was deleted or recreated.
+//  3. Do moves exactly the fields that Moves returns. After a concurrent write, it reads the object again. If it would now
+//     move other fields, it moves nothing and returns a StaleWriteError.
+//  4. No other manager loses a field: if the API server would not store all managed fields as they are sent, nothing is
+//     written.
 //  5. Do returns a Transfer that moves the fields back. Undo returns such a Transfer in another process.
 //
 // Errors are those of package apply, one typed error for each class.
 //
 // # What the caller does
 //
-//  1. Stops the former manager, or makes it leave out the moved fields. Otherwise the former
-//     manager's next write makes it an owner again.
-//  2. Before Do, shows the Transfer to a person, or checks its Unmoved and Unmatched.
-//  3. Applies an intent with all moved fields: the API server deletes those that the intent omits.
+//  1. Stop the former manager, or make it leave out the moved fields. Otherwise its next write makes it an owner again.
+//  2. Before Do, show the Transfer to a person, or check its Unmoved and Unmatched.
+//  3. After Do, apply an intent with all moved fields: the API server removes fields that the intent omits.
 //
 // Valid: move everything below .spec that a former version of the program wrote by Update:
 //
@@ -32,11 +31,11 @@
 //		undo, err = transfer.Do(ctx)
 //	}
 //
-// Invalid: Migrate in each reconcile. One Migrate for each object is enough. A former manager that
-// owns the fields again still writes, and must be stopped.
+// Invalid: Migrate in each reconcile. One Migrate for each object is enough. If the former manager owns the fields again,
+// it still writes, and must be stopped.
 //
-// Invalid: Migrate from a manager that still writes, such as an autoscaler. Its next write takes the
-// field, and then the Applier's next apply is a conflict. Leave the field out of the intent.
+// Invalid: Migrate from a manager that still writes, such as an autoscaler. Its next write takes the field, and then the
+// Applier's next apply has a conflict. Leave the field out of the intent instead.
 package ownership
 
 import (
@@ -54,29 +53,29 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Transfer is a planned change of the owners of an object's fields, returned by Migrate, Rename or Undo:
-// Moves returns the fields that would change their owner. Do carries out the change, and returns a
-// Transfer that reverts it. A Transfer is safe for concurrent use.
+// Transfer is a planned change of the owners of an object's fields. Migrate, Rename and Undo return it. Moves returns
+// the fields that would change their owner. Do makes the change, and returns a Transfer that reverts it. A Transfer is
+// safe for concurrent use.
 type Transfer struct {
 	applier *apply.Applier
 	verb    string
-	object  apply.ObjectRef // with the uid of the object that was read
+	object  apply.ObjectRef // the object, with the uid that was read
 	fields  fieldowners.Transfer
 	shown   *found
-	undoes  bool // whether this Transfer is an undo: Do skips fields in shown that the applier has given up
+	undoes  bool // this Transfer is an undo: Do skips fields that the Applier has given up
 
 	unmatched []string
 }
 
-// Moves returns the fields that Do moves. For an undo, these are the fields that the original transfer
-// moved; Do skips fields that the new owner has given up since.
+// Moves returns the fields that Do moves. For an undo, these are the fields of the original transfer: Do skips those
+// that the new owner has given up since.
 func (t *Transfer) Moves() []fieldowners.Handover { return slices.Clone(t.shown.Plan.Moved) }
 
 // Unmoved returns the requested fields that Do does not move, each with the reason.
 func (t *Transfer) Unmoved() []fieldowners.Unmoved { return slices.Clone(t.shown.Plan.Unmoved) }
 
-// String returns the transfer as text: one line for each field of Moves and Unmoved, and for each
-// text of Unmatched. The text contains no values of fields.
+// String returns the Transfer as text, with one line for each field of Moves and Unmoved, and for each message of
+// Unmatched. The text contains no values of fields.
 func (t *Transfer) String() string {
 	var b strings.Builder
 	fields := "fields"
@@ -96,29 +95,28 @@ func (t *Transfer) String() string {
 	return b.String()
 }
 
-// Do moves the fields to their new owner, in one write with the uid and resourceVersion that were
-// read. So Do overwrites no concurrent write, and does not change another object with the same name.
-// The values of the fields stay the same. If there are no fields to move, nothing is sent.
+// Do moves the fields to their new owner, in one write that is pinned to the uid and resourceVersion that were read. So
+// Do overwrites no concurrent write, and does not change another object with the same name. The values of the fields do
+// not change. If there are no fields to move, nothing is sent.
 //
-// If the managed fields have several apiVersions, Do sends a dry run first. If the API server can no
-// longer convert one of these apiVersions, any write would drop all managed fields, so Do writes
-// nothing and returns an error.
+// If the managed fields have several apiVersions, Do first sends a dry run. If the API server can no longer convert one
+// of these apiVersions, each write would drop all managed fields. Do then writes nothing and returns an error.
 //
-// If the object changes before the write, Do reads the object again. If the same fields would move,
-// Do retries a limited number of times. If other fields would move, Do returns a StaleWriteError:
-// make and check a new Transfer.
+// If another writer changes the object before the write, Do reads the object again. If the same fields would move, Do
+// retries a limited number of times. If other fields would move, Do returns a StaleWriteError: make and check a new
+// Transfer.
 //
-// A repeated Do is safe: its write is stale, and the next read shows that the fields have moved.
+// Repeating a Do is safe: its write is stale, and the next read shows that the fields have already moved.
 //
-// undo moves the fields back to their former owners, except fields that the applier has given up, with
-// the same guarantees.
+// undo is a Transfer that moves the fields back to their former owners, with the same guarantees. It skips fields that
+// the Applier has given up since.
 //
-// Errors are *apply.StaleWriteError, *apply.ContendedError, *apply.UIDMismatchError (deleted or
-// recreated), *apply.RefusedError, *apply.RetryableError or the error of ctx. If undo is nil, nothing
-// has moved. If undo is returned with an error, fields may have moved: the response was lost, or the
-// API server stored other managed fields than were sent.
+// The error is an *apply.StaleWriteError, *apply.ContendedError, *apply.UIDMismatchError (the object was deleted or
+// recreated), *apply.RefusedError, *apply.RetryableError or the error of ctx. If undo is nil, no field has moved. If Do
+// returns both undo and an error, the fields may have moved: the response was lost, or the API server stored other
+// managed fields than those that were sent.
 func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
-	state := new(*t.shown) // a copy, as Do may run concurrently
+	state := new(*t.shown) // a copy, because Do may be called concurrently
 	if t.undoes {
 		if state, err = t.read(ctx); err != nil {
 			return nil, err
@@ -138,13 +136,13 @@ func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 		return nil, &apply.ContendedError{Object: t.object, Attempts: state.Sent, Err: err}
 	case state == nil:
 		return nil, &apply.StaleWriteError{Object: t.object,
-			Err: errors.New("the transfer would now move other fields than Moves shows; nothing was moved, make and check a new transfer")}
+			Err: errors.New("the transfer would now move other fields than those of Moves; nothing was moved, make and check a new transfer")}
 	}
 	return undo, err
 }
 
-// try makes one attempt to write. If the last write was stale, it reads the object again first. used is
-// the state of the object that was written, or nil if other fields would move than Moves shows.
+// try is one attempt of Do. If the last write was stale, it first reads the object again. used is the state of the
+// object on which the write was based, or nil if the Transfer would now move other fields than those of Moves.
 func (t *Transfer) try(ctx context.Context, state *found) (undo *Transfer, used *found, err error) {
 	if state.stale {
 		now, err := t.readAgain(ctx, state.Sent)
@@ -160,8 +158,8 @@ func (t *Transfer) try(ctx context.Context, state *found) (undo *Transfer, used 
 	return undo, state, err
 }
 
-// readAgain reads the object and plans the transfer again. If the fields have already moved, the result
-// is marked as done. If other fields would move than Moves shows, readAgain returns nil and no error.
+// readAgain reads the object and plans the transfer again. If the fields have already moved, done is set in the result.
+// If the new plan moves other fields than those of Moves, readAgain returns nil without an error.
 func (t *Transfer) readAgain(ctx context.Context, sent int) (*found, error) {
 	now, err := t.readOnce(ctx)
 	if err != nil {
@@ -178,8 +176,8 @@ func (t *Transfer) readAgain(ctx context.Context, sent int) (*found, error) {
 	return nil, nil
 }
 
-// sameMoves reports whether two plans move the same fields between the same managers and apiVersions.
-// ToOwned, whether the new owner already owns the field, is ignored.
+// sameMoves reports whether two plans move the same fields between the same managers and apiVersions. It ignores
+// whether the new owner already owned a field before (ToOwned).
 func sameMoves(a, b []fieldowners.Handover) bool {
 	return slices.EqualFunc(a, b, func(a, b fieldowners.Handover) bool {
 		a.ToOwned, b.ToOwned = false, false
@@ -205,7 +203,7 @@ func (t *Transfer) write(ctx context.Context, state *found) (undo *Transfer, err
 		return nil, t.classify(ctx, err)
 	}
 	moving := t.object
-	moving.ResourceVersion = "" // not known before the response
+	moving.ResourceVersion = "" // the resourceVersion after the write is not known yet
 	t.applier.Config().Steady.Wrote(moving)
 	err = state.Store(ctx, t.applier.Client(), t.applier.FieldManager(), after)
 	if err == nil {
@@ -220,8 +218,8 @@ func (t *Transfer) write(ctx context.Context, state *found) (undo *Transfer, err
 	return nil, err
 }
 
-// classify returns the typed error of a write. NotFound means that the object was deleted since
-// it was read.
+// classify returns the typed error for a failed write. A NotFound means that the object was deleted after it was read,
+// and becomes a UIDMismatchError.
 func (t *Transfer) classify(ctx context.Context, err error) error {
 	if err = apply.CheckNotFound(ctx, t.applier.Config().LiveReader, t.object, "", err); apierrors.IsNotFound(err) {
 		return &apply.UIDMismatchError{Object: t.object, Err: errAbsent}
@@ -229,7 +227,8 @@ func (t *Transfer) classify(ctx context.Context, err error) error {
 	return apply.Classify(ctx, t.object, err)
 }
 
-// reverse returns the Transfer that undoes the plan of state. after are the managed fields after the plan.
+// reverse returns the Transfer that undoes the plan of state. after has the managed fields that the object has after
+// the plan was carried out.
 func (t *Transfer) reverse(state *found, after []metav1.ManagedFieldsEntry) (*Transfer, error) {
 	back := &Transfer{applier: t.applier, object: t.object, fields: state.Plan.Undo(), undoes: true}
 	if verb, isUndo := strings.CutPrefix(t.verb, "Undo of "); isUndo {
@@ -242,17 +241,18 @@ func (t *Transfer) reverse(state *found, after []metav1.ManagedFieldsEntry) (*Tr
 	return back, err
 }
 
-// found is an object as read at one resourceVersion, with the plan of the transfer for this state.
+// found is the state of an object at one resourceVersion, with the plan of the transfer for this state.
 type found struct {
 	wire.Rewrite
 
-	done  bool // whether the fields have already moved as planned
-	stale bool // whether a write was stale, so that the object has another resourceVersion now
+	done  bool // the fields have already moved as planned
+	stale bool // a write was stale, so the object now has another resourceVersion
 }
 
 var errAbsent = errors.New("the object does not exist")
 
-// read reads the object live and plans the transfer. It retries if the object changes meanwhile.
+// read reads the live object and plans the transfer. If the object changes between its reads in several apiVersions, it
+// starts again.
 func (t *Transfer) read(ctx context.Context) (state *found, err error) {
 	exhausted, err := wire.Tries(ctx, apply.IsStaleWrite, func() (err error) {
 		state, err = t.readOnce(ctx)
@@ -275,7 +275,7 @@ func (t *Transfer) readOnce(ctx context.Context) (*found, error) {
 	case t.object.UID != "" && t.object.UID != live.GetUID():
 		return nil, &apply.UIDMismatchError{Object: t.object, Err: fmt.Errorf("the live object has uid %s", live.GetUID())}
 	case live.GetUID() == "" || live.GetResourceVersion() == "":
-		return nil, &apply.RefusedError{Object: t.object, Err: errors.New("nothing was written: LiveReader returned the object without uid or resourceVersion, which the write needs")}
+		return nil, &apply.RefusedError{Object: t.object, Err: errors.New("nothing was written: LiveReader returned the object without uid or resourceVersion, to which the write must be pinned")}
 	}
 	rewrite, err := wire.PlanRewrite(ctx, reader, live, t.fields)
 	if errors.Is(err, wire.ErrChanged) {

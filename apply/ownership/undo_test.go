@@ -109,7 +109,7 @@ func TestUndoInput(t *testing.T) {
 		moved  []fieldowners.Handover
 	}{
 		"lacks its version and kind and name":                {apply.ObjectRef{}, handover(nil)},
-		"the reference to the object lacks its uid":          {theWeb(""), handover(nil)},
+		"the reference to the object has no uid":             {theWeb(""), handover(nil)},
 		"moved is empty":                                     {theWeb("uid-1"), nil},
 		"moved[0]: the path is empty":                        {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.Path = fieldowners.Path{} })},
 		"was moved to them/Apply, not to coapply-test/Apply": {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.Name = "them" })},

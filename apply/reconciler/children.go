@@ -11,7 +11,8 @@ import (
 	"coapply.dev/apply/applyset"
 )
 
-// emit returns the intents of a parent. It sets Intent.Belongs of each intent for which Emit did not.
+// emit returns the intents that Config.Emit computes for a parent. In each intent for which Config.Emit has not set
+// Belongs, emit sets it.
 func (r *Reconciler[P]) emit(ctx context.Context, parent P) ([]apply.Intent, error) {
 	emission, err := r.emitPurely(parent)
 	if err != nil {
@@ -30,11 +31,13 @@ func (r *Reconciler[P]) emit(ctx context.Context, parent P) ([]apply.Intent, err
 	return intents, nil
 }
 
-// isChild decides, if Config.Belongs is nil, whether an existing object is a child of the parent or the
-// parent itself. Without Prune, an object without owners is a child if our field manager applied fields
-// of the object and the intent sets no owner reference. If the intent sets an owner reference, our own
-// objects have it since their creation, and adding it to another object would cause that object to be
-// deleted with the parent. With Prune, see adopts.
+// isChild is the default for Config.Belongs. It reports whether an existing object is the parent itself or a child of
+// the parent. An object with owner references is a child if one of them has the parent's uid.
+//
+// Suppose that an object has no owner references. With Prune, it is a child if it is a member of the parent's set, or
+// if adopts returns true. Without Prune, it is a child if our field manager has applied to it and the intent sets no
+// owner reference. If the intent sets one, the objects that we created have it from the start, so this object is not
+// ours: with the owner reference it would be deleted with the parent.
 func (r *Reconciler[P]) isChild(ctx context.Context, parent P, intent apply.Intent, object client.Object) bool {
 	isParent := func(owner metav1.OwnerReference) bool { return owner.UID == parent.GetUID() }
 	applied := func(entry metav1.ManagedFieldsEntry) bool {
@@ -53,12 +56,12 @@ func (r *Reconciler[P]) isChild(ctx context.Context, parent P, intent apply.Inte
 	return slices.ContainsFunc(object.GetManagedFields(), applied) && err == nil && len(set) == 0
 }
 
-// adopts reports whether an object without owners may become a member of the parent's set, although the
-// object has no label of any set. The object is adopted if only our field manager wrote the object, for
-// example by applies without Prune. So no other writer's content is deleted with the parent. An object
-// with a set's label belongs to another parent. If two parents emit the same object, the first parent
-// adopts it. The live object is checked, because the cached object may be out of date, and may lack the
-// managed fields entries of other managers (see fieldowners.KeepOwn).
+// adopts reports whether an object without owner references becomes a member of the parent's set. The object must have
+// no set's label, because an object with such a label belongs to another parent. And only our field manager may have
+// written the object, for example by applies without Prune, so that no other writer's content is deleted with the
+// parent. If two parents have an intent for the same object, the first one adopts it. adopts checks the live object,
+// because the cached object may be out of date, or may lack the managed fields entries of other managers (see
+// fieldowners.KeepOwn).
 func (r *Reconciler[P]) adopts(ctx context.Context, object client.Object) bool {
 	kind, err := r.Applier.Client().GroupVersionKindFor(object)
 	if err != nil || !r.isUnclaimed(object) {
@@ -70,9 +73,8 @@ func (r *Reconciler[P]) adopts(ctx context.Context, object client.Object) bool {
 	return err == nil && live.GetUID() == object.GetUID() && r.isUnclaimed(live)
 }
 
-// isUnclaimed reports whether an object has no owner and no set's label, and only our field
-// manager wrote the object, at least once by Apply. Writes through a subresource are ignored,
-// because they cannot create an object.
+// isUnclaimed reports whether an object has no owner reference and no set's label, and was written only by our field
+// manager, at least once by Apply. Writes through a subresource are ignored, because they cannot create an object.
 func (r *Reconciler[P]) isUnclaimed(object client.Object) bool {
 	applied := false
 	for _, entry := range object.GetManagedFields() {

@@ -14,31 +14,31 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// Reasons of conditions and events.
+// Reasons of the conditions that Condition returns, and of the events that a Reconciler records.
 const (
-	// ReasonOwnershipConflict, of conditions and events, means that another field manager owns
-	// fields with other values than the intent, and the policy rejects the conflict.
+	// ReasonOwnershipConflict is a reason of conditions and events: another field manager owns fields of an intent with
+	// other values, and the policy rejects the conflict.
 	ReasonOwnershipConflict = "OwnershipConflict"
-	// ReasonNameTaken, of conditions and events, means that an existing object has the name of an
-	// emitted object and is not a child of the parent, see apply.ErrNotOurs.
+	// ReasonNameTaken is a reason of conditions and events: an object with the name in an intent exists already and
+	// does not belong to the parent, see apply.ErrNotOurs.
 	ReasonNameTaken = "NameTaken"
-	// ReasonManagedFieldsUnreadable, only of events, means that an object has a managed fields
-	// entry that cannot be parsed, see apply.Outcome.
+	// ReasonManagedFieldsUnreadable is a reason of events: an object has a managed fields entry that cannot be parsed,
+	// see apply.Outcome.
 	ReasonManagedFieldsUnreadable = "ManagedFieldsUnreadable"
-	// ReasonNotAsWanted, only of conditions, means that all intents were applied, but the API
-	// server has another value of a field, for example because of a mutating webhook.
+	// ReasonNotAsWanted is a reason of conditions: all intents were applied, but the API server stores another value of
+	// a field, for example because a mutating webhook changed the value.
 	ReasonNotAsWanted = "NotAsWanted"
-	// ReasonLeftToOthers, only of conditions, means that all intents were applied, except for
-	// fields that the policy left to other field managers (apply.Relinquish, apply.Share).
+	// ReasonLeftToOthers is a reason of conditions: all intents were applied, except for fields that the policy left to
+	// other field managers (apply.Relinquish, apply.Share).
 	ReasonLeftToOthers = "LeftToOthers"
 )
 
-// Condition returns a condition for the parent's status that reports the result of applying the parent's
-// intents. The status is True if all intents were applied, Unknown while a needed object does not exist,
-// and otherwise False. The reason is from a fixed set. The same cause always has the same message. If the
-// status is True, the message names the fields that have another value in the API server or were left to
-// other field managers. Set the condition with meta.SetStatusCondition, which changes lastTransitionTime
-// only if the status changes.
+// Condition returns a condition for the parent's status that reports the result of applying the parent's intents. The
+// condition's status is True if all intents were applied, Unknown while an object that must exist does not exist, and
+// otherwise False. The reason is one of a fixed set, and the same cause always has the same message. If the status is
+// True, the message names the fields for which the API server stores another value, and the fields that were left to
+// other field managers. Set the condition with meta.SetStatusCondition, which changes lastTransitionTime only if the
+// status changes.
 func Condition(conditionType string, generation int64, applied Applied) metav1.Condition {
 	condition := metav1.Condition{
 		Type:               conditionType,
@@ -62,8 +62,8 @@ func Condition(conditionType string, generation int64, applied Applied) metav1.C
 	return condition
 }
 
-// landed returns the reason and message of a condition if all intents were applied. The message
-// names the fields with other values in the API server and the fields left to other field managers.
+// landed returns the reason and the message of a condition after all intents were applied. The message names the fields
+// for which the API server stores another value, and the fields that were left to other field managers.
 func landed(outcomes []apply.Outcome) (reason, message string) {
 	var differ, left []string
 	for _, outcome := range outcomes {
@@ -111,22 +111,22 @@ func message(errs []error) string {
 	return truncated(strings.Join(parts, "; "))
 }
 
-// messageOf returns the error's message without parts that differ from try to try, such as a port or a
-// count. The log has the complete message.
+// messageOf returns the message of an error without the parts that change with each attempt, such as a port or a number
+// of attempts. The log has the complete message.
 func messageOf(err error) string {
 	retryable, contended, conflict := (*apply.RetryableError)(nil), (*apply.ContendedError)(nil), (*apply.ConflictError)(nil)
 	switch {
 	case errors.As(err, &retryable):
-		return fmt.Sprintf("writing %v failed for the moment", retryable.Object) + failedWebhook(retryable)
+		return fmt.Sprintf("writing %v failed with a transient error and is retried", retryable.Object) + failedWebhook(retryable)
 	case errors.As(err, &contended):
-		return fmt.Sprintf("%v was not written, as other writers changed it during each attempt; the write is retried", contended.Object)
+		return fmt.Sprintf("%v was not written, because other writers changed the object during each attempt; the write is retried", contended.Object)
 	case errors.As(err, &conflict):
 		return strings.Join(append([]string{err.Error()}, remedies(conflict)...), "; ")
 	}
 	return err.Error()
 }
 
-// failedWebhook returns a text about the webhook that could not be called, or "" if there is none.
+// failedWebhook returns a text about the webhook that the API server could not call, or "" if there is none.
 func failedWebhook(err error) string {
 	name := wire.FailedWebhook(err)
 	if name == "" {
@@ -135,7 +135,7 @@ func failedWebhook(err error) string {
 	return fmt.Sprintf(": the API server could not call the admission webhook %q; check that its service runs", name)
 }
 
-// truncated shortens a message to 1024 characters. The message of a condition may have 32 KiB.
+// truncated shortens a message to 1024 characters. The API would permit 32 KiB for the message of a condition.
 func truncated(message string) string {
 	const limit = 1024
 	if text := []rune(message); len(text) > limit {
@@ -144,9 +144,9 @@ func truncated(message string) string {
 	return message
 }
 
-// remedies returns, for each other owner in a conflict, a text that tells a person how to make the applier
-// the owner of the fields. It returns no text for the applier's own field manager, because the error has
-// such a text. It returns none for a subresource: no command can decide who should own a status.
+// remedies returns, for each other owner in a conflict, a text that says how a person can make the applier the owner of
+// the fields. For an entry of the applier's own field manager there is no text, because the error already says this.
+// For a conflict on a subresource there is none either: who should own a status cannot be decided by a command.
 func remedies(conflict *apply.ConflictError) (steps []string) {
 	if conflict.Subresource != "" {
 		return nil
@@ -168,8 +168,9 @@ func remedies(conflict *apply.ConflictError) (steps []string) {
 	return steps
 }
 
-// takeOver returns the text of remedies for one owner. If the owner wrote the fields by Update, the text
-// has a command that moves the fields. An owner that applied the fields would apply them again.
+// takeOver returns the text of remedies for one other owner. If the owner wrote the fields by Update, the text has a
+// command that moves the fields to the applier. If the owner applied the fields, such a command would not help, because
+// the owner would apply them again.
 func takeOver(conflict *apply.ConflictError, owner fieldowners.Manager, fields []fieldowners.Path) string {
 	if owner.Operation == metav1.ManagedFieldsOperationApply {
 		return fmt.Sprintf("to let %s set %s, remove %s from the configuration that %s applies", conflict.FieldManager, joined(fields), itOrThem(fields), owner.Name)
@@ -187,7 +188,7 @@ func itOrThem(fields []fieldowners.Path) string {
 	return "them"
 }
 
-// joined returns the first five fields and the number of further fields as text.
+// joined returns the first five fields as text, and the number of the others.
 func joined(fields []fieldowners.Path) string {
 	const most = 5
 	var texts []string

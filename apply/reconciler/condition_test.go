@@ -86,10 +86,10 @@ func TestCondition(t *testing.T) {
 			"False OwnershipConflict any; ownership conflict on : m cannot set .a: owned by /; a retry meets the same conflict"},
 		"an error stands above absence": {
 			reconciler.Applied{Errs: []error{errAny}, Outcomes: []apply.Outcome{outcome(apply.Absent, "Pod")}}, "False Error any"},
-		"retryable": {reconciler.Applied{Errs: []error{reset("40001")}}, "False Retryable writing  failed for the moment"},
-		"a webhook that is down": {reconciler.Applied{Errs: []error{unreachable("40001")}}, "False Retryable writing Deployment shop/web failed for the moment: " +
+		"retryable": {reconciler.Applied{Errs: []error{reset("40001")}}, "False Retryable writing  failed with a transient error and is retried"},
+		"a webhook that is down": {reconciler.Applied{Errs: []error{unreachable("40001")}}, "False Retryable writing Deployment shop/web failed with a transient error and is retried: " +
 			`the API server could not call the admission webhook "pods.example.com"; check that its service runs`},
-		"contended": {reconciler.Applied{Errs: []error{contended(17)}}, "False Contended  was not written, as other writers changed it during each attempt; the write is retried"},
+		"contended": {reconciler.Applied{Errs: []error{contended(17)}}, "False Contended  was not written, because other writers changed the object during each attempt; the write is retried"},
 		"refused":   {reconciler.Applied{Errs: []error{&apply.RefusedError{Err: errAny}}}, "False Refused  is refused: any"},
 		"someone else's": {reconciler.Applied{Errs: []error{errAny, &apply.RefusedError{Err: apply.ErrNotOurs}}},
 			"False NameTaken any;  is refused: someone else's"},

@@ -15,11 +15,11 @@ import (
 	"coapply.dev/apply/update"
 )
 
-// finalize handles a parent that is being deleted. It calls Cleanup, and with Prune deletes the
-// members of the parent's set. When both are done, it removes the finalizer.
+// finalize handles a parent that is being deleted. It calls Config.Cleanup and, with Prune, deletes the members of the
+// parent's set. When both are done, it removes the finalizer.
 func (r *Reconciler[P]) finalize(ctx context.Context, parent P) (reconcile.Result, error) {
 	if !slices.Contains(parent.GetFinalizers(), r.Finalizer) {
-		return reconcile.Result{}, nil // finalize was done before, or nothing was ever emitted
+		return reconcile.Result{}, nil // the finalizer was removed before, or nothing was ever applied for the parent
 	}
 	if r.Cleanup != nil {
 		if done, err := r.Cleanup(ctx, parent); err != nil || !done {
@@ -35,7 +35,7 @@ func (r *Reconciler[P]) finalize(ctx context.Context, parent P) (reconcile.Resul
 	return r.requeueDeleted(ctx, parent, err)
 }
 
-// requeueDeleted calls requeue for the errors of a parent that is being deleted.
+// requeueDeleted calls requeue with the errors of the deletion of a parent.
 func (r *Reconciler[P]) requeueDeleted(ctx context.Context, parent P, errs ...error) (reconcile.Result, error) {
 	isNew, since := r.news.about(trouble{parent.GetUID(), "", "deletion"}, errs...)
 	return requeue(ctx, isNew, since, errs...)
@@ -49,7 +49,7 @@ func (r *Reconciler[P]) deleteMembers(ctx context.Context, parent P) (done bool,
 	case errors.As(err, &several):
 		result, err = r.requeueDeleted(ctx, parent, several.Errs...) // each error has its own wait
 	case errors.Is(err, apply.ErrUIDMismatch):
-		return false, reconcile.Result{}, nil // the parent does not exist any more, so there is no finalizer to remove
+		return false, reconcile.Result{}, nil // the parent no longer exists, so it has no finalizer to remove
 	case err != nil:
 		result, err = r.requeueDeleted(ctx, parent, err)
 	case !done:
@@ -60,8 +60,9 @@ func (r *Reconciler[P]) deleteMembers(ctx context.Context, parent P) (done bool,
 	return done, result, err
 }
 
-// lookAgain returns the wait until the next reconcile checks whether members with finalizers still exist,
-// as the members may not be watched. The wait grows with the time since the parent's deletion.
+// lookAgain returns the wait until the next reconcile of a parent whose members are being deleted and still exist, for
+// example because they have finalizers. The members may not be watched, so no event may report their end. The wait
+// grows with the time since the deletion of the parent, from a second to a minute.
 func lookAgain(deleted time.Time) time.Duration {
 	const least, most = time.Second, time.Minute
 	return wait.Jitter(min(max(time.Since(deleted)/4, least), most), 0.2)

@@ -125,8 +125,8 @@ func TestPrunedIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"Normal Pruned deleted ConfigMap shop/c, which is no longer emitted",
-		"Warning NotPruned ConfigMap shop/forged is no longer emitted, but was kept: the field manager test does not own the object's label applyset.kubernetes.io/part-of",
+		"Normal Pruned deleted ConfigMap shop/c, which is no longer desired",
+		"Warning NotPruned ConfigMap shop/forged is no longer desired, but was kept: the field manager test does not own the object's label applyset.kubernetes.io/part-of",
 	}
 	if diff := cmp.Diff(want, w.told()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
@@ -276,7 +276,7 @@ func TestReleasedIsTold(t *testing.T) {
 		w.must(err)
 		intents = nil
 	}
-	want := []string{"Normal Released released the fields of ConfigMap shop/theirs that are no longer emitted"}
+	want := []string{"Normal Released released the fields of ConfigMap shop/theirs, because their intent is no longer desired"}
 	if diff := cmp.Diff(want, w.told()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

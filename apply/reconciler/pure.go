@@ -7,21 +7,22 @@ import (
 	"coapply.dev/apply/internal/emission"
 )
 
-// ErrNotPure means that two calls of Emit for the same parent returned different intents. Nothing was
-// sent: with such an Emit, each reconcile would write, and each write would cause another reconcile.
+// ErrNotPure means that two calls of Config.Emit for the same parent returned different intents. The intents were not
+// applied: otherwise each reconcile would write, and each write would trigger another reconcile.
 var ErrNotPure = errors.New("emit is not pure")
 
 const (
-	// pureChecks is the number of reconciles of a parent that call Emit twice. One check is not
-	// enough: in more than half of all cases, two iterations over a map with two keys have the
-	// same order.
+	// pureChecks is the number of reconciles of each parent in which Config.Emit is called twice. One would not be
+	// enough to detect an Emit that depends on the order of a map: two iterations over a map with two keys have the
+	// same order in more than half of all cases.
 	pureChecks = 10
-	// rememberedChecks is the number of parents, at least, whose checks a process remembers.
+	// rememberedChecks is the number of parents for which a process remembers, at least, how often it has called Emit
+	// twice.
 	rememberedChecks = 8192
 )
 
-// emitPurely calls Emit. In the first reconciles of a parent, it calls Emit a second time and
-// compares the results.
+// emitPurely calls Config.Emit. In the first reconciles of a parent it calls Config.Emit twice, and returns ErrNotPure
+// if the results differ.
 func (r *Reconciler[P]) emitPurely(parent P) (Emission, error) {
 	first, err := r.Emit(parent)
 	checks, _ := r.checked.Get(parent.GetUID())

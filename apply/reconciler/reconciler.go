@@ -23,86 +23,85 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// PausedAnnotation is an annotation of parents. While its value is "true", the parent is not
-// reconciled.
+// PausedAnnotation is an annotation of parent objects. While its value is "true", the parent is not reconciled.
 const PausedAnnotation = "coapply.dev/paused"
 
-// Emission is the result of Config.Emit for one parent.
+// Emission is what Config.Emit computes for one parent.
 type Emission struct {
-	// Intents are the intents to apply, in this order.
+	// Intents are the intents for the parent's children, in the order in which to apply them.
 	Intents []apply.Intent
 }
 
-// Applied is the result of applying the Emission of one parent in one reconcile.
+// Applied is the result of applying the intents of one parent in one reconcile.
 type Applied struct {
 	Outcomes []apply.Outcome // one for each intent, in the same order
-	Errs     []error         // the errors of emitting, of each intent, and of pruning; none is nil
-	Pruned   applyset.Pruned // with Config.Prune: the objects that are no longer emitted
+	Errs     []error         // the errors of Emit, of each apply, and of pruning; none is nil
+	Pruned   applyset.Pruned // with Config.Prune: what was done with the objects that have no intent any more
 }
 
-// Report is the result of Config.Status: a change of the parent's status, and what to do after the write.
+// Report is the result of Config.Status: what to write to the parent's status, and what to do after the write. At most
+// one of Change and Apply may be set.
 type Report[P client.Object] struct {
-	// Change sets, in the live parent, the status fields that this reconciler writes. The Updater writes
-	// the changed status by get-modify-update. If Change is nil, the Updater writes nothing.
+	// Change sets the status fields that this reconciler writes. Config.Updater first calls it with a copy of the
+	// parent, and if this changes anything, with the live parent. It writes the changed status by get-modify-update.
 	Change func(parent P) error
-	// Apply is an alternative to Change: an apply configuration of the parent, with all status fields
-	// that this reconciler owns, for the Applier to apply. Make its conditions with apply.Conditions.
+	// Apply is an apply configuration of the parent that has all status fields that this reconciler owns.
+	// Config.Applier applies it to the status. Make its conditions with apply.Conditions.
 	Apply runtime.ApplyConfiguration
 	// Then is called after the status was written. It may be nil.
 	Then func(ctx context.Context) error
-	// After is the time until the next reconcile if no event causes an earlier one. Set it if the
-	// status depends on the clock. 0 means that no reconcile is scheduled.
+	// After is the time after which the parent is reconciled again, even without an event. Set it if the status depends
+	// on the clock. 0 means that no reconcile is scheduled.
 	After time.Duration
 }
 
 // Config configures a Reconciler.
 type Config[P client.Object] struct {
-	// Client reads the parent, from the cache.
+	// Client reads the parents, from the cache.
 	Client client.Reader
 	// Applier applies the intents.
 	Applier *apply.Applier
-	// Updater writes the finalizer and the status of Report.Change. It usually has the Applier's
-	// field manager.
+	// Updater writes the finalizer, and the status if Report.Change is set. It usually has the same field manager as
+	// the Applier.
 	Updater *update.Updater
-	// Emit returns the intents of a parent. Emit must not change the parent. If Emit is called
-	// again at once, it must return the same intents. In the first reconciles of each parent,
-	// Emit is called twice. If an object or a field differs between the two results, the
-	// reconcile returns an error that matches ErrNotPure.
+	// Emit computes the intents for a parent's children. It must be pure: it must not change the parent, and must
+	// return the same intents each time for the same parent. In the first reconciles of each parent, Emit is called
+	// twice. If an object or a field differs between the two results, the reconcile returns an error that matches
+	// ErrNotPure.
 	Emit func(parent P) (Emission, error)
-	// Belongs reports whether an object that already exists is a child of this parent. If Belongs
-	// returns false, the object is not changed, even if it was created at the same time, and is
-	// reported as an object of someone else (apply.NotOursError, the reason NameTaken).
+	// Belongs reports whether an existing object with the name in an intent belongs to this parent. If it returns
+	// false, the object is not changed, even if it was created at the same moment, and is reported as an object of
+	// someone else (apply.NotOursError, the reason NameTaken).
 	//
-	// If Belongs is nil, an object with owners is a child if one of its owner references has the
-	// parent's uid. An object without owners is a child in these cases. With Prune: if the object
-	// has the label of the parent's set. Without Prune: if the applier's field manager has
-	// applied to the object, and the intent sets no owner reference. Prune also adopts an object
-	// without owners and without any set's label. The condition is that, by the live object, only
-	// the applier's field manager wrote the object.
+	// If Belongs is nil, this depends on the object:
+	//   - An object with owner references belongs to the parent if one of them has the parent's uid.
+	//   - With Prune, an object without owner references belongs to the parent if it has the label of the parent's set.
+	//     An object without any set's label is adopted if, by the live object, only the Applier's field manager wrote
+	//     to it.
+	//   - Without Prune, an object without owner references belongs to the parent if the Applier's field manager has
+	//     applied to it and the intent sets no owner reference.
 	//
-	// If Belongs is set, it is also called for intents with MustExist: if it returns false, the
-	// Outcome is Absent.
+	// Belongs is also called for an intent with MustExist: if it returns false, the Outcome is Absent. If Belongs is
+	// nil, such an intent is applied to any object with the name.
 	Belongs func(parent P, child client.Object) bool
-	// Prune makes the reconciler delete objects that a parent emitted before and no longer emits. The
-	// parent and its objects become an ApplySet; see applyset.Sets for the cost and the required
-	// permissions. Only one reconciler can prune for a parent. If an intent fails, nothing is deleted.
-	// Prune needs a Finalizer: when the parent is deleted, the reconciler deletes the parent's objects in
-	// all namespaces before the parent, and does not leave them to the garbage collector.
+	// Prune makes the reconciler delete the objects that it applied for a parent before and for which Emit no longer
+	// returns an intent. The parent and its objects become an ApplySet; see applyset.Sets for the cost and the required
+	// permissions. Only one reconciler can prune for a parent. If an apply fails, nothing is deleted. Prune needs a
+	// Finalizer: when a parent is deleted, the reconciler deletes the parent's objects in all namespaces, and does not
+	// leave this to the garbage collector.
 	Prune bool
 
-	// Finalizer is the finalizer that is added to each parent, or "". A Finalizer needs Cleanup or Prune.
+	// Finalizer is the finalizer that is added to each parent; "" adds none. A Finalizer needs Cleanup or Prune.
 	Finalizer string
-	// Cleanup is called in each reconcile of a parent that is being deleted. When it returns done,
-	// the finalizer is removed. If Cleanup does not return done, a watch must cause the next reconcile.
-	// With Prune, Cleanup may be nil. With Prune, the members of the parent's set are deleted after
-	// Cleanup returned done, and Cleanup is called again while such members exist.
+	// Cleanup is called in each reconcile of a parent that is being deleted. When it returns done, the finalizer is
+	// removed. Until then, a watch must trigger the next reconcile. With Prune, Cleanup may be nil, and the members of
+	// the parent's set are deleted after Cleanup has returned done. While such members exist, Cleanup is called again.
 	Cleanup func(ctx context.Context, parent P) (done bool, err error)
-	// Status is called after the intents were applied. It returns what to write to the parent's
-	// status. It may be nil.
+	// Status is called after the intents were applied, and returns what to write to the parent's status. It may be nil.
 	Status func(ctx context.Context, parent P, applied Applied) (Report[P], error)
-	// Gone is called if the parent of a reconcile request does not exist. It may be nil.
+	// Gone is called in a reconcile of a parent that does not exist. It may be nil.
 	Gone func(ctx context.Context, parent types.NamespacedName) error
-	// Events records events about conflicts and pruning. It may be nil.
+	// Events records events on the parent about conflicts and pruning. It may be nil.
 	Events events.EventRecorder
 }
 
@@ -132,20 +131,20 @@ func (c Config[P]) validate() error {
 	return errors.Join(errs...)
 }
 
-// Reconciler is a reconcile.Reconciler that applies the intents returned by Config.Emit.
+// Reconciler is a reconcile.Reconciler that applies the intents that Config.Emit computes for each parent.
 type Reconciler[P client.Object] struct {
 	Config[P]
 
 	sets    *applyset.Sets // nil without Config.Prune
 	news    news
-	checked *recent.Cache[types.UID, int]      // by the parent's uid: how often Emit was called twice and was pure
-	deleted *recent.Cache[types.UID, struct{}] // the uids of parents that are deleted, but may still be in the cache
+	checked *recent.Cache[types.UID, int]      // by the uid of the parent: in how many reconciles Emit was called twice
+	deleted *recent.Cache[types.UID, struct{}] // the uids of parents that no longer exist, but may still be in the cache
 }
 
 const rememberedDeleted = 8192
 
-// New returns a Reconciler. P is the Go type of the parent's kind. New returns an error if the Config is
-// not valid, or if P does not determine a kind, such as *unstructured.Unstructured.
+// New returns a Reconciler for parents of the Go type P. It returns an error if the Config is invalid, or if P is not
+// the Go type of one kind, such as *unstructured.Unstructured.
 func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("reconciler: %w", err)
@@ -162,8 +161,8 @@ func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 	return r, nil
 }
 
-// Reconcile updates the children and the status of one parent. The package comment describes its
-// steps and how it handles errors.
+// Reconcile applies the intents of one parent and writes its status. The package comment lists the steps, and says how
+// errors are handled.
 func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	parent, err := r.read(ctx, request.NamespacedName)
 	if err != nil {
@@ -172,7 +171,7 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 		}
 		return Requeue(ctx, err)
 	}
-	if _, deleted := r.deleted.Get(parent.GetUID()); deleted { // the garbage collector would delete new children at once, and cause a reconcile
+	if _, deleted := r.deleted.Get(parent.GetUID()); deleted { // the garbage collector would at once delete new children, which would trigger a reconcile
 		return reconcile.Result{}, nil
 	}
 	if ended, result, err := r.ends(ctx, parent); ended {
@@ -187,7 +186,7 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 	case added:
 		return reconcile.Result{RequeueAfter: atOnce}, nil
 	}
-	if ended, result, err := r.ends(ctx, parent); ended { // ensureFinalizer may have read the live parent
+	if ended, result, err := r.ends(ctx, parent); ended { // this may be the live parent, which ensureFinalizer has read
 		return result, err
 	}
 	applied := r.apply(ctx, parent)
@@ -207,12 +206,11 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 	return result, err
 }
 
-// withoutCopy makes a read return the cached object itself, not a copy.
+// withoutCopy is the option by which a read returns the cached object itself, and not a copy.
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
-// read returns a copy of the cached parent, so that Emit and Status cannot change the cache. Only
-// the managed fields entries are shared with the cache. They are the largest part of many objects,
-// and are never changed.
+// read returns a copy of the cached parent, so that Emit and Status cannot change the cache. Only the content of the
+// managed fields entries is shared with the cache: it is the largest part of many objects, and nothing changes it.
 func (r *Reconciler[P]) read(ctx context.Context, name types.NamespacedName) (P, error) {
 	parent := reflect.New(reflect.TypeFor[P]().Elem()).Interface().(P)
 	if err := r.Client.Get(ctx, name, parent, withoutCopy); err != nil {
@@ -223,13 +221,13 @@ func (r *Reconciler[P]) read(ctx context.Context, name types.NamespacedName) (P,
 	parent = parent.DeepCopyObject().(P)
 	parent.SetManagedFields(slices.Clone(managed))
 	if kind, err := r.Applier.Client().GroupVersionKindFor(parent); err == nil {
-		parent.GetObjectKind().SetGroupVersionKind(kind) // the cached parent may have no kind
+		parent.GetObjectKind().SetGroupVersionKind(kind) // the cached parent may lack its kind
 	}
 	return parent, nil
 }
 
-// atOnce is a RequeueAfter that starts the next reconcile at once. Result.Requeue is deprecated, and
-// a RequeueAfter of 0 means that no reconcile is scheduled.
+// atOnce is a RequeueAfter by which the next reconcile begins at once. (Result.Requeue is deprecated, and with a
+// RequeueAfter of 0 no reconcile is scheduled.)
 const atOnce = time.Nanosecond
 
 func (r *Reconciler[P]) gone(ctx context.Context, parent types.NamespacedName) error {
@@ -239,12 +237,12 @@ func (r *Reconciler[P]) gone(ctx context.Context, parent types.NamespacedName) e
 	return r.Gone(ctx, parent)
 }
 
-// ends reports whether the reconcile ends without a call of Emit, because the parent is paused or
-// being deleted. If so, it returns the result of the reconcile.
+// ends reports whether the reconcile ends without a call of Config.Emit, because the parent is paused or being deleted.
+// It then returns the result of the reconcile.
 func (r *Reconciler[P]) ends(ctx context.Context, parent P) (bool, reconcile.Result, error) {
 	switch {
 	case parent.GetAnnotations()[PausedAnnotation] == "true":
-		logr.FromContextOrDiscard(ctx).Info("paused", "annotation", PausedAnnotation)
+		logr.FromContextOrDiscard(ctx).Info("the parent is paused and not reconciled", "annotation", PausedAnnotation)
 		return true, reconcile.Result{}, nil
 	case parent.GetDeletionTimestamp() != nil:
 		result, err := r.finalize(ctx, parent)
@@ -253,8 +251,8 @@ func (r *Reconciler[P]) ends(ctx context.Context, parent P) (bool, reconcile.Res
 	return false, reconcile.Result{}, nil
 }
 
-// ensureFinalizer adds the finalizer if the parent lacks it, and reports whether it was added. It returns
-// the parent as read or written by the Updater, which may be newer than the cached parent.
+// ensureFinalizer adds the finalizer if the parent lacks it, and reports whether it did so. It returns the parent that
+// the Updater has read or written, which may be newer than the cached parent.
 func (r *Reconciler[P]) ensureFinalizer(ctx context.Context, parent P) (P, bool, error) {
 	if r.Finalizer == "" {
 		return parent, false, nil
@@ -269,7 +267,7 @@ func (r *Reconciler[P]) apply(ctx context.Context, parent P) Applied {
 	}
 	intents, err := r.emit(ctx, parent)
 	if err != nil {
-		return Applied{Errs: []error{fmt.Errorf("emitting: %w", err)}}
+		return Applied{Errs: []error{fmt.Errorf("computing the intents: %w", err)}}
 	}
 	var applied Applied
 	seen := map[part]error{}
@@ -283,16 +281,16 @@ func (r *Reconciler[P]) apply(ctx context.Context, parent P) Applied {
 	return applied
 }
 
-// part identifies the object, or the subresource of an object, that an intent is for.
+// part identifies what an intent is applied to: an object or a subresource of an object.
 type part struct {
 	object      apply.ObjectRef
 	subresource string
 }
 
-// applyOne applies one intent of a reconcile. It returns an error if the reconcile already had an intent
-// for the same object: each of the two intents would remove the fields that only the other intent lists.
-// If an earlier intent failed because the object is someone else's (apply.ErrNotOurs), an intent for a
-// subresource of the object returns the same error.
+// applyOne applies one intent of a reconcile. seen has the results of the intents before. If one of them was for the
+// same object, applyOne returns an error, because each of the two applies would remove the fields of the other intent.
+// If one of them failed because the object belongs to someone else (apply.ErrNotOurs), an intent for a subresource of
+// the object fails with the same error.
 func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen map[part]error) (apply.Outcome, error) {
 	object, err := intent.Object()
 	if err != nil {
@@ -305,7 +303,7 @@ func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen 
 	}
 	if _, twice := seen[this]; twice {
 		return apply.Outcome{Object: object}, &apply.IntentError{Object: object,
-			Err: errors.New("two intents for one object: put all its fields into one intent, as each apply removes the fields that its intent does not list")}
+			Err: errors.New("two intents for one object: put all fields of the object into one intent, because each apply removes the fields that its intent does not set")}
 	}
 	outcome, err := r.Applier.Apply(ctx, intent)
 	seen[this] = err
@@ -322,15 +320,15 @@ func (r *Reconciler[P]) applyAndPrune(ctx context.Context, parent P) Applied {
 	pruned, err := round.Prune(ctx)
 	applied.Pruned = pruned
 	if several, ok := errors.AsType[*applyset.PruneError](err); ok {
-		applied.Errs = several.Errs // each error has its own wait
+		applied.Errs = several.Errs // the wait before a retry depends on each error
 	} else if err != nil {
 		applied.Errs = []error{err}
 	}
 	return applied
 }
 
-// writeStatus calls Config.Status and writes its Report. It returns Report.After, and the error of
-// Status, of the write or of Report.Then.
+// writeStatus calls Config.Status and writes the status in its Report. It returns Report.After, and an error of Status,
+// of the write or of Report.Then.
 func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Applied) (time.Duration, error) {
 	if r.Status == nil {
 		return 0, nil
@@ -341,7 +339,7 @@ func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Appli
 	}
 	gone, err := r.land(ctx, parent, report)
 	switch {
-	case gone: // the cache will cause a reconcile that calls Config.Gone or finds a new parent
+	case gone: // an event will trigger a reconcile, which calls Config.Gone or finds a new parent
 		r.deleted.Put(parent.GetUID(), struct{}{})
 		return 0, nil
 	case err != nil:
@@ -353,8 +351,8 @@ func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Appli
 	return report.After, err
 }
 
-// land writes the status in report, if the live parent still has the uid of parent. gone reports whether
-// the write failed because the parent no longer exists.
+// land writes the status in report to the parent with the uid of parent. gone reports whether the write failed because
+// that parent no longer exists.
 func (r *Reconciler[P]) land(ctx context.Context, parent P, report Report[P]) (gone bool, err error) {
 	switch {
 	case report.Change != nil && report.Apply != nil:
@@ -362,7 +360,7 @@ func (r *Reconciler[P]) land(ctx context.Context, parent P, report Report[P]) (g
 	case report.Change != nil && r.Updater == nil:
 		return false, errors.New("Report.Change needs an Updater, but Config.Updater is nil")
 	case report.Change != nil:
-		var changeErr error // its type does not show whether the parent exists
+		var changeErr error // a NotFound from Report.Change does not mean that the parent is gone
 		_, err = update.Status(ctx, r.Updater, parent, func(parent P) error {
 			changeErr = report.Change(parent)
 			return changeErr

@@ -23,37 +23,39 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// conflictRetry is the wait before a retry after a rejected conflict. Retries are needed, as a watch may
-// not report that the other owner gave up the field, which changes no value.
+// conflictRetry is the wait before a retry after a conflict that the policy rejected. The retry is necessary because a
+// watch may not report that the other owner gave the field up: this changes no value.
 const conflictRetry = time.Minute
 
-// refusalRetry is the maximum wait after a refusal (apply.ErrRefused), see refusalWait.
+// refusalRetry is the longest wait before a retry after a refusal by the API server (apply.ErrRefused), see
+// refusalWait.
 const refusalRetry = time.Minute
 
-// refusalWait returns the wait before a retry after a refusal. since is the time for which the API
-// server has refused applies. Retries are needed, as no event reports that an administrator granted
-// a right, raised a quota or installed a kind. The first retries come soon, as some refusals end by
-// themselves, such as that of a Pod until the ServiceAccount of a new Namespace exists.
+// refusalWait returns the wait before a retry after a refusal. since is the time since the first refusal. The retry is
+// necessary because no event reports that an administrator granted a right, raised a quota or installed a kind. The
+// first waits are short, because some refusals soon end by themselves. For example, a Pod is refused until the
+// ServiceAccount of its new Namespace exists.
 func refusalWait(since time.Duration) time.Duration {
 	return min(max(since, time.Second), refusalRetry)
 }
 
-// Requeue returns the result of a reconcile that had these errors, see the package comment. If each of
-// the errors determines a wait, the result is the longest wait that the API server asked for, or
-// otherwise the wait after a conflict. This wait is extended at random by up to 20 %. If all errors are
-// invalid intents, Requeue returns a reconcile.TerminalError. In all other cases it returns the joined
-// errors, and the controller's rate limiter determines the wait. nil errors are ignored. If ctx is
-// cancelled and one of the errors is context.Canceled, the manager stops, and all errors are ignored.
+// Requeue returns the result of a reconcile that failed with these errors, see the package comment. nil errors are
+// ignored. In most cases the result is the joined errors, so that the controller's rate limiter determines the wait
+// before the next reconcile. The exceptions are:
+//   - If each error has a wait of its own, the result is a wait: the longest one that the API server asked for, or else
+//     the wait after a rejected conflict. It is extended at random by up to 20 %.
+//   - If all errors are invalid intents, the result is a reconcile.TerminalError.
+//   - If ctx is cancelled and one of the errors is context.Canceled, the manager stops, and there is no error.
 func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	return requeue(ctx, true, unknown, errs...)
 }
 
-// unknown means that the caller of requeue does not know for how long the errors have lasted. Then the
-// controller's rate limiter determines the wait after a refusal.
+// unknown is a value of since for requeue: the caller does not know for how long the errors have lasted. The
+// controller's rate limiter then determines the wait after a refusal.
 const unknown = time.Duration(-1)
 
-// requeue does the work of Requeue. If isNew is false, the errors are logged at level 1. since is the
-// duration for which the errors have lasted, and determines the wait after a refusal.
+// requeue is Requeue with two more arguments. If isNew is false, the errors are logged at verbosity 1 only. since is
+// the time for which the errors have lasted, and determines the wait after a refusal.
 func requeue(ctx context.Context, isNew bool, since time.Duration, errs ...error) (reconcile.Result, error) {
 	err := errors.Join(errs...)
 	if err == nil {
@@ -85,20 +87,20 @@ func requeue(ctx context.Context, isNew bool, since time.Duration, errs ...error
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 
-// waits holds the waits before the next reconcile that the errors of one reconcile need, by kind of error.
+// waits has the waits before the next reconcile that the errors of one reconcile require, by class of error.
 type waits struct {
-	asked, conflict, refusal time.Duration // asked is the wait that the API server asked for
-	severe                   bool          // whether a person must fix the cause of an error
+	asked, conflict, refusal time.Duration // asked is the longest Retry-After of the API server
+	severe                   bool          // a person must fix the cause of at least one error
 }
 
-// add records the wait that an error needs. It returns false if the controller's rate limiter must
-// determine the wait.
+// add records the wait that an error requires. It returns false if the controller's rate limiter must determine the
+// wait.
 func (w *waits) add(err error, since time.Duration) bool {
 	retryable := (*apply.RetryableError)(nil)
 	switch {
 	case errors.Is(err, apply.ErrConflict), errors.Is(err, apply.ErrNotOurs), terminating(err):
 		w.conflict = conflictRetry
-	case errors.Is(err, apply.ErrInvalidIntent): // only a change of the parent or of the program fixes it
+	case errors.Is(err, apply.ErrInvalidIntent): // no wait: only a change of the parent or of the program helps
 		w.severe = true
 	case errors.Is(err, ErrNotPure):
 		w.conflict, w.severe = conflictRetry, true
@@ -112,13 +114,13 @@ func (w *waits) add(err error, since time.Duration) bool {
 	return true
 }
 
-// longest returns the wait that the API server asked for. Without such a wait, it returns the wait after
-// a refusal, or else the wait after a conflict, or else 0.
+// longest returns the wait before the next reconcile: the one that the API server asked for, or else the wait after a
+// refusal, or else the wait after a conflict, or else 0.
 func (w *waits) longest() time.Duration {
 	return cmp.Or(w.asked, w.refusal, w.conflict)
 }
 
-// notReconciled returns a log message with the number of errors, each of which is about one object.
+// notReconciled returns the log message for the errors of a reconcile, each of which concerns one object.
 func notReconciled(errs []error) string {
 	n := 0
 	for _, err := range errs {
@@ -132,15 +134,15 @@ func notReconciled(errs []error) string {
 	return fmt.Sprintf("%d objects could not be reconciled", n)
 }
 
-// terminating reports whether the API server refused to create an object because the Namespace is being
-// deleted. A retry cannot succeed until the Namespace is gone.
+// terminating reports whether the API server refused to create an object because the object's Namespace is being
+// deleted. A retry cannot succeed until the Namespace no longer exists.
 func terminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// tell records events about rejected and settled conflicts, about objects of someone else, and about
-// pruned, released and kept objects. Events about rejected conflicts, objects of someone else and
-// kept objects are not repeated while they stay the same.
+// tell records events on the parent: about conflicts, about objects of someone else, and about objects that were
+// pruned, released or not pruned. Only if isNew is true does it record events about rejected conflicts and objects of
+// someone else. Events about objects that are not pruned are not repeated either.
 func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 	if r.Events == nil {
 		return
@@ -162,10 +164,10 @@ func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 		tellSettled(r.Events, parent, outcome.Conflicts)
 	}
 	for _, object := range applied.Pruned.Deleted {
-		Event(r.Events, parent, corev1.EventTypeNormal, "Pruned", "deleted "+object.String()+", which is no longer emitted")
+		Event(r.Events, parent, corev1.EventTypeNormal, "Pruned", "deleted "+object.String()+", which is no longer desired")
 	}
 	for _, object := range applied.Pruned.Released {
-		Event(r.Events, parent, corev1.EventTypeNormal, "Released", "released the fields of "+object.String()+" that are no longer emitted")
+		Event(r.Events, parent, corev1.EventTypeNormal, "Released", "released the fields of "+object.String()+", because their intent is no longer desired")
 	}
 	for _, kept := range applied.Pruned.Kept {
 		if !kept.Remembered {
@@ -174,8 +176,8 @@ func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 	}
 }
 
-// tellUnread records one event for each managed fields entry that cannot be parsed. It records no events
-// if the entries are the same as in the last reconcile, at any index in the list.
+// tellUnread records one event for each managed fields entry that cannot be parsed. If the entries are the same as in
+// the last reconcile, even at other positions in the list, it records none.
 func (r *Reconciler[P]) tellUnread(of trouble, parent P, outcomes []apply.Outcome) {
 	var all []error
 	for _, outcome := range outcomes {
@@ -195,16 +197,16 @@ func (r *Reconciler[P]) tellUnread(of trouble, parent P, outcomes []apply.Outcom
 	}
 }
 
-// settled maps each decision that settles a conflict to the reason and the text of the event about it.
+// settled lists the decisions by which a conflict does not fail the apply, with the reason and the text of the event.
 var settled = map[apply.Decision]struct{ reason, what string }{
 	apply.Force:      {"OwnershipForced", "set"},
 	apply.Relinquish: {"OwnershipRelinquished", "did not set"},
 	apply.Share:      {"OwnershipShared", "shares the owner's value, and did not set"},
 }
 
-// tellSettled records one event for each field with a settled conflict. If the field has several
-// other owners, the event names only the first owner, and has the number of the others: managed
-// fields entries can be forged, so there may be many.
+// tellSettled records one event for each field with a conflict that the policy forced, relinquished or shared. If the
+// field has several other owners, the event names only the first one, and counts the others: managed fields entries can
+// be forged, so there may be many.
 func tellSettled(recorder events.EventRecorder, parent client.Object, conflicts []apply.Conflict) {
 	type field struct {
 		decision apply.Decision
@@ -232,16 +234,16 @@ func tellSettled(recorder events.EventRecorder, parent client.Object, conflicts 
 	}
 }
 
-// noteLimit is the maximum length of an event's note in the events API, in bytes.
+// noteLimit is the maximum length in bytes of the note of an event, in the events API.
 const noteLimit = 1024
 
-// Event records an event about a parent. It shortens the note to the length that the API allows. The
-// recorder merges events with the same object, reason and action, and keeps only the first note. So
-// Event derives the action from the note: events with different notes are not merged. It passes the
-// object without its resourceVersion, so that a status write does not prevent merging.
+// Event records an event about a parent, and shortens the note to the length that the API permits. The recorder merges
+// events that have the same object, reason and action, and keeps only the first note. So that events with different
+// notes are not merged, Event derives the action from the note. So that a write of the status does not prevent merging,
+// it passes the object without its resourceVersion.
 func Event(recorder events.EventRecorder, parent client.Object, eventType, reason, note string) {
 	if len(note) > noteLimit {
-		// A character cut in two would be replaced by a longer one.
+		// The limit may cut a character in two. Such a half would be replaced by a longer character.
 		note = strings.ToValidUTF8(note[:noteLimit-len("…")], "") + "…"
 	}
 	regarding := parent.DeepCopyObject().(client.Object)
@@ -251,23 +253,23 @@ func Event(recorder events.EventRecorder, parent client.Object, eventType, reaso
 	recorder.Eventf(regarding, nil, eventType, reason, fmt.Sprintf("Apply-%08x", told.Sum32()), "%s", note)
 }
 
-// news remembers the last errors of each parent, so that errors are logged and reported only once as
-// long as they stay the same. After a restart of the process, the errors are reported again.
+// news remembers the last errors of each parent, so that an error is logged and reported only once while it stays the
+// same. After a restart of the process, errors are reported again.
 type news struct {
 	byTrouble *recent.Cache[trouble, reported]
 }
 
-// reported describes the errors that were last reported for a trouble.
+// reported describes the last errors of one trouble.
 type reported struct {
-	hash  uint64    // the hash of the errors' messages
+	hash  uint64    // a hash of the messages of the errors
 	since time.Time // the time of the first error since the last success
 }
 
-// trouble identifies the errors of one kind (part and what) that a parent may have.
+// trouble identifies a group of errors of a parent that are reported together.
 type trouble struct {
 	parent types.UID
-	part   string // "" for the emitted intents, or statusPart for the parent's status
-	what   string // the kind of errors
+	part   string // "" for the intents of the parent, or statusPart for the parent's status
+	what   string // the name of the group of errors
 }
 
 const statusPart = "status"
@@ -276,14 +278,14 @@ const rememberedTroubles = 8192
 
 func newNews() news { return news{recent.New[trouble, reported](rememberedTroubles)} }
 
-// isNew reports whether there are errors that differ from the last errors of this kind.
+// isNew records the errors of a trouble, and reports whether there are errors that differ from the last ones.
 func (n news) isNew(of trouble, errs ...error) bool {
 	isNew, _ := n.about(of, errs...)
 	return isNew
 }
 
-// about records the errors. It reports whether the trouble was not reported before, and returns the time since the
-// first error after the last success. Later errors may have another text: the time still counts from the first.
+// about records the errors of a trouble. isNew reports whether there are errors that differ from the last ones. since
+// is the time since the first error after the last success: it goes on if later errors have another text.
 func (n news) about(of trouble, errs ...error) (isNew bool, since time.Duration) {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	if len(errs) == 0 {

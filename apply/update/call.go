@@ -15,15 +15,15 @@ import (
 	"coapply.dev/apply"
 )
 
-// call is the state of one call of Do, Status, EnsureFinalizer or RemoveFinalizer, for one object.
+// call is the state of one call of Do, Status, EnsureFinalizer or RemoveFinalizer.
 type call[T client.Object] struct {
 	*Updater
 	verb[T]
 
 	log    logr.Logger
-	given  T // the object that the caller passed in, which is never changed
+	given  T // the caller's object, which is never changed
 	ref    apply.ObjectRef
-	waited time.Duration // time spent waiting for the object's lane, over all attempts
+	waited time.Duration // the time for which all attempts waited for the object's lane
 	result Result[T]
 }
 
@@ -64,7 +64,7 @@ func (c *call[T]) run(ctx context.Context) error {
 	c.log = c.named(logr.FromContextOrDiscard(ctx))
 	c.result.Attempts, err = repeat(ctx, c.config.Backoff, c.ref, c.enter, c.try)
 	if c.absentOK && apierrors.IsNotFound(err) {
-		c.log.V(1).Info("the object does not exist, nothing to do", "attempt", c.result.Attempts)
+		c.log.V(1).Info("the object does not exist, so there is nothing to do", "attempt", c.result.Attempts)
 		return nil
 	}
 	return err
@@ -74,8 +74,8 @@ func (c *call[T]) named(log logr.Logger) logr.Logger {
 	return log.WithValues("verb", c.name, "fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
 }
 
-// enter waits until this call has the object's lane. An attempt holds the lane during both its read and
-// its write, because a lane that is held only during the write could not prevent stale writes.
+// enter waits until this call has the object's lane. An attempt keeps the lane for its read and its write: a lane for
+// the write alone could not prevent stale writes.
 func (c *call[T]) enter(ctx context.Context) (inside context.Context, leave func(), err error) {
 	start := time.Now()
 	inside, leave, err = c.config.Lanes.Enter(ctx, c.ref.Key())
@@ -83,9 +83,9 @@ func (c *call[T]) enter(ctx context.Context) (inside context.Context, leave func
 	return inside, leave, err
 }
 
-// try makes one attempt in the lane: it reads the object, calls mutate, and writes the object. The result
-// stale is true only if the last write of this attempt was stale. It does not depend on err, because an
-// error of mutate may wrap an error about a stale write to another object.
+// try is one attempt in the lane: it reads the object, calls mutate, and writes the object. stale reports whether the
+// last write of the attempt was stale. The caller must not conclude this from err, because an error of mutate may wrap
+// a stale write to another object.
 func (c *call[T]) try(ctx context.Context, this attempt) (stale bool, err error) {
 	overtaken := false
 	if handed := c.handed(ctx); handed != nil {
@@ -124,8 +124,8 @@ func (c *call[T]) attempted(this attempt, read *unstructured.Unstructured) logr.
 	return log
 }
 
-// send writes the object wanted, and replaces its content with the API server's response. stale reports
-// whether the API server rejected the write because the object has changed since the read.
+// send writes the object wanted, and replaces the content of wanted by that of the API server's response. stale reports
+// whether the API server refused the write because the object had changed after the read.
 func (c *call[T]) send(
 	ctx context.Context, log logr.Logger, this attempt, live *unstructured.Unstructured, object T, wanted *unstructured.Unstructured,
 ) (stale bool, err error) {
@@ -142,8 +142,8 @@ func (c *call[T]) send(
 	return false, c.landed(log, this, live, wanted)
 }
 
-// read reads the object from the API server, as an unstructured object: a typed read would drop the
-// fields that the Go type lacks.
+// read reads the object from the API server as an unstructured object, because a typed read would drop the fields that
+// the Go type lacks.
 func (c *call[T]) read(ctx context.Context) (*unstructured.Unstructured, error) {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(c.ref.GroupVersionKind)
@@ -152,7 +152,7 @@ func (c *call[T]) read(ctx context.Context) (*unstructured.Unstructured, error) 
 	}
 	switch uid := live.GetUID(); c.ref.UID {
 	case uid:
-	case "": // the caller gave only a name: from now on, the object must have the uid of this read
+	case "": // the caller's object has no uid: from now on, the object must have the uid of this read
 		c.ref.UID = uid
 	default:
 		return nil, &apply.UIDMismatchError{Object: c.ref, Err: fmt.Errorf("the live object has uid %s", uid)}
@@ -163,20 +163,20 @@ func (c *call[T]) read(ctx context.Context) (*unstructured.Unstructured, error) 
 func (c *call[T]) writeFailed(ctx context.Context, log logr.Logger, live *unstructured.Unstructured, err error) (stale bool, _ error) {
 	if stale = apply.IsStaleWrite(err); stale {
 		c.result.StaleWrites++
-		// The key "warning" marks the message as a warning, because logr has no such level.
+		// logr has no level for warnings, so the key "warning" marks the line as a warning.
 		log.Info("stale write", "warning", true, "resourceVersion", live.GetResourceVersion(), "error", err.Error())
 	}
 	return stale, c.failed(ctx, "writing", err)
 }
 
 func (c *call[T]) landed(log logr.Logger, this attempt, live, answered *unstructured.Unstructured) error {
-	// If the write removes the last finalizer of an object that is being deleted, the API
-	// server's response has the old resourceVersion.
+	// After the removal of the last finalizer of an object that is being deleted, the object no longer exists, but the
+	// response has the old resourceVersion.
 	c.result.Changed = answered.GetResourceVersion() != live.GetResourceVersion() ||
 		len(answered.GetFinalizers()) < len(live.GetFinalizers())
 	answer := emptyLike(c.given)
 	if err := decode(answered, answer); err != nil {
-		return fmt.Errorf("%v was written, but reading the API server's response failed: %w", c.ref, err)
+		return fmt.Errorf("%v was written, but decoding the API server's response failed: %w", c.ref, err)
 	}
 	if c.verify != nil {
 		if err := c.verify(c.ref, answer); err != nil {
@@ -188,8 +188,8 @@ func (c *call[T]) landed(log logr.Logger, this attempt, live, answered *unstruct
 	return nil
 }
 
-// news returns the logger for the messages of an attempt. It logs a first attempt at level 1, and a
-// retry, which is rare, at level 0.
+// news returns the logger for the messages of an attempt. The first attempt is logged at verbosity 1, and a retry,
+// which is rare, at verbosity 0.
 func (a attempt) news(log logr.Logger) logr.Logger {
 	if a.number == 1 {
 		return log.V(1)
@@ -197,8 +197,8 @@ func (a attempt) news(log logr.Logger) logr.Logger {
 	return log
 }
 
-// failed returns the typed error for a failed request, as apply.Classify does. A NotFound error is only
-// wrapped, so that apierrors.IsNotFound still matches.
+// failed returns the typed error for a failed request, by apply.Classify. Only a NotFound is merely wrapped, so that
+// apierrors.IsNotFound recognises it.
 func (c *call[T]) failed(ctx context.Context, doing string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%s %v: %w", doing, c.ref, err)
@@ -208,10 +208,10 @@ func (c *call[T]) failed(ctx context.Context, doing string, err error) error {
 
 func copyOf[T client.Object](object T) T { return object.DeepCopyObject().(T) }
 
-// emptyLike returns an empty object of the same Go type and kind, to decode a response into.
-// Decoding into an object with content would keep map entries and list items that the response lacks.
+// emptyLike returns an empty object of the same Go type and kind, to decode a response into it. Decoding into an object
+// with content would keep map entries and list items that are not in the response.
 func emptyLike[T client.Object](object T) T {
 	empty := reflect.New(reflect.TypeOf(object).Elem()).Interface().(T)
-	empty.GetObjectKind().SetGroupVersionKind(object.GetObjectKind().GroupVersionKind()) // unstructured needs it
+	empty.GetObjectKind().SetGroupVersionKind(object.GetObjectKind().GroupVersionKind()) // an unstructured object needs its kind
 	return empty
 }

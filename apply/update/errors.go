@@ -9,28 +9,30 @@ import (
 	"coapply.dev/apply"
 )
 
-// Errors of this package for errors.Is, in addition to those of package apply.
+// Errors of this package, to compare with errors.Is, in addition to those of package apply.
 var (
-	// ErrExhausted means that all attempts that Config.Backoff allows have failed. Call again later.
+	// ErrExhausted means that each attempt failed with a stale write, and that Config.Backoff permits no further
+	// attempt. Call again later.
 	ErrExhausted = errors.New("gave up")
-	// ErrIdentityChanged means that mutate changed the kind, name, namespace, uid or
+	// ErrIdentityChanged means that mutate, the caller's function, changed the kind, name, namespace, uid or
 	// resourceVersion of the object. Nothing was written.
 	ErrIdentityChanged = errors.New("nothing was written: mutate changed the kind, name, namespace, uid or resourceVersion of the object")
-	// ErrBeingDeleted means that EnsureFinalizer cannot add the finalizer, because the object is
-	// being deleted. Nothing was written.
+	// ErrBeingDeleted means that EnsureFinalizer cannot add the finalizer because the object is being deleted. Nothing
+	// was written.
 	ErrBeingDeleted = errors.New("the object is being deleted")
-	// ErrFinalizerDropped means that the API server accepted the write of EnsureFinalizer, but the
-	// object in its response lacks the finalizer.
+	// ErrFinalizerDropped means that the API server accepted the write of EnsureFinalizer, but that the object in its
+	// response lacks the finalizer.
 	ErrFinalizerDropped = errors.New("the object in the response lacks the finalizer")
-	// ErrFinalizerRemains means that the API server accepted the write of RemoveFinalizer, but the
-	// object in its response still has the finalizer.
+	// ErrFinalizerRemains means that the API server accepted the write of RemoveFinalizer, but that the object in its
+	// response still has the finalizer.
 	ErrFinalizerRemains = errors.New("the object in the response still has the finalizer")
-	// ErrUnknownField means that nothing was written, because the write could drop a field that the live
-	// object has and the Go type of the caller's object lacks.
+	// ErrUnknownField means that nothing was written, because the write could have dropped a field of the live object
+	// that the Go type of the caller's object lacks.
 	ErrUnknownField = errors.New("the Go type lacks a field")
 )
 
-// ExhaustedError means that all attempts that Config.Backoff allows have failed. It matches ErrExhausted.
+// ExhaustedError means that each attempt failed with a stale write, and that Config.Backoff permits no further attempt.
+// It wraps ErrExhausted and the last error.
 type ExhaustedError struct {
 	Object   apply.ObjectRef
 	Attempts int
@@ -43,8 +45,8 @@ func (e *ExhaustedError) Error() string {
 
 func (e *ExhaustedError) Unwrap() []error { return []error{ErrExhausted, e.Err} }
 
-// InterruptedError means that the context ended before the first attempt, between two attempts, or while
-// an attempt waited for the object's lane (Config.Lanes). The waiting attempt is not counted in Attempts.
+// InterruptedError means that the context ended before the first attempt, between two attempts, or while an attempt
+// waited for the object's lane (Config.Lanes). Attempts does not count an attempt that was still waiting.
 type InterruptedError struct {
 	Object   apply.ObjectRef
 	Attempts int
@@ -81,8 +83,8 @@ func count(attempts int) string {
 	return fmt.Sprintf("%d attempts", attempts)
 }
 
-// resultOf returns the value of the metrics label "result" for the error of a call. It checks for
-// Exhausted and Cancelled first, because these errors may wrap a stale write.
+// resultOf returns the metrics label "result" for the error of a call. It first checks for Exhausted and Cancelled,
+// because these errors may wrap a stale write.
 func resultOf(err error) string {
 	interrupted := (*InterruptedError)(nil)
 	switch {

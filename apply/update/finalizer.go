@@ -14,10 +14,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// EnsureFinalizer adds a finalizer, named DOMAIN/NAME, to an object. If the object already has the
-// finalizer, nothing is written. If the object lacks the finalizer and is being deleted, the error
-// matches ErrBeingDeleted. If the object in the API server's response lacks the finalizer, for
-// example because a mutating webhook removed it, the error matches ErrFinalizerDropped.
+// EnsureFinalizer adds a finalizer, which must have a name like example.com/name, to an object. If the object already
+// has the finalizer, nothing is written. If it lacks the finalizer and is being deleted, the error matches
+// ErrBeingDeleted. If the object in the API server's response lacks the finalizer, for example because a mutating
+// webhook removed it, the error matches ErrFinalizerDropped.
 func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T, finalizer string) (Result[T], error) {
 	return run(ctx, u, object, verb[T]{
 		name:    "EnsureFinalizer",
@@ -37,14 +37,13 @@ func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T,
 	})
 }
 
-// RemoveFinalizer removes a finalizer from an object. It succeeds if the object does not exist or
-// lacks the finalizer. If the object in the API server's response still has the finalizer, for
-// example because a mutating webhook added it again, the error matches ErrFinalizerRemains and
-// names the field managers that own the finalizer. If an object is being deleted, the API server deletes
-// the object when its last finalizer is removed.
+// RemoveFinalizer removes a finalizer from an object. It succeeds if the object does not exist or lacks the finalizer.
+// If the object in the API server's response still has the finalizer, for example because a mutating webhook added it
+// again, the error matches ErrFinalizerRemains and names the field managers that own the finalizer. When the last
+// finalizer of an object that is being deleted is removed, the API server deletes the object.
 //
-// RemoveFinalizer sends a PUT, not an apply: an apply that omits the finalizer would not remove the
-// finalizer while another field manager owns it as well.
+// RemoveFinalizer sends a PUT and not an apply: an apply that omits the finalizer would not remove it while another
+// field manager also owns it.
 func RemoveFinalizer[T client.Object](ctx context.Context, u *Updater, object T, finalizer string) (Result[T], error) {
 	return run(ctx, u, object, verb[T]{
 		name:    "RemoveFinalizer",
@@ -71,7 +70,7 @@ func verifyRemoved(ref apply.ObjectRef, answer client.Object, finalizer string) 
 		return nil
 	}
 	ownership, unread := fieldowners.ParseReadable(answer.GetManagedFields())
-	path := fieldowners.MustParsePath(fmt.Sprintf(".metadata.finalizers[=%q]", finalizer)) // valid, as the finalizer is a qualified name
+	path := fieldowners.MustParsePath(fmt.Sprintf(".metadata.finalizers[=%q]", finalizer)) // does not panic, because the finalizer is a qualified name
 	owners := []string{"no recorded manager"}
 	for i, m := range ownership.OwnersOf(path) {
 		owners = append(owners[:i], m.String())
@@ -92,7 +91,7 @@ func ValidFinalizer(name string) error {
 	return fmt.Errorf("finalizer %q: the name needs a domain, such as example.com/%s", name, name)
 }
 
-// qualified returns an error for a finalizer name that every API server rejects.
+// qualified returns an error for a finalizer name that the API server rejects.
 func qualified(name string) error {
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
 		return fmt.Errorf("finalizer %q: %s", name, strings.Join(problems, "; "))

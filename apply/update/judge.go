@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// look calls mutate, the caller's function, on a copy of the object passed in. settled is true if the
-// call needs no request: the object is at least as new as the updater's own last write and mutate changed
-// nothing, or mutate changed the object's identity. All other results, such as an error of mutate, may be
-// caused by an outdated cache. Then the attempts call mutate again on the live object.
+// look calls mutate, the caller's function, on a copy of the caller's object. settled reports whether the call can end
+// without a request. This is so if mutate changed nothing, and the object is at least as new as the Updater's last
+// write to it. It is also so if mutate changed the identity of the object. All other results, such as an error of
+// mutate, may be due to a cache that is out of date. The attempts then call mutate again, on the live object.
 func (c *call[T]) look() (settled bool, err error) {
 	if c.given.GetUID() == "" || c.given.GetResourceVersion() == "" {
-		return false, nil // a name only
+		return false, nil // the object was not read, but only names what to read
 	}
 	if !c.written.shows(c.given) {
 		return false, nil
@@ -30,23 +30,23 @@ func (c *call[T]) look() (settled bool, err error) {
 	return true, nil
 }
 
-// judge calls mutate, the caller's function, on an object, and reports whether mutate changed the object.
-// before is a copy of the object from before the call.
+// judge calls mutate, the caller's function, on object, and reports whether mutate changed it. before is a copy of the
+// object from before this call.
 func (c *call[T]) judge(object T) (before T, changed bool, err error) {
 	managed := object.GetManagedFields()
 	object.SetManagedFields(nil)
 	before = copyOf(object)
 	if err = c.change(before, object); err == nil {
-		changed = !reflect.DeepEqual(before, object) && !equality.Semantic.DeepEqual(before, object) // reflect.DeepEqual is ten times as fast
+		changed = !reflect.DeepEqual(before, object) && !equality.Semantic.DeepEqual(before, object) // in this order, because reflect.DeepEqual is ten times as fast
 	}
 	if !changed {
-		object.SetManagedFields(managed) // for Result.Object
+		object.SetManagedFields(managed) // because the object becomes Result.Object
 	}
 	return before, changed, err
 }
 
-// rejudge decodes the live object into the Go type and calls mutate on the result. The result wanted is
-// the object to write: live with the changes by mutate. It is nil if there is nothing to write.
+// rejudge decodes the live object into the caller's Go type, and calls mutate on the decoded object. wanted is the
+// object to write: the live object with the changes that mutate made. It is nil if there is nothing to write.
 func (c *call[T]) rejudge(ctx context.Context, live *unstructured.Unstructured) (object T, wanted *unstructured.Unstructured, err error) {
 	object = emptyLike(c.given)
 	if err := decode(live, object); err != nil {
@@ -68,7 +68,8 @@ func (c *call[T]) rejudge(ctx context.Context, live *unstructured.Unstructured) 
 	return object, wanted, nil
 }
 
-// change calls mutate on object. It returns ErrIdentityChanged if mutate changed the object's identity.
+// change calls mutate on object. If mutate changed the identity of the object, such as its name or uid, change returns
+// ErrIdentityChanged.
 func (c *call[T]) change(before, object T) error {
 	if err := c.mutate(object); err != nil {
 		return fmt.Errorf("changing %v: %w", c.ref, err)

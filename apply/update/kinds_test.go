@@ -65,7 +65,7 @@ func TestNothingToWriteTo(t *testing.T) {
 	_, noName := update.Do(t.Context(), u, &corev1.Pod{}, label)
 	_, noKind := update.Do(t.Context(), u, &metav1.PartialObjectMetadata{}, func(*metav1.PartialObjectMetadata) error { return nil })
 	for want, err := range map[string]error{
-		"update: the object must be a non-nil pointer": errors.Join(noPod, noObject), "update: the Pod has no name": noName,
+		"update: the object must be a pointer that is not nil": errors.Join(noPod, noObject), "update: the Pod has no name": noName,
 		"update: looking up the kind of *v1.PartialObjectMetadata: ": noKind,
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -152,7 +152,7 @@ func (u unreadable) Update(ctx context.Context, o client.Object, opts ...client.
 }
 
 func TestUnreadable(t *testing.T) {
-	for reads, want := range map[bool]string{true: "GET: reading Pod ns/pod: decoding the object into *v1.Pod: ", false: "GET PUT: Pod ns/pod was written, but reading the API server's response failed: "} {
+	for reads, want := range map[bool]string{true: "GET: reading Pod ns/pod: decoding the object into *v1.Pod: ", false: "GET PUT: Pod ns/pod was written, but decoding the API server's response failed: "} {
 		s := newServer(pod())
 		c := unreadable{s.client, reads}
 		u, err := update.New(update.Config{Client: c, LiveReader: c, FieldManager: "test"})

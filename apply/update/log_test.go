@@ -67,7 +67,7 @@ func TestLogOfNothing(t *testing.T) {
 		"absent": {call: func(ctx context.Context, u *update.Updater, given *corev1.Pod) error {
 			_, err := update.RemoveFinalizer(ctx, u, given, mine)
 			return err
-		}, gets: []answer{with(notFound())}, want: []string{"the object does not exist, nothing to do"}},
+		}, gets: []answer{with(notFound())}, want: []string{"the object does not exist, so there is nothing to do"}},
 		"refused": {call: func(ctx context.Context, u *update.Updater, given *corev1.Pod) error {
 			_, err := update.Do(ctx, u, given, func(p *corev1.Pod) error { p.Name = "other"; return nil })
 			if !errors.Is(err, update.ErrIdentityChanged) {

@@ -17,8 +17,8 @@ import (
 	"coapply.dev/apply"
 )
 
-// decode converts an object from the API server to the caller's Go type. The result shares no memory
-// with live, because mutate changes the result.
+// decode decodes a live object into the caller's Go type. The result shares no memory with live, because mutate will
+// change it.
 func decode(live *unstructured.Unstructured, into client.Object) error {
 	if raw, ok := into.(runtime.Unstructured); ok {
 		raw.SetUnstructuredContent(runtime.DeepCopyJSON(live.Object))
@@ -32,11 +32,11 @@ func decode(live *unstructured.Unstructured, into client.Object) error {
 	if err := utiljson.Unmarshal(encoded, into); err != nil {
 		return fmt.Errorf("decoding the object into %T: %w", into, err)
 	}
-	into.GetObjectKind().SetGroupVersionKind(kind) // as in the caller's object: a typed read does not set the kind
+	into.GetObjectKind().SetGroupVersionKind(kind) // keep the kind of the caller's object: typed reads may set none
 	return nil
 }
 
-// encode returns the content of an object as unstructured content, as a typed PUT would send it.
+// encode returns the content of an object as a PUT of its Go type would send it.
 func encode(object client.Object) (map[string]any, error) {
 	if raw, ok := object.(runtime.Unstructured); ok {
 		return maps.Clone(raw.UnstructuredContent()), nil
@@ -50,17 +50,17 @@ func encode(object client.Object) (map[string]any, error) {
 	return content, err
 }
 
-// narrowing transfers to the live object the changes that mutate made to the decoded object, so that a
-// write contains no other changes.
+// narrowing makes writes narrow: it transfers to the live object exactly the changes that mutate made to the object of
+// the caller's Go type.
 type narrowing struct {
 	object apply.ObjectRef
 	goType reflect.Type
-	schema func() (*typed.TypedValue, error) // returns the API server's schema of the kind
+	schema func() (*typed.TypedValue, error) // returns the API server's schema for the object's kind
 }
 
-// narrow returns the live object with the changes from before to after, the decoded object before and
-// after mutate. All other values stay as in the live object. Examples are fields that the Go type lacks, a
-// quantity such as 1024Mi that the Go type writes as 1Gi, and zero values that the Go type omits or adds.
+// narrow returns the live object with the changes from before to after. before and after are the decoded object, before
+// and after mutate. All other values stay as in the live object: for example, fields that the Go type lacks, a quantity
+// such as 1024Mi that the Go type would write as 1Gi, and zero values that the Go type would omit or add.
 func (n narrowing) narrow(live *unstructured.Unstructured, before, after client.Object) (*unstructured.Unstructured, error) {
 	was, err := encode(before)
 	is, err2 := encode(after)
@@ -80,12 +80,12 @@ func (n narrowing) narrow(live *unstructured.Unstructured, before, after client.
 	return wanted, nil
 }
 
-// check returns an error unless wanted, decoded into the Go type, equals the object after mutate. The
-// two differ if the Go type decodes list items in another order, or map keys in another form, than in
-// the JSON. In this case the changes by mutate cannot be located in the live object.
+// check returns an error if wanted, decoded into the Go type, differs from the object after mutate. This happens if the
+// Go type decodes list items in another order, or map keys in another form, than in the JSON. Then it is not known to
+// which values of the live object the changes by mutate belong.
 func check(wanted *unstructured.Unstructured, is map[string]any, after client.Object, known goType) error {
 	if _, raw := after.(runtime.Unstructured); raw {
-		return nil // unstructured content has every field in the API server's form
+		return nil // an unstructured object has all fields in the API server's form
 	}
 	read := emptyLike(after)
 	err := decode(wanted, read)
@@ -95,13 +95,13 @@ func check(wanted *unstructured.Unstructured, is map[string]any, after client.Ob
 		return err
 	}
 	if !alikeAs(back, is, known) {
-		return fmt.Errorf("nothing was written: the changes by mutate cannot be located in the live object, as %T decodes list items or map keys in another order or form than the API server has them; use *unstructured.Unstructured", after)
+		return fmt.Errorf("nothing was written: the changes by mutate cannot be located in the live object, because %T decodes list items or map keys in another order or form than the API server has them; use *unstructured.Unstructured", after)
 	}
 	return nil
 }
 
-// alikeAs reports whether two JSON values are equal. Values in maps and lists are compared one by one, by
-// their Go types: two texts of a resource.Quantity are equal if they have the same amount.
+// alikeAs reports whether two JSON values are equal. It compares the values in maps and lists one by one, by their Go
+// types: two texts of a resource.Quantity are equal if they denote the same amount.
 func alikeAs(a, b any, known goType) bool {
 	if same(a, b, known) {
 		return true
@@ -125,10 +125,9 @@ func alikeAs(a, b any, known goType) bool {
 	return false
 }
 
-// rebase returns the live value with the changes from before to after. If nothing changed, it returns
-// live itself. A value that the live object does not have yet is sent whole, with the zero values that
-// the schema may require. The Go type is used only where JSON is ambiguous: for quantities, and for
-// structs that became zero.
+// rebase returns the live value with the changes from before to after. If nothing changed, this is live itself. A value
+// that the live object does not have yet is sent as in after, with the zero values that the schema may require. The Go
+// type is used only where the JSON is ambiguous: for quantities, and for structs that became zero.
 func (n narrowing) rebase(at *place, live, before, after any) (any, error) {
 	if same(before, after, at.goType) {
 		return live, nil
@@ -147,13 +146,13 @@ func (n narrowing) rebase(at *place, live, before, after any) (any, error) {
 	return after, nil
 }
 
-// same reports whether two JSON values are deeply equal, or are the same amount of a resource.Quantity.
+// same reports whether two JSON values are deeply equal, or denote the same amount of a resource.Quantity.
 func same(before, after any, known goType) bool {
 	return reflect.DeepEqual(before, after) || known.sameQuantity(before, after)
 }
 
-// fields does the work of rebase for a map or a struct. A field that is in neither before nor after keeps
-// its live value: the Go type lacks or omits the field.
+// fields is rebase for a map or a struct. A field that is neither in before nor in after keeps its live value, because
+// the Go type lacks the field or omits its value.
 func (n narrowing) fields(at *place, live, before, after map[string]any) (map[string]any, error) {
 	content := maps.Clone(live)
 	for name, was := range before {
@@ -161,7 +160,7 @@ func (n narrowing) fields(at *place, live, before, after map[string]any) (map[st
 			continue
 		}
 		delete(content, name)
-		if field := at.field(name); field.isStruct() { // the struct became zero: fields that the Go type lacks stay
+		if field := at.field(name); field.isStruct() { // the struct became zero: keep the fields in it that the Go type lacks
 			held, _ := live[name].(map[string]any)
 			was, _ := was.(map[string]any)
 			left, err := n.fields(field, held, was, nil)

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// items does the work of rebase for a list. live and before have the same items at the same indices,
-// unless the Go type omits or adds items. For an item of after that is also in before, the result has
-// the live item with the changes by mutate. A new item is sent unchanged.
+// items is rebase for a list. live and before have the same items at the same indices, unless the Go type omits or adds
+// items. For an item of after that is also in before, the result has the live item with the changes by mutate. A new
+// item of after is sent unchanged.
 func (n narrowing) items(at *place, live, before, after []any) ([]any, error) {
 	from, err := n.origins(at, live, before, after)
 	if err != nil {
@@ -27,16 +27,15 @@ func (n narrowing) items(at *place, live, before, after []any) ([]any, error) {
 	return content, nil
 }
 
-// origins returns, for each item of after, the index of the same item in before, or -1 if the
-// item is new.
+// origins returns, for each item of after, the index of the same item in before, or -1 if the item is new.
 //
-// An item that mutate did not change is found by equality. A changed item is found by the keys of the
-// list, as in the API server. If the list has no keys, two cases cannot be distinguished. Either mutate
-// changed the item, and the write must keep the fields of the live item that the Go type lacks. Or
-// mutate replaced the item with a new item, and the write must not keep these fields. So the item is
-// sent as it is after mutate. The write is rejected if the live item has a field that the Go type lacks.
+// An item that mutate did not change is found by equality, and a changed item by the keys of the list, as in the API
+// server. If the list has no keys, there are two cases that cannot be told apart. Mutate may have changed the item:
+// then the write must keep the fields of the live item that the Go type lacks. Or mutate may have replaced the item by
+// a new one: then the write must not keep these fields. In both cases the item is sent as it is after mutate. If the
+// live item has a field that the Go type lacks, origins returns an error instead.
 func (n narrowing) origins(at *place, live, before, after []any) (from []int, err error) {
-	if len(live) != len(before) { // the Go type omits or adds items
+	if len(live) != len(before) { // the Go type omits or adds items, so the indices differ
 		return newItems(after), n.refuse(at, live, nil, indices(live), errOtherNumber)
 	}
 	from = equalItems(before, after, at.goType.item())
@@ -57,8 +56,8 @@ func (n narrowing) origins(at *place, live, before, after []any) (from []int, er
 	return from, n.refuse(at, live, before, mixedUp(live, before, gone), errSameItems)
 }
 
-// equalItems returns the result of origins if items are found by equality alone. It first compares items
-// at the same index, and then the remaining items in their order.
+// equalItems is origins for a list whose items are found by equality alone. It first compares the items at the same
+// index, and then the other items in their order.
 func equalItems(before, after []any, item goType) (from []int) {
 	from = newItems(after)
 	for i := range min(len(before), len(after)) {
@@ -66,7 +65,7 @@ func equalItems(before, after []any, item goType) (from []int) {
 			from[i] = i
 		}
 	}
-	places := map[string][]int{} // by content
+	places := map[string][]int{} // the indices in before, by content of the item
 	for _, j := range missing(from, before) {
 		places[text(before[j])] = append(places[text(before[j])], j)
 	}
@@ -81,8 +80,8 @@ func equalItems(before, after []any, item goType) (from []int) {
 	return from
 }
 
-// originsByKeys returns the result of origins if items are found by the key fields of the list, from the
-// API server's schema. It returns an error if the keys are not known or do not identify the items.
+// originsByKeys is origins for a list whose items are found by the list's key fields, as the API server's schema
+// defines them. It returns an error if the keys are not known, or do not identify the items.
 func (n narrowing) originsByKeys(at *place, before, after []any) (from []int, err error) {
 	keys, err := n.keysOf(at)
 	if err != nil {
@@ -102,9 +101,9 @@ func (n narrowing) originsByKeys(at *place, before, after []any) (from []int, er
 	return from, nil
 }
 
-// mixedUp returns the indices of ambiguous items: items that are equal in the Go type, but differ in the
-// live object. They are ambiguous only if mutate removed some of the equal items and kept the others,
-// because it is then unknown which live items mutate removed.
+// mixedUp returns the indices of ambiguous items. Items are ambiguous if they are equal in the Go type but differ in
+// the live object, and mutate removed some of them but not all: it is then not known which of the live items mutate
+// removed.
 func mixedUp(live, before []any, gone []int) (items []int) {
 	equals := map[string][]int{}
 	for j := range before {
@@ -124,8 +123,8 @@ func mixedUp(live, before []any, gone []int) (items []int) {
 	return items
 }
 
-// missing returns, in ascending order, the indices of the items of before that are not in after. The
-// argument from is the result of origins for after.
+// missing returns the indices of the items of before that are not in after, in ascending order. from is the result of
+// origins.
 func missing(from []int, before []any) []int {
 	found := make([]bool, len(before))
 	for _, j := range from {
@@ -146,10 +145,10 @@ func indices(of []any) []int {
 
 func newItems(after []any) (from []int) { return slices.Repeat([]int{-1}, len(after)) }
 
-// text returns a string for a value, and the same string for an equal value: map keys are sorted.
+// text returns a value as a string. Equal values have equal strings, because the map keys are sorted.
 func text(of any) string { return fmt.Sprintf("%#v", of) }
 
-// Reasons why a list item after mutate cannot be matched with an item of the live list.
+// Reasons why it is not known which item of the live list an item after mutate is.
 var (
 	errNoSchemas   = errors.New("the list's keys are not known, because update.Config.Schemas is nil")
 	errNoKeys      = errors.New("the list has no keys in the API server's schema")

@@ -18,8 +18,8 @@ import (
 	"coapply.dev/apply/internal/gotypes"
 )
 
-// goType is the Go type of a value in an object. It is zero if the type is not known, as in
-// unstructured content.
+// goType is the Go type of a value in an object. Its Type is nil if the Go type is not known, as for the values in an
+// unstructured object.
 type goType struct{ reflect.Type }
 
 func (t goType) pointed() reflect.Type {
@@ -30,10 +30,10 @@ func (t goType) pointed() reflect.Type {
 	return at
 }
 
-// isStruct reports whether the type is a struct, and not a pointer to a struct, which could be nil.
+// isStruct reports whether the type is a struct itself, and not a pointer to a struct, which could be nil.
 func (t goType) isStruct() bool { return t.Type != nil && t.Type.Kind() == reflect.Struct }
 
-// field returns the type of a struct's field with this JSON name, or of a map's values.
+// field returns the type of the field with this JSON name in a struct, or the type of the values of a map.
 func (t goType) field(name string) goType {
 	at := t.pointed()
 	switch {
@@ -53,8 +53,8 @@ func (t goType) item() goType {
 	return goType{}
 }
 
-// sameQuantity reports whether the type is resource.Quantity and both values have the same amount,
-// such as 1k and 1e3.
+// sameQuantity reports whether the type is resource.Quantity and both values denote the same amount, such as 1k and
+// 1e3.
 func (t goType) sameQuantity(a, b any) bool {
 	first, _ := a.(string) // "" is no quantity
 	second, _ := b.(string)
@@ -65,7 +65,7 @@ func (t goType) sameQuantity(a, b any) bool {
 type place struct {
 	goType
 
-	parent *place // nil for the object itself
+	parent *place // the map or list that contains the value; nil for the object itself
 	name   string // the name of the field; empty for a list item
 	index  int    // the index of the list item
 }
@@ -89,9 +89,9 @@ func (p *place) String() string {
 	return fmt.Sprintf("%v.%s", p.parent, p.name)
 }
 
-// unknownTo returns the place of a field that the live value has and the Go type lacks, or nil if the Go
-// type has all fields. The argument shown is the JSON that the Go type writes for the value. The Go type
-// may also have fields that are not in shown, because it may omit zero values.
+// unknownTo returns the place of a field in the live value that the Go type lacks, or nil if there is none. shown is
+// the JSON that the Go type writes for the same value. A field that is not in shown may nevertheless be in the Go type,
+// which may omit zero values.
 func unknownTo(at *place, live, shown any) *place {
 	switch live := live.(type) {
 	case map[string]any:
@@ -120,9 +120,9 @@ func unknownTo(at *place, live, shown any) *place {
 	return nil
 }
 
-// refuse returns an error, which prevents the write, if one of the given items of a live list has a field
-// that the Go type lacks. The argument why is the reason why these items cannot be matched with the
-// items after mutate.
+// refuse returns an error if one of the items of a live list with these indices has a field that the Go type lacks. The
+// write could drop this field, so the caller must not write. why says why it is not known which of the items after
+// mutate the live items are.
 func (n narrowing) refuse(list *place, live, shown []any, items []int, why error) error {
 	for _, j := range items {
 		var item any
@@ -138,8 +138,8 @@ func (n narrowing) refuse(list *place, live, shown []any, items []int, why error
 	return nil
 }
 
-// schemaOf returns a function that gets the API server's schema of a kind. The function is called
-// only if mutate changed a list item whose live form the Go type does not show completely.
+// schemaOf returns a function that returns the API server's schema of a kind. The function is called only if mutate
+// changed a list item that the Go type does not show completely.
 func (u *Updater) schemaOf(ctx context.Context, kind schema.GroupVersionKind) func() (*typed.TypedValue, error) {
 	return func() (*typed.TypedValue, error) {
 		if u.config.Schemas == nil {
@@ -153,15 +153,15 @@ func (u *Updater) schemaOf(ctx context.Context, kind schema.GroupVersionKind) fu
 	}
 }
 
-// emptyOf returns an empty typed object of a kind, from which the schema of the kind can be read.
+// emptyOf returns an empty value with the schema of a kind.
 func emptyOf(converter managedfields.TypeConverter, kind schema.GroupVersionKind) (*typed.TypedValue, error) {
 	empty := &unstructured.Unstructured{}
 	empty.SetGroupVersionKind(kind)
 	return converter.ObjectToTyped(empty)
 }
 
-// listKeys are the key fields of the items of a list, each with its name and with the default value
-// (standard) that the API server sets if an item lacks the key field.
+// listKeys are the key fields of the items of a list. standard is the default value of the key field, which the API
+// server sets in an item that lacks the field.
 type listKeys []struct {
 	name     string
 	standard any
@@ -189,8 +189,8 @@ func (n narrowing) keysOf(list *place) (keys listKeys, err error) {
 	return keys, nil
 }
 
-// in returns the API server's schema of a place in an object of a kind. ok is false if the schema of the
-// kind does not have the place.
+// in returns the type of the value at the place, in the API server's schema of the kind. ok is false if the schema does
+// not have the place.
 func (p *place) in(kind *typed.TypedValue) (atom smd.Atom, ok bool) {
 	if p.parent == nil {
 		return kind.Schema().Resolve(kind.TypeRef())
@@ -209,8 +209,7 @@ func (p *place) in(kind *typed.TypedValue) (atom smd.Atom, ok bool) {
 	return smd.Atom{}, false
 }
 
-// index returns a map from the keys of each item, as text, to the index of the item. ok is false if two
-// items have the same keys.
+// index returns the index of each item, by the text of the item's keys. ok is false if two items have the same keys.
 func (k listKeys) index(items []any) (at map[string]int, ok bool) {
 	at = map[string]int{}
 	for i, item := range items {

@@ -11,23 +11,23 @@ import (
 	"coapply.dev/apply"
 )
 
-// attempt describes one of the attempts of a call to read, change and write an object.
+// attempt describes one attempt of a call to read, change and write an object.
 type attempt struct {
-	number, of int           // the attempt's number, from 1, and the maximum number of attempts
+	number, of int           // the number of this attempt, from 1, and the maximum number of attempts
 	waited     time.Duration // the time since the end of the previous attempt
 }
 
-var errNoSteps = errors.New("the backoff allows no attempt: its Steps must be at least 1")
+var errNoSteps = errors.New("Config.Backoff permits no attempt: its Steps must be at least 1")
 
-// enter is a function that waits for the object's lane, as lanes.Set.Enter does.
+// enter is the type of a function that waits for an object's lane, as lanes.Set.Enter does.
 type enter func(context.Context) (inside context.Context, leave func(), err error)
 
-// try is a function that makes one attempt. again reports whether to make a further attempt.
+// try is the type of a function that makes one attempt. again reports whether another attempt is necessary.
 type try func(context.Context, attempt) (again bool, err error)
 
-// repeat calls try, with the waits of wait.ExponentialBackoffWithContext, until no further attempt is
-// needed or allowed. Each attempt holds the object's lane. The lane is not held between two attempts. If
-// the context ends, a wait ends as well.
+// repeat calls try until no further attempt is necessary or permitted, with the waits of
+// wait.ExponentialBackoffWithContext. Each attempt is made in the object's lane, which is not occupied between two
+// attempts. The end of the context ends a wait.
 func repeat(ctx context.Context, backoff wait.Backoff, object apply.ObjectRef, enter enter, try try) (attempts int, err error) {
 	if backoff.Steps < 1 {
 		return 0, &ExhaustedError{Object: object, Err: errNoSteps}
@@ -55,45 +55,45 @@ func repeat(ctx context.Context, backoff wait.Backoff, object apply.ObjectRef, e
 	case wait.Interrupted(result):
 		return this.number, &ExhaustedError{Object: object, Attempts: this.number, Err: err}
 	}
-	return this.number, result // the error of enter
+	return this.number, result // an error of enter
 }
 
-// once makes one attempt, and then leaves the lane, even if the attempt panics.
+// once makes one attempt and then leaves the lane, even if the attempt panics.
 func once(inside context.Context, leave func(), try try, this attempt) (again bool, err error) {
 	defer leave()
 	return try(inside, this)
 }
 
-// Ready-made backoffs for Config.Backoff. Steps is the number of attempts, one more than the number
-// of waits. Jitter adds to each wait a random part, up to Jitter times the wait. If a wait would be
-// longer than Cap, there are no further attempts.
+// Back-offs for Config.Backoff. Steps is the number of attempts, which is one more than the number of waits. Jitter
+// extends each wait at random, by up to Jitter times the wait. If the next wait would be longer than Cap, there is no
+// further attempt.
 var (
-	// Default is used if Config.Backoff is zero. It allows 10 attempts. The first wait is 10 to
-	// 20 ms, each further wait is 50 % longer, and all waits last 0.75 to 1.5 s in total. The 5
-	// attempts of DefaultRetry are too few if several processes write one status on a busy server.
+	// Default is used if Config.Backoff is zero: 10 attempts. The first wait is 10 to 20 ms, and each further wait is
+	// 50 % longer, so that all waits together take 0.75 to 1.5 s. The 5 attempts of DefaultRetry are too few if several
+	// processes write the same status and the API server is busy.
 	Default = wait.Backoff{Steps: 10, Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 1}
 
-	// DefaultRetry is retry.DefaultRetry of client-go: 5 attempts, with waits of 10 to 11 ms. It
-	// suits many clients that each write to the same object a few times.
+	// DefaultRetry is retry.DefaultRetry of client-go: 5 attempts, with waits of 10 to 11 ms. It suits objects to which
+	// many clients write a few times each.
 	DefaultRetry = retry.DefaultRetry
 
-	// DefaultBackoff is retry.DefaultBackoff of client-go: 4 attempts, with waits of 10, 50 and
-	// 250 ms, each extended by up to 10 %. It suits an object that mostly one controller writes.
-	// The wait of 1250 ms that is sometimes quoted never happens: there is no fifth attempt.
+	// DefaultBackoff is retry.DefaultBackoff of client-go: 4 attempts, with waits of 10, 50 and 250 ms, each extended
+	// by up to 10 %. It suits objects to which mostly one controller writes. (Some texts mention a fourth wait of 1250
+	// ms. It does not happen, because there is no fifth attempt.)
 	DefaultBackoff = retry.DefaultBackoff
 
-	// Exponential allows 4 attempts, with waits of 100, 200 and 400 ms, 700 ms in total. It suits
-	// objects that are written all the time, such as Nodes. It has no jitter, so writers that start
-	// at the same time also retry at the same time. Set Jitter if there are many writers.
+	// Exponential permits 4 attempts, with waits of 100, 200 and 400 ms, 700 ms in total. It suits objects that are
+	// written all the time, such as Nodes. It has no jitter, so writers that start at the same time also retry at the
+	// same time: set Jitter if there are many writers.
 	Exponential = wait.Backoff{Steps: 4, Duration: 100 * time.Millisecond, Factor: 2}
 )
 
-// Immediate returns a backoff that allows steps attempts without waits between them.
+// Immediate returns a back-off of steps attempts without waits between them.
 func Immediate(steps int) wait.Backoff {
 	return wait.Backoff{Steps: steps}
 }
 
-// Fixed returns a backoff that allows steps attempts, with the wait between before each retry.
+// Fixed returns a back-off of steps attempts with the same wait before each retry.
 func Fixed(between time.Duration, steps int) wait.Backoff {
 	return wait.Backoff{Steps: steps, Duration: between}
 }

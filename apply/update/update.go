@@ -9,37 +9,37 @@ import (
 	"coapply.dev/apply"
 )
 
-// Do changes the metadata and the spec of an object by get-modify-update. For the rules for object
-// and mutate, see the package comment.
+// Do changes the metadata and the spec of an object by get-modify-update. The package comment has the rules for object
+// and mutate. Instead of
 //
 //	retry.RetryOnConflict(retry.DefaultRetry, func() error { get; mutate; update })
 //
-// becomes
+// write
 //
 //	update.Do(ctx, updater, object, mutate)
 func Do[T client.Object](ctx context.Context, u *Updater, object T, mutate func(T) error) (Result[T], error) {
 	return run(ctx, u, object, verb[T]{name: "Do", mutate: mutate})
 }
 
-// Status changes the status of an object by get-modify-update of its status subresource. For the
-// rules for object and mutate, see the package comment.
+// Status changes the status of an object by get-modify-update, through the status subresource. The package comment has
+// the rules for object and mutate.
 func Status[T client.Object](ctx context.Context, u *Updater, object T, mutate func(T) error) (Result[T], error) {
 	return run(ctx, u, object, verb[T]{name: "Status", mutate: mutate, status: true})
 }
 
-// verb describes what one of the functions Do, Status, EnsureFinalizer and RemoveFinalizer does.
+// verb describes what distinguishes the functions Do, Status, EnsureFinalizer and RemoveFinalizer.
 type verb[T client.Object] struct {
 	name     string
-	invalid  error // if not nil, the call returns this error before its first attempt
+	invalid  error // the error with which the call fails before its first attempt, or nil
 	mutate   func(T) error
-	status   bool                           // whether to write through the status subresource
-	verify   func(apply.ObjectRef, T) error // checks the object in the response; may be nil
-	absentOK bool                           // whether the call succeeds if the object does not exist
+	status   bool                           // write through the status subresource
+	verify   func(apply.ObjectRef, T) error // checks the object in the response to the write; may be nil
+	absentOK bool                           // the call succeeds if the object does not exist
 }
 
-// put sends an object by PUT, and replaces its content with the API server's response. typed means that
-// the caller's object has a Go type. The option DisableReadYourWritesConsistency then prevents that the
-// client starts a watch of the kind as unstructured objects.
+// put writes an object by a PUT, and replaces its content by that of the API server's response. typed means that the
+// caller's object has a Go type. The option DisableReadYourWritesConsistency then prevents that the client starts a
+// watch of unstructured objects of the kind.
 func (u *Updater) put(ctx context.Context, object *unstructured.Unstructured, typed bool) error {
 	options := []client.UpdateOption{client.FieldOwner(u.config.FieldManager)}
 	if typed {

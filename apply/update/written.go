@@ -15,22 +15,22 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// writtenKept is the minimum number of objects in lastWritten. The maximum is twice this number.
+// writtenKept is the number of objects that a lastWritten remembers at least. At most it remembers twice as many.
 const writtenKept = 4096
 
-// unknownVersion is the resourceVersion after a write whose response is not known yet, or was lost.
+// unknownVersion stands for the resourceVersion after a write whose response has not arrived yet, or was lost.
 const unknownVersion = ""
 
-// lastWritten holds, by uid, the last known resourceVersion of each object that an updater has
-// written. A cached object with an older resourceVersion may lack the updater's own changes, so it
-// does not show whether a write is needed. A cached object that is not in lastWritten is trusted.
+// lastWritten remembers, by uid, the last known resourceVersion of each object that an Updater has written. A cached
+// object with an older resourceVersion may lack the Updater's own changes, so it does not show whether a write is
+// necessary. A cached object that is not in lastWritten is trusted.
 type lastWritten struct {
-	mu       sync.Mutex // held while a method reads versions and then changes it
+	mu       sync.Mutex // locked while a method reads versions and then changes them
 	versions *recent.Cache[types.UID, string]
 }
 
-// shows reports whether an object, as read, is at least as new as the updater's last write to the object.
-// If so, shows removes the object from lastWritten.
+// shows reports whether an object that was read is at least as new as the Updater's last write to it. If so, shows
+// forgets the object.
 func (w *lastWritten) shows(object client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -39,7 +39,7 @@ func (w *lastWritten) shows(object client.Object) bool {
 	if !ok {
 		return true
 	}
-	// By KEP-5504, clients may order resourceVersions. If these have no order, only equality counts.
+	// KEP-5504 permits clients to compare resourceVersions by order. If two cannot be compared, they must be equal.
 	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), version)
 	if order < 0 || err != nil && object.GetResourceVersion() != version {
 		return false
@@ -48,16 +48,17 @@ func (w *lastWritten) shows(object client.Object) bool {
 	return true
 }
 
-// sending records that a write of the object begins. shows then returns false for the object until knows
-// records the response to the write.
+// sending records that a write of the object is about to be sent. Until knows records the response, shows returns
+// false.
 func (w *lastWritten) sending(object client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.versions.Put(object.GetUID(), unknownVersion)
 }
 
-// knows records the resourceVersion of an object from the API server's response to a write (wrote), or to
-// a read after which nothing was written. A read of an object that is not in lastWritten is ignored.
+// knows records the resourceVersion of an object in a response of the API server. wrote says whether the response is to
+// a write, or to a read after which nothing was written. A read of an object that lastWritten does not remember is
+// ignored.
 func (w *lastWritten) knows(object client.Object, wrote bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,8 +73,8 @@ func (w *lastWritten) knows(object client.Object, wrote bool) {
 	w.versions.Put(uid, version)
 }
 
-// handOn passes an object from an API server's response to the next call that waits for the object's lane
-// (Config.Lanes), so that this call need not read the object. It does nothing if the object was deleted.
+// handOn passes shown, an object in a response of the API server, to the next call that waits for the object's lane
+// (Config.Lanes). That call then need not read the object. If the object no longer exists, handOn does nothing.
 func handOn(ctx context.Context, shown *unstructured.Unstructured) {
 	gone := shown.GetDeletionTimestamp() != nil && len(shown.GetFinalizers()) == 0
 	if !gone {
@@ -81,8 +82,8 @@ func handOn(ctx context.Context, shown *unstructured.Unstructured) {
 	}
 }
 
-// handed returns the object that the previous call in the lane passed on by handOn, or nil. If another
-// process has written to the object since, a write based on this object is stale.
+// handed returns the object that the previous call in the lane has passed with handOn, or nil. If another process has
+// changed the object since, a write that is based on it will be stale.
 func (c *call[T]) handed(ctx context.Context) *unstructured.Unstructured {
 	shown, _ := lanes.Handed(ctx).(*unstructured.Unstructured)
 	if shown == nil || shown.GroupVersionKind() != c.ref.GroupVersionKind || c.ref.UID != "" && c.ref.UID != shown.GetUID() {
@@ -91,10 +92,9 @@ func (c *call[T]) handed(ctx context.Context) *unstructured.Unstructured {
 	return shown
 }
 
-// writeUpon makes an attempt with the object that the previous call in the lane passed on, without a
-// read. Only a write shows whether this object is still current. The result ended is false if nothing was
-// written: mutate changed nothing or failed, the write was stale, or the live object has another uid. In
-// these cases the attempt continues with a live read.
+// writeUpon tries to write without a read, based on handed, the object that the previous call in the lane has passed.
+// Only such a write can show whether handed is still current. ended is false if the attempt must go on with a live
+// read. This is so if mutate changed nothing or failed, the write was stale, or the live object has another uid.
 func (c *call[T]) writeUpon(ctx context.Context, this attempt, handed *unstructured.Unstructured) (ended, stale bool, err error) {
 	object, wanted, _ := c.rejudge(ctx, handed) // wanted is nil after an error
 	if wanted == nil {

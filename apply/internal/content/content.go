@@ -1,4 +1,4 @@
-// Package content compares values of unstructured objects: maps, slices and scalars as from encoding/json.
+// Package content compares the values in unstructured objects: maps, slices and scalars, as encoding/json decodes them.
 package content
 
 import (
@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Within reports whether the function is returns true for content or for any value inside content.
+// Within reports whether the function is returns true for content itself, or for any value inside content.
 func Within(content any, is func(any) bool) bool {
 	if is(content) {
 		return true
@@ -49,8 +49,8 @@ func Copy(object client.Object) (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: content}, err
 }
 
-// SameMeaning reports whether the live value in the API server means the same as the wanted value of an
-// intent. Fields that the API server adds, such as defaults in list items, are ignored.
+// SameMeaning reports whether live, the value in the API server, means the same as wanted, the value in an intent.
+// Fields that only live has, such as defaults in list items, are ignored.
 func SameMeaning(wanted, live any) bool {
 	switch wanted := wanted.(type) {
 	case map[string]any:
@@ -65,7 +65,7 @@ func SameMeaning(wanted, live any) bool {
 			}
 		}
 		return true
-	case []any: // admission may add items at the end
+	case []any: // further live items are ignored, because admission may add them
 		there, ok := live.([]any)
 		if !ok || len(wanted) > len(there) {
 			return false
@@ -80,16 +80,16 @@ func SameMeaning(wanted, live any) bool {
 		there, ok := live.(string)
 		return ok && (wanted == there || SameQuantity(wanted, there))
 	case nil:
-		return true // the API server drops null
+		return true // the API server does not store null
 	}
-	if there, isText := live.(string); isText { // a quantity may be written as a number
+	if there, isText := live.(string); isText { // an intent may have a number for a quantity
 		return SameQuantity(decimal(wanted), there)
 	}
 	return reflect.DeepEqual(wanted, live) || sameNumber(wanted, live)
 }
 
-// SameBytes reports whether two strings are base64 of the same bytes. The API server accepts base64
-// with line breaks, and removes them.
+// SameBytes reports whether both values are base64 text of the same bytes. (The API server accepts base64 text with
+// line breaks, and removes these.)
 func SameBytes(wanted, live any) bool {
 	first, isText := wanted.(string)
 	second, isText2 := live.(string)
@@ -101,7 +101,7 @@ func SameBytes(wanted, live any) bool {
 	return err == nil && err2 == nil && bytes.Equal(a, b)
 }
 
-// decimal returns a number as a string. For any other value it returns "", which is no quantity.
+// decimal returns a number as a string. For any other value it returns "", which is not a quantity.
 func decimal(v any) string {
 	switch v := v.(type) {
 	case int64:
@@ -131,7 +131,7 @@ func sameNumber(a, b any) bool {
 	return ok && ok2 && first == second
 }
 
-// IsZero reports whether a value is null, empty or zero, and so means the same as an absent field.
+// IsZero reports whether a value is null, empty or zero, so that it means the same as an absent field.
 func IsZero(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

@@ -1,4 +1,4 @@
-// Package emission compares the intents of two calls of the same Emit function for the same parent.
+// Package emission compares the intents that two calls of reconciler.Config.Emit returned for the same parent.
 package emission
 
 import (
@@ -16,10 +16,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Difference compares the intents that two calls of Emit returned. It returns "" if both have the same
-// objects with the same fields, in any order of the intents. Otherwise it returns a text that names the
-// first difference and how to remove it. The text contains no values, as a value may come from a Secret.
-// An intent that cannot be encoded is ignored: Apply returns an error for that intent.
+// Difference compares the intents that two calls of Emit returned. It returns "" if both have the same objects with the
+// same fields; the order of the intents may differ. Otherwise it returns a message that names the first difference and
+// says how to remove it. The message contains no values, because a value may come from a Secret. An invalid intent is
+// ignored: Apply returns the error for it.
 func Difference(first, second []apply.Intent) string {
 	one, two := partsOf(first), partsOf(second)
 	all := maps.Clone(one)
@@ -28,7 +28,7 @@ func Difference(first, second []apply.Intent) string {
 		a, inOne := one[name]
 		b, inTwo := two[name]
 		if inOne != inTwo {
-			return fmt.Sprintf("one of two calls for the same parent returned %s, and the other did not; %s", name, remedy)
+			return fmt.Sprintf("one of two calls for the same parent returned an intent for %s, and the other did not; %s", name, remedy)
 		}
 		if text := differing(name, a, b); text != "" {
 			return text
@@ -44,7 +44,7 @@ func differing(name string, first, second []byte) string {
 		return ""
 	}
 	var a, b any
-	_, _ = json.Unmarshal(first, &a), json.Unmarshal(second, &b) // json.Marshal has written both
+	_, _ = json.Unmarshal(first, &a), json.Unmarshal(second, &b) // no errors, because json.Marshal has written both
 	changes := fieldowners.Changes(a, b)
 	switch {
 	case len(changes) == 0:
@@ -55,8 +55,8 @@ func differing(name string, first, second []byte) string {
 	return fmt.Sprintf("two calls for the same parent returned different values of %s of %s; %s", changes[0].Path, name, remedy)
 }
 
-// partsOf returns the content of each intent as JSON. The key is the object's name, followed by the
-// subresource if the intent has one.
+// partsOf returns the content of each intent as JSON, by the name of the intent's object, followed by the subresource
+// if there is one.
 func partsOf(intents []apply.Intent) map[string][]byte {
 	parts := map[string][]byte{}
 	for _, intent := range intents {
@@ -81,7 +81,7 @@ func partsOf(intents []apply.Intent) map[string][]byte {
 	return parts
 }
 
-// reordered reports whether a change only changes the order of the items of a list.
+// reordered reports whether a change is only another order of the items of a list.
 func reordered(change fieldowners.Change) bool {
 	a, isList := change.Before.([]any)
 	b, isToo := change.After.([]any)

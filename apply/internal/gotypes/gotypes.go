@@ -1,4 +1,4 @@
-// Package gotypes derives from the Go type of a kind which fields the kind has, and in which form
+// Package gotypes answers questions about a kind from the kind's Go type: which fields the kind has, and in which form
 // the API server stores their values.
 package gotypes
 
@@ -16,9 +16,9 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// serverGroups are the API groups whose kinds are compiled into the API server. The API server decodes
-// and encodes objects of these groups with the Go types of serverPackages. Both the group and the
-// package must match: VerticalPodAutoscaler is a custom resource, but its Go type is in k8s.io/ too.
+// serverGroups are the API groups whose kinds are compiled into the API server. The API server decodes and encodes
+// these kinds with the Go types in serverPackages. The package alone does not decide this: VerticalPodAutoscaler is a
+// custom resource, although its Go type is in a package under k8s.io/, too.
 var serverGroups = []string{
 	"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps", "authentication.k8s.io",
 	"authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io",
@@ -29,18 +29,20 @@ var serverGroups = []string{
 
 var serverPackages = []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/kube-aggregator/pkg/apis/"}
 
-// IsServersOwn reports whether the API server decodes objects of the kind with the same Go type.
+// IsServersOwn reports whether goType is the Go type with which the API server itself decodes and encodes objects of
+// the kind.
 func IsServersOwn(kind schema.GroupVersionKind, goType reflect.Type) bool {
 	return IsServersOwnGroup(kind.Group) && slices.ContainsFunc(serverPackages, func(prefix string) bool {
 		return strings.HasPrefix(goType.PkgPath(), prefix)
 	})
 }
 
-// IsServersOwnGroup reports whether the kinds of an API group are compiled into the API server.
+// IsServersOwnGroup reports whether the kinds of an API group are compiled into the API server, and so are not custom
+// resources.
 func IsServersOwnGroup(group string) bool { return slices.Contains(serverGroups, group) }
 
-// FieldType returns the type of the field of struct type t that has the given JSON name. The field may
-// be in an embedded struct. FieldType returns nil if t does not have the field.
+// FieldType returns the type of the field with the given JSON name in the struct type t or in a struct that t embeds.
+// It returns nil if there is no such field.
 func FieldType(t reflect.Type, name string) reflect.Type {
 	for field := range t.Fields() {
 		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -56,14 +58,15 @@ func FieldType(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// HasOwnForm reports whether a Go type has its own UnmarshalJSON or UnmarshalText. A decoded value may
-// then have another form than in the JSON: resource.Quantity changes 1024Mi to 1Gi.
+// HasOwnForm reports whether a Go type has its own UnmarshalJSON or UnmarshalText. A decoded value of such a type may
+// have another form than the text from which it was decoded: resource.Quantity changes 1024Mi to 1Gi.
 func HasOwnForm(t reflect.Type) bool {
 	pointer := reflect.PointerTo(t)
 	return pointer.Implements(reflect.TypeFor[json.Unmarshaler]()) || pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// PointedAt returns the type behind any number of pointers. A type that is no pointer is returned as is.
+// PointedAt returns the type to which a pointer type points, through any number of pointers. Other types are returned
+// unchanged.
 func PointedAt(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -71,20 +74,20 @@ func PointedAt(t reflect.Type) reflect.Type {
 	return t
 }
 
-// IsBytes reports whether the field at a path of a Go type is a []byte. In the API server's schema
-// such a field has the format byte.
+// IsBytes reports whether the field at a path in the Go type of is a []byte. In the API server's schema, such a field
+// has the format byte.
 func IsBytes(of reflect.Type, path fieldowners.Path) bool {
 	for _, element := range path.Elements() {
 		if of == nil {
 			return false
 		}
-		of, _ = below(PointedAt(of), element) // nil if the type has no such field
+		of, _ = below(PointedAt(of), element) // nil if there is no such field
 	}
 	return of == reflect.TypeFor[[]byte]()
 }
 
-// HasPath returns nil if at least one of the types has the field at the path. Otherwise the error
-// says why no type has the field.
+// HasPath returns nil if at least one of the Go types has the field at the path. Otherwise it returns an error for each
+// type.
 func HasPath(path fieldowners.Path, types []reflect.Type) error {
 	var errs []error
 	for _, t := range types {
@@ -101,7 +104,7 @@ func HasPath(path fieldowners.Path, types []reflect.Type) error {
 func exists(path []fieldowners.Element, t reflect.Type) error {
 	for _, element := range path {
 		if t = PointedAt(t); marshalsItself(t) || t.Kind() == reflect.Interface {
-			return nil // the Go type does not show which fields are below
+			return nil // the Go type does not show the fields inside such a value
 		}
 		var err error
 		if t, err = below(t, element); err != nil {
@@ -117,12 +120,12 @@ func marshalsItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(marshaler)
 }
 
-// below returns the type of the field or list item that element identifies in t, which is no pointer type.
+// below returns the type of the field or list item in t that a path element identifies. t must not be a pointer type.
 func below(t reflect.Type, element fieldowners.Element) (reflect.Type, error) {
 	isList := t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8
 	switch {
 	case element.Field == nil && !isList:
-		return nil, fmt.Errorf("%s is no list", typeName(t))
+		return nil, fmt.Errorf("%s is not a list", typeName(t))
 	case element.Field == nil:
 		for _, key := range element.Keys {
 			if err := exists([]fieldowners.Element{{Field: &key}}, t.Elem()); err != nil {
@@ -140,7 +143,7 @@ func below(t reflect.Type, element fieldowners.Element) (reflect.Type, error) {
 	return nil, fmt.Errorf("%s has no field %q", typeName(t), *element.Field)
 }
 
-// typeName returns the name of a type for messages, without ApplyConfiguration at the end.
+// typeName returns the name of a Go type for messages, without the suffix ApplyConfiguration.
 func typeName(t reflect.Type) string {
 	return strings.TrimSuffix(strings.TrimPrefix(t.String(), "*"), "ApplyConfiguration")
 }

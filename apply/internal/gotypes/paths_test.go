@@ -32,7 +32,7 @@ func TestHasPath(t *testing.T) {
 		".any.x": "", ".value.x": "", ".micro.x": "", ".self.x": "", ".plain.data.x": "", `.plain.metadata.ownerReferences[uid="x"].name`: "",
 		".x":                     `gotypes.opened has no field "x"`,
 		".plain.x":               `v1.ConfigMap has no field "x"`,
-		`.plain[name="x"]`:       "v1.ConfigMap is no list",
+		`.plain[name="x"]`:       "v1.ConfigMap is not a list",
 		".plain.metadata.name.x": `string has no field "x"`,
 		`.plain.metadata.ownerReferences[no="x"]`: `v1.OwnerReference has no field "no"`,
 	} {

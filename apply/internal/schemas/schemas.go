@@ -1,4 +1,4 @@
-// Package schemas fetches the API server's OpenAPI schemas in the background, and detects when they change.
+// Package schemas fetches the API server's OpenAPI schemas in the background, and detects changes of the schemas.
 package schemas
 
 import (
@@ -19,18 +19,18 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 )
 
-// inquiry fetches one document from the API server in the background: the index of all schemas, or the
-// schemas of one group and version. It sends one request at a time. After a failed request, the next
-// request waits for a back-off. Callers wait briefly for the response, but only if the last request did
-// not fail. So an API server that does not respond delays callers only once.
-// Each request runs in a goroutine, which ends after inquiryTimeout at the latest.
+// inquiry fetches one document from the API server in the background: the index of all schemas, or the schemas of one
+// group and version. It sends one request at a time, in a goroutine that ends after inquiryTimeout at the latest. After
+// a failed request there is a back-off before the next one. A caller waits for a request in progress for a short time
+// (inquiryPatience), but only if the request before did not fail. So an API server that does not respond delays callers
+// only once.
 type inquiry struct {
-	mu *sync.Mutex // guards the fields below, and the fields to which the response is stored
+	mu *sync.Mutex // guards the fields below, and the fields in which the response is stored
 
 	ended    chan struct{} // closed when the current request ends; nil if there is none
-	patience time.Time     // until when callers wait for the current request
+	patience time.Time     // the time until which callers wait for the current request
 	failures int           // the number of failed requests in a row
-	next     time.Time     // the earliest time of the next request
+	next     time.Time     // the time before which no other request is sent
 	err      error         // the error of the last request
 }
 
@@ -39,15 +39,15 @@ const (
 	inquiryPatience = time.Second
 )
 
-// afterFailures returns the back-off after n failed requests in a row. It grows from one second to
-// about two minutes, with jitter.
+// afterFailures returns the back-off after n failed requests in a row: from one second to about two minutes, with
+// jitter.
 func afterFailures(n int) time.Duration {
 	return wait.Jitter(time.Second<<min(n-1, 7), 0.5)
 }
 
-// ask starts a request, unless a request is in progress or it is too early for the next request. The
-// function keep, which request returns, stores the response and is called with mu held. onFailure is
-// called with the error of a failed request, unless the previous request failed, too.
+// ask starts a request in the background. It does nothing if a request is in progress, or if the back-off has not
+// passed. request sends the request, and returns the function keep, which stores the response. keep is called with mu
+// held. If the request fails, and the one before did not, onFailure is called with the error.
 func (q *inquiry) ask(request func(context.Context) (keep func(), err error), onFailure func(error)) {
 	now := time.Now()
 	if q.ended != nil || now.Before(q.next) {
@@ -76,8 +76,8 @@ func (q *inquiry) ask(request func(context.Context) (keep func(), err error), on
 	}()
 }
 
-// wait waits until the current request or the context ends, but not longer than until q.patience. It does
-// not wait if the last request failed. mu is unlocked during the wait.
+// wait waits until the current request ends, but not longer than until q.patience or until the context ends. If the
+// last request failed, it does not wait. mu must be held, and is unlocked during the wait.
 func (q *inquiry) wait(ctx context.Context) {
 	if q.failures > 0 {
 		return
@@ -92,8 +92,8 @@ func (q *inquiry) wait(ctx context.Context) {
 	}
 }
 
-// withoutPanic calls request, and returns a panic of request as an error. A panic in a goroutine would
-// end the process, and anybody can write the schema of a CustomResourceDefinition.
+// withoutPanic calls request, and converts a panic of request to an error. A panic in a goroutine would end the
+// process. It could be caused by the schema of a CustomResourceDefinition, which anybody may have written.
 func withoutPanic(ctx context.Context, request func(context.Context) (func(), error)) (keep func(), err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -103,52 +103,52 @@ func withoutPanic(ctx context.Context, request func(context.Context) (func(), er
 	return request(ctx)
 }
 
-// Set holds the API server's OpenAPI schemas (/openapi/v3), by group and version. The schemas define
-// the types of lists (map, set or atomic), the keys of list items, and the defaults of fields.
+// Set has the API server's OpenAPI schemas (/openapi/v3), by group and version. A schema defines the types of lists
+// (map, set or atomic), the keys of list items, and the defaults of fields.
 //
-// The index of all schemas and each schema document are fetched in the background, independently: a
-// request that gets no response delays no other request. A known schema is used until the API
-// server's index shows that the schema has changed.
+// The index of all schemas and the schemas of each group and version are fetched in the background, independently of
+// each other: a request without a response delays no other request. A known schema is used until the index shows that
+// the API server has another one.
 type Set struct {
 	server openapi.ClientWithContext
-	due    atomic.Int64 // when the index is due to be fetched again, in nanoseconds since 1970
+	due    atomic.Int64 // when to fetch the index again, in nanoseconds since 1970
 
 	mu        sync.Mutex
 	index     inquiry
 	paths     map[string]openapi.GroupVersionWithContext // the index; nil until it was fetched once
-	documents map[schema.GroupVersion]*document          // only of versions that Of was called for
+	documents map[schema.GroupVersion]*document          // only for the versions for which Of was called
 }
 
-// document is the schema document of one group and version.
+// document is the state of fetching the schemas of one group and version.
 type document struct {
 	inquiry
 
-	known *Known // nil until the document was fetched
+	known *Known // the schemas; nil until they were fetched
 }
 
-// Known is the schema of one group and version, as fetched from the API server.
+// Known is the schemas of one group and version that were fetched from the API server.
 type Known struct {
-	url       string // ends in a hash of the content
+	url       string // contains a hash of the schemas
 	Converter managedfields.TypeConverter
-	replaced  atomic.Bool // the API server has a different schema now
+	replaced  atomic.Bool // the API server now has other schemas
 }
 
-// When the index is fetched again. Schemas change with the API server's version and with
+// How often the index of all schemas is fetched. Schemas change with the version of the API server, and with
 // CustomResourceDefinitions.
 const (
-	schemasKept  = 10 * time.Minute // the age at which the index is fetched again
-	schemasRetry = 10 * time.Second // the minimum age, if the index lacks a schema that is needed
+	schemasKept  = 10 * time.Minute // the time after which the index is fetched again
+	schemasRetry = 10 * time.Second // the same if a schema is needed that is not in the index
 )
 
-// New returns a Set for an API server. New sends no request.
+// New returns a Set for an API server. It sends no request.
 func New(server openapi.Client) *Set {
 	s := &Set{server: openapi.ToClientWithContext(server), documents: map[schema.GroupVersion]*document{}}
 	s.index.mu = &s.mu
 	return s
 }
 
-// Good reports whether proofs made with a known schema are still valid: they are, until the API server's
-// index shows that the schema has changed. If the index is old, Good starts to fetch it in the background.
+// Good reports whether proofs that were made with a known schema are still valid: they are until the index shows that
+// the API server has another schema. If the index is old, Good starts to fetch the index in the background.
 func (s *Set) Good(ctx context.Context, known *Known, now time.Time) bool {
 	if now.UnixNano() >= s.due.Load() {
 		s.mu.Lock()
@@ -158,9 +158,9 @@ func (s *Set) Good(ctx context.Context, known *Known, now time.Time) bool {
 	return !known.replaced.Load()
 }
 
-// Of returns the schemas of a group and version. The first call waits for the response, for about
-// one second at most. Later calls, and calls after a failed request, do not wait. Without a
-// response, Of returns an error that wraps ErrNotYet.
+// Of returns the schemas of a group and version. The first call waits for the API server's response, for about one
+// second at most. Later calls, and calls after a failed request, do not wait. If the schemas have not arrived yet, the
+// error wraps ErrNotYet.
 func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +185,7 @@ func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, erro
 	}
 	if d.known == nil {
 		if d.failures > 0 {
-			s.refresh(ctx) // the document may have another URL now
+			s.refresh(ctx) // the URL of the schemas may have changed
 		}
 		s.fetch(ctx, version, d, path)
 		d.wait(ctx)
@@ -196,7 +196,7 @@ func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, erro
 	return d.known, nil
 }
 
-// ErrNotYet means that a schema is not known yet, because the API server has not returned it.
+// ErrNotYet means that schemas are not known yet, because the API server has not sent them.
 var ErrNotYet = errors.New("not known yet")
 
 func (q *inquiry) unknown() error {
@@ -206,14 +206,15 @@ func (q *inquiry) unknown() error {
 	return fmt.Errorf("%w: %w", ErrNotYet, q.err)
 }
 
-// refresh starts to fetch the index. When the index arrives, the schemas that have changed are dropped.
+// refresh starts to fetch the index in the background. When the index arrives, known schemas that have changed are
+// dropped.
 func (s *Set) refresh(ctx context.Context) {
 	log := logr.FromContextOrDiscard(ctx)
 	s.index.ask(func(ctx context.Context) (func(), error) {
 		paths, err := s.server.PathsWithContext(ctx)
 		return func() { s.keepIndex(paths) }, err
 	}, func(err error) {
-		log.Error(err, "getting the list of the API server's schemas failed and is retried: until then, known schemas are still used, "+
+		log.Error(err, "getting the list of the API server's schemas failed and is retried: until it succeeds, known schemas are still used, "+
 			"intents of other kinds are sent each time, and list items of updates are matched by equality alone")
 	})
 }
@@ -231,18 +232,18 @@ func (s *Set) keepIndex(paths map[string]openapi.GroupVersionWithContext) {
 	}
 }
 
-// fetch starts to fetch the schema document of a group and version.
+// fetch starts to fetch the schemas of a group and version in the background.
 func (s *Set) fetch(ctx context.Context, version schema.GroupVersion, d *document, path openapi.GroupVersionWithContext) {
 	log, url := logr.FromContextOrDiscard(ctx), path.ServerRelativeURL()
 	d.ask(func(ctx context.Context) (func(), error) {
 		converter, err := converterFrom(ctx, path)
 		return func() {
-			if now, ok := s.paths[pathOf(version)]; ok && now.ServerRelativeURL() == url { // otherwise the next Of fetches it again
+			if now, ok := s.paths[pathOf(version)]; ok && now.ServerRelativeURL() == url { // if the URL has changed, the next Of fetches the schemas again
 				d.known = &Known{url: url, Converter: converter}
 			}
 		}, err
 	}, func(err error) {
-		log.Error(err, "getting a schema from the API server failed and is retried: until then, intents of this group and version are "+
+		log.Error(err, "getting a schema from the API server failed and is retried: until it succeeds, intents of this group and version are "+
 			"sent each time, and list items of updates are matched by equality alone",
 			"groupVersion", version.String())
 	})

@@ -16,9 +16,9 @@ import (
 	"coapply.dev/apply/internal/gotypes"
 )
 
-// completed returns the content of the intent with the defaults that the API server adds inside values
-// that are owned as a whole. It does not add other defaults, which are separate fields that the intent
-// does not own. ok is false if the API server may replace a null by a default.
+// completed returns the content of the apply configuration, with the defaults that the API server adds inside values
+// that are owned as a whole, such as the items of an atomic list. Other defaults are separate fields that the manager
+// does not own, and are not added. ok is false if the API server may replace a null by a default.
 func (r Request) completed(wanted *typed.TypedValue) (whole map[string]any, ok bool) {
 	c := completion{types: wanted.Schema(), servers: gotypes.IsServersOwnGroup(r.Kind.Group), ok: true}
 	whole = runtime.DeepCopyJSON(r.Config)
@@ -26,12 +26,12 @@ func (r Request) completed(wanted *typed.TypedValue) (whole map[string]any, ok b
 	return whole, c.ok
 }
 
-// completion adds defaults inside atomic values: all defaults of a custom resource
-// (defaulting.Default of apiextensions-apiserver), and some defaults of built-in kinds.
+// completion adds defaults inside values that are owned as a whole. For a custom resource it adds all defaults, as
+// defaulting.Default of apiextensions-apiserver does. For a built-in kind it adds the defaults in serverDefaults.
 type completion struct {
 	types   *schema.Schema
-	servers bool // the kind is compiled into the API server
-	ok      bool // the result of completed
+	servers bool // whether the kind is compiled into the API server
+	ok      bool // the second result of Request.completed
 }
 
 func (c *completion) add(value any, of schema.TypeRef, atomic bool) {
@@ -70,10 +70,10 @@ func (c *completion) addFields(value map[string]any, of schema.TypeRef, known *s
 	}
 }
 
-// defaultOf returns a copy of the default value of a field, or nil. For built-in kinds it uses
-// serverDefaults, because their schemas lack most defaults, and declare defaults for some fields that
-// are always written. Any other named type belongs to an aggregated API server, which may not add the
-// defaults that its schema declares.
+// defaultOf returns a copy of the default of a field, or nil. For a built-in kind it looks in serverDefaults, because
+// the schemas of these kinds lack most defaults, and declare defaults for some fields that are always sent. In other
+// groups, a type with a name belongs to an aggregated API server, which may not add the defaults in its schema, so
+// defaultOf returns nil.
 func (c *completion) defaultOf(of schema.TypeRef, field schema.StructField) (value any) {
 	switch {
 	case c.servers && of.NamedType != nil:
@@ -82,16 +82,16 @@ func (c *completion) defaultOf(of schema.TypeRef, field schema.StructField) (val
 		return nil
 	}
 	encoded, err := json.Marshal(field.Default)
-	if err != nil || utiljson.Unmarshal(encoded, &value) != nil { // decodes integers as int64, as in objects
+	if err != nil || utiljson.Unmarshal(encoded, &value) != nil { // utiljson decodes integers as int64, as in unstructured objects
 		return nil
 	}
 	return value
 }
 
-// serverDefaults are the defaults of types in atomic lists and structs, by the names of the types
-// in the API server's schemas. A default of a v1 type never changes, and each of these defaults is
-// as old as its type: see docs/design/decisions/0054. If a default is missing here, intents that
-// depend on it are sent each time.
+// serverDefaults has the defaults of built-in types that are used in atomic lists and structs, by the name of the type
+// in the API server's schemas and by field. A default of a v1 type never changes, and each of these defaults is as old
+// as its type: see docs/design/decisions/0054. If a default is missing here, an intent that depends on it is sent each
+// time.
 var serverDefaults = map[string]map[string]any{
 	"io.k8s.api.admissionregistration.v1.MatchResources": {
 		"matchPolicy": "Equivalent", "namespaceSelector": map[string]any{}, "objectSelector": map[string]any{},
@@ -101,9 +101,9 @@ var serverDefaults = map[string]map[string]any{
 	"io.k8s.api.networking.v1.NetworkPolicyPort":                  {"protocol": "TCP"},
 }
 
-// emptyDefaults holds the API server's defaults for empty maps of built-in kinds, by the path of
-// the map. The API server sets each missing field of such a default separately, and so restores the
-// whole default from any part of it. The defaults of v1 types never change.
+// emptyDefaults has, for built-in kinds, the value that the API server gives to a map that is empty, by the path of the
+// map. The API server sets each missing field of such a map separately. So it restores the whole value, whichever
+// fields were removed. The defaults of v1 types never change.
 var emptyDefaults = map[runtimeschema.GroupVersionKind]map[string]map[string]any{
 	appsv1.SchemeGroupVersion.WithKind("Deployment"): {
 		".spec.strategy": {"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": "25%", "maxUnavailable": "25%"}},
@@ -113,8 +113,9 @@ var emptyDefaults = map[runtimeschema.GroupVersionKind]map[string]map[string]any
 	},
 }
 
-// notRestored returns those maps among the emptied ones that the API server would not fill with their live value again.
-// The apply removes all fields of an emptied map, and the API server then sets the defaults of an empty map.
+// notRestored returns the paths in emptied at which the apply would change the object. emptied are the paths of maps
+// that the intent sets to {} or null. The apply removes all fields of such a map, and then the API server sets the
+// defaults of an empty map. If these are the live value of the map, nothing changes.
 func (r Request) notRestored(emptied []fieldpath.Path, live *typed.TypedValue) []fieldpath.Path {
 	return slices.DeleteFunc(slices.Clone(emptied), func(path fieldpath.Path) bool {
 		restored, ok := emptyDefaults[r.Kind][path.String()]

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// ownEntry returns the manager's managed fields entry if the manager has exactly one entry and the entry
-// has the apiVersion of the request, and otherwise nil. If the object is a response of the API server
-// and has no entry of the manager, the manager owns no field, and ownEntry returns an empty entry.
+// ownEntry returns the managed fields entry of the request's manager. It returns nil if the manager does not have
+// exactly one entry, or if the entry has another apiVersion than the request. If the object is a response of the API
+// server without an entry of the manager, the manager owns no field, and ownEntry returns an empty entry.
 func (r Request) ownEntry(read Read) *metav1.ManagedFieldsEntry {
 	var own *metav1.ManagedFieldsEntry
 	entries := read.GetManagedFields()
@@ -46,7 +46,7 @@ func parseFields(entry *metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	return set, err
 }
 
-// fieldsOf returns the set of fields that the API server would store for an applied value.
+// fieldsOf returns the set of fields that the API server would store in the managed fields for an applied value.
 func fieldsOf(applied *typed.TypedValue) (*fieldpath.Set, error) {
 	set, err := applied.ToFieldSet()
 	if err != nil {
@@ -55,7 +55,7 @@ func fieldsOf(applied *typed.TypedValue) (*fieldpath.Set, error) {
 	return set.Difference(neverOwned), nil
 }
 
-// Entry returns the managed fields entry that the API server would store for the apply, without its time.
+// Entry returns the managed fields entry that the API server would store for the apply, but without a time.
 func (r Request) Entry(schemas managedfields.TypeConverter) (metav1.ManagedFieldsEntry, error) {
 	_, set, err := r.typed(schemas)
 	if err != nil {
@@ -68,7 +68,7 @@ func (r Request) Entry(schemas managedfields.TypeConverter) (metav1.ManagedField
 	}, err
 }
 
-// neverOwned are the fields that the API server removes from every managed fields entry.
+// neverOwned are the fields that have no owner: the API server removes them from every managed fields entry.
 var neverOwned = fieldpath.NewSet(
 	fieldpath.MakePathOrDie("apiVersion"),
 	fieldpath.MakePathOrDie("kind"),

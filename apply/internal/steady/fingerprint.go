@@ -18,34 +18,35 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// Print identifies an object for which an intent was proven to change nothing, together with the
-// state that the proof depends on.
+// Print is a fingerprint of an object for which an apply was proven to be a no-op. It contains hashes of the state on
+// which the proof depends. If a later version of the object has the same hashes, the proof is also valid for that
+// version.
 type Print struct {
 	Name            types.NamespacedName
 	UID             types.UID
 	ResourceVersion string
 
 	kind   unique.Handle[schema.GroupVersionKind]
-	goType reflect.Type // the Go type of the object that was read
-	entry  uint64       // hash of the manager's managed fields entry; 0 if the proof is valid for one version only
-	values uint64       // hash of the values of the fields that the entry owns
+	goType reflect.Type // the Go type with which the object was read
+	entry  uint64       // hash of the manager's managed fields entry; 0 if the proof is valid for ResourceVersion only
+	values uint64       // hash of the values of the fields that the entry lists
 }
 
-// Kind returns the kind of the object for which the proof was made.
+// Kind returns the kind of the object.
 func (p *Print) Kind() schema.GroupVersionKind { return p.kind.Value() }
 
-// IsOf reports whether read is the object of the proof, in any version. If the intent is pinned to a
-// uid, the object must have this uid.
+// IsOf reports whether read is the object for which the proof was made, in any version. pinned is the uid to which the
+// intent is pinned, or "": another object than that with this uid is not accepted.
 func (p *Print) IsOf(read client.Object, pinned types.UID) bool {
 	return read.GetUID() == p.UID && (pinned == "" || pinned == p.UID)
 }
 
-// HoldsFor reports whether the proof is also valid for another version of the object, whose Print is now.
+// HoldsFor reports whether the proof is also valid for the version of the object that has the Print now.
 func (p *Print) HoldsFor(now *Print) bool {
 	return p.entry != 0 && now.entry == p.entry && now.values == p.values && now.goType == p.goType
 }
 
-// printOfVersion returns a Print for a proof that is valid only for the resourceVersion of the read object.
+// printOfVersion returns a Print for a proof that is valid only for the resourceVersion of the object that was read.
 func (r Request) printOfVersion(read Read) *Print {
 	return &Print{
 		kind:            unique.Make(r.Kind),
@@ -58,10 +59,9 @@ func (r Request) printOfVersion(read Read) *Print {
 
 var seed = maphash.MakeSeed()
 
-// PrintOf returns a Print for an exact proof: the object has the intent's values in the same form. The
-// proof is also valid for other versions of the object with the same managed fields entry of the manager
-// and the same values of its fields. If the object lacks one of these values, the proof is valid only
-// for the version that was read.
+// PrintOf returns the Print of an object that has the values of the intent in exactly the same form. The proof is then
+// also valid for other versions of the object in which the managed fields entry of the manager and the values of its
+// fields are the same. If the object lacks one of these values, the proof is valid only for the version that was read.
 func (r Request) PrintOf(read Read) *Print {
 	found := r.printOfVersion(read)
 	entry := r.ownEntry(read)
@@ -84,9 +84,9 @@ func (r Request) PrintOf(read Read) *Print {
 	return found
 }
 
-// hashOwned hashes the values of the fields in a set: the leaves, and the values that are owned as
-// a whole. It also hashes the index of each list item, because another order of the items is a
-// change. It returns false if a value is missing.
+// hashOwned hashes the values in of at the fields in a set: scalars, and lists and maps that are owned as a whole. It
+// also hashes the index of each list item, because another order of the items is a change. It returns false if a value
+// is missing.
 func hashOwned(hash *maphash.Hash, set *fieldpath.Set, of value.Value) bool {
 	found := true
 	set.Members.Iterate(func(element fieldpath.PathElement) {
@@ -109,15 +109,15 @@ func hashOwned(hash *maphash.Hash, set *fieldpath.Set, of value.Value) bool {
 	return found
 }
 
-// Key identifies an apply by the content of the intent, the field manager and the subresource.
+// Key identifies an apply: by the content of the intent, the field manager and the subresource.
 type Key struct {
 	Manager     string
 	Subresource string
 
-	intent [sha256.Size]byte // hash of the intent's JSON
+	intent [sha256.Size]byte // hash of the apply configuration as JSON
 }
 
-// KeyOf returns the Key of an apply. It returns false if the configuration cannot be encoded.
+// KeyOf returns the Key of an apply. It returns false if the apply configuration cannot be encoded.
 func KeyOf(configuration runtime.ApplyConfiguration, manager, subresource string) (Key, bool) {
 	encoded, err := wire.Encode(configuration)
 	return Key{manager, subresource, sha256.Sum256(encoded.JSON)}, err == nil

@@ -16,13 +16,12 @@ import (
 	"coapply.dev/apply/internal/gotypes"
 )
 
-// proveForms returns an error if the intent's values and the object's values differ in more than their
-// form. The API server changes the form of a value in these ways: it adds defaults to a value that is
-// owned as a whole, writes each quantity in one way, and leaves out zero values. It is also an error if
-// another manager owns a field whose form differs: the apply would conflict, because the API server
-// compares the values as they were sent.
+// proveForms returns an error if the values of the intent and of the object differ in more than their form. The API
+// server changes the form of a value in these ways: it adds defaults to a value that is owned as a whole, writes equal
+// quantities in the same way, and leaves out zero values. proveForms also returns an error if another manager owns a
+// field whose form differs: the apply would conflict, because the API server compares the values as they are sent.
 func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, changes *typed.Comparison, read Read) error {
-	if changes.IsSame() || !changes.Removed.Empty() { // only the order differs, or a field would be removed
+	if changes.IsSame() || !changes.Removed.Empty() { // not a change of form: only the order differs, or a field would be removed
 		return fmt.Errorf("the apply would change: %s", changes)
 	}
 	normal, dropped, ok := r.normalForm(wanted, set)
@@ -47,15 +46,15 @@ func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *
 	return nil
 }
 
-// normalForm returns the wanted content in the form in which the API server would store it, and the set
-// of fields that the API server would drop. normal is nil if no field is left. ok is false if the stored
-// form is not known.
+// normalForm returns the content of the intent in the form in which the API server would store it, or nil if no field
+// would be left. dropped is the set of fields that the API server would leave out. ok is false if the stored form is
+// not known.
 func (r Request) normalForm(wanted *typed.TypedValue, set *fieldpath.Set) (normal *typed.TypedValue, dropped *fieldpath.Set, ok bool) {
 	completed, ok := r.completed(wanted)
 	if !ok {
 		return nil, nil, false
 	}
-	if r.GoType == nil || !gotypes.IsServersOwn(r.Kind, r.GoType) { // nothing but the defaults is known
+	if r.GoType == nil || !gotypes.IsServersOwn(r.Kind, r.GoType) { // for a custom resource, only the defaults are known
 		normal, err := typed.AsTyped(value.NewValueInterface(completed), wanted.Schema(), wanted.TypeRef())
 		return normal, fieldpath.NewSet(), err == nil
 	}
@@ -72,7 +71,7 @@ func (r Request) normalForm(wanted *typed.TypedValue, set *fieldpath.Set) (norma
 	if err != nil {
 		return nil, nil, false
 	}
-	if all.Intersection(leaves).Empty() { // nothing is left to merge
+	if all.Intersection(leaves).Empty() { // no field would be left
 		return nil, leaves, true
 	}
 	normal = whole.ExtractItems(leaves)
@@ -83,8 +82,8 @@ func (r Request) normalForm(wanted *typed.TypedValue, set *fieldpath.Set) (norma
 	return normal, leaves.Difference(fields.Leaves()), true
 }
 
-// asGo returns content as the Go type of the API server encodes it. ok is false if the Go type
-// lacks a field: an older Go type would drop the field.
+// asGo decodes content into the Go type of the API server, and returns the decoded value. ok is false if the Go type
+// lacks a field of content, which an older Go type would drop.
 func (r Request) asGo(content map[string]any) (value.Value, bool) {
 	own := reflect.New(r.GoType).Interface()
 	if runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, own, true) != nil {
@@ -94,7 +93,7 @@ func (r Request) asGo(content map[string]any) (value.Value, bool) {
 	return read, err == nil
 }
 
-// heldIn reports whether the object has the parents of all the fields. If not, an apply would add them.
+// heldIn reports whether the object has the parents of all the fields. If it lacks one, an apply would add the parent.
 func heldIn(object value.Value, fields *fieldpath.Set) bool {
 	held := true
 	fields.Iterate(func(path fieldpath.Path) {
@@ -107,8 +106,8 @@ func heldIn(object value.Value, fields *fieldpath.Set) bool {
 	return held
 }
 
-// elementOf returns the child that a path element identifies. In a list it also returns the index
-// of the child, because another order of the items is a change.
+// elementOf returns the child of a value that a path element identifies: a field of a map, or an item of a list. For a
+// list it also returns the index of the item, because another order of the items is a change.
 func elementOf(of value.Value, element fieldpath.PathElement) (at value.Value, index int, found bool) {
 	switch {
 	case of == nil:
@@ -149,7 +148,7 @@ func isElement(item value.Value, index int, element fieldpath.PathElement) bool 
 	return true
 }
 
-// valueAt returns the value of the field at a path, or nil if the object does not have the field.
+// valueAt returns the value at a path, or nil if there is no such field.
 func valueAt(of value.Value, path fieldpath.Path) value.Value {
 	for _, element := range path {
 		of, _, _ = elementOf(of, element)
@@ -157,7 +156,7 @@ func valueAt(of value.Value, path fieldpath.Path) value.Value {
 	return of
 }
 
-// holds returns the number of entries of a map or a list, 1 for a scalar, and 0 for null and nil.
+// holds returns the number of entries in a map or list, 1 for a scalar, and 0 for null and nil.
 func holds(of value.Value) int {
 	switch {
 	case of == nil || of.IsNull():
@@ -175,17 +174,16 @@ const (
 	stringData = "stringData"
 )
 
-// setsStringData reports whether the request is for a Secret and sets stringData.
+// setsStringData reports whether the request is for a Secret and sets its stringData.
 func (r Request) setsStringData() bool {
 	_, has := r.Config[stringData]
 	return has && r.Kind == corev1.SchemeGroupVersion.WithKind("Secret")
 }
 
-// withoutStringData returns the request with stringData moved into data, as the API server does
-// after it has computed owners and conflicts. So the manager owns the fields of stringData that the
-// request sets, and not the fields of data into which they are moved. A stored object never has
-// stringData. So if another manager owns a field of stringData, an apply that sets stringData
-// conflicts, even with the same value.
+// withoutStringData returns the request with its stringData moved into data. The API server does the same, but after it
+// has computed owners and conflicts: the manager owns the fields of stringData that the request sets, and not the
+// fields of data into which they are moved. So another manager may also own a field of stringData. As no stored object
+// has a stringData, the apply would then conflict even with the same value, and withoutStringData returns an error.
 func (r Request) withoutStringData(read Read) (Request, error) {
 	moved, ok := r.Config[stringData].(map[string]any)
 	if !ok {
@@ -218,7 +216,7 @@ func (r Request) withoutStringData(read Read) (Request, error) {
 	return r, nil
 }
 
-// sets reports whether a set of fields contains the named top-level field or any field below it.
+// sets reports whether a set of fields contains the top-level field with this name, or a field below it.
 func sets(set *fieldpath.Set, field string) bool {
 	element := fieldpath.PathElement{FieldName: &field}
 	_, below := set.Children.Get(element)

@@ -1,30 +1,25 @@
 // Package steady proves that an apply would be a no-op: it would change neither a value nor an owner.
 //
-// The package is pure. From a request, an object as it was read, and the API server's schemas it
-// computes a proof, or the reason why there is no proof. It sends nothing, and does not change its
-// arguments.
+// The package is pure: it sends no requests, and does not change its arguments. It computes a proof from three inputs: the
+// apply, the object that was read, and the API server's schemas. If there is no proof, it returns the reason.
 //
 // # Contract
 //
-//  1. Request.Prove does what the API server does (structured-merge-diff's Updater.Apply), with the
-//     same library and the API server's own schemas. The manager must have exactly one managed fields
-//     entry. The entry must have exactly the fields that the API server would store. The merge must
-//     change no value.
-//  2. If the proof fails, the result is an error. Fields that the Go type of the read object lacks, and
-//     unknown schemas, make the proof fail.
-//  3. For kinds that are compiled into the API server, a value may differ in form, such as 1000m in the
-//     intent and 1 in the object, if no other manager owns the field. The proof also knows the defaults
-//     that the API server adds to a value that is owned as a whole: defaults in the schema of a custom
-//     resource, and a few defaults of built-in kinds.
-//  4. A response of the API server (Read.Answer) shows more than a read: the stored form of each value,
-//     and whether the manager owns no field. A proof from a response is valid only for the
-//     resourceVersion of the response.
-//  5. The stringData of a Secret is compared with the data into which the API server converts it. The
-//     empty strategy of a Deployment or DaemonSet is compared with the default that the API server
-//     restores.
-//  6. KeyOf returns different keys for intents whose JSON differs. A Print contains hashes of all data
-//     on which the proof depends: the manager's entry, and the values of the fields that the manager
-//     owns. An exact proof for one version of an object is also valid for versions with the same Print.
+//  1. Request.Prove does what the API server does (structured-merge-diff's Updater.Apply), with the same library and the
+//     API server's own schemas. The manager must have exactly one managed fields entry, with exactly the fields that the
+//     API server would store. Merging the apply configuration into the object must change no value.
+//  2. If there is no proof, the result is an error. So it is if the Go type with which the object was read lacks a field,
+//     or if the schemas are not known.
+//  3. For kinds that are compiled into the API server, a value may differ in form, such as 1000m in the intent and 1 in
+//     the object, if no other manager owns the field. The proof also considers the defaults that the API server adds to a
+//     value that is owned as a whole: defaults in the schema of a custom resource, and a few defaults of built-in kinds.
+//  4. A response of the API server (Read.Answer) shows more than a cached object: the stored form of each value, and
+//     whether the manager owns no field. A proof from a response is valid only for the resourceVersion of the response.
+//  5. The stringData of a Secret is compared with the data into which the API server converts it. The empty strategy of a
+//     Deployment or DaemonSet is compared with the default that the API server restores.
+//  6. KeyOf returns different keys for intents whose JSON differs. A Print contains hashes of all data on which the proof
+//     depends: the manager's entry, and the values of the manager's fields. If the object has the intent's values in
+//     exactly the same form, the proof is also valid for other versions of the object with the same hashes.
 //  7. What the API server does beyond Server-Side Apply, such as mutating admission, is not considered.
 //
 // Valid:
@@ -33,8 +28,8 @@
 //		Manager: "shop", Kind: kind, Config: content, GoType: reflect.TypeFor[appsv1.Deployment](),
 //	}.Prove(steady.Read{Object: cached, Kind: kind}, schemas)
 //
-// Invalid: a Read that has only metadata, or an object from a cache that strips managed fields. Without
-// this data, every proof fails.
+// Invalid: a Read with metadata only, or with an object from a cache that strips managed fields. There is never a proof
+// without this data.
 package steady
 
 import (
@@ -57,30 +52,29 @@ import (
 	"coapply.dev/apply/internal/content"
 )
 
-// Request describes an apply that should be proven to be a no-op.
+// Request describes an apply that Prove is to prove to be a no-op.
 type Request struct {
 	Manager     string
-	Subresource string // "" for the object itself, or status
+	Subresource string // "" for the object itself, or "status"
 	Kind        schema.GroupVersionKind
-	Config      map[string]any // the apply configuration
+	Config      map[string]any // the content of the apply configuration
 	GoType      reflect.Type   // the kind's Go type in the client's scheme; nil if there is none
 }
 
-// Read is an object as it was read from a cache or the API server. The object is never changed.
+// Read is an object that was read from a cache or from the API server. The object is never changed.
 type Read struct {
 	client.Object
 
 	Kind schema.GroupVersionKind // the kind of the object's Go type in the client's scheme
 
-	// Answer means that the object is the API server's unstructured response to a write. A response
-	// has an entry for each manager that owns a field. A cached object may lack entries.
+	// Answer means that the object is the API server's response to a write, as an unstructured object. A response has a
+	// managed fields entry for each manager that owns a field, and a cached object may lack entries.
 	Answer bool
 }
 
 const status = "status"
 
-// contentOf returns the content of an object, with its kind and without its managed fields. The
-// object is not changed.
+// contentOf returns the content of the object that was read, with its kind and without its managed fields.
 func (r Request) contentOf(read Read) (value.Value, error) {
 	if read.Kind != r.Kind {
 		return nil, fmt.Errorf("the object was read as %v, which is not the kind of the intent", read.Kind)
@@ -88,7 +82,7 @@ func (r Request) contentOf(read Read) (value.Value, error) {
 	object := read.Object
 	if read, ok := object.(runtime.Unstructured); ok { // includes types that embed an unstructured.Unstructured
 		content := maps.Clone(read.UnstructuredContent())
-		metadata, _ := content["metadata"].(map[string]any) // present, as it holds the manager's entry
+		metadata, _ := content["metadata"].(map[string]any) // not nil, because it contains the manager's entry
 		metadata = maps.Clone(metadata)
 		delete(metadata, "managedFields")
 		content["metadata"] = metadata
@@ -96,19 +90,19 @@ func (r Request) contentOf(read Read) (value.Value, error) {
 	}
 	shallow := reflect.New(reflect.TypeOf(object).Elem())
 	shallow.Elem().Set(reflect.ValueOf(object).Elem())
-	copied, _ := reflect.TypeAssert[client.Object](shallow) // the same type as object
+	copied, _ := reflect.TypeAssert[client.Object](shallow) // copied has the same type as object
 	copied.SetManagedFields(nil)
-	copied.GetObjectKind().SetGroupVersionKind(r.Kind) // typed objects are read without their kind
+	copied.GetObjectKind().SetGroupVersionKind(r.Kind) // typed objects may lack their kind
 	return value.NewValueReflect(copied)
 }
 
-// Prove returns a Print of the object if the apply would change nothing. Otherwise the error says
-// what the apply would change, or why this is not known.
+// Prove returns a Print of the object if the apply would change nothing. Otherwise the error says what the apply would
+// change, or why this is not known.
 //
-// Like the API server (structured-merge-diff's Updater.Apply), Prove computes the fields that the manager
-// would own, and merges the configuration into the object. It uses the same library and the API server's
-// own schemas. If the manager already owns exactly these fields and the merge changes no value, the apply
-// has no conflicts, and the manager loses no field.
+// Like the API server (structured-merge-diff's Updater.Apply), Prove computes the fields that the manager would own,
+// and merges the apply configuration into the object. It uses the same library and the API server's own schemas. If the
+// manager already owns exactly these fields, and the merge changes no value, the apply has no conflicts, and the
+// manager loses no field.
 func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (*Print, error) {
 	exactly, err := r.prove(read, schemas)
 	switch {
@@ -120,8 +114,8 @@ func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (*Print, 
 	return r.printOfVersion(read), nil
 }
 
-// prove does the work of Prove, except for the Print. exactly reports whether the object has the values
-// of the intent in exactly the same form.
+// prove does what Prove does, but returns no Print. exactly reports whether the object has the values of the intent in
+// exactly the same form.
 func (r Request) prove(read Read, schemas managedfields.TypeConverter) (exactly bool, err error) {
 	entry, held, err := r.compare(read)
 	if err != nil {
@@ -136,7 +130,7 @@ func (r Request) prove(read Read, schemas managedfields.TypeConverter) (exactly 
 		return false, err
 	}
 	if !owned.Equals(set) {
-		return false, errors.New("the manager does not own exactly the fields of the intent")
+		return false, errors.New("the field manager does not own exactly the fields that the intent sets")
 	}
 	if r.setsStringData() {
 		if r, err = r.withoutStringData(read); err != nil {
@@ -149,8 +143,8 @@ func (r Request) prove(read Read, schemas managedfields.TypeConverter) (exactly 
 	return r.proveContent(wanted, set, held, read)
 }
 
-// proveContent is the second part of the proof, after the proof that the manager owns exactly the
-// applied fields. It proves that the merge would change no value.
+// proveContent is the second part of the proof: that merging the intent into the object would change no value. The
+// first part has proved that the manager owns exactly the fields of the intent.
 func (r Request) proveContent(wanted *typed.TypedValue, set *fieldpath.Set, held value.Value, read Read) (exactly bool, err error) {
 	if read.hides(set, wanted.Schema(), wanted.TypeRef()) {
 		return false, fmt.Errorf("%T may hide stored fields, or the stored form of a value; read the object as unstructured", read.Object)
@@ -164,11 +158,11 @@ func (r Request) proveContent(wanted *typed.TypedValue, set *fieldpath.Set, held
 		return false, errors.New("the intent empties a map or list that has content in the object, and the API server would remove the content that nobody owns")
 	}
 	exactly, err = r.proveValues(wanted, set, live, read)
-	return exactly && len(emptied) == 0, err // in another version, other managers may own less
+	return exactly && len(emptied) == 0, err // in another version, the content of an emptied map may have no owner
 }
 
-// typed returns the configuration as a typed value, and the set of fields that the API server would
-// store for the configuration.
+// typed returns the apply configuration as a value with its schema, and the set of fields that the API server would
+// store in the managed fields.
 func (r Request) typed(schemas managedfields.TypeConverter) (wanted *typed.TypedValue, set *fieldpath.Set, err error) {
 	if wanted, err = schemas.ObjectToTyped(&unstructured.Unstructured{Object: r.Config}); err == nil {
 		set, err = fieldsOf(wanted)
@@ -176,15 +170,14 @@ func (r Request) typed(schemas managedfields.TypeConverter) (wanted *typed.Typed
 	return wanted, set, err
 }
 
-// asStored returns the object as a typed value, by the schema of the wanted content. A Go type that
-// is newer than the API server may add an empty struct, such as a status, that the schema does not
-// have. Such an empty struct is left out.
+// asStored returns the object as a value with the schema of wanted. A Go type that is newer than the API server may
+// have added an empty struct, such as a status, which is not in the schema: asStored leaves it out.
 func (r Read) asStored(held value.Value, wanted *typed.TypedValue) (*typed.TypedValue, error) {
 	live, err := typed.AsTyped(held, wanted.Schema(), wanted.TypeRef(), typed.AllowDuplicates)
 	if _, raw := r.Object.(runtime.Unstructured); err == nil || raw || !held.IsMap() {
 		return live, err
 	}
-	atom, _ := wanted.Schema().Resolve(wanted.TypeRef()) // a map, because wanted is valid
+	atom, _ := wanted.Schema().Resolve(wanted.TypeRef()) // the type of a map, because wanted is valid
 	known := map[string]any{}
 	held.AsMap().Iterate(func(name string, at value.Value) bool {
 		if _, declared := atom.Map.FindField(name); declared || holds(at) > 0 {
@@ -195,13 +188,14 @@ func (r Read) asStored(held value.Value, wanted *typed.TypedValue) (*typed.Typed
 	return typed.AsTyped(value.NewValueInterface(known), wanted.Schema(), wanted.TypeRef(), typed.AllowDuplicates)
 }
 
-// Compare makes only the part of the proof that needs no schema. It returns an error if this part fails.
+// Compare does the part of the proof for which no schema is needed, and returns an error if this part fails.
 func (r Request) Compare(read Read) error {
 	_, _, err := r.compare(read)
 	return err
 }
 
-// compare returns the manager's entry and the content of the object, or an error if no proof is possible.
+// compare returns the managed fields entry of the manager and the content of the object. It returns an error if there
+// cannot be a proof.
 func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held value.Value, err error) {
 	if r.Manager == "kubectl" {
 		return nil, nil, errors.New("for the field manager kubectl, the API server also writes the last-applied annotation")
@@ -221,8 +215,8 @@ func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held valu
 	return entry, held, nil
 }
 
-// proveValues returns an error if merging the wanted content into the object would change a value in
-// more than its form. exactly is true if the merge would change neither a value nor a form.
+// proveValues returns an error if merging the intent into the object would change a value in more than its form.
+// exactly is true if the merge would not change any form either.
 func (r Request) proveValues(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, read Read) (exactly bool, err error) {
 	merged, err := live.Merge(wanted)
 	if err != nil {
@@ -238,11 +232,11 @@ func (r Request) proveValues(wanted *typed.TypedValue, set *fieldpath.Set, live 
 	return false, r.proveForms(wanted, set, live, changes, read)
 }
 
-// emptiedBy returns the paths of the maps and lists that have content in the object and that the
-// intent sets to an empty value or null.
+// emptiedBy returns the paths of the maps and lists that have content in the object and that the intent sets to {}, []
+// or null.
 func emptiedBy(set *fieldpath.Set, wanted, live value.Value) (emptied []fieldpath.Path) {
 	set.Leaves().Iterate(func(path fieldpath.Path) {
-		// The intent has no value at this path if an item on the path omits a key field that has a default.
+		// If a list item on the path omits a key field that has a default, the intent has no value at this path.
 		there := valueAt(live, path)
 		if there != nil && (there.IsMap() || there.IsList()) && holds(there) > 0 && holds(valueAt(wanted, path)) == 0 {
 			emptied = append(emptied, path.Copy())
@@ -251,7 +245,7 @@ func emptiedBy(set *fieldpath.Set, wanted, live value.Value) (emptied []fieldpat
 	return emptied
 }
 
-// allOwned reports whether the managed fields have an owner for every field below these paths.
+// allOwned reports whether each field of the object below one of these paths has an owner.
 func allOwned(below []fieldpath.Path, live *typed.TypedValue, read Read) bool {
 	rest, err := fieldsOf(live)
 	if err != nil {
@@ -274,8 +268,8 @@ func allOwned(below []fieldpath.Path, live *typed.TypedValue, read Read) bool {
 	return all
 }
 
-// hasEmptyItem reports whether a value is a list with an item that sets no field, so that all its
-// key fields are defaults. The API server alternately adds and drops such an item.
+// hasEmptyItem reports whether a value is a list with an item {}, so that the defaults are the keys of the item. The
+// API server alternately adds and removes such an item.
 func hasEmptyItem(content any) bool {
 	list, _ := content.([]any)
 	return slices.ContainsFunc(list, func(item any) bool {

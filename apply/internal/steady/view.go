@@ -11,13 +11,12 @@ import (
 	"coapply.dev/apply/internal/gotypes"
 )
 
-// hides reports whether the Go type with which the object was read may hide a field of the set, a part
-// of a field's value, or the form in which the API server stores the value.
+// hides reports whether the Go type with which the object was read may hide something in the fields of the set: a
+// field, a part of a value, or the form in which the API server stores a value.
 //
-// An API server that is newer than the Go type has fields that the Go type lacks. A Go type may
-// also hide the form of a value. For example, the API server stores the text 1024Mi in a custom
-// resource, but a resource.Quantity shows 1Gi, and applying 1Gi would change the stored text. Kinds
-// that are compiled into the API server are stored in the form that their Go types show.
+// A Go type hides fields that only a newer API server has. It may also hide the form of a value. For example, the API
+// server stores the text 1024Mi in a custom resource, but a resource.Quantity shows 1Gi, and applying 1Gi would change
+// the stored text. A kind that is compiled into the API server is stored in the form that its Go type shows.
 func (r Read) hides(set *fieldpath.Set, server *schema.Schema, of schema.TypeRef) bool {
 	if _, raw := r.Object.(runtime.Unstructured); raw {
 		return false
@@ -27,27 +26,28 @@ func (r Read) hides(set *fieldpath.Set, server *schema.Schema, of schema.TypeRef
 	return !v.shows(set, seen{goType, of, gotypes.IsServersOwn(r.Kind, goType)})
 }
 
-// view checks whether Go types show all values that the API server's schema allows.
+// view checks whether a Go type shows everything that the API server's schema permits.
 type view struct {
 	server  *schema.Schema
-	visited map[shown]bool // prevents endless recursion: types may contain themselves
+	visited map[shown]bool // types that were checked; without it, a type that contains itself would never end
 }
 
-// seen is the type of one value: its Go type, and its type in the API server's schema.
+// seen is the type of one value, as a Go type and as a type of the API server's schema.
 type seen struct {
 	goType reflect.Type
 	of     schema.TypeRef
-	exact  bool // whether the Go type shows values in the form in which the API server stores them
+	exact  bool // the Go type shows values in the form in which the API server stores them
 }
 
-// shown identifies a pair of a Go type and a schema type that showsWhole has already checked.
+// shown identifies a Go type and a type of the schema that showsWhole has checked already.
 type shown struct {
 	goType reflect.Type
 	name   string
 	exact  bool
 }
 
-// shows reports whether the Go type of a value shows every field of a set, whose paths start at the value.
+// shows reports whether the Go type of a value shows every field of a set completely. The paths in the set start at the
+// value.
 func (v view) shows(set *fieldpath.Set, at seen) bool {
 	at.goType = gotypes.PointedAt(at.goType)
 	if gotypes.HasOwnForm(at.goType) {
@@ -72,8 +72,8 @@ func (v view) shows(set *fieldpath.Set, at seen) bool {
 	return all
 }
 
-// below returns the types of the field or list item that an element identifies. ok is false if the
-// Go type or the schema does not have the field, or if the Go type lacks a key of the list item.
+// below returns the type of the field or list item that a path element identifies in a value. ok is false if the Go
+// type or the schema does not have the field, or if the Go type lacks a key of the list item.
 func (v view) below(at seen, element fieldpath.PathElement) (below seen, ok bool) {
 	atom, _ := v.server.Resolve(at.of)
 	list := at.goType.Kind() == reflect.Slice || at.goType.Kind() == reflect.Array
@@ -109,7 +109,7 @@ func (v view) field(at seen, atom schema.Atom, name string) (below seen, ok bool
 	return below, below.goType != nil
 }
 
-// showsWhole reports whether the Go type shows everything that the API server may store below a value.
+// showsWhole reports whether the Go type shows everything that the API server may store in a value, on all levels.
 func (v view) showsWhole(at seen) bool {
 	goType := gotypes.PointedAt(at.goType)
 	atom, ok := v.server.Resolve(at.of)
@@ -130,14 +130,14 @@ func (v view) showsWhole(at seen) bool {
 	}
 	switch goType.Kind() {
 	case reflect.Slice, reflect.Array:
-		if goType.Elem().Kind() == reflect.Uint8 { // base64 has several forms
+		if goType.Elem().Kind() == reflect.Uint8 { // the same bytes have several forms in base64
 			return at.exact
 		}
 		return atom.List != nil && v.showsWhole(seen{goType.Elem(), atom.List.ElementType, at.exact})
 	case reflect.Map, reflect.Struct:
 		return atom.Map != nil && v.showsFields(seen{goType, at.of, at.exact}, atom.Map)
 	}
-	return true // a value of another type could not be decoded into this Go type
+	return true // a scalar: the read would have failed if the stored value had another type
 }
 
 func (v view) showsFields(at seen, server *schema.Map) bool {
@@ -150,8 +150,8 @@ func (v view) showsFields(at seen, server *schema.Map) bool {
 	switch unknown, _ := v.server.Resolve(server.ElementType); {
 	case unknown == schema.Atom{}:
 		return true
-	case at.goType.Kind() == reflect.Struct: // a stored null has no struct field
-		return at.exact && at.goType.NumField() == 0 // the API server's own type has no fields here either
+	case at.goType.Kind() == reflect.Struct: // a struct has no field for a stored null
+		return at.exact && at.goType.NumField() == 0 // only an empty struct that the API server also uses shows all
 	}
 	return v.showsWhole(seen{at.goType.Elem(), server.ElementType, at.exact})
 }

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// ConflictCauses returns the causes of type FieldManagerConflict in an error of the API server, one for
-// each ownership conflict. A 409 error without such a cause is a stale write.
+// ConflictCauses returns the causes of type FieldManagerConflict in an error of the API server: one for each ownership
+// conflict. A 409 without such a cause is a stale write.
 func ConflictCauses(err error) []metav1.StatusCause {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonConflict || status.Status().Details == nil {
@@ -31,8 +31,8 @@ func ConflictCauses(err error) []metav1.StatusCause {
 	return causes
 }
 
-// IsImmutableUID reports whether an error is the 422 with which the API server rejects a write
-// whose uid belongs to an earlier object of the same name.
+// IsImmutableUID reports whether an error is the 422 (metadata.uid is immutable) with which the API server rejects a
+// write that contains the uid of an earlier object with the same name.
 func IsImmutableUID(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInvalid || status.Status().Details == nil {
@@ -46,9 +46,9 @@ func IsImmutableUID(err error) bool {
 	return false
 }
 
-// RetryAfter reports whether a failed request may succeed if it is sent again, and returns how long the
-// API server asked the client to wait, or 0. A request that failed with a 500 may succeed later, unless
-// RefusedBy500 recognises the message. Its write may even have been stored.
+// RetryAfter reports whether a failed request may succeed if it is sent again. It also returns the Retry-After of the
+// API server, or 0. A request that failed with a 500 may succeed later, unless RefusedBy500 recognises the message; and
+// the API server may even have stored its write.
 func RetryAfter(err error) (time.Duration, bool) {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		return time.Duration(seconds) * time.Second, true
@@ -61,17 +61,17 @@ func RetryAfter(err error) (time.Duration, bool) {
 		case http.StatusInternalServerError:
 			return 0, RefusedBy500(s) == ""
 		case http.StatusConflict:
-			return 0, s.Reason == metav1.StatusReasonAlreadyExists // lost a race to create
+			return 0, s.Reason == metav1.StatusReasonAlreadyExists // another writer created the object first
 		}
 		return 0, false
 	}
 	return 0, isTransport(err) || isUnreadable(err) || isThrottled(err)
 }
 
-// refusals are parts of the messages with which the API server rejects a request permanently, although
-// the status is a 500 without a reason. They mean: an unknown field, a wrong type or a duplicate list
-// key; the scale of a custom resource, which Kubernetes 1.37 cannot apply; an object that is too large
-// for etcd. When etcd fails, the API server returns a 500 that differs only in its message.
+// refusals are parts of the messages of permanent rejections to which the API server responds with a 500 without a
+// reason. They concern an unknown field, a wrong type or a duplicate list key, the scale of a custom resource (which
+// Kubernetes 1.37 cannot apply), and an object that is too large for etcd. When etcd fails, the API server responds
+// with a 500 that differs only in its message.
 var refusals = []string{
 	"failed to create typed patch object",
 	"request to convert CR to an invalid group/version",
@@ -79,8 +79,8 @@ var refusals = []string{
 	"trying to send message larger than max",
 }
 
-// RefusedBy500 returns the text of refusals that the message of a 500 contains, or "" if it contains
-// none of them. In the latter case, the write may have been stored.
+// RefusedBy500 returns the text in refusals that the message of a 500 contains, or "" if there is none. After a 500
+// without such a text, the API server may have stored the write.
 func RefusedBy500(status metav1.Status) string {
 	if status.Code != http.StatusInternalServerError || status.Reason != metav1.StatusReasonUnknown {
 		return ""
@@ -93,8 +93,8 @@ func RefusedBy500(status metav1.Status) string {
 	return ""
 }
 
-// FailedWebhook returns the name of the admission webhook that the API server could not call, or ""
-// for any other error. Other parts of the error message, such as a port, differ from call to call.
+// FailedWebhook returns the name of the admission webhook that the API server could not call, as the error says, or "".
+// The whole message is not suitable for a status, because parts of it, such as a port, differ from call to call.
 func FailedWebhook(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInternalError {
@@ -105,43 +105,42 @@ func FailedWebhook(err error) string {
 	return name
 }
 
-// isTransport reports whether a request got no response, or an incomplete one. Every error of an
-// http.Client is a *url.Error, which is a net.Error.
+// isTransport reports whether a request failed without a complete response. (Each error of an http.Client is a
+// *url.Error, which is a net.Error.)
 func isTransport(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		utilnet.IsHTTP2ConnectionLost(err)
 }
 
-// isThrottled reports whether client-go's rate limiter rejected a request, because the request's
-// turn would come after the context's deadline. No request was sent. The rate limiter returns an
-// untyped error while the context is still valid.
+// isThrottled reports whether client-go's rate limiter rejected a request, because the request would have had to wait
+// until after the deadline of its context. No request was sent. The error of the rate limiter has no type of its own,
+// and the context is not done yet.
 func isThrottled(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "client rate limiter Wait returned an error")
 }
 
-// isUnreadable reports whether the client could not decode a response, such as a proxy's HTML page or a
-// truncated response. The write may have been stored. client-go's decoder returns an untyped error.
+// isUnreadable reports whether the client could not decode a response, such as the HTML page of a proxy or a truncated
+// response. The API server may have stored the write. The error of client-go's decoder has no type of its own.
 func isUnreadable(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "couldn't get version/kind; json parse error")
 }
 
-// settleBackoff returns the backoff of Tries: eight attempts against other writers that change the object
-// between the read and the write, with jittered waits between the attempts.
+// settleBackoff returns the back-off of Tries: eight attempts, with short jittered waits between them.
 func settleBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 8, Duration: 2 * time.Millisecond, Factor: 2, Jitter: 1}
 }
 
-// Tries calls try until the error of try is not a stale write, at most eight times, with jittered waits
-// in between. If all attempts were stale, exhausted is true and err is the last error, from which the
-// caller makes a ContendedError. The argument stale is apply.IsStaleWrite.
+// Tries calls try until its error is not a stale write, but at most eight times, with short jittered waits in between.
+// If each attempt was a stale write, exhausted is true and err is the last error: the caller makes a ContendedError of
+// it. stale must be apply.IsStaleWrite, which this package cannot import.
 func Tries(ctx context.Context, stale func(error) bool, try func() error) (exhausted bool, err error) {
 	return Repeat(ctx, settleBackoff(), stale, try)
 }
 
-// Repeat calls try until worth returns false for the error of try, which may be nil. backoff determines
-// the number of attempts and the waits between them. If backoff allows no further attempt, exhausted is
-// true and err is the last error. If the context ends during a wait, err is the context's error.
+// Repeat calls try until worth returns false for the error of try, which may be nil. backoff sets the number of
+// attempts and the waits between them. If all attempts are used up, exhausted is true and err is the last error. If the
+// context ends during a wait, err is the error of the context.
 func Repeat(ctx context.Context, backoff wait.Backoff, worth func(error) bool, try func() error) (exhausted bool, err error) {
 	for {
 		if err := try(); !worth(err) {
@@ -155,7 +154,7 @@ func Repeat(ctx context.Context, backoff wait.Backoff, worth func(error) bool, t
 	}
 }
 
-// Sleep waits for d. If the context ends first, Sleep returns the context's error.
+// Sleep waits for the duration d. If the context ends first, Sleep returns the error of the context.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -167,14 +166,14 @@ func Sleep(ctx context.Context, d time.Duration) error {
 
 type beforeKey struct{}
 
-// BeforeSending returns a context for one call of Applier.Apply. The Applier calls the function before
-// once, just before its first request, and not at all if it has nothing to send. Apply continues with
-// the context that before returns. If before returns an error, Apply returns that error.
+// BeforeSending returns a context for one call of Applier.Apply, by which the Applier calls before once, just before
+// its first request. If it has nothing to send, it does not call before. Apply goes on with the context that before
+// returns. If before returns an error, Apply sends nothing and returns the error.
 func BeforeSending(ctx context.Context, before func(context.Context) (context.Context, error)) context.Context {
 	return context.WithValue(ctx, beforeKey{}, before)
 }
 
-// Before calls the function that BeforeSending stored in the context, if there is one.
+// Before calls the function that BeforeSending has put into the context, if there is one.
 func Before(ctx context.Context) (context.Context, error) {
 	if before, ok := ctx.Value(beforeKey{}).(func(context.Context) (context.Context, error)); ok {
 		return before(ctx)

@@ -20,8 +20,8 @@ import (
 	"coapply.dev/apply/lanes"
 )
 
-// RecordExchange returns a transport that sends requests through next, and records the requests whose
-// context is from WithExchange in the context's Exchange: see apply.RecordExchange.
+// RecordExchange returns a transport that sends requests with next. If the context of a request comes from
+// WithExchange, it records the request and the response in the Exchange of the context. See apply.RecordExchange.
 func RecordExchange(next http.RoundTripper) http.RoundTripper {
 	return recorder{next}
 }
@@ -30,17 +30,17 @@ type recorder struct{ next http.RoundTripper }
 
 func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	exchange, ok := request.Context().Value(exchangeKey{}).(*Exchange)
-	if !ok || request.Context().Value(recordedKey{}) != nil { // not from WithExchange, or this transport is wrapped twice
+	if !ok || request.Context().Value(recordedKey{}) != nil { // not to be recorded, or recorded already because this transport was wrapped twice
 		return r.next.RoundTrip(request)
 	}
 	request = request.WithContext(context.WithValue(request.Context(), recordedKey{}, true))
-	if request.Context().Err() == nil { // the transport sends nothing after the context has ended
+	if request.Context().Err() == nil { // after the end of the context, the transport sends nothing
 		exchange.sent()
 	}
 	response, err := r.next.RoundTrip(request)
-	if err == nil { // the connection is open, so its setup is not measured
+	if err == nil { // now the connection is open, and its setup is not measured
 		if probe := lanes.Measure(request.Context()); probe != nil {
-			go measure(r.next, request, probe) //nolint:gosec // the measurement may outlive the request
+			go measure(r.next, request, probe) //nolint:gosec // the measurement may take longer than the request
 		}
 	}
 	if err != nil || request.Method != http.MethodPatch || response.StatusCode >= http.StatusMultipleChoices {
@@ -58,7 +58,7 @@ func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// WrappedRoundTripper returns the wrapped transport. client-go calls it.
+// WrappedRoundTripper returns the wrapped transport. client-go looks for this method.
 func (r recorder) WrappedRoundTripper() http.RoundTripper { return r.next }
 
 type (
@@ -66,30 +66,30 @@ type (
 	recordedKey struct{}
 )
 
-// Exchange records the requests that one call of an Applier sent, and the last response. It is safe
-// for concurrent use. It is also the context of the call, which saves an allocation.
+// Exchange records the requests that one call of an Applier sends, and the last response. It is safe for concurrent
+// use. It is itself the context of the call, which saves an allocation.
 type Exchange struct {
 	context.Context
 
 	mu       sync.Mutex
 	requests int
-	calls    int // client calls that sent a request; used if the transport does not record requests
+	calls    int // calls of the client that sent a request, for a transport without RecordExchange
 	last     Answer
 }
 
-// Answer is the API server's successful response to a PATCH request.
+// Answer is a successful response of the API server to a PATCH, such as an apply.
 type Answer struct {
 	Status int // the HTTP status code; 0 if the response was not recorded
 	Body   []byte
 }
 
-// WithExchange returns a context, and the Exchange that records the requests sent with this context.
+// WithExchange returns a context, and the Exchange that records the requests with this context.
 func WithExchange(ctx context.Context) (context.Context, *Exchange) {
 	e := &Exchange{Context: ctx}
 	return e, e
 }
 
-// Value implements context.Context. It returns the Exchange for exchangeKey.
+// Value implements context.Context. For exchangeKey it returns the Exchange itself.
 func (e *Exchange) Value(key any) any {
 	if key == (exchangeKey{}) {
 		return e
@@ -97,16 +97,16 @@ func (e *Exchange) Value(key any) any {
 	return e.Context.Value(key)
 }
 
-// Calling must be called before each call to the client. It drops the recorded response.
+// Calling must be called before each call of the client. It forgets the last response.
 func (e *Exchange) Calling() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.last = Answer{}
 }
 
-// Called must be called after each call to the client, with the client's error, and counts the calls
-// that sent a request. If the error is neither from the API server nor from the http.Client, no request
-// was sent. An example is a kind that the API server does not have.
+// Called must be called after each call of the client, with the client's error. It counts the calls that sent a
+// request. An error that comes neither from the API server nor from the http.Client means that no request was sent, for
+// example because the kind is not known.
 func (e *Exchange) Called(err error) {
 	var fromServer apierrors.APIStatus
 	var fromTransport *url.Error
@@ -130,14 +130,15 @@ func (e *Exchange) answered(a Answer) {
 	e.last = a
 }
 
-// Requests returns the number of requests sent so far.
+// Requests returns the number of HTTP requests so far. Without RecordExchange this is the number of calls of the
+// client.
 func (e *Exchange) Requests() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return max(e.requests, e.calls)
 }
 
-// LastAnswer returns the response to the last client call, or the zero value if none was recorded.
+// LastAnswer returns the response to the last call of the client, or the zero Answer if no response was recorded.
 func (e *Exchange) LastAnswer() Answer {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -150,15 +151,15 @@ type Identity struct {
 	ResourceVersion string    `json:"resourceVersion"`
 }
 
-// Head is the part of an object's metadata that an apply needs from the response.
+// Head is the part of the metadata of an object that an Applier reads from a response.
 type Head struct {
 	Identity
 	ManagedFields []metav1.ManagedFieldsEntry `json:"managedFields"`
 }
 
-// ReadHead decodes an object's JSON up to the end of its metadata, which the API server writes near
-// the beginning. The fieldsV1 of the managed fields entries stay JSON: decoding and encoding them
-// would take longer than all other client work of an apply.
+// ReadHead decodes the metadata of an object from JSON, and nothing after the metadata, which the API server writes
+// near the beginning. The fieldsV1 of the managed fields entries are not decoded: this would take longer than
+// everything else that the client does for an apply.
 func ReadHead(object []byte) (found Head, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	begin, err := decoder.Token()
@@ -183,19 +184,20 @@ func ReadHead(object []byte) (found Head, err error) {
 	return Head{}, err
 }
 
-// probePath is the path of the request that measures the round-trip time. The path is exempt from
-// priority and fairness, and all authenticated users may read it (system:public-info-viewer).
+// probePath is the path of the request that measures the round-trip time. This path is exempt from API priority and
+// fairness, and all authenticated users may get it (system:public-info-viewer).
 const probePath = "/livez"
 
-// measure sends a request that is very cheap for the API server, with the transport of the other
-// requests, and reports the result to probe, which measures the round-trip time.
+// measure measures the round-trip time to the API server: it sends a GET of probePath, which costs the API server very
+// little, with the same transport as other requests, and passes the result to probe. like is another request to the
+// same API server.
 func measure(transport http.RoundTripper, like *http.Request, probe *lanes.Probe) {
 	if quiet(probe) != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lanes.ProbeTimeout)
 	defer cancel()
-	prefix, _, _ := strings.Cut(like.URL.Path, "/api") // the path prefix of a proxy for several clusters
+	prefix, _, _ := strings.Cut(like.URL.Path, "/api") // the path prefix, for a proxy in front of several clusters
 	request := &http.Request{
 		Method: http.MethodGet, URL: &url.URL{Scheme: like.URL.Scheme, Host: like.URL.Host, Path: prefix + probePath}, Host: like.Host,
 		Header: like.Header.Clone(), Proto: like.Proto, ProtoMajor: like.ProtoMajor, ProtoMinor: like.ProtoMinor,
@@ -209,20 +211,20 @@ func measure(transport http.RoundTripper, like *http.Request, probe *lanes.Probe
 		return
 	}
 	_, err = io.Copy(io.Discard, io.LimitReader(response.Body, 4096))
-	_ = response.Body.Close() // the body has been read
+	_ = response.Body.Close() // no error to report, because the body has been read
 	switch {
 	case err != nil, response.StatusCode >= http.StatusInternalServerError, response.StatusCode == http.StatusTooManyRequests:
 		probe.Failed()
 	case response.StatusCode == http.StatusOK:
 		probe.Answered()
 	case probe.Refused():
-		logr.FromContextOrDiscard(like.Context()).Info("the API server refused the request that measures the round-trip time, so this process sends its writes to one object one at a time; allow get of this path to change that",
+		logr.FromContextOrDiscard(like.Context()).Info("the API server refused the request that measures the round-trip time, so this process sends its writes to an object one at a time; to let it send several at once, grant the right to get this path",
 			"path", probePath, "status", response.Status)
 	}
 }
 
-// quiet waits until no writer holds the object's lane. The wait has its own deadline: on a slow network,
-// the last writers hold the lane for as long as the measuring request takes.
+// quiet waits until no writer is in the object's lane. It has a deadline of its own, because on a slow network the last
+// writers stay in the lane for as long as the measuring request takes.
 func quiet(probe *lanes.Probe) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lanes.ProbeTimeout)
 	defer cancel()

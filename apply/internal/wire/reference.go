@@ -23,7 +23,7 @@ func Named(kind schema.GroupVersionKind, name types.NamespacedName) *unstructure
 	return object
 }
 
-// CheckReference returns an error if a reference cannot identify an object: if a part is missing, if the
+// CheckReference returns an error if an object cannot be identified by this kind and name: if a part is missing, if the
 // name or namespace cannot be part of a URL, or if CheckScope returns an error.
 func CheckReference(c client.Client, kind schema.GroupVersionKind, name types.NamespacedName) error {
 	var lacks []string
@@ -43,8 +43,8 @@ func CheckReference(c client.Client, kind schema.GroupVersionKind, name types.Na
 	return CheckScope(c, kind, name)
 }
 
-// CheckScope returns an error if a namespaced object has no namespace, or if a cluster-scoped object
-// has one. If the client does not know the kind, CheckScope returns nil, because the request will fail.
+// CheckScope returns an error if a namespaced object has no namespace, or a cluster-scoped object has one. If the
+// client does not know the kind, it returns nil: the request for the object will fail.
 func CheckScope(c client.Client, kind schema.GroupVersionKind, name types.NamespacedName) error {
 	namespaced, err := c.IsObjectNamespaced(Named(kind, name))
 	switch {
@@ -56,9 +56,9 @@ func CheckScope(c client.Client, kind schema.GroupVersionKind, name types.Namesp
 	return nil
 }
 
-// IsAbsent reports whether an error is the 404 for a missing object of this name. It returns false
-// for the 404 for a missing namespace or subresource. It also returns false for a kind or version
-// that is not served, for which the client, and not the API server, creates the Status.
+// IsAbsent reports whether an error is the 404 that says that the object with this name does not exist. Other 404s do
+// not: those for a missing namespace or subresource, and those for a kind or version that is not served, whose Status
+// the client makes and not the API server.
 func IsAbsent(err error, name string) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
@@ -69,8 +69,7 @@ func IsAbsent(err error, name string) bool {
 		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// OneLine returns the error's message on one line. A message of the API server may have several
-// lines, one for each problem.
+// OneLine returns the message of an error on one line. A message of the API server may have one line for each problem.
 func OneLine(err error) string {
 	if err == nil {
 		return "no cause given"

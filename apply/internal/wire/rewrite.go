@@ -1,6 +1,5 @@
-// Package wire has helpers for the packages that send requests to the API server: it encodes apply
-// configurations, records requests, classifies responses, repeats attempts, and rewrites managed
-// fields.
+// Package wire has helpers for packages that send requests to the API server. They encode apply configurations, record
+// requests, classify errors, repeat attempts, and write managed fields.
 package wire
 
 import (
@@ -23,21 +22,21 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Rewrite is a planned transfer of fields of one live object between field managers. The resulting managed
-// fields are stored in one write, pinned to the uid and the resourceVersion that were read.
+// Rewrite is a planned transfer of fields of one object from one field manager to another. The resulting managed fields
+// are stored in one write, which is pinned to the uid and the resourceVersion of Live.
 type Rewrite struct {
-	Live    *unstructured.Unstructured // the object as it was read
-	Objects fieldowners.Objects        // the object in each apiVersion that the plan needs
+	Live    *unstructured.Unstructured // the object that was read
+	Objects fieldowners.Objects        // the same object in each apiVersion that occurs in the managed fields
 	Plan    fieldowners.TransferPlan
 	Sent    int // the number of writes and dry runs sent so far
 }
 
-// ErrChanged means that an object changed between the reads in two apiVersions. The caller should
-// read the object again.
+// ErrChanged means that the object changed while it was read in several apiVersions. The caller should read the object
+// again.
 var ErrChanged = errors.New("the object changed between the reads in two apiVersions")
 
-// PlanRewrite plans a transfer for a live object. If the plan needs the object in more apiVersions,
-// PlanRewrite reads the object in each of them. It returns ErrChanged if the resourceVersions differ.
+// PlanRewrite plans a transfer of fields of live, the object that was read. If the plan needs the object in other
+// apiVersions, PlanRewrite reads it in each of them. It returns ErrChanged if the object changed between these reads.
 func PlanRewrite(ctx context.Context, reader client.Reader, live *unstructured.Unstructured, transfer fieldowners.Transfer) (*Rewrite, error) {
 	r := &Rewrite{Live: live, Objects: fieldowners.Objects{live.GetAPIVersion(): live.Object}}
 	var err error
@@ -51,7 +50,7 @@ func PlanRewrite(ctx context.Context, reader client.Reader, live *unstructured.U
 	return r, err
 }
 
-// Before returns the managed fields of the object as it was read.
+// Before returns the managed fields of the object before the transfer.
 func (r *Rewrite) Before() []metav1.ManagedFieldsEntry { return r.Live.GetManagedFields() }
 
 func (r *Rewrite) readVersions(ctx context.Context, reader client.Reader) error {
@@ -74,10 +73,10 @@ func (r *Rewrite) readVersions(ctx context.Context, reader client.Reader) error 
 
 func (r *Rewrite) name() types.NamespacedName { return client.ObjectKeyFromObject(r.Live) }
 
-// Rehearse returns an error if a dry run shows that the API server would not store the managed fields in
-// after. It sends the dry run only if the entries have several apiVersions: a CustomResourceDefinition may
-// no longer have one of them. If the API server cannot convert an entry, every write erases the managed
-// fields of all managers (Kubernetes 1.36) or keeps the old managed fields (1.37).
+// Rehearse checks by a dry run that the API server will store the managed fields after as they are sent, and returns an
+// error if not. It sends the dry run only if an entry has another apiVersion than the object, because a
+// CustomResourceDefinition may no longer have this version. If the API server cannot convert an entry, each write
+// erases the managed fields of all managers (Kubernetes 1.36) or keeps the old ones (1.37).
 func (r *Rewrite) Rehearse(ctx context.Context, c client.Client, fieldManager string, after []metav1.ManagedFieldsEntry) error {
 	other := slices.IndexFunc(after, func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != r.Live.GetAPIVersion() })
 	if other < 0 {
@@ -94,18 +93,18 @@ func (r *Rewrite) Rehearse(ctx context.Context, c client.Client, fieldManager st
 	return nil
 }
 
-// AlteredError means that a write of managed fields succeeded, but that the API server stored other
-// managed fields than were sent.
+// AlteredError means that a write of managed fields succeeded, but the API server stored other managed fields than
+// those that were sent.
 type AlteredError struct{ Err error }
 
 func (e *AlteredError) Error() string {
 	return fmt.Sprintf("the API server accepted the write, but stored other managed fields than were sent: %v", e.Err)
 }
 
-// Unwrap returns an error that says which managed fields differ.
+// Unwrap returns an error that says which managed fields are not as they were sent.
 func (e *AlteredError) Unwrap() error { return e.Err }
 
-// Store stores the managed fields in one write. It returns the API server's error, or an AlteredError.
+// Store stores the managed fields after in one write. The error is that of the API server, or an AlteredError.
 func (r *Rewrite) Store(ctx context.Context, c client.Client, fieldManager string, after []metav1.ManagedFieldsEntry) error {
 	stored, err := r.send(ctx, c, after, client.FieldOwner(fieldManager))
 	if err != nil {
@@ -117,9 +116,9 @@ func (r *Rewrite) Store(ctx context.Context, c client.Client, fieldManager strin
 	return nil
 }
 
-// verify returns an error if the API server's response does not have the managed fields that were
-// sent. Reasons are a missing version conversion, a mutating webhook, or an object so large that
-// the API server drops managed fields.
+// verify returns an error if stored, the managed fields in the response, are not the managed fields that were sent.
+// Possible reasons are a missing conversion between versions, a mutating webhook, or an object so large that the API
+// server drops managed fields.
 func (r *Rewrite) verify(sent, stored []metav1.ManagedFieldsEntry) error {
 	if err := r.Plan.Done(stored); err != nil {
 		return err
@@ -133,10 +132,10 @@ type patchOperation struct {
 	Value any    `json:"value"`
 }
 
-// send stores the managed fields and returns the managed fields of the response. The patch replaces
-// uid and resourceVersion instead of testing them, because a failed test is a 422 that looks like other
-// errors. With replace, another resourceVersion is a stale write, and another uid is an error about an
-// immutable field.
+// send stores the managed fields after, and returns the managed fields in the response. The JSON patch has no "test" of
+// the uid and the resourceVersion, because a failed test is a 422 that cannot be told from other errors. Instead it
+// replaces both with the values that were read. Then a wrong resourceVersion is a stale write, and a wrong uid is an
+// error about an immutable field.
 func (r *Rewrite) send(ctx context.Context, c client.Client, after []metav1.ManagedFieldsEntry, options ...client.PatchOption) ([]metav1.ManagedFieldsEntry, error) {
 	patch, err := json.Marshal([]patchOperation{
 		{"replace", "/metadata/uid", r.Live.GetUID()},
@@ -152,23 +151,23 @@ func (r *Rewrite) send(ctx context.Context, c client.Client, after []metav1.Mana
 	return answer.GetManagedFields(), err
 }
 
-// Body is an apply configuration encoded as JSON. Equal configurations have equal bytes.
+// Body is an apply configuration as JSON. Equal apply configurations have equal JSON.
 type Body struct {
-	Type reflect.Type // the type of the caller's configuration; nil if it is unstructured
+	Type reflect.Type // the Go type of the apply configuration; nil if it is unstructured
 	JSON []byte
 }
 
-// Encode encodes an apply configuration as JSON. Unstructured content is encoded, too, and not copied
-// with DeepCopyJSON, which panics on values such as an int.
+// Encode encodes an apply configuration as JSON. It also encodes unstructured content, instead of copying it:
+// DeepCopyJSON panics on values such as an int.
 func Encode(configuration runtime.ApplyConfiguration) (Body, error) {
 	config := reflect.ValueOf(configuration)
 	if config.Kind() != reflect.Pointer || config.IsNil() {
-		return Body{}, fmt.Errorf("the configuration is %T, want a non-nil pointer", configuration)
+		return Body{}, fmt.Errorf("the apply configuration is a %T, but must be a pointer that is not nil", configuration)
 	}
 	of, content := config.Type().Elem(), any(configuration)
 	if holder, ok := configuration.(Unstructured); ok {
 		if HoldsNothing(config.Elem()) {
-			return Body{}, errors.New("the configuration holds a nil *unstructured.Unstructured")
+			return Body{}, errors.New("the apply configuration contains a nil *unstructured.Unstructured")
 		}
 		of, content = nil, holder.UnstructuredContent()
 	}
@@ -176,14 +175,14 @@ func Encode(configuration runtime.ApplyConfiguration) (Body, error) {
 	return Body{of, raw}, err
 }
 
-// Unstructured is implemented by the private type that client.ApplyConfigurationFromUnstructured
-// returns, and not by typed apply configurations.
+// Unstructured is implemented by the apply configurations that client.ApplyConfigurationFromUnstructured returns, and
+// not by typed ones.
 type Unstructured interface {
 	UnstructuredContent() map[string]any
 }
 
-// HoldsNothing reports whether a value of the private type that
-// client.ApplyConfigurationFromUnstructured returns contains a nil object.
+// HoldsNothing reports whether an apply configuration from client.ApplyConfigurationFromUnstructured, whose Go type is
+// not exported, contains a nil *unstructured.Unstructured.
 func HoldsNothing(holder reflect.Value) bool {
 	if holder.Kind() != reflect.Struct {
 		return false

@@ -57,11 +57,11 @@ func TestFirstDayOfAnApply(t *testing.T) {
 		class   error
 		want    string // part of the error
 	}{
-		{"a nil intent", nil, apply.ErrInvalidIntent, "invalid intent: the configuration is <nil>, want a non-nil pointer"},
-		{"a nil configuration", (*appsv1ac.DeploymentApplyConfiguration)(nil), apply.ErrInvalidIntent, "want a non-nil pointer"},
+		{"a nil intent", nil, apply.ErrInvalidIntent, "invalid intent: the apply configuration is a <nil>, but must be a pointer that is not nil"},
+		{"a nil configuration", (*appsv1ac.DeploymentApplyConfiguration)(nil), apply.ErrInvalidIntent, "must be a pointer that is not nil"},
 		{"a typed object", converted(t, &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "typed"}}), apply.ErrInvalidIntent,
-			"/typed: the intent sets an empty status, as a typed object does that was converted into a configuration"},
+			"/typed: the intent sets an empty status, as an intent that was made from a typed object does"},
 		{"a forgotten required field", noImage, apply.ErrRefused,
 			`/no-image is refused: Deployment.apps "no-image" is invalid: spec.template.spec.containers[0].image: Required value`},
 		{"no namespace", corev1ac.ConfigMap("page", ""), apply.ErrInvalidIntent,

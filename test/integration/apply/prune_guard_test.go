@@ -50,7 +50,7 @@ func TestPruneKeepsWhatIsNotItsOwn(t *testing.T) {
 			"adopted: the owner of the object is the Pod p, and not the parent",
 			"copied: the field manager " + pruner + " does not own the object's label " + applyset.PartOfLabel,
 			"forged: the field manager " + pruner + " does not own the object's label " + applyset.PartOfLabel,
-			"held: the object is being deleted already",
+			"held: the object is already being deleted",
 		}
 		if diff := cmp.Diff(want, kept); diff != "" {
 			t.Errorf("kept, the same in each round (-want +got):\n%s", diff)

@@ -209,7 +209,10 @@ func (s *side) answer(object *unstructured.Unstructured, err error) any {
 		raw, _ := json.Marshal(status.Status())
 		var said metav1.Status
 		_ = json.Unmarshal([]byte(s.named(string(raw))), &said)
-		if said.Details != nil {
+		if said.Details != nil && len(said.Details.Causes) > 1 { // validation by a schema finds errors in any order
+			words := strings.FieldsFunc(said.Message, func(r rune) bool { return strings.ContainsRune(" ,[]", r) })
+			slices.Sort(words)
+			said.Message = strings.Join(words, " ")
 			slices.SortFunc(said.Details.Causes, func(a, b metav1.StatusCause) int { return cmp.Compare(textOf(a), textOf(b)) })
 		}
 		return said
