@@ -155,12 +155,12 @@ func TestInvalidSubresources(t *testing.T) {
 		intent apply.Intent
 		says   string
 	}{
-		"a body and no subresource": {apply.Intent{Config: named, Body: scale(1)}, "no Subresource"},
+		"a body and no subresource": {apply.Intent{Config: named, Body: scale(1)}, "without a Subresource"},
 		"a body and fields":         {apply.Intent{Config: threeReplicas(), Subresource: "scale", Body: scale(1)}, "only names the object, but it also sets spec"},
 		"a body without kind":       {apply.Intent{Config: named, Subresource: "scale", Body: noKind}, "the body: apiVersion and kind"},
 		"a body that was read":      {apply.Intent{Config: named, Subresource: "scale", Body: read}, "metadata.resourceVersion"},
-		"a nil body":                {apply.Intent{Config: named, Subresource: "scale", Body: (*autoscalingv1ac.ScaleApplyConfiguration)(nil)}, "the body: the configuration is"},
-		"another object's body":     {apply.Intent{Config: named, Subresource: "scale", Body: elsewhere}, "names another namespace, other"},
+		"a nil body":                {apply.Intent{Config: named, Subresource: "scale", Body: (*autoscalingv1ac.ScaleApplyConfiguration)(nil)}, "the body: the apply configuration is"},
+		"another object's body":     {apply.Intent{Config: named, Subresource: "scale", Body: elsewhere}, "names another namespace than Intent.Config: other"},
 		"broken metadata": {
 			apply.Intent{Config: named, Subresource: "scale", Body: loose(map[string]any{"apiVersion": "v1", "kind": "S", "metadata": "x"})},
 			"metadata is not a JSON object",
@@ -169,8 +169,8 @@ func TestInvalidSubresources(t *testing.T) {
 		"a spec as well":            {apply.Intent{Config: threeReplicas().WithStatus(appsv1ac.DeploymentStatus()), Subresource: "status"}, "also sets spec; set spec with another intent"},
 		"a path":                    {apply.Intent{Config: named, Subresource: "status/../x"}, "cannot be part of a URL"},
 		"a body without version":    {apply.Intent{Config: named, Subresource: "scale", Body: noVersion}, "the body: apiVersion and kind"},
-		"a body of another name":    {apply.Intent{Config: named, Subresource: "scale", Body: scale(1).WithName("other")}, "names another object, other"},
-		"a status that belongs":     {apply.Intent{Config: status, Subresource: "status", Belongs: isBornOurs}, "a Subresource and Belongs, which cannot be combined"},
+		"a body of another name":    {apply.Intent{Config: named, Subresource: "scale", Body: scale(1).WithName("other")}, "names another object than Intent.Config: other"},
+		"a status that belongs":     {apply.Intent{Config: status, Subresource: "status", Belongs: isBornOurs}, "Intent.Subresource and Intent.Belongs are both set, but cannot be combined"},
 		"two uids":                  {apply.Intent{Config: twice, UID: "uid-2"}, "two uids"},
 		"two uids and a body":       {apply.Intent{Config: twice, UID: "uid-2", Subresource: "scale", Body: scale(1)}, "two uids"},
 		"two uids and Belongs":      {apply.Intent{Config: twice, UID: "uid-2", Subresource: "status", Belongs: isBornOurs}, "two uids"},

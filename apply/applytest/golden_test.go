@@ -121,7 +121,7 @@ func TestGoldenIsWritten(t *testing.T) {
 
 func TestGoldenCannotBeWritten(t *testing.T) {
 	t.Setenv(update, "yes please")
-	if got := golden(t, kept(t, "intents.yaml"), intents()...).failures; len(got) != 1 || !strings.Contains(got[0], `"yes please": want 1`) {
+	if got := golden(t, kept(t, "intents.yaml"), intents()...).failures; len(got) != 1 || !strings.Contains(got[0], `"yes please", but must be 1`) {
 		t.Errorf("a value of no meaning: %q", got)
 	}
 	t.Setenv(update, "true")
