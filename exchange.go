@@ -32,7 +32,7 @@ func exchangeOf(ctx context.Context) *exchange {
 	return e
 }
 
-// sent records the result of one apply, and returns err. e may be nil.
+// sent records the response to one apply, or its error, and returns the error unchanged. e may be nil.
 func (e *exchange) sent(answer runtime.ApplyConfiguration, err error) error {
 	if e == nil {
 		return err

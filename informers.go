@@ -61,7 +61,8 @@ func representationOf(object runtime.Object) representation {
 	return typed
 }
 
-// informer is an informer of an additional cache: its form, and the cache to read from.
+// informer is an informer of an additional cache (see AlsoWatched): the API version and representation of its objects,
+// and the cache to read from.
 type informer struct {
 	form
 

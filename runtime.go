@@ -245,7 +245,7 @@ func (rt *Runtime) UpdaterConfig(fieldManager string) update.Config {
 	}
 }
 
-// rememberedLooks is the maximum number of entries in Runtime.looked.
+// rememberedLooks is the maximum number of object versions that Runtime.looked remembers.
 const rememberedLooks = 1024
 
 // lookForStripped detects that the manager's cache strips managed fields: the cached object has no managed fields, and
@@ -325,7 +325,7 @@ func (rt *Runtime) mayWriteIn(ctx context.Context, name string) error {
 	return nil
 }
 
-// errGoing returns the same error as the API server for a write in a Namespace that is being deleted.
+// errGoing returns an error like that of the API server for a write in a Namespace that is being deleted.
 func errGoing(name string) error {
 	err := apierrors.NewForbidden(corev1.Resource("namespaces"), name, errors.New("it is being terminated"))
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}

@@ -190,7 +190,7 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 		return c.inside(ctx, enter, func(ctx context.Context) (err error) {
 			var now settlement
 			if landed, now, err = c.try(ctx, settling); err == nil || len(now.conflicts)+len(now.unread) > 0 {
-				settled = now // an attempt without conflicts keeps those of the attempt before
+				settled = now // if this attempt found no conflicts, keep those of the previous one
 			}
 			settling = true
 			return err

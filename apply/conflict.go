@@ -201,7 +201,7 @@ type owner struct {
 
 func ownerOfField(m fieldowners.Manager) owner { return owner{m.Name, m.Subresource, m.Operation} }
 
-// ownedField holds all fields of an owner for which the API server writes the same name.
+// ownedField has the fields of an owner that have the same name in the API server's notation.
 type ownedField struct {
 	manager fieldowners.Manager // the owner with the apiVersion of the last entry that lists one of the fields
 	paths   []fieldowners.Path

@@ -202,7 +202,7 @@ func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 
 func (e *encodedIntent) hasBody() bool { return !e.bodyKind.Empty() }
 
-// with returns a copy of the intent whose content is object.
+// with returns a copy of the intent that has the content object.
 func (e *encodedIntent) with(object map[string]any) *encodedIntent {
 	other := *e
 	other.object = object

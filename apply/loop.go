@@ -24,7 +24,7 @@ const (
 	loopSilence = time.Hour
 )
 
-// countedObjects is the maximum number of changes records in a Loops, one for each object and field manager.
+// countedObjects is the maximum number of pairs of an object and a field manager that a Loops remembers.
 const countedObjects = 2048
 
 // Loops detects endless loops: an object that one field manager changes again and again, because another writer undoes
@@ -51,7 +51,7 @@ type loopKey struct {
 	fieldManager string
 }
 
-// changes records when one field manager changed one object.
+// changes records at which times one field manager changed one object.
 type changes struct {
 	times    []time.Time // the changes within loopWindow, at most loopLimit of them
 	stamp    time.Time   // the time in the field manager's managed fields entry, in the last response

@@ -83,7 +83,8 @@ type rule struct {
 	decision Decision
 }
 
-// OnConflict returns a policy with the same decision for every conflict: the start for At, When, Func and ForceUnless.
+// OnConflict returns a policy with the same decision for every conflict. Add exceptions with At, When, Func and
+// ForceUnless.
 func OnConflict(decision Decision) Policy {
 	return Policy{otherwise: decision, err: validDecision(decision, rule{})}
 }

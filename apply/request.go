@@ -190,7 +190,7 @@ type answer struct {
 	read     *wire.Head                 // the result of head(), computed once
 }
 
-// nothingSent returns the answer that has only an action, for a call without a response to an apply.
+// nothingSent returns an answer that has only an action: the result of a call without a response to an apply.
 func nothingSent(action Action) *answer { return ends[action] }
 
 var ends = map[Action]*answer{

@@ -13,7 +13,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// settlement is the state of settle: the decisions so far on the conflicts of an intent.
+// settlement is the state of settle: which conflicts of an intent the policy has decided so far, and how.
 type settlement struct {
 	concessions // fields that the intent relinquishes or shares
 

@@ -112,7 +112,7 @@ func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupV
 	}
 }
 
-// goes reports whether a member has to be deleted. If not, it adds the member to Kept or Left in p.pruned.
+// goes reports whether a member has to be deleted. If not, it records the member in p.pruned, as Kept or as Left.
 func (p *pruning) goes(ref apply.ObjectRef, object *metav1.PartialObjectMetadata) bool {
 	switch reason := p.reasonToKeep(object); {
 	case reason != "":
@@ -158,7 +158,8 @@ func owns(applier *apply.Applier, path fieldowners.Path, ownership fieldowners.O
 	})
 }
 
-// keep adds an object to Pruned.Kept. The kind and namespace of the object stay in the parent's annotations.
+// keep records in p.pruned that an object is not deleted, with the reason. The kind and namespace of the object stay in
+// the parent's annotations, so that later rounds find the object.
 func (p *pruning) keep(object apply.ObjectRef, reason string) {
 	p.left.add(object, p.parent)
 	p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: reason})
@@ -193,7 +194,7 @@ func (l lookout) next(kept []Kept) lookout {
 // due reports whether there are kept objects and it is time to list them again.
 func (l lookout) due() bool { return len(l.kept) > 0 && !time.Now().Before(l.until) }
 
-// remembered returns the kept objects of the last listing, with Remembered set.
+// remembered returns the kept objects that the last listing has found, with Remembered set.
 func (l lookout) remembered() []Kept {
 	kept := slices.Clone(l.kept)
 	for i := range kept {
@@ -202,7 +203,7 @@ func (l lookout) remembered() []Kept {
 	return kept
 }
 
-// mark sets Remembered in each object in kept that the last listing has found, too.
+// mark sets Remembered in those objects of kept that the last listing has found, too.
 func (l lookout) mark(kept []Kept) {
 	for i, k := range kept {
 		kept[i].Remembered = slices.ContainsFunc(l.kept, k.same)

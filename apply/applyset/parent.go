@@ -46,7 +46,7 @@ func (r *Round) announce(ctx context.Context) error {
 	return nil
 }
 
-// write writes the record to to the parent, unless the parent already has it.
+// write writes a record to the parent's label and annotations, unless the parent already has this record.
 func (r *Round) write(ctx context.Context, to record) error {
 	if to == r.recorded {
 		return nil

@@ -28,7 +28,8 @@ const partialsLimit = 128 << 10
 
 var partialsPath = fieldowners.MustParsePath(fmt.Sprintf(".metadata.annotations[%q]", partialsAnnotation))
 
-// partials is a set of partial intents, each of which is identified by its object and subresource.
+// partials is a set of partial intents (intents with MustExist or a Subresource), each identified by its object and
+// subresource.
 type partials = sets.Set[intentKey]
 
 func (k intentKey) String() string {
@@ -97,7 +98,7 @@ func (s *Sets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
 	return recorded
 }
 
-// withPartials returns a copy of the record to that names the partial intents p.
+// withPartials returns a copy of a parent's record in which the annotation for partial intents names the intents p.
 func (r *Round) withPartials(to record, p partials) (record, error) {
 	var err error
 	if to.partials, err = saysOf(p, r.recorded.partials); err != nil {

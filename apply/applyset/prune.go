@@ -23,7 +23,7 @@ type Pruned struct {
 	Left     []apply.ObjectRef // only after Sets.Delete: members that are being deleted but still exist
 }
 
-// Kept is an object that is no longer desired but was neither deleted nor released, and the reason.
+// Kept is an object that is no longer desired but that Prune neither deleted nor released, with the reason.
 type Kept struct {
 	Object apply.ObjectRef
 	Reason string // always the same text for the same cause

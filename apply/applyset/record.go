@@ -131,7 +131,7 @@ func newScope() scope {
 	return scope{sets.New[schema.GroupKind](), sets.New[string]()}
 }
 
-// add adds the kind of an object and, unless it is the parent's, the namespace of the object.
+// add adds the kind of an object. It also adds the object's namespace, unless that is the namespace of the parent.
 func (s scope) add(object, parent apply.ObjectRef) {
 	s.kinds.Insert(object.GroupKind())
 	if object.Namespace != "" && object.Namespace != parent.Namespace {

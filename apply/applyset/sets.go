@@ -136,7 +136,7 @@ const fieldManagerLimit = 128
 type knownSet struct {
 	record  record              // the set's label and annotations on the parent
 	applied sets.Set[lanes.Key] // the members that this process has applied
-	// complete means that the set has no other members than those in applied and the kept objects.
+	// complete means that all members of the set are in applied or are kept objects.
 	complete bool
 	lookout  lookout  // the kept objects
 	partials partials // the partial intents in the annotation that this process wrote to the parent

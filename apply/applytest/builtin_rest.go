@@ -132,7 +132,7 @@ func (r *scaleREST) Update(ctx context.Context, name string, object rest.Updated
 	return scale, false, err
 }
 
-// scaledObject is the rest.UpdatedObjectInfo of an object for a write to the object's scale.
+// scaledObject computes the changed object for a write to the object's scale (rest.UpdatedObjectInfo).
 type scaledObject struct {
 	name  string
 	scale rest.UpdatedObjectInfo

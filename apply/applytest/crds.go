@@ -211,7 +211,7 @@ func (c *crds) establish(ctx context.Context, crd *apiextensions.CustomResourceD
 	return nil
 }
 
-// publish updates discovery and OpenAPI to the CRDs that the server now serves.
+// publish makes discovery and OpenAPI contain exactly the CRDs that the server now serves.
 func (c *crds) publish() {
 	before := c.served
 	c.served = map[schema.GroupVersion][]*apiextensionsv1.CustomResourceDefinition{}

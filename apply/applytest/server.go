@@ -47,7 +47,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	faults []*Fault
-	ctx    context.Context // the server ends with it
+	ctx    context.Context // the server stops when ctx ends
 }
 
 // ServerOption is an option of NewServer and StartServer.

@@ -72,7 +72,7 @@ type field struct {
 	path    string // the API server's name of the field
 }
 
-// forces records when a field was forced, and when the Breaker was open for the field.
+// forces is the history of one field: when it was forced, and when the Breaker was open for it.
 type forces struct {
 	times    []time.Time   // when the field was forced, within the last minute
 	coolDown time.Duration // how long the Breaker was open for the field the last time; 0 if it never was

@@ -92,8 +92,8 @@ func (l *lane) leave(v *visit) {
 	}
 }
 
-// ended updates the pace of the lane when a visit leaves that was inside. It returns the value that the visit has
-// passed to HandOn.
+// ended is called when a visit leaves that was inside the lane. It updates the measured pace of the lane, and returns
+// the value that the visit has passed to HandOn.
 func (l *lane) ended(v *visit) (handed any) {
 	contended := len(l.waiting) > 0 || len(l.inside) > 1
 	switch {
@@ -140,7 +140,7 @@ func (l *lane) rest() {
 	delete(l.set.lanes, l.object)
 }
 
-// wake stops the timer of rest, because a visit arrives.
+// wake stops the timer that rest has started to remove the lane, because a visit arrives.
 func (l *lane) wake() {
 	if l.expiry != nil {
 		l.expiry.Stop()
@@ -149,7 +149,7 @@ func (l *lane) wake() {
 	}
 }
 
-// expire is called by the timer of rest, and removes the lane from the Set.
+// expire is called by the timer that rest has started. It removes the lane from the Set.
 func (l *lane) expire() {
 	l.set.mu.Lock()
 	defer l.set.mu.Unlock()

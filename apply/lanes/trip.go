@@ -172,7 +172,8 @@ func (p *pace) completed(now time.Time) {
 	p.last, p.running = now, true
 }
 
-// pause makes the time until the end of the next write no gap, because something else than the writes delays it.
+// pause excludes the time until the end of the next write from the measurement, because something other than the writes
+// delays this end.
 func (p *pace) pause() { p.running = false }
 
 // resume begins to measure again, after a time in which no write could begin.
@@ -207,5 +208,5 @@ func (p *pace) width(now time.Time, trip time.Duration) int {
 	return min(1+int(onTheWay+min(onTheWay, 1)+0.55), widest)
 }
 
-// stalled is the number of gaps without the end of a write after which the API server counts as slower.
+// stalled is a number of gaps: if no write ends for that long, the API server counts as slower.
 const stalled = 4

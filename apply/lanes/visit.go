@@ -42,7 +42,7 @@ func visitOf(ctx context.Context) *visit {
 	return v
 }
 
-// gone returns a visit that is in no lane, for a call of Enter or Join that fails at once.
+// gone returns a visit that is in no lane, as the result of a call of Enter or Join that fails at once.
 func gone(ctx context.Context) *visit {
 	v := &visit{Context: ctx}
 	v.left.Store(true)

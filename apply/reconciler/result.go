@@ -243,7 +243,7 @@ const noteLimit = 1024
 // it passes the object without its resourceVersion.
 func Event(recorder events.EventRecorder, parent client.Object, eventType, reason, note string) {
 	if len(note) > noteLimit {
-		// The limit may cut a character in two. Such a half would be replaced by a longer character.
+		// Cutting the note may leave half a character at its end. ToValidUTF8 removes this half.
 		note = strings.ToValidUTF8(note[:noteLimit-len("…")], "") + "…"
 	}
 	regarding := parent.DeepCopyObject().(client.Object)
@@ -259,7 +259,7 @@ type news struct {
 	byTrouble *recent.Cache[trouble, reported]
 }
 
-// reported describes the last errors of one trouble.
+// reported describes the errors of a trouble that were last reported.
 type reported struct {
 	hash  uint64    // a hash of the messages of the errors
 	since time.Time // the time of the first error since the last success
@@ -278,7 +278,8 @@ const rememberedTroubles = 8192
 
 func newNews() news { return news{recent.New[trouble, reported](rememberedTroubles)} }
 
-// isNew records the errors of a trouble, and reports whether there are errors that differ from the last ones.
+// isNew records the present errors of a trouble, and reports whether there are errors that differ from those recorded
+// before.
 func (n news) isNew(of trouble, errs ...error) bool {
 	isNew, _ := n.about(of, errs...)
 	return isNew

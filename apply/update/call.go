@@ -197,7 +197,7 @@ func (a attempt) news(log logr.Logger) logr.Logger {
 	return log
 }
 
-// failed returns the typed error for a failed request, by apply.Classify. Only a NotFound is merely wrapped, so that
+// failed returns the typed error for a failed request, by apply.Classify. A NotFound is only wrapped, so that
 // apierrors.IsNotFound recognises it.
 func (c *call[T]) failed(ctx context.Context, doing string, err error) error {
 	if apierrors.IsNotFound(err) {

@@ -148,7 +148,7 @@ func newItems(after []any) (from []int) { return slices.Repeat([]int{-1}, len(af
 // text returns a value as a string. Equal values have equal strings, because the map keys are sorted.
 func text(of any) string { return fmt.Sprintf("%#v", of) }
 
-// Reasons why it is not known which item of the live list an item after mutate is.
+// Reasons why an item of a list after mutate cannot be matched with an item of the live list.
 var (
 	errNoSchemas   = errors.New("the list's keys are not known, because update.Config.Schemas is nil")
 	errNoKeys      = errors.New("the list has no keys in the API server's schema")

@@ -209,7 +209,8 @@ func (p *place) in(kind *typed.TypedValue) (atom smd.Atom, ok bool) {
 	return smd.Atom{}, false
 }
 
-// index returns the index of each item, by the text of the item's keys. ok is false if two items have the same keys.
+// index returns the indices of the items in a list, by the values of the items' keys as text. ok is false if two items
+// have the same keys.
 func (k listKeys) index(items []any) (at map[string]int, ok bool) {
 	at = map[string]int{}
 	for i, item := range items {

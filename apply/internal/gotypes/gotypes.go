@@ -120,7 +120,7 @@ func marshalsItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(marshaler)
 }
 
-// below returns the type of the field or list item in t that a path element identifies. t must not be a pointer type.
+// below returns the type of the field or list item of t that the path element identifies. t must not be a pointer type.
 func below(t reflect.Type, element fieldowners.Element) (reflect.Type, error) {
 	isList := t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8
 	switch {

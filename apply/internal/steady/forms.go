@@ -93,7 +93,8 @@ func (r Request) asGo(content map[string]any) (value.Value, bool) {
 	return read, err == nil
 }
 
-// heldIn reports whether the object has the parents of all the fields. If it lacks one, an apply would add the parent.
+// heldIn reports whether the object has the parents of all the fields. If it lacks one, the apply would add the parent,
+// and so change the object.
 func heldIn(object value.Value, fields *fieldpath.Set) bool {
 	held := true
 	fields.Iterate(func(path fieldpath.Path) {

@@ -52,7 +52,7 @@ import (
 	"coapply.dev/apply/internal/content"
 )
 
-// Request describes an apply that Prove is to prove to be a no-op.
+// Request describes an apply. Prove tries to prove that this apply would be a no-op.
 type Request struct {
 	Manager     string
 	Subresource string // "" for the object itself, or "status"

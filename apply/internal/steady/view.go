@@ -26,20 +26,20 @@ func (r Read) hides(set *fieldpath.Set, server *schema.Schema, of schema.TypeRef
 	return !v.shows(set, seen{goType, of, gotypes.IsServersOwn(r.Kind, goType)})
 }
 
-// view checks whether a Go type shows everything that the API server's schema permits.
+// view checks whether Go types can show everything that the API server's schema permits in a value.
 type view struct {
 	server  *schema.Schema
 	visited map[shown]bool // types that were checked; without it, a type that contains itself would never end
 }
 
-// seen is the type of one value, as a Go type and as a type of the API server's schema.
+// seen is the type of one value: its Go type, and its type in the API server's schema.
 type seen struct {
 	goType reflect.Type
 	of     schema.TypeRef
 	exact  bool // the Go type shows values in the form in which the API server stores them
 }
 
-// shown identifies a Go type and a type of the schema that showsWhole has checked already.
+// shown identifies a pair of a Go type and a schema type that showsWhole has already checked.
 type shown struct {
 	goType reflect.Type
 	name   string
@@ -109,7 +109,8 @@ func (v view) field(at seen, atom schema.Atom, name string) (below seen, ok bool
 	return below, below.goType != nil
 }
 
-// showsWhole reports whether the Go type shows everything that the API server may store in a value, on all levels.
+// showsWhole reports whether the Go type of a value shows everything that the API server may store in the value, at any
+// depth.
 func (v view) showsWhole(at seen) bool {
 	goType := gotypes.PointedAt(at.goType)
 	atom, ok := v.server.Resolve(at.of)
