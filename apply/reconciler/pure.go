@@ -11,22 +11,16 @@ import (
 // applied: otherwise each reconcile would write, and each write would trigger another reconcile.
 var ErrNotPure = errors.New("emit is not pure")
 
-const (
-	// pureChecks is the number of reconciles of each parent in which Config.Emit is called twice. One would not be
-	// enough to detect an Emit that depends on the order of a map: two iterations over a map with two keys have the
-	// same order in more than half of all cases.
-	pureChecks = 10
-	// rememberedChecks is the number of parents for which a process remembers, at least, how often it has called Emit
-	// twice.
-	rememberedChecks = 8192
-)
+// pureChecks is the number of reconciles of a process in which Config.Emit is called twice. One would not be enough to
+// detect an Emit that depends on the order of a map: two iterations over a map with two keys have the same order in more
+// than half of all cases. More would cost CPU time in a process with many parents.
+const pureChecks = 1000
 
-// emitPurely calls Config.Emit. In the first reconciles of a parent it calls Config.Emit twice, and returns ErrNotPure
+// emitPurely calls Config.Emit. In the first reconciles of the process it calls Config.Emit twice, and returns ErrNotPure
 // if the results differ.
 func (r *Reconciler[P]) emitPurely(parent P) (Emission, error) {
 	first, err := r.Emit(parent)
-	checks, _ := r.checked.Get(parent.GetUID())
-	if err != nil || checks >= pureChecks {
+	if err != nil || r.checks.Add(1) > pureChecks {
 		return first, err
 	}
 	second, err := r.Emit(parent)
@@ -36,6 +30,5 @@ func (r *Reconciler[P]) emitPurely(parent P) (Emission, error) {
 	if difference := emission.Difference(first.Intents, second.Intents); difference != "" {
 		return Emission{}, fmt.Errorf("%w: %s", ErrNotPure, difference)
 	}
-	r.checked.Put(parent.GetUID(), checks+1)
 	return second, nil
 }

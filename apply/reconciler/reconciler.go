@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -65,7 +66,7 @@ type Config[P client.Object] struct {
 	// the Applier.
 	Updater *update.Updater
 	// Emit computes the intents for a parent's children. It must be pure: it must not change the parent, and must
-	// return the same intents each time for the same parent. In the first reconciles of each parent, Emit is called
+	// return the same intents each time for the same parent. In the first reconciles of a process, Emit is called
 	// twice. If an object or a field differs between the two results, the reconcile returns an error that matches
 	// ErrNotPure.
 	Emit func(parent P) (Emission, error)
@@ -137,7 +138,7 @@ type Reconciler[P client.Object] struct {
 
 	sets    *applyset.Sets // nil without Config.Prune
 	news    news
-	checked *recent.Cache[types.UID, int]      // by the uid of the parent: in how many reconciles Emit was called twice
+	checks  atomic.Int64                       // the number of reconciles that have called Emit
 	deleted *recent.Cache[types.UID, struct{}] // the uids of parents that no longer exist, but may still be in the cache
 }
 
@@ -150,7 +151,7 @@ func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 		return nil, fmt.Errorf("reconciler: %w", err)
 	}
 	r := &Reconciler[P]{Config: config, news: newNews(),
-		checked: recent.New[types.UID, int](rememberedChecks), deleted: recent.New[types.UID, struct{}](rememberedDeleted)}
+		deleted: recent.New[types.UID, struct{}](rememberedDeleted)}
 	if !config.Prune {
 		return r, nil
 	}

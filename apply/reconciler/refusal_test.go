@@ -111,7 +111,7 @@ func TestEmitIsPure(t *testing.T) {
 	}
 }
 
-// TestEmitIsCalledOnceLater: after the first reconciles of a parent, Emit is called once for each
+// TestEmitIsCalledOnceLater: after the first reconciles of a process, Emit is called once for each
 // reconcile.
 func TestEmitIsCalledOnceLater(t *testing.T) {
 	w := newWorld(t, withFinalizer())
@@ -119,12 +119,12 @@ func TestEmitIsCalledOnceLater(t *testing.T) {
 	w.config.Emit = func(parentType) (reconciler.Emission, error) { calls++; return emission("a"), nil }
 	r, err := reconciler.New(w.config)
 	w.must(err)
-	for range 30 {
+	for range 1010 {
 		if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if calls != 40 {
-		t.Errorf("%d calls in 30 reconciles, want 2 in each of the first 10", calls)
+	if calls != 2010 {
+		t.Errorf("%d calls in 1010 reconciles, want 2 in each of the first 1000", calls)
 	}
 }
