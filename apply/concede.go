@@ -121,8 +121,8 @@ func (c *call) oneField(ctx context.Context) func(fieldowners.Path) bool {
 }
 
 // hasTwins reports whether two managed fields entries have the same owner, as can be the case after writes through
-// /scale. At the next write, the API server keeps only the last of these entries. Fields that only the dropped entries
-// list then have no owner (see managedfields.DecodeManagedFields).
+// /scale. At the next write, the API server keeps only the last of these entries. Fields that are listed only in the
+// dropped entries then have no owner (see managedfields.DecodeManagedFields).
 func hasTwins(entries []metav1.ManagedFieldsEntry) bool {
 	for i, entry := range entries {
 		if slices.ContainsFunc(entries[:i], func(other metav1.ManagedFieldsEntry) bool {

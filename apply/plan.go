@@ -127,7 +127,7 @@ func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 	}
 	if versionOf(before) != after.GetResourceVersion() {
 		return Plan{}, &StaleWriteError{Object: c.intent.ref,
-			Err: fmt.Errorf("the object was read at resourceVersion %q, and the dry run was at %q", versionOf(before), after.GetResourceVersion())}
+			Err: fmt.Errorf("the object changed between the read, at resourceVersion %q, and the dry run, at %q", versionOf(before), after.GetResourceVersion())}
 	}
 	return c.planBy(before, after)
 }

@@ -291,8 +291,8 @@ func (a *Applier) seenBefore(ref ObjectRef) bool {
 //
 // Without RecordExchange, Outcome.Requests counts calls of the client instead of HTTP requests, and Outcome.Action is
 // Configured where it might be Created or Unchanged. Also, the writes of a process to one object are always sent one at
-// a time. With RecordExchange, several are sent at the same time on a slow network: it measures the round-trip time, by
-// a GET of /livez while applies wait for each other. Only the requests of Appliers are recorded.
+// a time. With RecordExchange, several are sent at the same time if the network is slow. To find that out, RecordExchange
+// measures the round-trip time by a GET of /livez while applies wait for each other. Only the requests of Appliers are recorded.
 func RecordExchange(next http.RoundTripper) http.RoundTripper { return wire.RecordExchange(next) }
 
 // readable parses managed fields entries. It skips entries of other managers that cannot be parsed, because anybody can

@@ -100,7 +100,7 @@ func TestBirth(t *testing.T) {
 			sent: []string{pinned, read}, err: apply.ErrNotOurs, attempts: 1,
 		},
 		"replaced by one of ours": {
-			reason: "422", intent: intent, happens: allOf(ours, cachedNow, recreated(kubectl), ours),
+			reason: "422", intent: intent, happens: allOf(ours, cachedNow, allOf(recreated(kubectl), ours)),
 			sent: []string{pinned, read, pinned}, action: apply.Configured, attempts: 2,
 		},
 		"replaced between two looks": {

@@ -28,7 +28,7 @@ type Arm struct {
 	New func(Session) (Writer, error)
 }
 
-// Writer writes intents. Its method is called concurrently by as many goroutines as the cell has writers.
+// Writer writes intents. Its method is called concurrently by one goroutine for each writer of the benchmark.
 type Writer interface {
 	// Write returns when the intent has landed, or when the arm has given it up. The error then wraps the error
 	// of the last request. Write retries only what the arm itself retries. All requests must be made with ctx,
@@ -46,7 +46,7 @@ type Receipt struct {
 
 // Session is what a trial provides to an arm: the things that the process of a controller has.
 type Session struct {
-	// Client returns the client of a field manager. It reads live, uses JSON, and belongs to an ordinary user. It has
+	// Client returns the client of a field manager. It reads from the API server, uses JSON, and authenticates as a user without special rights. It has
 	// a connection of its own and no client-side rate limit. It does not set the field manager: set it in each write.
 	Client func(manager string) client.Client
 	// Config returns the configuration of the client of a field manager, for arms that use client-go themselves.

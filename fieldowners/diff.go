@@ -41,7 +41,7 @@ type Difference struct {
 // IsEmpty reports whether no manager gained or lost a field.
 func (d Difference) IsEmpty() bool { return len(d.Gained)+len(d.Lost)+len(d.Moved) == 0 }
 
-// All returns the path of each field with a text such as "lost by a/Update", sorted by path.
+// All returns the path of each field with a text such as "lost by kubectl/Update", sorted by path.
 func (d Difference) All() iter.Seq2[Path, string] {
 	type finding struct {
 		path Path

@@ -114,8 +114,8 @@ func cutQuoted(s string) (unquoted, rest string, err error) {
 // Well-known field managers. A policy may name them.
 const (
 	// BeforeFirstApply is the field manager that the API server invents at the first apply to an object
-	// without managed fields. The managed fields were removed, or the object is older than Server-Side
-	// Apply. BeforeFirstApply then owns, by Update, all fields of the object.
+	// without managed fields. Such an object is older than Server-Side Apply, or its managed fields were
+	// removed. BeforeFirstApply then owns, by Update, all fields of the object.
 	BeforeFirstApply = "before-first-apply"
 	// AncientChanges is the field manager to which the API server assigns the oldest Update entries
 	// if there are more than ten.

@@ -45,7 +45,7 @@ func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned,
 		return Pruned{}, false, err
 	}
 	if live.DeletionTimestamp == nil {
-		return Pruned{}, false, fmt.Errorf("%w: %v is not being deleted; nothing was deleted", ErrNotPruned, r.parent)
+		return Pruned{}, false, fmt.Errorf("%w: the parent %v has no deletionTimestamp, so none of its objects were deleted", ErrNotPruned, r.parent)
 	}
 	r.recorded = recordOf(live)
 	if err := r.recorded.mayBecome(r.own); err != nil {

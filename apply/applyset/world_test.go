@@ -148,12 +148,6 @@ func (w *world) configMap(name string) *corev1.ConfigMap {
 // parent is the parent as an up-to-date cache has it.
 func (w *world) parent() *corev1.ConfigMap { w.Helper(); return w.configMap("web") }
 
-// merge has another client write to a ConfigMap.
-func (w *world) merge(name, patch string) {
-	w.Helper()
-	w.Must(w.Patch(w.Context(), named(name), client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("somebody")))
-}
-
 // change writes to the metadata of a ConfigMap.
 func (w *world) change(name string, change func(*metav1.ObjectMeta)) {
 	w.Helper()

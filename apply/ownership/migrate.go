@@ -137,7 +137,7 @@ func checkMoved(fieldManager string, object apply.ObjectRef, moved []fieldowners
 	for i, m := range moved {
 		switch {
 		case m.Path.IsRoot():
-			return fmt.Errorf("moved[%d]: the path is empty; pass the Moves of the transfer to undo without a change", i)
+			return fmt.Errorf("moved[%d]: the path is empty; pass the Moves of the Transfer that is to be undone, unmodified", i)
 		case m.To.Name != fieldManager || m.To.Operation != metav1.ManagedFieldsOperationApply:
 			return fmt.Errorf("moved[%d]: %s was moved to %s, not to %s/Apply", i, m.Path, m.To, fieldManager)
 		case m.From.Name == "" || m.From.Operation != metav1.ManagedFieldsOperationApply && m.From.Operation != metav1.ManagedFieldsOperationUpdate:

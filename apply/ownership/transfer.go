@@ -13,7 +13,8 @@
 //     move other fields, it moves nothing and returns a StaleWriteError.
 //  4. No other manager loses a field: if the API server would not store all managed fields as they are sent, nothing is
 //     written.
-//  5. Do returns a Transfer that moves the fields back. Undo returns such a Transfer in another process.
+//  5. Do returns a Transfer that moves the fields back. If the process that called Do has ended, Undo builds the
+//     same Transfer from the saved Moves.
 //
 // Errors are those of package apply, one typed error for each class.
 //

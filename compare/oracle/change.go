@@ -56,7 +56,8 @@ func (j *judging) writerAmong(v int, by []int) int {
 	return -1
 }
 
-// changedField judges the change of one field in a version. by is the operation that wanted the change, or -1.
+// changedField judges the change of one field in version v of the object. by is the index of the operation that intended the
+// change, or -1 if no operation intended it.
 func (j *judging) changedField(v int, field string, by int) {
 	was, after := j.field(v, field), j.Versions[v].Fields[field]
 	switch {
@@ -112,7 +113,7 @@ func (j *judging) steals(was *value, by int, field string) bool {
 		!increments(taker, field)
 }
 
-// field returns the state of a field of the version's object, as of the versions judged so far.
+// field returns the state of a field of the object of which v is a version, after all versions judged so far.
 func (j *judging) field(v int, field string) *value {
 	fields := j.objects[j.Versions[v].Object]
 	if fields == nil {

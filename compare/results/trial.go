@@ -39,7 +39,7 @@ type Trial struct {
 	// read. An arrival that was never started counts as not landed.
 	Latency Latency `json:"latency"`
 	Service Latency `json:"service"`
-	// PerWriter has, for each writer, the number of intents of the timed part that landed.
+	// PerWriter has, for each writer, the number of intents that landed in the timed part of the trial.
 	PerWriter []int `json:"perWriter"`
 	// Open has additional numbers of an open loop; nil for a closed loop.
 	Open *Open `json:"open,omitempty"`

@@ -45,7 +45,7 @@ type Contest struct {
 	Family  string `json:"family"`  // "first" for a primary cell, "situation" for another cell
 	Cell    string `json:"cell"`    // the name of the cell
 	Measure string `json:"measure"` // the name of the measure
-	// Arms are the arms in the contest, the best first. Arms that lost updates or gave up too many intents are excluded.
+	// Arms are the names of the compared arms, the best first. Arms that lost updates or gave up too many intents are left out.
 	Arms   []string `json:"arms"`
 	Winner string   `json:"winner,omitempty"` // the arm that beats every other arm; "" if there is none
 	// Shared is empty if there is a winner. Otherwise it has the best arm and the arms that it was not shown to beat.

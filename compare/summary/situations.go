@@ -38,7 +38,7 @@ func (r *reckoning) situations() []Situation {
 // Explain describes the result of a contest as a Situation.
 func (s Summary) Explain(c Contest) Situation { return situation(s.Rows, c.Cell, c) }
 
-// inWords has the units of measures, as used in sentences.
+// inWords maps the name of a measure to its unit as written in a sentence.
 var inWords = map[string]string{
 	goodput: "intents a second", serverCPU: "ms of the API server's CPU", "p99_ms": "ms for 99 in 100", "requests_per_intent": "requests an intent",
 }

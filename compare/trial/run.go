@@ -25,7 +25,7 @@ type Spec struct {
 	AA           bool
 	Block, Order int
 	Seed         uint64
-	// Pool has the processes of the writers. It is needed if the cell has several processes.
+	// Pool holds the processes in which the writers run. It must be set if the benchmark has more than one process.
 	Pool *Pool
 	// CrossCheck means that a linearisability checker also judges the history.
 	CrossCheck bool

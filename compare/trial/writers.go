@@ -25,7 +25,7 @@ const (
 // Reasons why no new intents begin.
 var (
 	errEnded  = errors.New("the trial's time is over")
-	errBeside = errors.New("the workload's background or a process of writers failed") // its own error is also reported
+	errBeside = errors.New("stopped: the background writes of the benchmark or a process of writers failed") // its own error is also reported
 )
 
 // write runs the writers and the workload's background until the trial's time or rounds are over. When all have ended, it

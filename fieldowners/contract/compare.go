@@ -17,8 +17,8 @@ type Rule string
 const (
 	// RuleOutside means that a manager owns fields that the contract does not allow it to own.
 	RuleOutside Rule = "outside-contract"
-	// RuleWide means that a manager owns by Update fields outside of metadata and status that the contract
-	// does not allow it to own by Update. The usual cause is an update of the whole object.
+	// RuleWide means that a manager owns fields outside of metadata and status by Update, although the
+	// ownership contract does not allow it. The usual cause is an update of the whole object.
 	RuleWide Rule = "wide-update"
 )
 

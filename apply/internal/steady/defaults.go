@@ -90,8 +90,8 @@ func (c *completion) defaultOf(of schema.TypeRef, field schema.StructField) (val
 
 // serverDefaults has the defaults of built-in types that are used in atomic lists and structs, by the name of the type
 // in the API server's schemas and by field. A default of a v1 type never changes, and each of these defaults is as old
-// as its type: see docs/design/decisions/0054. If a default is missing here, an intent that depends on it is sent each
-// time.
+// as its type: see docs/design/decisions/0054. If a default is missing here, an intent that relies on it never looks
+// unchanged, and is sent in every reconcile.
 var serverDefaults = map[string]map[string]any{
 	"io.k8s.api.admissionregistration.v1.MatchResources": {
 		"matchPolicy": "Equivalent", "namespaceSelector": map[string]any{}, "objectSelector": map[string]any{},

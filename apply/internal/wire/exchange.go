@@ -223,8 +223,8 @@ func measure(transport http.RoundTripper, like *http.Request, probe *lanes.Probe
 	}
 }
 
-// quiet waits until no writer is in the object's lane. It has a deadline of its own, because on a slow network the last
-// writers stay in the lane for as long as the measuring request takes.
+// quiet waits until no writer is in the object's lane, which is the queue of this process's writes to the object. It has a
+// deadline of its own, because on a slow network the last writers wait until the round-trip time is measured.
 func quiet(probe *lanes.Probe) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lanes.ProbeTimeout)
 	defer cancel()
