@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -415,7 +416,7 @@ func (t *trace) apply() (string, request) {
 func (t *trace) update() (string, request) {
 	subresource, by, dry, whole := t.subresource(), model.Pick(t.Dice, managers), t.dryRun(), t.Chance(0.3)
 	content, wipe := t.body(subresource), t.Chance(0.05)
-	stale, back := t.Chance(0.1), 1+t.IntN(2)
+	stale, back, aged := t.Chance(0.1), 1+t.IntN(2), t.Chance(0.2)
 	pinned, pin := t.pin()
 	return fmt.Sprintf("update %s by %s%s", subresource, by, pinned), func(ctx context.Context, s *side) (*unstructured.Unstructured, error) {
 		object := t.complete(content)
@@ -426,6 +427,13 @@ func (t *trace) update() (string, request) {
 			}
 			object = from.DeepCopy()
 			merge(object.Object, content, whole)
+		}
+		if aged { // so that the next write has another time, even within the same second
+			entries := object.GetManagedFields()
+			for i := range entries {
+				entries[i].Time = new(metav1.Date(2020, 1, 2, 3, 4, i, 0, time.UTC)) // entries are sorted by time
+			}
+			object.SetManagedFields(entries)
 		}
 		if wipe {
 			object.SetManagedFields([]metav1.ManagedFieldsEntry{{}})
