@@ -21,14 +21,15 @@ const (
 	nodePoll     = 20 * time.Millisecond
 )
 
-// createNodes creates nodes that kwok simulates, and waits until they are ready and have no taints.
+// createNodes creates nodes that kwok simulates, with a taint that keeps the pods of others away, and waits
+// until they are ready and have no other taint.
 func createNodes(ctx context.Context, c client.Client, names []string) error {
 	for _, name := range names {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 			Name:        name,
 			Labels:      map[string]string{"type": "kwok", corev1.LabelHostname: name, corev1.LabelOSStable: "linux"},
 			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake", "node.alpha.kubernetes.io/ttl": "0"},
-		}}
+		}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: domain + "only", Effect: corev1.TaintEffectNoSchedule}}}}
 		if err := c.Create(ctx, node); err != nil {
 			return fmt.Errorf("creating node %s: %w", name, err)
 		}
@@ -42,7 +43,7 @@ func createNodes(ctx context.Context, c client.Client, names []string) error {
 }
 
 func isReady(node *corev1.Node) bool {
-	return len(node.Spec.Taints) == 0 && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+	return len(node.Spec.Taints) == 1 && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
 }
