@@ -27,7 +27,7 @@ UNRACED = $$(go list ./... | grep -v -e ^coapply.dev/apply -e ^coapply.dev/test/
 COMPARED = integration commands summary
 # Tests against a server, which mostly wait for it: packages and tests of a package at once.
 SERVED = go test -short -timeout 20m -count 1 -p 4 -parallel 8
-# Those that take longest come first.
+# The packages whose tests take longest come first.
 INTEGRATION = $(addprefix ./test/integration/,platform steady plugin ...)
 # Servers, tests and the linker collect their garbage less often: a seventh less CPU for test/integration/steady.
 test test-integration test-compare: export COAPPLY_TEST_COMMANDS = $(CURDIR)/bin

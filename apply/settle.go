@@ -189,17 +189,11 @@ func (c *call) decide(refused error, live *unstructured.Unstructured, settled se
 }
 
 // force applies the rest of the intent with force, to take the fields that the policy decided to force. The apply is
-// pinned to the uid and resourceVersion of live, the object that was read before the decision.
+// pinned to the uid and resourceVersion of live, the object that was read before the decision. An object that was changed
+// or recreated since then has another resourceVersion, so the API server answers with a stale write.
 func (c *call) force(ctx context.Context, live *unstructured.Unstructured, settled settlement) (*answer, error) {
 	left, _ := settled.form(c.intent)
-	landed, err := c.send(ctx, request{left, pin{uid: live.GetUID(), resourceVersion: live.GetResourceVersion()}, true})
-	switch {
-	case wire.IsImmutableUID(err) && !c.target.uidGiven(): // recreated after the read
-		return nil, &StaleWriteError{Object: c.ref, Err: err}
-	case IsOwnershipConflict(err): // only a server that ignores force
-		return nil, &RefusedError{Object: c.ref, Err: err}
-	}
-	return landed, err
+	return c.send(ctx, request{left, pin{uid: live.GetUID(), resourceVersion: live.GetResourceVersion()}, true})
 }
 
 // merge returns the conflicts that were settled before, and the conflicts found in a new response, sorted by the API

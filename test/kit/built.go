@@ -21,7 +21,8 @@ func Built(build func(folder string) error) func() (folder string, err error) {
 	})
 }
 
-// commandsVariable names a folder that make build has filled. Without it a process builds what it needs of that folder.
+// commandsVariable names a folder with the commands, such as bin/ after make build. Without this variable, each test process
+// builds the commands that it needs.
 const commandsVariable = "COAPPLY_TEST_COMMANDS"
 
 // BuiltCommands returns a folder with the manager, the kubectl plugin and what kubectl asks for completions.

@@ -25,7 +25,7 @@ func StartCache(t testing.TB, config *rest.Config, options cache.Options) cache.
 			t.Errorf("the cache: %v", err)
 		}
 	})
-	// Start returns at the end. Before the cache is started it answers each read with an error.
+	// Start blocks until the cache is stopped. A read from a cache that is not started yet is an error.
 	if !started.WaitForCacheSync(ctx) {
 		t.Fatal("the cache did not start")
 	}

@@ -22,8 +22,8 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// startFights runs the reconcilers of namespaced kinds, which force the replicas, with a Breaker. For the Breaker
-// no time passes but what sleep adds: how fast the machine is does not matter.
+// startFights runs the reconcilers of namespaced kinds, which force the replicas, with a Breaker. The clock of
+// the Breaker moves only when sleep is called, so that the speed of the machine does not matter.
 func startFights(t *testing.T, config breaker.Config) (p *kit.Platform, sleep func(time.Duration)) {
 	t.Helper()
 	var slept atomic.Int64
