@@ -39,6 +39,9 @@ func TestCompareQuickRun(t *testing.T) {
 	})
 	for i := range plan {
 		plan[i].Blocks, plan[i].AA = 1, ""
+		if plan[i].Processes > 1 {
+			plan[i].Arms = []string{"gmu-default-retry", "apply"}
+		}
 		if plan[i].Rounds == 0 {
 			plan[i].Warmup, plan[i].Duration = 50*time.Millisecond, 200*time.Millisecond
 		}

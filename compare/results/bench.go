@@ -91,8 +91,7 @@ func benchValues(t Trial) ([]benchfmt.Value, error) {
 		return nil, err
 	}
 	lost := float64(t.Oracle.LostUpdates())
-	p := latency.Percentiles()
-	measured := []*float64{t.Goodput(), p.P50, p.P99, nil, nil, nil, &lost}
+	measured := []*float64{t.Goodput(), latency.Percentile(50), latency.Percentile(99), nil, nil, nil, &lost}
 	if landed := float64(t.All.Landed); landed > 0 {
 		requests := 0.0
 		for _, r := range t.Client.Requests {

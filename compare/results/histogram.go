@@ -48,7 +48,7 @@ type Distribution struct {
 
 // Merge returns the distribution of the latencies of several trials.
 func Merge(latencies ...Latency) (Distribution, error) {
-	all := Distribution{landed: NewHistogram()}
+	var all Distribution
 	for i, latency := range latencies {
 		all.notLanded += int64(latency.NotLanded)
 		if latency.Histogram == "" {
@@ -58,9 +58,18 @@ func Merge(latencies ...Latency) (Distribution, error) {
 		if err != nil {
 			return Distribution{}, fmt.Errorf("latency %d: %w", i+1, err)
 		}
+		if len(latencies) == 1 {
+			return Distribution{landed: h, notLanded: all.notLanded}, nil // without a copy, which takes as long as decoding
+		}
+		if all.landed == nil {
+			all.landed = NewHistogram()
+		}
 		if dropped := all.landed.Merge(h); dropped > 0 {
 			return Distribution{}, fmt.Errorf("latency %d: %d of its values are longer than an hour", i+1, dropped)
 		}
+	}
+	if all.landed == nil {
+		all.landed = NewHistogram()
 	}
 	return all, nil
 }
@@ -79,23 +88,17 @@ func (d Distribution) Mean() *float64 {
 	return milliseconds(d.landed.Mean())
 }
 
-// Percentiles are percentiles of a Distribution in milliseconds. A percentile is nil if too many intents did not land.
-type Percentiles struct {
-	P50, P99 *float64
-	Max      *float64 // the maximum of the intents that landed
-}
-
-// Percentiles returns percentiles over all intents.
-func (d Distribution) Percentiles() Percentiles {
-	p := Percentiles{P50: d.percentile(50), P99: d.percentile(99)}
-	if d.Landed() > 0 {
-		p.Max = milliseconds(float64(d.landed.Max()))
+// Max returns the longest latency in milliseconds of the intents that landed, or nil if none landed.
+func (d Distribution) Max() *float64 {
+	if d.Landed() == 0 {
+		return nil
 	}
-	return p
+	return milliseconds(float64(d.landed.Max()))
 }
 
-// percentile returns a percentile, computed by the nearest-rank method.
-func (d Distribution) percentile(p float64) *float64 {
+// Percentile returns a percentile over all intents in milliseconds, by the nearest-rank method. It is nil if too many intents
+// did not land.
+func (d Distribution) Percentile(p float64) *float64 {
 	rank := max(1, int64(math.Ceil(p/100*float64(d.Intents()))))
 	if rank > d.Landed() {
 		return nil

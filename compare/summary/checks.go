@@ -255,7 +255,7 @@ func (g group) busyWriters() (float64, bool) {
 	if err != nil || d.Mean() == nil || all == own || measured == 0 {
 		return 0, false
 	}
-	p99, trial := *d.Percentiles().P99/1000, measured/float64(len(g.trials))
+	p99, trial := *d.Percentile(99)/1000, measured/float64(len(g.trials))
 	if 20*p99 > trial || *d.Mean()/1000*edges > measured {
 		return 0, false
 	}

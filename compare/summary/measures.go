@@ -25,8 +25,8 @@ const (
 // landed in the whole trial. This includes the warm-up, because the counters of the server include it.
 var Measures = []Measure{
 	{goodput, "/s", "intents a second that landed and were found at their revision", false, results.Trial.Goodput},
-	{"p50_ms", "ms", "latency of an intent from when it was to begin, median", true, percentile(func(p results.Percentiles) *float64 { return p.P50 })},
-	{"p99_ms", "ms", "the same, 99 in 100", true, percentile(func(p results.Percentiles) *float64 { return p.P99 })},
+	{"p50_ms", "ms", "latency of an intent from when it was to begin, median", true, percentile(50)},
+	{"p99_ms", "ms", "the same, 99 in 100", true, percentile(99)},
 	{"give_up_share", "share", "of the intents that did not land", true, giveUps},
 	{"requests_per_intent", "requests", "of all verbs", true, perIntent(func(t results.Trial) *float64 { return new(float64(requests(t))) })},
 	{"stale_writes_per_intent", "answers", "409 because of an old resourceVersion", true, perIntent(func(t results.Trial) *float64 { return new(float64(t.Client.StaleWrites)) })},
@@ -55,13 +55,13 @@ func measureOf(name string) (Measure, bool) {
 	return Measure{}, false
 }
 
-func percentile(of func(results.Percentiles) *float64) func(results.Trial) *float64 {
+func percentile(p float64) func(results.Trial) *float64 {
 	return func(t results.Trial) *float64 {
 		d, err := results.Merge(t.Latency)
 		if err != nil || d.Intents() == 0 {
 			return nil
 		}
-		return of(d.Percentiles())
+		return d.Percentile(p)
 	}
 }
 

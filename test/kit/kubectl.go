@@ -16,7 +16,8 @@ import (
 )
 
 // KubectlCommand prepares the real kubectl, which finds the plugin by its PATH, for
-// the API server of a configuration. It has a home of its own.
+// the API server of a configuration. It has a home of its own. For the plugin it prepares
+// what kubectl becomes: the plugin itself, without the start of kubectl.
 func KubectlCommand(t testing.TB, config *rest.Config, args ...string) *exec.Cmd {
 	t.Helper()
 	dir, err := BuiltCommands()
@@ -27,7 +28,11 @@ func KubectlCommand(t testing.TB, config *rest.Config, args ...string) *exec.Cmd
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), binaries.Kubectl, args...)
+	program := binaries.Kubectl
+	if len(args) > 0 && args[0] == "fieldowners" {
+		program, args = filepath.Join(dir, "kubectl-fieldowners"), args[1:]
+	}
+	command := exec.CommandContext(t.Context(), program, args...)
 	command.Env = append(os.Environ(),
 		"PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"),
 		"KUBECONFIG="+Kubeconfig(t, config),

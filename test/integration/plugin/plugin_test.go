@@ -17,7 +17,9 @@ func plugin(t testing.TB, args ...string) (stdout, stderr string, code int) {
 }
 
 func TestPluginIsFoundByKubectl(t *testing.T) {
-	stdout, stderr, code := plugin(t, "get", "namespace/default", "-o", "name")
+	command := kit.KubectlCommand(t, kit.Server(t))
+	command.Args = append(command.Args, "fieldowners", "get", "namespace/default", "-o", "name")
+	stdout, stderr, code := kit.OutputOf(t, command)
 	if stdout != "namespace/default\n" || stderr != "" || code != 0 {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
