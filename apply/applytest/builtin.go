@@ -50,6 +50,8 @@ type kind struct {
 	prepare func(object, old runtime.Object)
 	// validate returns the errors in an object, except those in its metadata. old is nil for a create.
 	validate func(object, old runtime.Object) field.ErrorList
+	// validateStatus returns the errors in the status that a write to the subresource status leaves.
+	validateStatus func(object, old runtime.Object) field.ErrorList
 	// generation reports whether an update increments the generation of the object. It is nil for a kind without a
 	// generation.
 	generation func(object, old runtime.Object) bool
@@ -224,7 +226,7 @@ type strategy struct {
 }
 
 func (s *strategy) NamespaceScoped() bool                                            { return !s.cluster }
-func (s *strategy) AllowCreateOnUpdate(context.Context) bool                         { return s.putCreates && !s.status }
+func (s *strategy) AllowCreateOnUpdate(context.Context) bool                         { return s.putCreates }
 func (s *strategy) AllowUnconditionalUpdate(context.Context) bool                    { return !s.needsVersion }
 func (s *strategy) Canonicalize(runtime.Object)                                      {}
 func (s *strategy) WarningsOnCreate(context.Context, runtime.Object) []string        { return nil }
@@ -288,8 +290,12 @@ func (s *strategy) Validate(_ context.Context, object runtime.Object) field.Erro
 
 func (s *strategy) ValidateUpdate(_ context.Context, object, old runtime.Object) field.ErrorList {
 	wrong := validateFinalizers(s.kind, object) // the registry itself validates the rest of the metadata
-	if s.validate != nil && !s.status {
-		wrong = append(wrong, s.validate(object, old)...)
+	validate := s.validate
+	if s.status {
+		validate = s.validateStatus
+	}
+	if validate != nil {
+		wrong = append(wrong, validate(object, old)...)
 	}
 	return wrong
 }

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 // builtinGroups lists the built-in kinds that the server serves.
@@ -33,16 +34,16 @@ var builtinGroups = []*builtinGroup{
 		{object: &corev1.ServiceAccount{}, list: &corev1.ServiceAccountList{}, resource: "serviceaccounts", shortNames: []string{"sa"}, prepare: prepareServiceAccount},
 		{
 			object: &corev1.Namespace{}, list: &corev1.NamespaceList{}, resource: "namespaces", shortNames: []string{"ns"}, cluster: true, status: true,
-			prepare: prepareNamespace, name: apivalidation.ValidateNamespaceName,
+			prepare: prepareNamespace, validate: validateNamespace, validateStatus: validateNamespaceStatus, name: apivalidation.ValidateNamespaceName,
 		},
 		{
 			object: &corev1.Service{}, list: &corev1.ServiceList{}, resource: "services", prefix: "services/specs", shortNames: []string{"svc"}, status: true, putCreates: true,
-			prepare: prepareService, validate: validateService, name: apivalidation.NameIsDNS1035Label,
+			prepare: prepareService, validate: validateService, validateStatus: validateServiceStatus, name: apivalidation.NameIsDNS1035Label,
 		},
 	}},
 	{version: appsv1.SchemeGroupVersion, kinds: []*kind{{
 		object: &appsv1.Deployment{}, list: &appsv1.DeploymentList{}, resource: "deployments", shortNames: []string{"deploy"}, status: true,
-		validate: validateDeployment, scale: scaleOfDeployment,
+		validate: validateDeployment, validateStatus: validateDeploymentStatus, scale: scaleOfDeployment,
 		generation: func(object, old runtime.Object) bool {
 			a, b := object.(*appsv1.Deployment), old.(*appsv1.Deployment)
 			return !apiequality.Semantic.DeepEqual(a.Spec, b.Spec) || !apiequality.Semantic.DeepEqual(a.Annotations, b.Annotations)
@@ -118,6 +119,29 @@ func prepareNamespace(object, old runtime.Object) {
 	if !slices.Contains(namespace.Spec.Finalizers, corev1.FinalizerKubernetes) {
 		namespace.Spec.Finalizers = append(namespace.Spec.Finalizers, corev1.FinalizerKubernetes)
 	}
+}
+
+func validateNamespace(object, old runtime.Object) (wrong field.ErrorList) {
+	for i, finalizer := range object.(*corev1.Namespace).Spec.Finalizers {
+		path := field.NewPath("spec", "finalizers")
+		if old != nil {
+			path = path.Index(i)
+		}
+		wrong = append(wrong, apivalidation.ValidateFinalizerName(string(finalizer), path)...)
+		wrong = append(wrong, validateFinalizer(string(finalizer), path)...)
+	}
+	return wrong
+}
+
+func validateNamespaceStatus(object, _ runtime.Object) field.ErrorList {
+	namespace, path := object.(*corev1.Namespace), field.NewPath("status", "Phase")
+	switch phase := namespace.Status.Phase; {
+	case namespace.DeletionTimestamp.IsZero() && phase != corev1.NamespaceActive:
+		return field.ErrorList{field.Invalid(path, phase, "may only be 'Active' if `deletionTimestamp` is empty")}
+	case !namespace.DeletionTimestamp.IsZero() && phase != corev1.NamespaceTerminating:
+		return field.ErrorList{field.Invalid(path, phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")}
+	}
+	return nil
 }
 
 // prepareServiceAccount keeps the names of the secrets only.
@@ -240,6 +264,13 @@ func prepareService(object, old runtime.Object) {
 	spec.ClusterIPs = []string{spec.ClusterIP}
 	spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
 	setDefault(&spec.IPFamilyPolicy, new(corev1.IPFamilyPolicySingleStack))
+}
+
+func validateServiceStatus(object, _ runtime.Object) field.ErrorList {
+	if len(object.(*corev1.Service).Status.LoadBalancer.Ingress) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("status", "loadBalancer", "ingress"), "may only be used when `spec.type` is 'LoadBalancer'")}
 }
 
 func validateService(object, old runtime.Object) (wrong field.ErrorList) {
@@ -407,6 +438,39 @@ func roundUp(quantities corev1.ResourceList) {
 		quantity.RoundUp(resource.Milli)
 		quantities[name] = quantity
 	}
+}
+
+func validateDeploymentStatus(object, old runtime.Object) (wrong field.ErrorList) {
+	status, at := object.(*appsv1.Deployment).Status, field.NewPath("status")
+	terminating, collisions := int64(ptr.Deref(status.TerminatingReplicas, 0)), ptr.Deref(status.CollisionCount, 0)
+	for _, count := range []struct {
+		name  string
+		value int64
+	}{
+		{"observedGeneration", status.ObservedGeneration},
+		{"replicas", int64(status.Replicas)},
+		{"updatedReplicas", int64(status.UpdatedReplicas)},
+		{"readyReplicas", int64(status.ReadyReplicas)},
+		{"availableReplicas", int64(status.AvailableReplicas)},
+		{"unavailableReplicas", int64(status.UnavailableReplicas)},
+		{"terminatingReplicas", terminating},
+		{"collisionCount", int64(collisions)},
+	} {
+		wrong = append(wrong, apivalidation.ValidateNonnegativeField(count.value, at.Child(count.name))...)
+	}
+	atMost := func(name string, value, limit int32, limitName string) {
+		if value > limit {
+			wrong = append(wrong, field.Invalid(at.Child(name), value, "cannot be greater than "+limitName))
+		}
+	}
+	atMost("updatedReplicas", status.UpdatedReplicas, status.Replicas, "status.replicas")
+	atMost("readyReplicas", status.ReadyReplicas, status.Replicas, "status.replicas")
+	atMost("availableReplicas", status.AvailableReplicas, status.Replicas, "status.replicas")
+	atMost("availableReplicas", status.AvailableReplicas, status.ReadyReplicas, "readyReplicas")
+	if before := old.(*appsv1.Deployment).Status.CollisionCount; before != nil && collisions < *before {
+		wrong = append(wrong, field.Invalid(at.Child("collisionCount"), collisions, "cannot be decremented"))
+	}
+	return wrong
 }
 
 func validateDeployment(object, old runtime.Object) (wrong field.ErrorList) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -38,11 +39,18 @@ func validateMeta(k *kind, object runtime.Object) field.ErrorList {
 
 func validateFinalizers(k *kind, object runtime.Object) (wrong field.ErrorList) {
 	for i, finalizer := range metaOf(object).GetFinalizers() {
-		if !k.anyFinalizer && !strings.Contains(finalizer, "/") && !standardFinalizers[finalizer] {
-			wrong = append(wrong, field.Invalid(field.NewPath("metadata", "finalizers").Index(i), finalizer, "name is neither a standard finalizer name nor is it fully qualified"))
+		if !k.anyFinalizer {
+			wrong = append(wrong, validateFinalizer(finalizer, field.NewPath("metadata", "finalizers").Index(i))...)
 		}
 	}
 	return wrong
+}
+
+func validateFinalizer(name string, path *field.Path) field.ErrorList {
+	if !strings.Contains(name, "/") && !standardFinalizers[name] {
+		return field.ErrorList{field.Invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")}
+	}
+	return nil
 }
 
 // scaled has the parts of an object that its subresource scale shows. replicas points into the object, and a write to
@@ -192,36 +200,57 @@ func (r namespaceREST) Delete(ctx context.Context, name string, validate rest.Va
 	if err != nil {
 		return nil, false, err
 	}
-	namespace := object.(*corev1.Namespace)
+	namespace, resource := object.(*corev1.Namespace), corev1.Resource("namespaces")
 	if options == nil {
 		options = metav1.NewDeleteOptions(0)
 	}
-	if len(namespace.Spec.Finalizers) == 0 {
+	if options.Preconditions == nil {
+		options.Preconditions = &metav1.Preconditions{}
+	}
+	want := options.Preconditions
+	failed := func(field string, want, is any) error {
+		return apierrors.NewConflict(resource, name, fmt.Errorf("Precondition failed: %s in precondition: %v, %[1]s in object meta: %[3]v", field, want, is))
+	}
+	switch {
+	case want.UID != nil && *want.UID != namespace.UID:
+		return nil, false, failed("UID", *want.UID, namespace.UID)
+	case want.ResourceVersion != nil && *want.ResourceVersion != namespace.ResourceVersion:
+		return nil, false, failed("ResourceVersion", *want.ResourceVersion, namespace.ResourceVersion)
+	case namespace.DeletionTimestamp.IsZero():
+	case len(namespace.Spec.Finalizers) > 0:
+		return namespace, false, nil
+	default:
 		return r.Store.Delete(ctx, name, validate, options)
 	}
-	if !namespace.DeletionTimestamp.IsZero() {
-		return namespace, false, nil
-	}
+	want.UID = &namespace.UID
 	key, err := r.KeyFunc(ctx, name)
 	if err != nil {
 		return nil, false, err
 	}
-	preconditions := storage.Preconditions{UID: &namespace.UID}
-	if options.Preconditions != nil {
-		preconditions = storage.Preconditions(*options.Preconditions)
-	}
 	out := r.NewFunc()
-	err = r.Storage.GuaranteedUpdate(ctx, key, out, false, &preconditions, storage.SimpleUpdate(func(existing runtime.Object) (runtime.Object, error) {
+	err = r.Storage.GuaranteedUpdate(ctx, key, out, false, (*storage.Preconditions)(want), storage.SimpleUpdate(func(existing runtime.Object) (runtime.Object, error) {
 		if err := validate(ctx, existing); err != nil {
 			return nil, err
 		}
 		namespace := existing.(*corev1.Namespace)
 		namespace.DeletionTimestamp = new(metav1.Now())
 		namespace.Status.Phase = corev1.NamespaceTerminating
+		if policy := options.PropagationPolicy; policy != nil {
+			finalizers := slices.DeleteFunc(namespace.Finalizers, func(f string) bool {
+				return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
+			})
+			switch *policy {
+			case metav1.DeletePropagationOrphan:
+				finalizers = append(finalizers, metav1.FinalizerOrphanDependents)
+			case metav1.DeletePropagationForeground:
+				finalizers = append(finalizers, metav1.FinalizerDeleteDependents)
+			}
+			namespace.Finalizers = finalizers
+		}
 		return namespace, nil
 	}), len(options.DryRun) > 0, nil)
-	err = storeerr.InterpretGetError(err, corev1.Resource("namespaces"), name)
-	return out, false, storeerr.InterpretUpdateError(err, corev1.Resource("namespaces"), name)
+	err = storeerr.InterpretGetError(err, resource, name)
+	return out, false, storeerr.InterpretUpdateError(err, resource, name)
 }
 
 // deletedNamespace reports whether an update of a Namespace completes its deletion, because the Namespace has no

@@ -10,7 +10,7 @@ import (
 type traceKind struct {
 	model.Kind
 
-	scale bool
+	scale, cluster bool
 	// fill completes a configuration to a valid object. It may be incomplete all the same: then both servers refuse it.
 	fill func(content map[string]any)
 }
@@ -33,6 +33,7 @@ var traceKinds = []traceKind{
 	{Kind: leaseKind, fill: nothing},
 	{Kind: roleKind, fill: nothing},
 	{Kind: accountKind, fill: nothing},
+	{Kind: namespaceKind, cluster: true, fill: nothing},
 }
 
 var shapeKind = model.Kind{
@@ -80,6 +81,12 @@ var serviceKind = model.Kind{
 				}}},
 			"publishNotReadyAddresses": {Samples: []any{true, false}},
 		}),
+		"status": model.ObjectOf(map[string]*model.Shape{
+			"loadBalancer": {Samples: []any{map[string]any{}, map[string]any{"ingress": []any{map[string]any{"ip": "10.1.1.1"}}}}},
+			"conditions": {Kind: model.ListShape, Keys: []string{"type"}, Elem: model.ObjectOf(map[string]*model.Shape{
+				"type": {Samples: []any{"Ready", "Programmed"}}, "status": {Samples: []any{"True", "False"}}, "reason": {Samples: []any{"Done"}}, "message": word,
+				"lastTransitionTime": {Samples: []any{"2026-01-02T03:04:05Z"}}})},
+		}),
 	}),
 }
 
@@ -110,6 +117,20 @@ var accountKind = model.Kind{
 		"secrets": {Kind: model.ListShape, Keys: []string{"name"}, Elem: model.ObjectOf(map[string]*model.Shape{
 			"name": word, "namespace": word})},
 		"imagePullSecrets": {Kind: model.ListShape, Keys: []string{"name"}, Elem: model.ObjectOf(map[string]*model.Shape{"name": word})},
+	}),
+}
+
+// namespaceKind: a namespace that is deleted stays terminating, as no controller removes its finalizer.
+var namespaceKind = model.Kind{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"},
+	Shape: model.ObjectOf(map[string]*model.Shape{
+		"metadata": model.MetadataShape,
+		"spec":     model.ObjectOf(map[string]*model.Shape{"finalizers": {Samples: []any{[]any{"kubernetes"}, []any{"example.com/a"}}}}),
+		"status": model.ObjectOf(map[string]*model.Shape{
+			"phase": {Samples: []any{"Active", "Terminating"}},
+			"conditions": {Kind: model.ListShape, Keys: []string{"type"}, Elem: model.ObjectOf(map[string]*model.Shape{
+				"type": {Samples: []any{"NamespaceDeletionContentFailure", "NamespaceContentRemaining"}}, "status": {Samples: []any{"True", "False"}}, "message": word})},
+		}),
 	}),
 }
 
@@ -144,7 +165,9 @@ var deploymentKind = model.Kind{
 			}),
 		}),
 		"status": model.ObjectOf(map[string]*model.Shape{
-			"replicas": {Samples: []any{int64(1), int64(2)}}, "observedGeneration": {Samples: []any{int64(1), int64(2)}},
+			"replicas": {Samples: []any{int64(1), int64(2)}}, "observedGeneration": number,
+			"updatedReplicas": {Samples: []any{int64(0), int64(1)}}, "readyReplicas": number, "availableReplicas": {Samples: []any{int64(0), int64(1), int64(2)}},
+			"terminatingReplicas": {Samples: []any{int64(0), int64(1)}}, "collisionCount": {Samples: []any{int64(1), int64(2)}},
 			"conditions": {Kind: model.ListShape, Keys: []string{"type"}, Elem: model.ObjectOf(map[string]*model.Shape{
 				"type": {Samples: []any{"Available", "Progressing"}}, "status": {Samples: []any{"True", "False"}}, "message": word})},
 		}),

@@ -49,8 +49,8 @@ func newSide(c client.WithWatch) *side {
 	return &side{WithWatch: c, uids: map[string]string{}, versions: map[string]string{}}
 }
 
-func newTrace(dice model.Dice, kind traceKind, namespace, name string, count *model.Tally) *trace {
-	return &trace{Dice: dice, kind: kind, key: client.ObjectKey{Namespace: namespace, Name: name}, count: count}
+func newTrace(dice model.Dice, kind traceKind, key client.ObjectKey, count *model.Tally) *trace {
+	return &trace{Dice: dice, kind: kind, key: key, count: count}
 }
 
 // request is a step: the same request for each server, with that server's uids and versions.
@@ -80,7 +80,7 @@ const lastAnnotation = "trace.coapply.dev/last"
 
 // events writes the object once more and compares the events of watches that began before the first step.
 func (t *trace) events(ctx context.Context, start [2]string) string {
-	var answers, events [2]any
+	var answers, events [2]string
 	for i, s := range t.sides {
 		last := t.empty()
 		var err error
@@ -98,30 +98,31 @@ func (t *trace) events(ctx context.Context, start [2]string) string {
 			events[i] = fmt.Sprint(err)
 		}
 	}
-	if found := differ("the last write: the answers differ", answers[0], answers[1]); found != "" {
+	if found := differ("the last write: the answers differ", answers); found != "" {
 		return found
 	}
-	return differ("the events differ", events[0], events[1])
+	return differ("the events differ", events)
 }
 
-// watch returns the events of the object after a version, up to the last write.
-func (t *trace) watch(ctx context.Context, s *side, version string) (events []any, err error) {
+// watch returns the events of the object after a version, up to the last write, as JSON.
+func (t *trace) watch(ctx context.Context, s *side, version string) (string, error) {
 	watching, err := s.Watch(ctx, t.list(), t.ofTheObject(version), client.InNamespace(t.key.Namespace))
 	if err != nil {
-		return nil, err
+		return "", err
 	}
+	var events []string
 	defer watching.Stop()
 	for event := range watching.ResultChan() {
 		object, ok := event.Object.(*unstructured.Unstructured)
 		if !ok {
-			return events, apierrors.FromObject(event.Object)
+			return "", apierrors.FromObject(event.Object)
 		}
-		events = append(events, map[string]any{string(event.Type): s.answer(object, nil)})
+		events = append(events, fmt.Sprintf("{%q: %s}", event.Type, s.answer(object, nil)))
 		if _, last := object.GetAnnotations()[lastAnnotation]; last {
-			return events, nil
+			return "[" + strings.Join(events, ", ") + "]", nil
 		}
 	}
-	return events, fmt.Errorf("the watch ended after %d events", len(events))
+	return "", fmt.Errorf("the watch ended after %d events", len(events))
 }
 
 func (t *trace) list() *unstructured.UnstructuredList {
@@ -139,18 +140,19 @@ func (t *trace) steps(ctx context.Context) string {
 	for step := range stepsOfATrace {
 		name, request := t.next()
 		t.said = append(t.said, name)
-		var answers [2]any
+		var answers [2]string
 		var objects [2]*unstructured.Unstructured
+		var last error
 		for i, s := range t.sides {
 			object, err := request(ctx, s)
-			answers[i] = s.answer(object, err)
+			answers[i], last = s.answer(object, err), err
 			if objects[i] = object; err != nil {
 				objects[i] = nil
 			}
 		}
 		verb, _, _ := strings.Cut(name, " ")
-		t.count.Add(strings.TrimSuffix(verb, ",") + ": " + outcome(answers[1]))
-		if found := differ(fmt.Sprintf("step %d, %s: the answers differ", step, name), answers[0], answers[1]); found != "" {
+		t.count.Add(strings.TrimSuffix(verb, ",") + ": " + outcome(last))
+		if found := differ(fmt.Sprintf("step %d, %s: the answers differ", step, name), answers); found != "" {
 			return found
 		}
 		if found := t.read(ctx, step, name, answers, objects); found != "" {
@@ -161,7 +163,7 @@ func (t *trace) steps(ctx context.Context) string {
 }
 
 // read reads the object on both sides, unless the answer to the step was the object.
-func (t *trace) read(ctx context.Context, step int, name string, answers [2]any, objects [2]*unstructured.Unstructured) string {
+func (t *trace) read(ctx context.Context, step int, name string, answers [2]string, objects [2]*unstructured.Unstructured) string {
 	for i, s := range t.sides {
 		object := objects[i]
 		if object == nil || !t.returnsObject || object.GetDeletionTimestamp() != nil {
@@ -180,7 +182,7 @@ func (t *trace) read(ctx context.Context, step int, name string, answers [2]any,
 			s.past = append(s.past, object)
 		}
 	}
-	return differ(fmt.Sprintf("step %d, %s: the objects differ", step, name), answers[0], answers[1])
+	return differ(fmt.Sprintf("step %d, %s: the objects differ", step, name), answers)
 }
 
 func (t *trace) before() string { return "\nthe steps: " + strings.Join(t.said, "; ") }
@@ -193,9 +195,9 @@ func (t *trace) empty() *unstructured.Unstructured {
 	return object
 }
 
-func outcome(answer any) string {
-	if status, ok := answer.(metav1.Status); ok {
-		return fmt.Sprint(status.Code, " ", cmp.Or(string(status.Reason), "no reason"))
+func outcome(err error) string {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return fmt.Sprint(status.Status().Code, " ", cmp.Or(string(status.Status().Reason), "no reason"))
 	}
 	return "done"
 }
@@ -204,8 +206,8 @@ var versionIn = regexp.MustCompile(`((?:precondition|record|precondition:|meta:|
 
 var timesIn = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 
-// answer is what is compared of an answer: an object or a Status, without times, and with names for uids and versions that say which are equal.
-func (s *side) answer(object *unstructured.Unstructured, err error) any {
+// answer is what is compared of an answer, as JSON: an object or a Status, without times, and with names for uids and versions that say which are equal.
+func (s *side) answer(object *unstructured.Unstructured, err error) string {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		raw, _ := json.Marshal(status.Status())
 		var said metav1.Status
@@ -216,7 +218,7 @@ func (s *side) answer(object *unstructured.Unstructured, err error) any {
 			said.Message = strings.Join(words, " ")
 			slices.SortFunc(said.Details.Causes, func(a, b metav1.StatusCause) int { return cmp.Compare(textOf(a), textOf(b)) })
 		}
-		return said
+		return textOf(said)
 	}
 	if err != nil {
 		return fmt.Sprint("error: ", err)
@@ -239,10 +241,12 @@ func (s *side) answer(object *unstructured.Unstructured, err error) any {
 			_ = unstructured.SetNestedField(object.Object, "an address", "spec", field)
 		}
 	}
-	raw, _ := json.Marshal(object.Object)
-	var content map[string]any
-	_ = json.Unmarshal([]byte(timesIn.ReplaceAllString(string(raw), "TIME")), &content)
-	return content
+	if object.GetKind() == "Namespace" { // a kube-apiserver that adds one puts them in any order
+		finalizers := object.GetFinalizers()
+		slices.Sort(finalizers)
+		object.SetFinalizers(finalizers)
+	}
+	return timesIn.ReplaceAllString(textOf(object.Object), "TIME")
 }
 
 func (s *side) name(what string, names map[string]string, value string) {

@@ -52,7 +52,11 @@ func TestTraces(t *testing.T) {
 			t.Run(fmt.Sprint(worker), func(t *testing.T) {
 				t.Parallel()
 				for i := worker; i < max(1, steps/stepsOfATrace); i += 4 {
-					tr := newTrace(model.NewDice(seed, uint64(i)), model.Pick(model.NewDice(seed, uint64(i)), traceKinds), namespace, fmt.Sprintf("object-%d", i), count)
+					kind, key := model.Pick(model.NewDice(seed, uint64(i)), traceKinds), client.ObjectKey{Namespace: namespace, Name: fmt.Sprintf("object-%d", i)}
+					if kind.cluster {
+						key = client.ObjectKey{Name: namespace + "-" + key.Name}
+					}
+					tr := newTrace(model.NewDice(seed, uint64(i)), kind, key, count)
 					tr.sides = [2]*side{newSide(inMemory), newSide(kubernetes)}
 					if difference := tr.run(t.Context()); difference != "" {
 						t.Errorf("object %d, a %s: %s", i, tr.kind.Kind, difference)
@@ -86,12 +90,18 @@ func traceCRDs(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 }
 
 // differ describes how the answers of the two sides differ. "" is: not at all.
-func differ(what string, a, b any) string {
-	difference := cmp.Diff(a, b)
-	if difference == "" {
+func differ(what string, answers [2]string) string {
+	if answers[0] == answers[1] {
 		return ""
 	}
-	return fmt.Sprintf("%s (- in memory, + kube-apiserver):\n%s", what, difference)
+	return fmt.Sprintf("%s (- in memory, + kube-apiserver):\n%s", what, cmp.Diff(parsed(answers[0]), parsed(answers[1])))
+}
+
+func parsed(answer string) (content any) {
+	if err := json.Unmarshal([]byte(answer), &content); err != nil {
+		return answer
+	}
+	return content
 }
 
 func textOf(value any) string {
