@@ -26,10 +26,10 @@ import (
 //	}
 //
 // Delete also releases the fields of the parent's partial intents (MustExist or a Subresource). Objects that Prune
-// would not delete either are in Pruned.Kept, and done does not depend on them. Members whose finalizers delay their
-// deletion are in Pruned.Left: call Delete again. Delete does not leave the members to the garbage collector. So it
-// also deletes them if the parent is deleted with --cascade=orphan. Kinds that the API server no longer serves are
-// skipped.
+// would keep too, for example because they have another owner, are in Pruned.Kept, and done does not depend on these
+// objects. Members whose finalizers delay their deletion are in Pruned.Left: call Delete again. Delete does not leave
+// the members to the garbage collector, so it also deletes the members of a parent that is deleted with
+// --cascade=orphan. Kinds that the API server no longer serves are skipped.
 //
 // Delete returns ErrNotPruned if the parent is not being deleted, a UIDMismatchError if the parent does not exist, and
 // a *PruneError if members could not be deleted. Other errors are those of Sets.Apply for the parent. After Delete,
@@ -56,7 +56,7 @@ func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned,
 	r.named = s.recordedPartials(live)
 	for key := range r.named {
 		if key.Key == r.parent.Key() {
-			r.named.Delete(key) // nothing to release, because the parent itself is being deleted
+			r.named.Delete(key) // a partial intent for the parent needs no release, because the parent is being deleted
 		}
 	}
 	p.release(ctx, sortedPartials(r.named))
@@ -67,7 +67,7 @@ func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned,
 // response to a delete request does not show whether the object still exists.
 func (p *pruning) deleteAll(ctx context.Context) {
 	p.find(ctx)
-	if len(p.dropped) > 0 { // the members of a recreated parent have the same label, but must not be deleted
+	if len(p.dropped) > 0 { // check the uid of the parent: the members of a recreated parent have the same label, but must not be deleted
 		if _, err := p.readParent(ctx); err != nil {
 			p.errs = append(p.errs, err)
 			return
@@ -82,8 +82,8 @@ func (p *pruning) deleteAll(ctx context.Context) {
 	p.pruned.Left, p.errs = slices.Concat(after.pruned.Left, after.dropped), after.errs
 }
 
-// parentStands returns an error if the parent was changed or deleted after the intents were computed from it, as a live
-// read shows.
+// parentStands reads the live parent. It returns an error if the parent was deleted or changed after the intents of
+// the round were computed.
 func (p *pruning) parentStands(ctx context.Context) error {
 	live, err := p.readParent(ctx)
 	switch {
@@ -152,7 +152,7 @@ func (p *pruning) deleteAt(ctx context.Context, ref apply.ObjectRef) error {
 	object.SetGroupVersionKind(ref.GroupVersionKind)
 	gone := ref
 	gone.ResourceVersion = ""
-	p.sets.members.Config().Steady.Wrote(gone) // the next apply must be sent, because the cache has the old object
+	p.sets.members.Config().Steady.Wrote(gone) // the cache still has the object: without this, the next apply could be skipped as a no-op
 	err := p.sets.members.Client().Delete(ctx, object,
 		client.Preconditions{UID: &ref.UID, ResourceVersion: &ref.ResourceVersion},
 		client.PropagationPolicy(metav1.DeletePropagationBackground),

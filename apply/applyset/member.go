@@ -34,7 +34,7 @@ type preparedIntent struct {
 func (r *Round) prepare(intent apply.Intent) preparedIntent {
 	object, err := intent.Object()
 	if err != nil {
-		return preparedIntent{Intent: intent} // Apply returns the error
+		return preparedIntent{Intent: intent} // Round.apply passes the invalid intent to Applier.Apply, which returns the error
 	}
 	prepared := preparedIntent{Intent: intent, object: object}
 	key := intentKey{object.Key(), intent.Subresource}

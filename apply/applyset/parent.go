@@ -14,8 +14,8 @@ import (
 )
 
 // announce records in the parent's annotations, before the first intent is applied, the kinds and namespaces of all
-// members and the objects of all partial intents. It first reads the live parent. It does not need this read if the
-// annotations of the parent that the caller gave, which may be out of date, are those that this process remembers.
+// members and the objects of all partial intents. It first reads the live parent. It skips this read if the caller's
+// copy of the parent has the label and annotations that this process has last read or written.
 func (r *Round) announce(ctx context.Context) error {
 	known, ok := r.sets.known.Get(r.parent.UID)
 	if !ok || known.record != r.read {
@@ -51,7 +51,7 @@ func (r *Round) write(ctx context.Context, to record) error {
 	if to == r.recorded {
 		return nil
 	}
-	r.sets.known.Remove(r.parent.UID) // because the response may be lost
+	r.sets.known.Remove(r.parent.UID) // if the response is lost, the record in the parent is unknown
 	config := wire.Named(r.parent.GroupVersionKind, r.parent.NamespacedName)
 	config.SetUID(r.parent.UID)
 	config.SetLabels(to.labels())

@@ -58,9 +58,9 @@ func sortedPartials(p partials) []intentKey {
 	return slices.SortedFunc(maps.Keys(p), func(a, b intentKey) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// saysOf returns the value of partialsAnnotation that names the partial intents p. before is the present value. If p is
-// empty and the parent has no such annotation, the result is "". If p is empty and the parent has the annotation, the
-// result is an empty list, which replaces the value that any other writer may have set.
+// saysOf returns the new value of partialsAnnotation, which names the partial intents p. The argument before is the
+// old value, or "" if the parent has no such annotation. If p is empty, the new value is "" for a parent without the
+// annotation, and otherwise an empty list, which replaces the value that any other writer may have set.
 func saysOf(p partials, before string) (string, error) {
 	if len(p) == 0 && before == "" {
 		return "", nil

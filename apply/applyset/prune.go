@@ -39,8 +39,8 @@ func (k Kept) String() string {
 	return fmt.Sprintf("%v is no longer desired, but was kept: %s", k.Object, k.Reason)
 }
 
-// PruneError has the errors that occurred while objects were deleted or released. The Pruned that is returned with it
-// lists those for which this succeeded nevertheless.
+// PruneError has the errors that occurred while objects were deleted or released. The Pruned that is returned
+// together with a PruneError lists the objects that were deleted or released nevertheless.
 type PruneError struct {
 	Parent apply.ObjectRef
 	Errs   []error
@@ -67,10 +67,11 @@ func (e *PruneError) Unwrap() []error { return e.Errs }
 // read and checked again.
 //
 // Nothing is deleted unless a live read shows that the parent still has the same uid, is not being deleted, and is at
-// the generation of the parent that was given to Sets.Apply. If the parent's kind has no generation (ConfigMap, Secret,
-// Namespace, Node), its resourceVersion must be the same, except for a change by the round's own write of the set's
-// annotations. If an intent of the round changes such a parent, only the next round can prune. The same holds for a
-// Deployment as parent after any write of the round to it, because its generation also changes with its annotations.
+// the generation of the parent that was given to Sets.Apply. If the parent's kind has no generation (ConfigMap,
+// Secret, Namespace, Node), its resourceVersion must be the same, except for a change by the round's own write of the
+// set's annotations. If an intent of the round changes such a parent, only the next round can prune. If the parent is
+// a Deployment, only the next round can prune after any write of the round to the parent, because a change of its
+// annotations also increments its generation.
 //
 // If a partial intent (MustExist or a Subresource) is no longer desired, Prune releases its fields under the same
 // conditions, pinned to the object's uid. The fields of an object, and those of each of its subresources, are released
@@ -97,7 +98,7 @@ func (r *Round) Prune(ctx context.Context) (Pruned, error) {
 
 func (r *Round) notStanding() error {
 	if len(r.Errs) == 0 {
-		return fmt.Errorf("%w: no intents were applied in this round; get the round from Sets.Apply", ErrNotPruned)
+		return fmt.Errorf("%w: this Round was not returned by Sets.Apply; call Prune of a Round that Sets.Apply returned", ErrNotPruned)
 	}
 	parent := "the parent"
 	if r.parent.Kind != "" {
@@ -146,8 +147,8 @@ func (p *pruning) run(ctx context.Context) {
 	p.settle(ctx)
 }
 
-// settle writes the kinds, namespaces and partial intents that remain to the parent's annotations, and remembers the
-// state of the set in this process.
+// settle sets the parent's annotations to the kinds, namespaces and partial intents that remain, and stores the new
+// state of the set in Sets.known.
 func (p *pruning) settle(ctx context.Context) {
 	p.named = p.partial.Union(p.unreleased)
 	if p.recorded != (record{}) {

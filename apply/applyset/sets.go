@@ -65,16 +65,16 @@ import (
 // is never deleted, but an annotation of the parent names it. When the intent is no longer desired, Prune releases its
 // fields, as apply.Applier.Release does. A round has at most one intent for an object or subresource.
 //
-// Before the first write to a member in this process, the member is read live. If it has the label of another set, the
-// error is a RefusedError, until the other set has pruned the member or the label is removed. A second reconciler that
-// prunes for the same parent also gets a RefusedError. Objects that were applied for the parent before the parent had a
-// set are not members.
+// Before the first write to a member in this process, the member is read live. If it has the label of another set,
+// the error is a RefusedError, until the other set has pruned the member or the label is removed. If a second
+// reconciler, with another field manager, calls Sets.Apply for the same parent, the error is a RefusedError, too.
+// Objects that were applied for the parent before the parent had a set are not members.
 //
 // Cost in addition to the applies:
 //   - For each member, a read of its metadata before the first write in a process, and after an error.
 //   - For each parent and process, a read of the parent, and one list request for each recorded kind and namespace.
-//     These are repeated when an object is no longer desired. While objects are kept (see Kept), they are also repeated
-//     from time to time, in the end every ten minutes.
+//     Both are repeated when an object is no longer desired. While there are kept objects (see Kept), the list requests
+//     are also repeated, at intervals that grow from five seconds to ten minutes.
 //   - A write to the parent before the first and after the last member of a kind or namespace, and before the first and
 //     after the last partial intent for an object.
 //
@@ -85,10 +85,11 @@ type Sets struct {
 	known   *recent.Cache[types.UID, knownSet] // by the uid of the parent: the known state of the parent's set
 	latest  *recent.Cache[types.UID, *Round]   // by the uid of the parent: the round that began last
 	holders *recent.Cache[lanes.Key, string]   // by object: the id of the set of which it is a member
-	holding *lanes.Set                         // lock a member from the read of its label to the end of the apply
+	holding *lanes.Set                         // by object: locks that are held from the read of a member's label to the end of the apply
 }
 
-// The number of parents and of members that the caches in Sets remember at least. Others are read again when needed.
+// The minimum numbers of parents and of members that the caches in Sets hold. If a parent or a member was evicted, it is
+// read from the API server again when needed.
 const (
 	knownSets    = 4096
 	knownMembers = 1 << 16

@@ -212,8 +212,8 @@ func (s *Server) newStorage(config *storagebackend.ConfigForResource, prefix str
 	return store, func() {}, err
 }
 
-// strategy is the rest strategy of a kind: what the registry does before it stores an object, by a write to the object
-// itself or to a subresource.
+// strategy implements the strategies of package rest for a kind: the steps of the registry before it stores an
+// object. Each endpoint (the object itself, status, finalize) has its own strategy.
 type strategy struct {
 	*kind
 	runtime.ObjectTyper
@@ -260,7 +260,8 @@ func (s *strategy) PrepareForCreate(_ context.Context, object runtime.Object) {
 }
 
 func (s *strategy) PrepareForUpdate(_ context.Context, object, old runtime.Object) {
-	// The registry recognises a no-op by comparing both. kube-apiserver's objects of the internal version have no kind.
+	// The registry recognises a no-op by comparing object with old, so both must have the same kind. (In kube-apiserver
+	// neither has a kind, because both are of the internal version.)
 	object.GetObjectKind().SetGroupVersionKind(old.GetObjectKind().GroupVersionKind())
 	if s.status {
 		copyField(object, old, "Spec")

@@ -61,8 +61,8 @@ var builtinGroups = []*builtinGroup{
 	}},
 }
 
-// addDefaults adds defaulting functions to the scheme. They do what those of kube-apiserver do, for the fields that the
-// server models.
+// addDefaults adds defaulting functions to the scheme. For the fields that the server in memory models, they set the
+// same defaults as kube-apiserver.
 func addDefaults(scheme *runtime.Scheme) {
 	scheme.AddTypeDefaultingFunc(&corev1.Secret{}, func(object any) {
 		secret := object.(*corev1.Secret)
@@ -144,7 +144,7 @@ func validateNamespaceStatus(object, _ runtime.Object) field.ErrorList {
 	return nil
 }
 
-// prepareServiceAccount keeps the names of the secrets only.
+// prepareServiceAccount clears all fields but the name in the references to the ServiceAccount's secrets.
 func prepareServiceAccount(object, _ runtime.Object) {
 	secrets := object.(*corev1.ServiceAccount).Secrets
 	for i := range secrets {

@@ -19,13 +19,13 @@ import (
 // etcd is an etcd in memory. It has the features that the storage layer of k8s.io/apiserver uses: keys with revisions,
 // writes that are conditional on a revision, and watches. It never compacts.
 type etcd struct {
-	clientv3.KV // nil, because the storage layer calls no other methods
+	clientv3.KV // nil: of its methods, the storage layer calls only Get and GetStream, which etcd defines itself
 
 	mu       sync.Mutex
 	revision int64
 	keys     map[string]*mvccpb.KeyValue
 	log      []*clientv3.Event // log[r-2] is the event of revision r: the first write has revision 2
-	written  chan struct{}     // closed when a write is made or shown changes; nil if no watch waits
+	written  chan struct{}     // closed at the next write or change of the field shown; nil if no watch waits
 	shown    int64             // watches get the events up to this revision
 }
 

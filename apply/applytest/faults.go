@@ -33,9 +33,9 @@ type Fault struct {
 	// Times is the number of requests that the Fault affects. If it is 0, the Fault affects all requests that match.
 	Times int
 
-	// Before is called before the server handles the request. It can write to the server, so that the write of another
-	// client comes first, or wait. Faults also affect the requests that Before sends: use Match to select the requests
-	// of one field manager.
+	// Before is called before the server handles the request. It can block to delay the request, or write to the
+	// server as another client whose write precedes the request. Faults also affect the requests that Before sends:
+	// use Match to select the requests of one field manager.
 	Before func()
 	// LoseRequest means that the request does not reach the server, and that the client gets a network error.
 	LoseRequest bool

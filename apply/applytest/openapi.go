@@ -22,7 +22,8 @@ import (
 //go:embed openapi/*.json
 var openapiFiles embed.FS
 
-// openapi has the OpenAPI documents of the built-in kinds, and what is computed from them.
+// openapi has the OpenAPI documents of the built-in kinds, with the schemas in these documents and a type converter
+// for the schemas.
 type openapi struct {
 	documents map[string]*spec3.OpenAPI // by the path under which they are served
 	schemas   map[string]*spec.Schema
@@ -52,7 +53,7 @@ var builtinOpenAPI = sync.OnceValues(func() (*openapi, error) {
 	return read, err
 })
 
-// serveOpenAPI serves the OpenAPI documents of the built-in kinds. Those of custom resources are added by crds.publish.
+// serveOpenAPI serves the OpenAPI documents of the built-in kinds. crds.publish adds the documents of custom resources.
 func (s *Server) serveOpenAPI(on *http.ServeMux) error {
 	builtin, err := builtinOpenAPI()
 	if err != nil {

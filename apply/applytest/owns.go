@@ -93,7 +93,7 @@ func (o *owning) check(intent apply.Intent) error {
 		return err
 	}
 	kind := object.GroupVersionKind().GroupKind()
-	if intent.Body != nil { // a claim names the fields of a Scale like those of the object
+	if intent.Body != nil { // the claims of the object also cover the fields of the body, such as .spec.replicas of a Scale
 		if object, err = encoded(intent.Body); err != nil {
 			return err
 		}
@@ -123,8 +123,8 @@ func encoded(config runtime.ApplyConfiguration) (object unstructured.Unstructure
 	return object, err
 }
 
-// problems returns messages about the fields of intents that no claim covers, and then about the claims without such a
-// field.
+// problems returns a message for each field of an intent that no claim covers, and then a message for each claimed
+// path at or below which no intent sets a field.
 func (o *owning) problems() []string {
 	var unused []string
 	for kind, claims := range o.kinds {
@@ -188,9 +188,10 @@ func (e *emitted) stepInto(list fieldowners.Path) (step fieldowners.Element, in 
 	return fieldowners.Element{}, false
 }
 
-// item returns the path of a list item. If a claim names the item, this is the path in the claim, which may contain key
-// fields that the API server defaults. Otherwise the item is named in the same way as like, the item in another claim:
-// by its key fields, by its index or, in a set, by its value.
+// item returns the path of a list item. If a claim names the item, this is the path in the claim, which may contain
+// key fields that the API server defaults. Otherwise the item is named by its key fields, its index or, in a set, its
+// value. Which of these it is depends on the argument like, the element by which a claim names another item of the
+// list.
 func (e *emitted) item(list fieldowners.Path, like fieldowners.Element, index int, item any) fieldowners.Path {
 	fields, _ := item.(map[string]any)
 	for _, claim := range e.claims {
