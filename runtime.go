@@ -300,7 +300,7 @@ func (rt *Runtime) Within(may func(namespace *corev1.Namespace) bool) *Runtime {
 }
 
 var (
-	errForeignNamespace = fmt.Errorf("the object's Namespace is %w", apply.ErrNotOurs)
+	errForeignNamespace = fmt.Errorf("the object's Namespace %w", apply.ErrNotOurs)
 	errNoNamespace      = errors.New("the object's Namespace does not exist")
 )
 

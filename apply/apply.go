@@ -27,11 +27,11 @@ import (
 // the uid and resourceVersion that were read. So Apply never takes a field that another field manager has set after the
 // read.
 //
-// Each Apply decides anew which fields to relinquish and to share, and usually uses the cached object for this
-// decision: with Steady, or for an intent with MustExist or Belongs. Apply then sends the rest of the intent in one
-// request, pinned to the resourceVersion of the cached object, or sends nothing if nothing would change. In the other
-// cases, an Apply after one that relinquished or shared a field takes two requests: it reads the object first. When the
-// other owners no longer own the fields, the whole intent is sent.
+// Each Apply decides anew which fields to relinquish and to share. If Config.Steady is set, or if the intent has
+// MustExist or Belongs, Apply usually decides from the cached object. It then sends the rest of the intent in one
+// request, pinned to the resourceVersion of the cached object, or sends nothing if nothing would change. Otherwise,
+// if the previous Apply to the object relinquished or shared a field, Apply reads the live object before it writes,
+// which takes two requests. When the other owners no longer own the fields, Apply sends the whole intent.
 //
 // The error is an *IntentError, *NotOursError, *ConflictError, *ContendedError, *UIDMismatchError, *RetryableError,
 // *RefusedError, *lanes.ReentryError, or the error of the context. After a RetryableError or the end of the context,
@@ -75,8 +75,8 @@ func (a *Applier) begin(ctx context.Context) (context.Context, *call) {
 	return ctx, &call{Applier: a, exchange: exchange, log: logr.FromContextOrDiscard(ctx), start: time.Now()}
 }
 
-// run does steps 1 to 7 of a call. It looks up a remembered proof (part of step 2) before step 1: with such a proof,
-// the intent need not be encoded.
+// run does steps 1 to 7 of a call. Before step 1, run checks whether an earlier call has proven that this intent
+// changes nothing, and whether that proof is still valid. If so, the intent is not encoded.
 func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 	key := c.steadyKey(intent)
 	if proof, ok := c.stillSteady(ctx, key, intent); ok {
@@ -105,7 +105,7 @@ func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 	return landed, nil
 }
 
-// encode is step 1 of Apply: it decodes the intent's configuration into JSON values, and checks the intent.
+// encode is step 1 of Apply: it converts the intent's configuration to JSON values, and validates the intent.
 func (c *call) encode(intent Intent) error {
 	encoded, err := encode(intent)
 	if err != nil {
@@ -129,8 +129,8 @@ func (c *call) about(intent *encodedIntent) {
 	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
 }
 
-// unchanged returns the result of a call that needs no request, because by proves that applying the intent would change
-// nothing.
+// unchanged returns the result of a call that needs no request, because there is a proof (by) that applying the
+// intent would change nothing.
 func (c *call) unchanged(by proof) *answer {
 	c.ref = by.object
 	c.outcome.Conflicts, c.outcome.Unread = by.conflicts, by.unread
@@ -190,7 +190,7 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 		return c.inside(ctx, enter, func(ctx context.Context) (err error) {
 			var now settlement
 			if landed, now, err = c.try(ctx, settling); err == nil || len(now.conflicts)+len(now.unread) > 0 {
-				settled = now // if this attempt found no conflicts, keep those of the previous one
+				settled = now // an attempt without conflicts does not overwrite the conflicts of an earlier attempt
 			}
 			settling = true
 			return err
@@ -205,7 +205,7 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	}
 	c.outcome.Conflicts = c.report(settled.conflicts)
 	if isNew := func(conflict Conflict) bool { return !conflict.Remembered }; slices.ContainsFunc(settled.conflicts, isNew) {
-		c.log.Info("took fields from other managers, or relinquished or shared them", "conflicts", texts(settled.conflicts))
+		c.log.Info("settled ownership conflicts as the policy decided", "conflicts", texts(settled.conflicts))
 	}
 	return landed, nil
 }
@@ -239,8 +239,8 @@ func (c *call) enter(ctx context.Context) (context.Context, func(), error) {
 	return c.config.Lanes.Enter(ctx, c.ref.Key())
 }
 
-// join enters the object's lane for a write that needs no read before it. Other field managers may send writes of this
-// sort to the object at the same time.
+// join enters the object's lane for a write that needs no preceding read. Calls with different field managers may be
+// in the lane at the same time if all of them entered it with join.
 func (c *call) join(ctx context.Context) (context.Context, func(), error) {
 	return c.config.Lanes.Join(ctx, c.ref.Key(), c.config.FieldManager)
 }
@@ -256,9 +256,9 @@ func (c *call) alone(ctx context.Context) error {
 	return lanes.Alone(ctx)
 }
 
-// try is one attempt of a call. Without settling, it sends the intent without force (step 4), and settles the conflicts
-// in the response (step 6). With settling, it begins with step 6, which reads the object first. After a stale write the
-// caller calls try again.
+// try is one attempt of a call. If settling is false, try sends the intent without force (step 4), and then settles
+// the conflicts in the response (step 6), if there are any. If settling is true, try skips step 4 and begins with the
+// live read of step 6. After a stale write, the caller calls try again.
 func (c *call) try(ctx context.Context, settling bool) (landed *answer, settled settlement, err error) {
 	if !settling {
 		landed, settled, err = c.sendFirst(ctx)
@@ -307,9 +307,9 @@ func (c *call) classify(ctx context.Context, err error) error {
 	return Classify(ctx, c.pinnedRef(), err)
 }
 
-// explain classifies an error that is not an ownership conflict. An HTTP 409 without causes may have two reasons, and
-// explain finds out by a live read which: either the object no longer has the pinned uid, or the write lost a race
-// inside the API server, which is a transient error.
+// explain classifies an error that is not an ownership conflict. An HTTP 409 without status causes has one of two
+// reasons: the object no longer has the pinned uid, or the write lost a race inside the API server (a transient
+// error). If the write was pinned to a uid, explain reads the live object to distinguish the two.
 func (c *call) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -323,7 +323,7 @@ func (c *call) explain(ctx context.Context, err error) error {
 	}
 	live, readErr := c.readLive(ctx)
 	switch {
-	case readErr != nil: // also errAbsent
+	case readErr != nil: // readErr may be errAbsent
 		return c.classify(ctx, readErr)
 	case live.GetUID() != c.target.uid:
 		return &UIDMismatchError{Object: c.pinnedRef(), Err: err}
@@ -334,8 +334,9 @@ func (c *call) explain(ctx context.Context, err error) error {
 // errAbsent means that the object of the call does not exist, and must not be created by the call.
 var errAbsent = errors.New("the object does not exist")
 
-// absentOr returns the result of a call that failed with err. errAbsent becomes the action Absent if the intent has
-// MustExist or no uid, and otherwise a UIDMismatchError. Other errors are returned unchanged.
+// absentOr returns the result of a call that failed with err. For errAbsent, the result is the action Absent if the
+// intent has MustExist, or if the call is not pinned to a uid, and otherwise a UIDMismatchError. Any other error is
+// returned unchanged.
 func (c *call) absentOr(err error) (*answer, error) {
 	if !errors.Is(err, errAbsent) {
 		return nil, err

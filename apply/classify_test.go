@@ -140,14 +140,14 @@ func TestErrorTexts(t *testing.T) {
 	conflicts := []apply.Conflict{{ServerPath: ".a"}, {ServerPath: ".b", Decision: apply.Force}, {ServerPath: ".c"}}
 	own := []apply.Conflict{{ServerPath: ".a", Own: true, Manager: fieldowners.Manager{Name: "m", Operation: "Update"}}, {ServerPath: ".b", Decision: apply.Force}}
 	for want, err := range map[string]error{
-		"invalid intent: no kind":                                                                                                   &apply.IntentError{Err: errors.New("no kind")},
-		"invalid intent for Deployment shop/web: no":                                                                                &apply.IntentError{Object: webRef(), Err: errors.New("no")},
-		"stale write: Deployment shop/web changed since it was read: modified":                                                      &apply.StaleWriteError{Object: webRef(), Err: errors.New("modified")},
-		"Deployment shop/web is refused: errors: .spec.a: not declared .spec.b: not declared":                                       &apply.RefusedError{Object: webRef(), Err: lines},
-		"writing Deployment shop/web failed with a transient error: errors: .spec.a: not declared .spec.b: not declared":            &apply.RetryableError{Object: webRef(), Err: lines},
-		"uid mismatch: Deployment shop/web (uid uid-1) was deleted or recreated; an object that has the name now was not changed":   &apply.UIDMismatchError{Object: webRef(), Err: lines},
-		"uid mismatch: Deployment shop/web was deleted or recreated; an object that has the name now was not changed":               &apply.UIDMismatchError{Object: apply.ObjectRef{GroupVersionKind: webRef().GroupVersionKind, NamespacedName: webRef().NamespacedName}, Err: lines},
-		"contended: Deployment shop/web changed during every attempt (3 writes sent); nothing was forced or moved, try again later": &apply.ContendedError{Object: webRef(), Attempts: 3, Err: lines},
+		"invalid intent: no kind":                                                                                                                       &apply.IntentError{Err: errors.New("no kind")},
+		"invalid intent for Deployment shop/web: no":                                                                                                    &apply.IntentError{Object: webRef(), Err: errors.New("no")},
+		"stale write: Deployment shop/web changed since it was read: modified":                                                                          &apply.StaleWriteError{Object: webRef(), Err: errors.New("modified")},
+		"the request for Deployment shop/web was refused: errors: .spec.a: not declared .spec.b: not declared":                                          &apply.RefusedError{Object: webRef(), Err: lines},
+		"writing Deployment shop/web failed with a transient error: errors: .spec.a: not declared .spec.b: not declared":                                &apply.RetryableError{Object: webRef(), Err: lines},
+		"uid mismatch: Deployment shop/web (uid uid-1) was deleted or recreated; if a new object with this name exists, the new object was not changed": &apply.UIDMismatchError{Object: webRef(), Err: lines},
+		"uid mismatch: Deployment shop/web was deleted or recreated; if a new object with this name exists, the new object was not changed":             &apply.UIDMismatchError{Object: apply.ObjectRef{GroupVersionKind: webRef().GroupVersionKind, NamespacedName: webRef().NamespacedName}, Err: lines},
+		"contended: Deployment shop/web changed during every attempt (3 writes sent); nothing was forced or moved, try again later":                     &apply.ContendedError{Object: webRef(), Attempts: 3, Err: lines},
 		"ownership conflict on Deployment shop/web: m cannot set .a: owned by /; .c: owned by /; a retry meets the same conflict": &apply.ConflictError{
 			Object: webRef(), FieldManager: "m", Conflicts: conflicts, Err: lines},
 		"ownership conflict on Deployment shop/web: m cannot set .a: owned by m itself (by Update); `kubectl fieldowners migrate deployment/web --from m --to m` merges the two owners into one": &apply.ConflictError{
@@ -156,7 +156,7 @@ func TestErrorTexts(t *testing.T) {
 			Object: webRef(), Subresource: "status", FieldManager: "m", Conflicts: own},
 		"ownership conflict on Deployment shop/web (status): m cannot set .a: owned by /; a retry meets the same conflict": &apply.ConflictError{
 			Object: webRef(), Subresource: "status", FieldManager: "m", Conflicts: conflicts[:1]},
-		"Deployment shop/web is refused: an object with this name already exists and is someone else's; delete the object, use another name, or set a Belongs that accepts the object": &apply.NotOursError{Object: webRef()},
+		"the apply of Deployment shop/web was refused: an object with this name already exists and belongs to someone else; delete the object, use another name, or set a Belongs that accepts the object": &apply.NotOursError{Object: webRef()},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

@@ -35,8 +35,8 @@ type concessions struct {
 	// owned reports whether this field manager owns a field, or a parent of fields such as a list item.
 	//
 	// keep reports whether a map, list or list item must be sent even if all its fields are left out of the request.
-	// This is so if only this field manager owns it: leaving it out would make the API server remove it, with the
-	// fields of other managers in it.
+	// This is necessary if this field manager is the only owner of the map, list or item. Otherwise the API server
+	// would remove the map, list or item, together with the fields of other managers inside.
 	owned, keep func(fieldowners.Path) bool
 }
 
@@ -46,9 +46,9 @@ type concessions struct {
 // result is the managed fields entries that cannot be read.
 //
 // Only the API server decides what a conflict is, and a field that foresee conceded by mistake would silently not be
-// applied. So foresee skips each field that may not be a conflict. These are the fields of an owner that used another
-// apiVersion or whose entry cannot be read. A list or map is also skipped unless the schema shows that it is owned as a
-// whole.
+// applied. So foresee skips each field for which a conflict is uncertain: a field whose owner wrote with another
+// apiVersion than the intent, or whose owner has a managed fields entry that cannot be read. It also skips a list or
+// map, unless the schema shows that the list or map is owned as a whole.
 func (c *call) foresee(ctx context.Context, object *unstructured.Unstructured) (concessions, []*fieldowners.EntryError) {
 	entries := object.GetManagedFields()
 	ownership, unread := fieldowners.ParseReadable(entries)
@@ -75,7 +75,7 @@ func (c *call) foresee(ctx context.Context, object *unstructured.Unstructured) (
 			switch c.decideOn(&conflict); conflict.Decision {
 			case Relinquish, Share:
 				found.made = append(found.made, newConcession(conflict, path, object))
-			case Force: // the field may still be relinquished to another owner
+			case Force: // no concession to this owner, but the field may still be relinquished to another owner
 			default:
 				return c.noneBy(ownership), unread
 			}
@@ -144,8 +144,9 @@ func (c *call) mayForesee() bool {
 		(c.config.Steady == nil || c.believes(read, c.intent.Subresource))
 }
 
-// foreseeRead returns a copy of the cached object, and the concessions that foresee computes from it. It returns
-// nothing if the cached object may be out of date, or may not show the stored values.
+// foreseeRead returns a copy of the cached object, and the concessions that foresee computes from it. It returns nil
+// and no concessions if the cached object may be out of date, or if its Go type may show other values than the API
+// server stores (see mayWantTheSame).
 func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, concessions) {
 	if !c.mayForesee() {
 		return nil, concessions{}
@@ -174,7 +175,7 @@ func (c *call) mayWantTheSame(held concessions, object client.Object) bool {
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(c.intent.object, own) != nil {
 		return true
 	}
-	wanted, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(own) // it came from JSON
+	wanted, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(own) // no error, because own was decoded from JSON values
 	return slices.ContainsFunc(held.made, func(made concession) bool {
 		value, _ := made.conflict.Path.Value(wanted)
 		return reflect.DeepEqual(value, made.conflict.Theirs)
@@ -200,14 +201,14 @@ func (c *call) stillGivesWay(ctx context.Context, object client.Object) (found p
 	return proof{object: refOf(c.ref, object), conflicts: made.conflicts(), unread: unread}, true
 }
 
-// isEmptyList reports whether a value is an empty list. stillGivesWay proves nothing for an intent that contains an
-// empty list: the list may or may not be part of the rest of the intent after a parent of the list was relinquished.
+// isEmptyList reports whether a value is an empty list. stillGivesWay does not try to prove that an intent with an
+// empty list needs no request.
 func isEmptyList(content any) bool {
 	list, ok := content.([]any)
 	return ok && len(list) == 0
 }
 
-// noneBy returns concessions without a field, whose functions owned and keep look up the owners in ownership.
+// noneBy returns concessions without any field. Their functions owned and keep look up the owners in ownership.
 func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
 	return concessions{
 		owned: func(path fieldowners.Path) bool { return slices.ContainsFunc(ownership.OwnersOf(path), c.isOurs) },
@@ -269,7 +270,7 @@ func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp
 		givesUp = givesUp || !kept && all.owned(parent)
 		return kept
 	}
-	for _, made := range all.made { // after the values are set, so that no value adds a field again
+	for _, made := range all.made { // leave fields out last: setting a shared value could add a left-out field again
 		if made.leaveOut {
 			givesUp = givesUp || all.owned(made.at)
 			made.at.Cut(object, keep)

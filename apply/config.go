@@ -34,7 +34,8 @@ type Config struct {
 	Steady *SteadyState
 	// Loops detects endless loops: objects that the Applier changes again and again, because another writer undoes each
 	// change. A loop is logged, and reported in ApplyObservation.Loop. Give the same Loops to all Appliers of a
-	// process. If Loops is nil, no loop is reported. The detection needs RecordExchange, or unstructured intents.
+	// process. If Loops is nil, no loop is reported. Loops are detected only with unstructured intents, or if the
+	// client's HTTP transport is wrapped by RecordExchange.
 	Loops *Loops
 	// Metrics receives an observation of each Apply. If Metrics is nil, nothing is observed.
 	Metrics Metrics

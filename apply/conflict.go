@@ -55,8 +55,8 @@ func (c Conflict) text() string {
 	if c.Path.IsRoot() {
 		return fmt.Sprintf("%s: owned by %s", c.ServerPath, c.owner())
 	}
-	if c.Ours == nil { // the path is the name in the owner's API version of a field that the intent sets
-		return fmt.Sprintf("%s, which has another name in the intent: owned by %s at %s with %s",
+	if c.Ours == nil { // the owner wrote with another apiVersion, in which the field has this path
+		return fmt.Sprintf("%s, which has another name in the intent: owned by %s (apiVersion %s) with the value %s",
 			field, c.owner(), c.Manager.APIVersion, showUnless(c.Hidden, c.Theirs))
 	}
 	return fmt.Sprintf("%s to %s: owned by %s with %s", field, showUnless(c.Hidden, c.Ours), c.owner(), showUnless(c.Hidden, c.Theirs))
@@ -253,7 +253,7 @@ func (o *owned) match(manager *fieldowners.Manager, serverPath string) (fieldown
 		wanted = o.intent.Locate(serverPath)
 	}
 	if len(wanted) == 0 {
-		wanted = slices.Clone(all) // if the owner uses another apiVersion, the field may have another name in the intent
+		wanted = slices.Clone(all) // the owner may use another apiVersion, with another path of the field than the intent's
 	}
 	wanted = slices.CompactFunc(wanted, fieldowners.Path.Equal)
 	if len(wanted) != 1 {

@@ -32,8 +32,9 @@ type pin struct {
 }
 
 // fresh returns the intent as a new apply configuration, pinned to p. It must be a new value, because the client
-// overwrites the value that it sends with the API server's response. It has the caller's Go type, because a typed read
-// through the cache waits only for writes of its own type.
+// overwrites the value that it sends with the API server's response. It has the caller's Go type, because of the
+// client's read-your-writes consistency: a typed read from the cache waits for earlier typed writes, but not for
+// unstructured ones.
 func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 	object := unstructured.Unstructured{Object: runtime.DeepCopyJSON(e.object)}
 	if p.uid != "" {
@@ -43,7 +44,7 @@ func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 	if e.kind == nil {
 		return client.ApplyConfigurationFromUnstructured(&object), nil
 	}
-	raw, _ := json.Marshal(object.Object) // content that was decoded from JSON
+	raw, _ := json.Marshal(object.Object) // no error, because the content was decoded from JSON
 	config, ok := reflect.TypeAssert[runtime.ApplyConfiguration](reflect.New(e.kind))
 	if !ok {
 		return nil, &IntentError{Object: e.ref, Err: fmt.Errorf("the type *%v is not an apply configuration", e.kind)}

@@ -128,9 +128,10 @@ type UIDMismatchError struct {
 
 func (e *UIDMismatchError) Error() string {
 	if e.Object.UID == "" {
-		return fmt.Sprintf("%v: %v was deleted or recreated; an object that has the name now was not changed", ErrUIDMismatch, e.Object)
+		return fmt.Sprintf("%v: %v was deleted or recreated; if a new object with this name exists, the new object was not changed",
+			ErrUIDMismatch, e.Object)
 	}
-	return fmt.Sprintf("%v: %v (uid %s) was deleted or recreated; an object that has the name now was not changed",
+	return fmt.Sprintf("%v: %v (uid %s) was deleted or recreated; if a new object with this name exists, the new object was not changed",
 		ErrUIDMismatch, e.Object, e.Object.UID)
 }
 
@@ -156,14 +157,14 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%v is %v: %s", e.Object, ErrRefused, wire.OneLine(e.Err))
+	return fmt.Sprintf("the request for %v was %v: %s", e.Object, ErrRefused, wire.OneLine(e.Err))
 }
 
 func (e *RefusedError) Unwrap() []error { return []error{ErrRefused, e.Err} }
 
 // ErrNotOurs means that an object belongs to somebody else. The client of an Applier may refuse a write to such an
-// object: its error then matches ErrNotOurs.
-var ErrNotOurs = errors.New("someone else's")
+// object: its error then matches ErrNotOurs. The text is a predicate, to follow the name of the object.
+var ErrNotOurs = errors.New("belongs to someone else")
 
 // NotOursError means that an object with the intent's name exists and that Intent.Belongs does not accept the object.
 // Nothing was written to the object. It wraps ErrNotOurs and ErrRefused.
@@ -180,9 +181,9 @@ func (e *NotOursError) Error() string {
 	case e.Owner != "":
 		because = ", controlled by the " + e.Owner
 	case len(e.Managers) > 0:
-		because = " according to Belongs: it has no controller, and its fields are owned by " + namesOf(e.Managers)
+		because = " according to Belongs: the object has no controller, and its fields are owned by " + namesOf(e.Managers)
 	}
-	return fmt.Sprintf("%v is %v: an object with this name already exists and is %v%s; delete the object, use another name, or set a Belongs that accepts the object",
+	return fmt.Sprintf("the apply of %v was %v: an object with this name already exists and %v%s; delete the object, use another name, or set a Belongs that accepts the object",
 		e.Object, ErrRefused, ErrNotOurs, because)
 }
 
@@ -196,10 +197,10 @@ func IsOwnershipConflict(err error) bool {
 	return errors.Is(err, ErrConflict) || !hasClass(err) && len(wire.ConflictCauses(err)) > 0
 }
 
-// IsStaleWrite reports whether a write failed because the object is no longer at the resourceVersion in the write. The
-// API server responds in the same way to a write with a uid if the object does not exist: only a live read shows which
-// of the two is the case. IsStaleWrite is false for a typed error of another class that wraps a stale write, such as a
-// UIDMismatchError: a new read and another write would not help.
+// IsStaleWrite reports whether a write failed because the object is no longer at the resourceVersion in the write. It
+// is also true for a write with a uid if the object does not exist, because the API server responds in the same way:
+// only a live read distinguishes the two cases. IsStaleWrite is false for a typed error of another class that wraps a
+// stale write, such as a UIDMismatchError: a new read and another write would not help.
 func IsStaleWrite(err error) bool {
 	if hasClass(err) {
 		return ResultOf(err) == "StaleWrite"

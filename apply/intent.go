@@ -59,10 +59,10 @@ type Intent struct {
 	// that changes the scale of a custom resource: instead apply the replica field of the object itself.)
 	Body runtime.ApplyConfiguration
 
-	// Read is the object as the caller has just read it from its cache: typed, unstructured or, for an intent that sets
-	// only metadata, metadata only. Apply then does not read the cached object again to prove a no-op. Apply does not
-	// change Read. Read must be at least as new as the event that led to the apply, because Apply does not compare it
-	// with other caches of the kind.
+	// Read is the object as the caller has just read it from its cache: typed, unstructured or, for an intent that
+	// sets only metadata, metadata only. Apply then does not read the cached object again to prove a no-op. Apply
+	// does not change Read. Read must be at least as new as the event that led to the apply: Apply does not check
+	// whether another informer of the kind (typed, unstructured or metadata-only) has a newer version.
 	Read client.Object
 }
 
@@ -202,7 +202,7 @@ func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 
 func (e *encodedIntent) hasBody() bool { return !e.bodyKind.Empty() }
 
-// with returns a copy of the intent that has the content object.
+// with returns a copy of the intent whose content is replaced by object.
 func (e *encodedIntent) with(object map[string]any) *encodedIntent {
 	other := *e
 	other.object = object

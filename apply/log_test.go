@@ -19,7 +19,7 @@ func TestForceIsLogged(t *testing.T) {
 	}
 	log := strings.Join(lines, "\n")
 	for _, want := range []string{
-		"took fields from other managers", ".spec.replicas to 3: owned by hpa/Update[scale] with 5",
+		"settled ownership conflicts as the policy decided", ".spec.replicas to 3: owned by hpa/Update[scale] with 5",
 		`"fieldManager":"coapply-test"`, `"kind":"Deployment"`, `"shop"`,
 	} {
 		if !strings.Contains(log, want) {

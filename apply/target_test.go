@@ -249,7 +249,7 @@ func TestNotOursNamesTheOwner(t *testing.T) {
 	if !errors.As(err, &taken) || taken.Object.UID != web.UID || !errors.Is(err, apply.ErrRefused) || apply.ResultOf(err) != "Refused" {
 		t.Fatalf("error %#v", err)
 	}
-	if !strings.Contains(err.Error(), "Deployment shop/web is refused: an object with this name already exists and is someone else's, controlled by the Shop corner") {
+	if !strings.Contains(err.Error(), "the apply of Deployment shop/web was refused: an object with this name already exists and belongs to someone else, controlled by the Shop corner") {
 		t.Error(err)
 	}
 }

@@ -109,7 +109,7 @@ func TestMembersOfAnotherSet(t *testing.T) {
 	for range 2 {
 		round := sets.Apply(t.Context(), w.parent(), emitsConfigMap("a"))
 		err := errors.Join(round.Errs...)
-		for _, says := range []string{"ConfigMap shop/a is refused: ", `"applyset-other-v1"`, `"` + setID + `"`, "ConfigMap shop/web"} {
+		for _, says := range []string{"the request for ConfigMap shop/a was refused: ", `"applyset-other-v1"`, `"` + setID + `"`, "ConfigMap shop/web"} {
 			if !errors.Is(err, apply.ErrRefused) || !strings.Contains(err.Error(), says) {
 				t.Errorf("%v; want ErrRefused that says %s", err, says)
 			}

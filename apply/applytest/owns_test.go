@@ -123,7 +123,7 @@ func TestOwnsWhatDiffers(t *testing.T) {
 	}
 	inner := &testingT{TB: t}
 	applytest.Owns(inner, claims(".spec.replicas"), emit, struct{}{})
-	if len(inner.failures) != 1 || !strings.Contains(inner.failures[0], "computing the intents of parents[0]: two calls for the same parent returned different values of .spec.replicas") {
+	if len(inner.failures) != 1 || !strings.Contains(inner.failures[0], "computing the intents of parents[0]: two calls of Emit for the same parent returned different values of .spec.replicas") {
 		t.Errorf("%q", inner.failures)
 	}
 }

@@ -34,11 +34,12 @@ type Config struct {
 	// PerMinute is how often a field may be forced within a minute. The default is 3. (For comparison: a
 	// HorizontalPodAutoscaler sets the replicas at most four times a minute.)
 	PerMinute int
-	// CoolDown is how long the Breaker is open for a field the first time. The default is a minute. Each time is
-	// extended at random by up to a fifth.
+	// CoolDown is the first cool-down of a field: how long the Breaker stays open for the field. The default is a
+	// minute. Each cool-down is extended at random by up to a fifth.
 	CoolDown time.Duration
-	// MaxCoolDown is the longest time for which the Breaker is open for a field. The default is 10 minutes. The time
-	// doubles each time that the field is taken back after it.
+	// MaxCoolDown is the longest cool-down of a field. The default is 10 minutes. The cool-down doubles each time
+	// that another field manager takes the field back within a minute after the first forced apply that follows a
+	// cool-down.
 	MaxCoolDown time.Duration
 	// Now returns the current time. The default is time.Now.
 	Now func() time.Time
@@ -120,7 +121,7 @@ type OpenError struct {
 }
 
 func (e *OpenError) Error() string {
-	return fmt.Sprintf("taken back %s, not forced before %s", e.often(), e.until())
+	return fmt.Sprintf("the field was taken back %s and will not be forced before %s", e.often(), e.until())
 }
 
 func (e *OpenError) often() string {

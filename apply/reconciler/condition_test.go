@@ -65,7 +65,7 @@ func TestCondition(t *testing.T) {
 		"an Update of our own": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us", Conflicts: []apply.Conflict{
 			{Path: replicas, Manager: fieldowners.Manager{Name: "us", Operation: metav1.ManagedFieldsOperationUpdate}, Own: true}}}}},
 			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas, which has another name in the intent: " +
-				"owned by us itself (by Update) at  with null; `kubectl fieldowners migrate deployment/web --from us --to us` merges the two owners into one"},
+				"owned by us itself (by Update) (apiVersion ) with the value null; `kubectl fieldowners migrate deployment/web --from us --to us` merges the two owners into one"},
 		"a conflict of the status": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us", Subresource: "status",
 			Conflicts: []apply.Conflict{{Path: replicas, Manager: ci, Ours: 1, Theirs: 2}}}}},
 			"False OwnershipConflict ownership conflict on Deployment shop/web (status): us cannot set .spec.replicas to 1: owned by ci/Apply with 2; a retry meets the same conflict"},
@@ -90,11 +90,11 @@ func TestCondition(t *testing.T) {
 		"a webhook that is down": {reconciler.Applied{Errs: []error{unreachable("40001")}}, "False Retryable writing Deployment shop/web failed with a transient error and is retried: " +
 			`the API server could not call the admission webhook "pods.example.com"; check that its service runs`},
 		"contended": {reconciler.Applied{Errs: []error{contended(17)}}, "False Contended  was not written, because other writers changed the object during each attempt; the write is retried"},
-		"refused":   {reconciler.Applied{Errs: []error{&apply.RefusedError{Err: errAny}}}, "False Refused  is refused: any"},
+		"refused":   {reconciler.Applied{Errs: []error{&apply.RefusedError{Err: errAny}}}, "False Refused the request for  was refused: any"},
 		"someone else's": {reconciler.Applied{Errs: []error{errAny, &apply.RefusedError{Err: apply.ErrNotOurs}}},
-			"False NameTaken any;  is refused: someone else's"},
+			"False NameTaken any; the request for  was refused: belongs to someone else"},
 		"a Namespace that goes": {reconciler.Applied{Errs: []error{refusal(apierrors.NewBadRequest("no")), refusal(going())}},
-			`False NamespaceTerminating  is refused: no;  is refused: configmaps "a" is forbidden: being terminated`},
+			`False NamespaceTerminating the request for  was refused: no; the request for  was refused: configmaps "a" is forbidden: being terminated`},
 		"long": {reconciler.Applied{Errs: []error{errors.New(strings.Repeat("名", 20000))}},
 			"False Error " + strings.Repeat("名", 1024) + "…"},
 	} {

@@ -30,7 +30,7 @@ func contains(text, part string) bool { return strings.Contains(text, part) }
 // When it is tried again, by what became of the two intents.
 func TestRequeue(t *testing.T) {
 	busy, busier := apierrors.NewTooManyRequests("busy", 10), apierrors.NewTooManyRequests("busy", 100)
-	refused, taken := apierrors.NewBadRequest("no"), fmt.Errorf("it is %w", apply.ErrNotOurs)
+	refused, taken := apierrors.NewBadRequest("no"), fmt.Errorf("it %w", apply.ErrNotOurs)
 	for name, test := range map[string]struct {
 		a, b  error
 		after time.Duration // at least, and at most a fifth more
@@ -183,11 +183,11 @@ func TestConflictThatStays(t *testing.T) {
 // What is someone else's is told, and what a Namespace that goes refuses is not.
 func TestEventsOfRefusals(t *testing.T) {
 	w := newWorld(t, withFinalizer())
-	w.fails["apply a"], w.fails["apply b"] = fmt.Errorf("it is %w", apply.ErrNotOurs), going()
+	w.fails["apply a"], w.fails["apply b"] = fmt.Errorf("it %w", apply.ErrNotOurs), going()
 	if _, err := w.reconcile(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"Warning NameTaken ConfigMap shop/a is refused: it is someone else's"}
+	want := []string{"Warning NameTaken the request for ConfigMap shop/a was refused: it belongs to someone else"}
 	if diff := cmp.Diff(want, w.told()); diff != "" {
 		t.Errorf("events (-want +got):\n%s\nafter %s", diff, w)
 	}

@@ -76,7 +76,7 @@ func TestRemoveFinalizer(t *testing.T) {
 		{"a 404 of an object that exists", "it holds the finalizer", pod(mine), nil, []answer{with(notFound())}, "GET PUT GET", mine, "the object exists"},
 		{"absent at the read", "the cache has not seen it go", pod(mine), []answer{with(notFound())}, nil, "GET", mine, ""},
 		{"absent at the retry", "it was deleted between the write and the read", pod(mine), []answer{stored, with(notFound())}, []answer{with(staleWrite())}, "GET PUT GET", mine, ""},
-		{"forbidden", "only absence is success", pod(mine), nil, []answer{with(forbidden())}, "GET PUT", mine, "is refused"},
+		{"forbidden", "only absence is success", pod(mine), nil, []answer{with(forbidden())}, "GET PUT", mine, "was refused"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Log(tc.reason)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Within reports whether the function is returns true for content itself, or for any value inside content.
+// Within reports whether a predicate (the function is) holds for content itself, or for any value inside content.
 func Within(content any, is func(any) bool) bool {
 	if is(content) {
 		return true

@@ -28,7 +28,8 @@ func Difference(first, second []apply.Intent) string {
 		a, inOne := one[name]
 		b, inTwo := two[name]
 		if inOne != inTwo {
-			return fmt.Sprintf("one of two calls for the same parent returned an intent for %s, and the other did not; %s", name, remedy)
+			return fmt.Sprintf("one of two calls of Emit for the same parent returned an intent for %s, and the other did not; %s",
+				name, remedy)
 		}
 		if text := differing(name, a, b); text != "" {
 			return text
@@ -50,9 +51,9 @@ func differing(name string, first, second []byte) string {
 	case len(changes) == 0:
 		return ""
 	case reordered(changes[0]):
-		return fmt.Sprintf("two calls for the same parent returned the items of the list %s of %s in another order; sort the list: %s", changes[0].Path, name, remedy)
+		return fmt.Sprintf("two calls of Emit for the same parent returned the items of the list %s of %s in another order; sort the list: %s", changes[0].Path, name, remedy)
 	}
-	return fmt.Sprintf("two calls for the same parent returned different values of %s of %s; %s", changes[0].Path, name, remedy)
+	return fmt.Sprintf("two calls of Emit for the same parent returned different values of %s of %s; %s", changes[0].Path, name, remedy)
 }
 
 // partsOf returns the content of each intent as JSON, by the name of the intent's object, followed by the subresource

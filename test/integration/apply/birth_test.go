@@ -224,7 +224,7 @@ func (c birthCase) intrude(t *testing.T, p *kit.Platform, i *birthIntruder, name
 			return err.Error()
 		}
 		status, err := json.Marshal(parent)
-		if err != nil || !strings.Contains(string(status), "someone else's") {
+		if err != nil || !strings.Contains(string(status), "someone else") {
 			return fmt.Sprintf("%s %v", status, err)
 		}
 		return ""

@@ -125,7 +125,7 @@ func TestFactsOfRefusals(t *testing.T) {
 		return apply.Intent{Config: big}
 	}
 	const mib = 1 << 20
-	const unknown, refusedForGood = "500 ", "is refused: "
+	const unknown, refusedForGood = "500 ", "was refused: "
 	f.must(f.c.Create(f.Context(), &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "a"}}))
 	f.hold([]fact{
 		{"unknown field", apply.Intent{Config: object(map[string]any{"nope": int64(1)})}, apply.ErrRefused, unknown, "field not declared in schema", 1},

@@ -63,20 +63,20 @@ func TestFirstDayOfAnApply(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "typed"}}), apply.ErrInvalidIntent,
 			"/typed: the intent sets an empty status, as an intent that was made from a typed object does"},
 		{"a forgotten required field", noImage, apply.ErrRefused,
-			`/no-image is refused: Deployment.apps "no-image" is invalid: spec.template.spec.containers[0].image: Required value`},
+			`/no-image was refused: Deployment.apps "no-image" is invalid: spec.template.spec.containers[0].image: Required value`},
 		{"no namespace", corev1ac.ConfigMap("page", ""), apply.ErrInvalidIntent,
 			"invalid intent for ConfigMap page: a namespace is needed: ConfigMap is namespaced"},
 		{"a namespace too many", corev1ac.Namespace("page").WithNamespace("shop"), apply.ErrInvalidIntent,
 			`invalid intent for Namespace shop/page: the object must not have a namespace ("shop"): Namespace is not namespaced`},
 		{"a namespace that is not there", corev1ac.ConfigMap("page", "no-such-namespace"), apply.ErrRefused,
-			`ConfigMap no-such-namespace/page is refused: namespaces "no-such-namespace" not found`},
+			`ConfigMap no-such-namespace/page was refused: namespaces "no-such-namespace" not found`},
 		{"a wrong name", corev1ac.ConfigMap("Page_1", namespace), apply.ErrRefused,
-			`/Page_1 is refused: ConfigMap "Page_1" is invalid: metadata.name: Invalid value`},
+			`/Page_1 was refused: ConfigMap "Page_1" is invalid: metadata.name: Invalid value`},
 		{"the status with the object", web("status").WithStatus(appsv1ac.DeploymentStatus().WithReplicas(3)), apply.ErrRefused,
-			`/status is refused: the API server dropped the status and wrote the other fields: apply the status with another intent, whose Intent.Subresource is "status"`},
+			`/status was refused: the API server dropped the status and wrote the other fields: apply the status with another intent, whose Intent.Subresource is "status"`},
 		{"an object above the limit of its kind", large(1_100_000), apply.ErrRefused,
-			`/large is refused: ConfigMap "large" is invalid: []: Too long: may not be more than 1048576 bytes`},
-		{"an object above the limit of a request", large(3_300_000), apply.ErrRefused, "/large is refused: Request entity too large: limit is 3145728"},
+			`/large was refused: ConfigMap "large" is invalid: []: Too long: may not be more than 1048576 bytes`},
+		{"an object above the limit of a request", large(3_300_000), apply.ErrRefused, "/large was refused: Request entity too large: limit is 3145728"},
 	} {
 		_, err := applier.Apply(t.Context(), apply.Intent{Config: test.config})
 		if !errors.Is(err, test.class) || !strings.Contains(err.Error(), test.want) {
@@ -106,7 +106,7 @@ func TestFirstDayWithoutRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = applier.Apply(t.Context(), apply.Intent{Config: corev1ac.ConfigMap("page", namespace)})
-	want := "ConfigMap " + namespace + `/page is refused: configmaps "page" is forbidden: User "nobody" cannot patch resource "configmaps"`
+	want := "ConfigMap " + namespace + `/page was refused: configmaps "page" is forbidden: User "nobody" cannot patch resource "configmaps"`
 	if !errors.Is(err, apply.ErrRefused) || !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}

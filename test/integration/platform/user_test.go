@@ -169,7 +169,7 @@ func TestUserForeignNamespace(t *testing.T) {
 	var ada v1alpha1.User
 	p.become("the User says why not", &ada, func() string {
 		condition := meta.FindStatusCondition(ada.Status.Conditions, v1alpha1.ConditionApplied)
-		if condition == nil || condition.Status != metav1.ConditionFalse || !strings.Contains(condition.Message, "someone else's") {
+		if condition == nil || condition.Status != metav1.ConditionFalse || !strings.Contains(condition.Message, "belongs to someone else") {
 			return fmt.Sprintf("%+v", ada.Status)
 		}
 		return ""
