@@ -51,7 +51,8 @@ func differing(name string, first, second []byte) string {
 	case len(changes) == 0:
 		return ""
 	case reordered(changes[0]):
-		return fmt.Sprintf("two calls of Emit for the same parent returned the items of the list %s of %s in another order; sort the list: %s", changes[0].Path, name, remedy)
+		return fmt.Sprintf("two calls of Emit for the same parent returned the items of the list %s of %s in another order; sort the list: %s",
+			changes[0].Path, name, remedy)
 	}
 	return fmt.Sprintf("two calls of Emit for the same parent returned different values of %s of %s; %s", changes[0].Path, name, remedy)
 }

@@ -74,8 +74,8 @@ func PointedAt(t reflect.Type) reflect.Type {
 	return t
 }
 
-// IsBytes reports whether the field at a path in the Go type of is a []byte. In the API server's schema, such a field
-// has the format byte.
+// IsBytes reports whether the field at a path in a Go type (the argument of) is a []byte. In the API server's schema,
+// such a field has the format byte.
 func IsBytes(of reflect.Type, path fieldowners.Path) bool {
 	for _, element := range path.Elements() {
 		if of == nil {
@@ -104,7 +104,7 @@ func HasPath(path fieldowners.Path, types []reflect.Type) error {
 func exists(path []fieldowners.Element, t reflect.Type) error {
 	for _, element := range path {
 		if t = PointedAt(t); marshalsItself(t) || t.Kind() == reflect.Interface {
-			return nil // the Go type does not show the fields inside such a value
+			return nil // the Go type does not show which fields an interface, or a type with its own MarshalJSON, has
 		}
 		var err error
 		if t, err = below(t, element); err != nil {

@@ -147,8 +147,8 @@ func New(server openapi.Client) *Set {
 	return s
 }
 
-// Good reports whether proofs that were made with a known schema are still valid: they are until the index shows that
-// the API server has another schema. If the index is old, Good starts to fetch the index in the background.
+// Good reports whether proofs (see package steady) that used the schemas in known are still valid: the index does not
+// show that the API server has other schemas. If the index is old, Good starts to fetch it in the background.
 func (s *Set) Good(ctx context.Context, known *Known, now time.Time) bool {
 	if now.UnixNano() >= s.due.Load() {
 		s.mu.Lock()

@@ -70,10 +70,10 @@ func (c *completion) addFields(value map[string]any, of schema.TypeRef, known *s
 	}
 }
 
-// defaultOf returns a copy of the default of a field, or nil. For a built-in kind it looks in serverDefaults, because
-// the schemas of these kinds lack most defaults, and declare defaults for some fields that are always sent. In other
-// groups, a type with a name belongs to an aggregated API server, which may not add the defaults in its schema, so
-// defaultOf returns nil.
+// defaultOf returns a copy of the default of a field, or nil. For a built-in kind it uses serverDefaults and not the
+// schema: the schemas of built-in kinds lack most defaults, and declare defaults for some fields that the Go types
+// always encode. In other groups, a named type in the schema belongs to an aggregated API server. For such a type
+// defaultOf returns nil, because that API server may not add the defaults that its schema declares.
 func (c *completion) defaultOf(of schema.TypeRef, field schema.StructField) (value any) {
 	switch {
 	case c.servers && of.NamedType != nil:
@@ -101,9 +101,9 @@ var serverDefaults = map[string]map[string]any{
 	"io.k8s.api.networking.v1.NetworkPolicyPort":                  {"protocol": "TCP"},
 }
 
-// emptyDefaults has, for built-in kinds, the value that the API server gives to a map that is empty, by the path of the
-// map. The API server sets each missing field of such a map separately. So it restores the whole value, whichever
-// fields were removed. The defaults of v1 types never change.
+// emptyDefaults has the value that the API server gives to an empty map, for some maps of built-in kinds, by path. The
+// API server sets the default of each missing field of such a map separately. So if a map has this value, and an apply
+// removes any of the fields, the API server restores the value. The defaults of v1 types never change.
 var emptyDefaults = map[runtimeschema.GroupVersionKind]map[string]map[string]any{
 	appsv1.SchemeGroupVersion.WithKind("Deployment"): {
 		".spec.strategy": {"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": "25%", "maxUnavailable": "25%"}},

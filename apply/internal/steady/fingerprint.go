@@ -35,13 +35,13 @@ type Print struct {
 // Kind returns the kind of the object.
 func (p *Print) Kind() schema.GroupVersionKind { return p.kind.Value() }
 
-// IsOf reports whether read is the object for which the proof was made, in any version. pinned is the uid to which the
-// intent is pinned, or "": another object than that with this uid is not accepted.
+// IsOf reports whether read is the object for which the proof was made, in any version. If the intent is pinned to a
+// uid (the argument pinned is not ""), an object with another uid is not accepted.
 func (p *Print) IsOf(read client.Object, pinned types.UID) bool {
 	return read.GetUID() == p.UID && (pinned == "" || pinned == p.UID)
 }
 
-// HoldsFor reports whether the proof is also valid for the version of the object that has the Print now.
+// HoldsFor reports whether the proof is also valid for the version of the object whose Print is the argument now.
 func (p *Print) HoldsFor(now *Print) bool {
 	return p.entry != 0 && now.entry == p.entry && now.values == p.values && now.goType == p.goType
 }
@@ -84,9 +84,9 @@ func (r Request) PrintOf(read Read) *Print {
 	return found
 }
 
-// hashOwned hashes the values in of at the fields in a set: scalars, and lists and maps that are owned as a whole. It
-// also hashes the index of each list item, because another order of the items is a change. It returns false if a value
-// is missing.
+// hashOwned hashes the values of the fields in a set: scalars, and lists and maps that are owned as a whole. The
+// argument of is the object with these values. hashOwned also hashes the index of each list item, because another
+// order of the items is a change. It returns false if a value is missing.
 func hashOwned(hash *maphash.Hash, set *fieldpath.Set, of value.Value) bool {
 	found := true
 	set.Members.Iterate(func(element fieldpath.PathElement) {

@@ -82,8 +82,8 @@ func (r Request) normalForm(wanted *typed.TypedValue, set *fieldpath.Set) (norma
 	return normal, leaves.Difference(fields.Leaves()), true
 }
 
-// asGo decodes content into the Go type of the API server, and returns the decoded value. ok is false if the Go type
-// lacks a field of content, which an older Go type would drop.
+// asGo decodes content into the Go type of the API server, and returns the decoded value. It returns false if content
+// has a field that the Go type lacks: decoding with a Go type that is older than the API server drops the field.
 func (r Request) asGo(content map[string]any) (value.Value, bool) {
 	own := reflect.New(r.GoType).Interface()
 	if runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, own, true) != nil {

@@ -8,8 +8,8 @@
 //  1. Request.Prove does what the API server does (structured-merge-diff's Updater.Apply), with the same library and the
 //     API server's own schemas. The manager must have exactly one managed fields entry, with exactly the fields that the
 //     API server would store. Merging the apply configuration into the object must change no value.
-//  2. If there is no proof, the result is an error. So it is if the Go type with which the object was read lacks a field,
-//     or if the schemas are not known.
+//  2. If there is no proof, Prove returns an error. It also returns an error if the Go type with which the object was read
+//     lacks a field, or if the schemas are not known.
 //  3. For kinds that are compiled into the API server, a value may differ in form, such as 1000m in the intent and 1 in
 //     the object, if no other manager owns the field. The proof also considers the defaults that the API server adds to a
 //     value that is owned as a whole: defaults in the schema of a custom resource, and a few defaults of built-in kinds.
@@ -158,7 +158,7 @@ func (r Request) proveContent(wanted *typed.TypedValue, set *fieldpath.Set, held
 		return false, errors.New("the intent empties a map or list that has content in the object, and the API server would remove the content that nobody owns")
 	}
 	exactly, err = r.proveValues(wanted, set, live, read)
-	return exactly && len(emptied) == 0, err // in another version, the content of an emptied map may have no owner
+	return exactly && len(emptied) == 0, err // in another version, an emptied map may have content without an owner, which is removed
 }
 
 // typed returns the apply configuration as a value with its schema, and the set of fields that the API server would
@@ -177,7 +177,7 @@ func (r Read) asStored(held value.Value, wanted *typed.TypedValue) (*typed.Typed
 	if _, raw := r.Object.(runtime.Unstructured); err == nil || raw || !held.IsMap() {
 		return live, err
 	}
-	atom, _ := wanted.Schema().Resolve(wanted.TypeRef()) // the type of a map, because wanted is valid
+	atom, _ := wanted.Schema().Resolve(wanted.TypeRef()) // a map type: wanted is a valid object
 	known := map[string]any{}
 	held.AsMap().Iterate(func(name string, at value.Value) bool {
 		if _, declared := atom.Map.FindField(name); declared || holds(at) > 0 {
@@ -268,8 +268,8 @@ func allOwned(below []fieldpath.Path, live *typed.TypedValue, read Read) bool {
 	return all
 }
 
-// hasEmptyItem reports whether a value is a list with an item {}, so that the defaults are the keys of the item. The
-// API server alternately adds and removes such an item.
+// hasEmptyItem reports whether a value is a list with an item {}, whose keys all come from defaults. If such a list
+// is applied again and again, the API server adds the item at one apply and removes it at the next.
 func hasEmptyItem(content any) bool {
 	list, _ := content.([]any)
 	return slices.ContainsFunc(list, func(item any) bool {

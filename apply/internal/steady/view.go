@@ -151,8 +151,8 @@ func (v view) showsFields(at seen, server *schema.Map) bool {
 	switch unknown, _ := v.server.Resolve(server.ElementType); {
 	case unknown == schema.Atom{}:
 		return true
-	case at.goType.Kind() == reflect.Struct: // a struct has no field for a stored null
-		return at.exact && at.goType.NumField() == 0 // only an empty struct that the API server also uses shows all
+	case at.goType.Kind() == reflect.Struct: // the schema permits fields that the struct does not have
+		return at.exact && at.goType.NumField() == 0 // but the API server stores none of them if it uses the same empty struct
 	}
 	return v.showsWhole(seen{at.goType.Elem(), server.ElementType, at.exact})
 }

@@ -47,8 +47,8 @@ func IsImmutableUID(err error) bool {
 }
 
 // RetryAfter reports whether a failed request may succeed if it is sent again. It also returns the Retry-After of the
-// API server, or 0. A request that failed with a 500 may succeed later, unless RefusedBy500 recognises the message; and
-// the API server may even have stored its write.
+// API server, or 0. A request that failed with a 500 may succeed later, unless RefusedBy500 recognises the message.
+// After a 500 with another message, the API server may nevertheless have stored the write.
 func RetryAfter(err error) (time.Duration, bool) {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		return time.Duration(seconds) * time.Second, true
@@ -93,8 +93,8 @@ func RefusedBy500(status metav1.Status) string {
 	return ""
 }
 
-// FailedWebhook returns the name of the admission webhook that the API server could not call, as the error says, or "".
-// The whole message is not suitable for a status, because parts of it, such as a port, differ from call to call.
+// FailedWebhook returns the name of the admission webhook that, according to err, the API server could not call, or
+// "". Do not put the message of err into a status: parts of the message, such as a port, differ from call to call.
 func FailedWebhook(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInternalError {
@@ -166,9 +166,9 @@ func Sleep(ctx context.Context, d time.Duration) error {
 
 type beforeKey struct{}
 
-// BeforeSending returns a context for one call of Applier.Apply, by which the Applier calls before once, just before
-// its first request. If it has nothing to send, it does not call before. Apply goes on with the context that before
-// returns. If before returns an error, Apply sends nothing and returns the error.
+// BeforeSending returns a context for one call of Applier.Apply. With this context, Apply calls the function before
+// once, ahead of its first request, and goes on with the context that the function returns. If Apply has nothing to
+// send, it does not call the function. If the function returns an error, Apply sends nothing and returns the error.
 func BeforeSending(ctx context.Context, before func(context.Context) (context.Context, error)) context.Context {
 	return context.WithValue(ctx, beforeKey{}, before)
 }

@@ -223,8 +223,8 @@ func measure(transport http.RoundTripper, like *http.Request, probe *lanes.Probe
 	}
 }
 
-// quiet waits until no writer is in the object's lane, which is the queue of this process's writes to the object. It has a
-// deadline of its own, because on a slow network the last writers wait until the round-trip time is measured.
+// quiet waits until no writer of this process is inside the lane of the object. It has a deadline of its own, because
+// the lane lets no waiting writer in before the measurement ends.
 func quiet(probe *lanes.Probe) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lanes.ProbeTimeout)
 	defer cancel()

@@ -56,9 +56,9 @@ func CheckScope(c client.Client, kind schema.GroupVersionKind, name types.Namesp
 	return nil
 }
 
-// IsAbsent reports whether an error is the 404 that says that the object with this name does not exist. Other 404s do
-// not: those for a missing namespace or subresource, and those for a kind or version that is not served, whose Status
-// the client makes and not the API server.
+// IsAbsent reports whether an error is the 404 that says that the object with this name does not exist. It returns
+// false for the other 404s: a namespace or subresource does not exist, or a kind or version is not served. (In the
+// last case the client makes the Status, and not the API server.)
 func IsAbsent(err error, name string) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {

@@ -73,10 +73,10 @@ func (r *Rewrite) readVersions(ctx context.Context, reader client.Reader) error 
 
 func (r *Rewrite) name() types.NamespacedName { return client.ObjectKeyFromObject(r.Live) }
 
-// Rehearse checks by a dry run that the API server will store the managed fields after as they are sent, and returns an
-// error if not. It sends the dry run only if an entry has another apiVersion than the object, because a
-// CustomResourceDefinition may no longer have this version. If the API server cannot convert an entry, each write
-// erases the managed fields of all managers (Kubernetes 1.36) or keeps the old ones (1.37).
+// Rehearse checks by a dry run that the API server will store the given managed fields (the argument after)
+// unchanged, and returns an error if not. It sends the dry run only if an entry has another apiVersion than the
+// object, because a CustomResourceDefinition may no longer have this version. If the API server cannot convert an
+// entry, each write erases the managed fields of all managers (Kubernetes 1.36) or keeps the old ones (1.37).
 func (r *Rewrite) Rehearse(ctx context.Context, c client.Client, fieldManager string, after []metav1.ManagedFieldsEntry) error {
 	other := slices.IndexFunc(after, func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != r.Live.GetAPIVersion() })
 	if other < 0 {
@@ -104,7 +104,7 @@ func (e *AlteredError) Error() string {
 // Unwrap returns an error that says which managed fields are not as they were sent.
 func (e *AlteredError) Unwrap() error { return e.Err }
 
-// Store stores the managed fields after in one write. The error is that of the API server, or an AlteredError.
+// Store stores the given managed fields in one write. The error is that of the API server, or an AlteredError.
 func (r *Rewrite) Store(ctx context.Context, c client.Client, fieldManager string, after []metav1.ManagedFieldsEntry) error {
 	stored, err := r.send(ctx, c, after, client.FieldOwner(fieldManager))
 	if err != nil {
@@ -132,10 +132,10 @@ type patchOperation struct {
 	Value any    `json:"value"`
 }
 
-// send stores the managed fields after, and returns the managed fields in the response. The JSON patch has no "test" of
-// the uid and the resourceVersion, because a failed test is a 422 that cannot be told from other errors. Instead it
-// replaces both with the values that were read. Then a wrong resourceVersion is a stale write, and a wrong uid is an
-// error about an immutable field.
+// send stores the given managed fields, and returns the managed fields in the response. The JSON patch has no "test"
+// of the uid and the resourceVersion, because a failed test is a 422 that cannot be told from other errors. Instead
+// it replaces both with the values that were read. Then a wrong resourceVersion is a stale write, and a wrong uid is
+// an error about an immutable field.
 func (r *Rewrite) send(ctx context.Context, c client.Client, after []metav1.ManagedFieldsEntry, options ...client.PatchOption) ([]metav1.ManagedFieldsEntry, error) {
 	patch, err := json.Marshal([]patchOperation{
 		{"replace", "/metadata/uid", r.Live.GetUID()},
