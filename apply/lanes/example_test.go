@@ -34,6 +34,6 @@ func Example() {
 	fmt.Println(set.Busy(), "objects")
 	// Output:
 	// 1 object is written to
-	// write within a write: the caller is already inside the lane of Deployment shop/web and would wait for itself; call leave, or let the outer write return, before this write
+	// nested write to the same object: the caller is already inside the lane of Deployment shop/web and would wait for itself; call leave, or let the outer write return, before this write
 	// 0 objects
 }

@@ -15,13 +15,13 @@ type lane struct {
 
 	probe  *Probe // the measurement of the round-trip time that is in progress, or nil; meanwhile no visit is let in
 	pace   pace
-	expiry *time.Timer // the timer that removes the lane when its pace is too old; nil while there are visits
+	expiry *time.Timer // the timer that removes the lane when its measurements are too old; nil while there are visits
 }
 
-// admit lets waiting visits into the lane, first come, first served. Either one visit is alone inside the lane (after
-// Enter or Alone), or joint visits (after Join) are, up to the width of the lane. No visit overtakes a visit that waits
-// to be alone. While a field manager has a joint visit inside, its next joint visit waits, and later visits of other
-// field managers may overtake it. While the round-trip time is being measured, no visit is let in.
+// admit lets waiting visits into the lane, first come, first served. Inside the lane is either one visit that is alone
+// (after Enter or Alone), or joint visits (after Join), at most as many as the width. No visit overtakes a visit that
+// waits to be alone. While a field manager has a joint visit inside, its next joint visit waits, and later visits of
+// other field managers may overtake it. While the round-trip time is being measured, no visit is let in.
 //
 // handed is the value that the previous visit has passed to HandOn. The next visit gets it if it is alone.
 func (l *lane) admit(handed any) {
@@ -119,9 +119,9 @@ func (l *lane) width() int {
 	return l.pace.width(now, l.set.trip.least(now))
 }
 
-// overtaken makes the lane narrower after a write was overtaken (see Overtaken). If the width is already 1, the
-// measured gap between writes must not grow any more: it would soon exceed the longest response time of the API server,
-// and take long to shrink again.
+// overtaken makes the lane narrower after a write was overtaken (see Overtaken), by doubling the measured gap between
+// writes. If the width is already 1, the gap must not grow any more: it would soon exceed the longest response time
+// of the API server, and the lane would be narrow for a long time.
 func (l *lane) overtaken() {
 	if l.width() > 1 {
 		l.pace.slower()

@@ -86,7 +86,7 @@ func (k Key) String() string {
 
 // ErrReentry means that a caller inside the lane of an object has called Enter or Join for the same object, and would
 // have waited for itself. Nothing was sent.
-var ErrReentry = errors.New("write within a write")
+var ErrReentry = errors.New("nested write to the same object")
 
 // ReentryError is the error of Enter and Join for a caller that is already inside the lane of Object. It wraps
 // ErrReentry.
@@ -174,8 +174,8 @@ func (s *Set) Busy() int {
 	return len(s.lanes) - s.quiet
 }
 
-// enter is Enter if alone is true, and otherwise Join for the writer by. If it returns an error, the visit is not in
-// the lane any more.
+// enter implements Enter (alone is true) and Join (alone is false, and by is the field manager). If it returns an
+// error, the visit is not in the lane any more.
 func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*visit, error) {
 	for outer := visitOf(ctx); outer != nil; outer = visitOf(outer.Context) {
 		if !outer.left.Load() && outer.lane.set == s && outer.lane.object == object {

@@ -22,9 +22,9 @@ type measurement struct {
 
 const (
 	between    = 150 * time.Millisecond // the minimum pause between two measurements
-	rare       = 60                     // the same minimum, as a multiple of the measured round-trip time
+	rare       = 60                     // the pause is also at least this many measured round-trip times
 	recently   = 6 * time.Second        // the minimum time for which a measurement can be used
-	lasting    = 2                      // the same minimum, as a multiple of the pause between measurements
+	lasting    = 2                      // a measurement can also be used for at least this many pauses
 	failedFor  = 10 * time.Second       // the pause after a failed measurement
 	refusedFor = 10 * time.Minute       // the pause after a measurement whose request the API server refused
 )
@@ -143,14 +143,14 @@ func (p *Probe) unlessBusy() {
 // pace measures how fast the joint writes of a lane complete, to compute how many concurrent writes keep the API server
 // busy.
 //
-// With only one write at a time, the API server is idle while a response and the next request are on the network. It
-// always has a write to process if, in addition to the write in process, as many writes are on the network as it
+// With only one write at a time, the API server is idle while a response and the next request are on the network. To
+// keep the API server busy, there must be one write that it processes and, on the network, as many writes as it
 // processes in one round-trip time (the bandwidth-delay product).
 type pace struct {
 	gap     time.Duration // the average time from the end of one write to the end of the next; 0 if not known yet
 	last    time.Time     // when the last write ended
 	seen    int32         // the number of gaps that were measured, at most smooth
-	running bool          // the time since last will be a gap: nothing but the writes has delayed the next end
+	running bool          // measure the time from last to the end of the next write: only writes delay this end
 }
 
 const (
@@ -208,5 +208,5 @@ func (p *pace) width(now time.Time, trip time.Duration) int {
 	return min(1+int(onTheWay+min(onTheWay, 1)+0.55), widest)
 }
 
-// stalled is a number of gaps: if no write ends for that long, the API server counts as slower.
+// stalled is the number of average gaps without the end of a write after which the API server counts as slower.
 const stalled = 4

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// visit is one call of Enter or Join and the time in the lane, until leave is called. It is also the context that the
-// call returns.
+// visit is the way of one caller through a lane: from the call of Enter or Join until the caller calls leave. A visit
+// is also the context that Enter or Join returns.
 type visit struct {
 	context.Context
 

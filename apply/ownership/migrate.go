@@ -104,10 +104,10 @@ func sourcesOf(from []From) ([]fieldowners.Source, error) {
 	return sources, nil
 }
 
-// Undo returns a Transfer that moves fields back to their former owners. Use it in another process than the one that
-// called Transfer.Do, which returns such a Transfer itself. moved is the result of Moves of the Transfer that was
-// carried out, stored for example as JSON. Nothing is written before Transfer.Do of the undo, which skips fields that
-// the Applier has given up since. Other owners do not change.
+// Undo returns a Transfer that moves fields back to their former owners. Transfer.Do already returns such a Transfer;
+// Undo is for another process than the one that called Do. moved is the result of Moves of the Transfer that was
+// carried out, stored for example as JSON. Undo itself writes nothing: call Do of the returned Transfer. Do skips
+// fields that the Applier has given up in the meantime. The other owners of the fields do not change.
 //
 // object must have the uid of the object whose fields were moved. Transfer.Unmoved lists the fields that the Applier no
 // longer owns. If it lists all fields, the transfer was already undone, or was never carried out. The errors are those
@@ -139,11 +139,13 @@ func checkMoved(fieldManager string, object apply.ObjectRef, moved []fieldowners
 		case m.Path.IsRoot():
 			return fmt.Errorf("moved[%d]: the path is empty; pass the Moves of the Transfer that is to be undone, unmodified", i)
 		case m.To.Name != fieldManager || m.To.Operation != metav1.ManagedFieldsOperationApply:
-			return fmt.Errorf("moved[%d]: %s was moved to %s, not to %s/Apply", i, m.Path, m.To, fieldManager)
+			return fmt.Errorf("moved[%d]: %s was moved to %s, but this Applier is %s/Apply; pass the unmodified Moves of this Applier's Transfer",
+				i, m.Path, m.To, fieldManager)
 		case m.From.Name == "" || m.From.Operation != metav1.ManagedFieldsOperationApply && m.From.Operation != metav1.ManagedFieldsOperationUpdate:
 			return fmt.Errorf("moved[%d]: %s was moved from %s, which is not a field manager", i, m.Path, m.From)
 		case m.From.Subresource != m.To.Subresource && m.To.Subresource != "":
-			return fmt.Errorf("moved[%d]: %s was moved from one subresource to another", i, m.Path)
+			return fmt.Errorf("moved[%d]: %s was moved from one subresource to another, as no Transfer does; pass unmodified Moves of a Transfer",
+				i, m.Path)
 		case m.From.APIVersion == "" || m.To.APIVersion == "":
 			return fmt.Errorf("moved[%d]: %s lacks an apiVersion", i, m.Path)
 		}
@@ -202,8 +204,8 @@ func (t *Transfer) whoElse(owned fieldowners.Ownership, who fieldowners.Manager)
 	return "the owners are " + strings.Join(owners, ", ")
 }
 
-// otherVerb returns a message, which starts with before, if the manager owns the fields by the other operation: by
-// Apply, for Migrate, or by Update, for Rename. Otherwise it returns "".
+// otherVerb returns a hint if the manager owns the fields by the other operation: by Apply for a Migrate, or by
+// Update for a Rename. The hint begins with the text before. If the manager owns no such field, otherVerb returns "".
 func (t *Transfer) otherVerb(before string, owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners.Path) string {
 	verb := "Migrate"
 	switch who.Operation {

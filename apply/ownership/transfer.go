@@ -68,8 +68,8 @@ type Transfer struct {
 	unmatched []string
 }
 
-// Moves returns the fields that Do moves. For an undo, these are the fields of the original transfer: Do skips those
-// that the new owner has given up since.
+// Moves returns the fields that Do moves. For an undo, these are all fields of the original transfer, also those that
+// the Applier has given up since: Do skips such fields.
 func (t *Transfer) Moves() []fieldowners.Handover { return slices.Clone(t.shown.Plan.Moved) }
 
 // Unmoved returns the requested fields that Do does not move, each with the reason.
@@ -91,7 +91,7 @@ func (t *Transfer) String() string {
 		fmt.Fprintf(&b, "  stay %v\n", k)
 	}
 	for _, none := range t.unmatched {
-		fmt.Fprintf(&b, "  none %s\n", none)
+		fmt.Fprintf(&b, "  unmatched: %s\n", none)
 	}
 	return b.String()
 }

@@ -82,7 +82,7 @@ func TestTransferUnmatched(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 		}
 		for _, line := range test.want {
-			if !strings.Contains(transfer.String(), "\n  none "+line+"\n") {
+			if !strings.Contains(transfer.String(), "\n  unmatched: "+line+"\n") {
 				t.Errorf("%s: the text lacks it:\n%v", test.reason, transfer)
 			}
 		}

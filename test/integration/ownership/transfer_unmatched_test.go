@@ -38,7 +38,7 @@ func TestTransferTellsOfMisspellings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := strings.Join([]string{"on ConfigMap " + namespace + "/a: 0 fields to move, 0 to stay", "  none " + test.want, ""}, "\n")
+		want := strings.Join([]string{"on ConfigMap " + namespace + "/a: 0 fields to move, 0 to stay", "  unmatched: " + test.want, ""}, "\n")
 		if _, got, _ := strings.Cut(transfer.String(), " "); got != want {
 			t.Errorf("(-want +got):\n%s", cmp.Diff(want, got))
 		}
