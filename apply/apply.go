@@ -334,9 +334,8 @@ func (c *call) explain(ctx context.Context, err error) error {
 // errAbsent means that the object of the call does not exist, and must not be created by the call.
 var errAbsent = errors.New("the object does not exist")
 
-// absentOr returns the result of a call that failed with err. For errAbsent, the result is the action Absent if the
-// intent has MustExist, or if the call is not pinned to a uid, and otherwise a UIDMismatchError. Any other error is
-// returned unchanged.
+// absentOr returns the result of a call that failed with err. errAbsent becomes the action Absent if the intent has
+// MustExist or the call is not pinned to a uid, and otherwise a UIDMismatchError. Other errors are returned unchanged.
 func (c *call) absentOr(err error) (*answer, error) {
 	if !errors.Is(err, errAbsent) {
 		return nil, err

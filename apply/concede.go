@@ -144,9 +144,8 @@ func (c *call) mayForesee() bool {
 		(c.config.Steady == nil || c.believes(read, c.intent.Subresource))
 }
 
-// foreseeRead returns a copy of the cached object, and the concessions that foresee computes from it. It returns nil
-// and no concessions if the cached object may be out of date, or if its Go type may show other values than the API
-// server stores (see mayWantTheSame).
+// foreseeRead returns a copy of the cached object, and the concessions that foresee computes from it, or nil and no
+// concessions if the cached object may be out of date or differ from the stored values (see mayWantTheSame).
 func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, concessions) {
 	if !c.mayForesee() {
 		return nil, concessions{}

@@ -32,10 +32,10 @@ type Config struct {
 	// Steady proves, without a request, that applying an intent would change nothing. Such an intent is not sent. Give
 	// the same SteadyState to all Appliers of a process. If Steady is nil, each intent is sent.
 	Steady *SteadyState
-	// Loops detects endless loops: objects that the Applier changes again and again, because another writer undoes each
-	// change. A loop is logged, and reported in ApplyObservation.Loop. Give the same Loops to all Appliers of a
-	// process. If Loops is nil, no loop is reported. Loops are detected only with unstructured intents, or if the
-	// client's HTTP transport is wrapped by RecordExchange.
+	// Loops detects endless loops: objects that the Applier changes again and again, because another writer undoes
+	// each change. A loop is logged, and reported in ApplyObservation.Loop. Give the same Loops to all Appliers of a
+	// process. If Loops is nil, no loop is reported. Loops needs unstructured intents, or a transport that
+	// RecordExchange wraps.
 	Loops *Loops
 	// Metrics receives an observation of each Apply. If Metrics is nil, nothing is observed.
 	Metrics Metrics

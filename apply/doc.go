@@ -31,10 +31,9 @@
 //	lanes := lanes.New() // one per process
 //
 // A call occupies the object's lane from the first request of an attempt to the last, but not during a back-off. On a
-// slow network, applies of different field managers may be in the lane at the same time, if they need no preceding read.
-// Their maximum number grows with the measured round-trip time, so that the API server always has a write to process.
-// For the measurement, RecordExchange must wrap the client's HTTP transport. Every intent is sent: the lane neither
-// merges nor drops intents.
+// slow network, applies of different field managers that need no preceding read may be in the lane at the same time.
+// Their maximum number grows with the round-trip time, which is measured if RecordExchange wraps the client's transport.
+// Every intent is sent: the lane neither merges nor drops intents.
 //
 // # Intents that change nothing
 //

@@ -32,9 +32,8 @@ type pin struct {
 }
 
 // fresh returns the intent as a new apply configuration, pinned to p. It must be a new value, because the client
-// overwrites the value that it sends with the API server's response. It has the caller's Go type, because of the
-// client's read-your-writes consistency: a typed read from the cache waits for earlier typed writes, but not for
-// unstructured ones.
+// overwrites the value with the API server's response. It has the caller's Go type, because of the client's
+// read-your-writes consistency: a typed read from the cache waits only for typed writes.
 func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 	object := unstructured.Unstructured{Object: runtime.DeepCopyJSON(e.object)}
 	if p.uid != "" {

@@ -99,7 +99,7 @@ func (c *call) countChange(landed *answer, action Action) string {
 	}
 	var stamp metav1.Time
 	var others []fieldowners.Manager
-	for _, conflict := range c.outcome.Conflicts { // a forced apply may have removed the other manager's entry
+	for _, conflict := range c.outcome.Conflicts { // also name managers whose entries a forced apply has removed
 		others = append(others, conflict.Manager)
 	}
 	for _, entry := range landed.head().ManagedFields {

@@ -25,8 +25,8 @@ const (
 	// Configured means that the apply changed a value or an owner. If another field manager has written to the object
 	// since this Applier's last apply, the Action may be Configured although the apply changed nothing.
 	Configured Action = "Configured"
-	// Unchanged means that nothing changed. Either no request was sent, because a proof showed this before, or the API
-	// server's response has the known resourceVersion.
+	// Unchanged means that the apply changed nothing. Either no request was sent, because the cached object proved
+	// that nothing would change (see SteadyState), or the response has the resourceVersion that was already known.
 	Unchanged Action = "Unchanged"
 	// Absent means that nothing was written, because the object does not exist. It is a result of an intent with
 	// MustExist or a Subresource, and of a Release. Wait for the object to appear.
@@ -170,8 +170,8 @@ func (c *call) compare(landed *answer) {
 //	status := v1alpha1ac.DevboxStatus().
 //		WithConditions(apply.Conditions(box.Status.Conditions, metav1.Now(), ready)...)
 //
-// current may be from a cache that does not yet have this writer's last write. Conditions then does not see the
-// lastTransitionTime of that write, and replaces the time once by now.
+// current may be from a cache that does not yet have this writer's last write. If that write added a condition or
+// changed its status, Conditions does not see the lastTransitionTime of the write, and sets a new one: now.
 func Conditions(current []metav1.Condition, now metav1.Time, wanted ...metav1.Condition) []*metav1ac.ConditionApplyConfiguration {
 	configs := make([]*metav1ac.ConditionApplyConfiguration, 0, len(wanted))
 	for _, condition := range wanted {

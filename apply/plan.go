@@ -122,7 +122,7 @@ func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 	if after == nil {
 		return Plan{}, &RefusedError{Object: c.intent.ref, Err: errors.New("decoding the API server's response to the dry run: the response is not an object")}
 	}
-	if before == nil && after.GetResourceVersion() == neverWritten { // the response repeats the resourceVersion that was sent
+	if before == nil && after.GetResourceVersion() == neverWritten { // a dry run of a creation returns the resourceVersion that was sent
 		after.SetResourceVersion("")
 	}
 	if versionOf(before) != after.GetResourceVersion() {
@@ -132,7 +132,7 @@ func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 	return c.planBy(before, after)
 }
 
-// versionOf returns the resourceVersion of an object, or "" for nil, as in the response to a dry run of a creation.
+// versionOf returns the resourceVersion of an object, or "" for nil. (A dry run of a creation responds with "", too.)
 func versionOf(object *unstructured.Unstructured) string {
 	if object == nil {
 		return ""
@@ -154,8 +154,8 @@ func (c *call) newPlan(before *unstructured.Unstructured) Plan {
 	return plan
 }
 
-// planWithout returns the Plan for an Apply that would write nothing: because the object is Absent, or because the
-// policy or Belongs refuses with err. Other errors are returned.
+// planWithout returns the Plan for an Apply that would write nothing: action is Absent, or the policy or Belongs
+// rejects the Apply with err (ErrConflict or ErrNotOurs). Any other err is returned unchanged.
 func (c *call) planWithout(before *unstructured.Unstructured, action Action, err error) (Plan, error) {
 	if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotOurs) {
 		return Plan{}, err

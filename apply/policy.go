@@ -148,9 +148,10 @@ func (p Policy) Func(decide func(Conflict) (Decision, bool)) Policy {
 // If refuses returns an error, the conflict is rejected instead, so that no field of the intent is applied, and the
 // error becomes Conflict.Refused. refuses is not called for other decisions.
 //
-// One Apply may call refuses several times for the same conflict. Unlike the function of Func, refuses may then return
+// One Apply may call refuses several times for the same conflict. Unlike the function of Func, refuses may return
 // different results, for example by how often the other owner has taken the field back. If refuses returns nil, the
-// field may still not be forced. refuses must be safe for concurrent use. The Conflict has no values of Secrets.
+// field may nevertheless not be forced, for example because another conflict is rejected. refuses must be safe for
+// concurrent use. The Conflict has no values of Secrets.
 func (p Policy) ForceUnless(refuses func(Conflict) error) Policy {
 	switch {
 	case refuses == nil:

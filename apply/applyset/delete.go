@@ -67,7 +67,7 @@ func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned,
 // response to a delete request does not show whether the object still exists.
 func (p *pruning) deleteAll(ctx context.Context) {
 	p.find(ctx)
-	if len(p.dropped) > 0 { // check the uid of the parent: the members of a recreated parent have the same label, but must not be deleted
+	if len(p.dropped) > 0 { // check the parent's uid: the members of a recreated parent have the same label, but must stay
 		if _, err := p.readParent(ctx); err != nil {
 			p.errs = append(p.errs, err)
 			return
@@ -152,7 +152,7 @@ func (p *pruning) deleteAt(ctx context.Context, ref apply.ObjectRef) error {
 	object.SetGroupVersionKind(ref.GroupVersionKind)
 	gone := ref
 	gone.ResourceVersion = ""
-	p.sets.members.Config().Steady.Wrote(gone) // the cache still has the object: without this, the next apply could be skipped as a no-op
+	p.sets.members.Config().Steady.Wrote(gone) // the cache still has the object, so the next apply must not be skipped as a no-op
 	err := p.sets.members.Client().Delete(ctx, object,
 		client.Preconditions{UID: &ref.UID, ResourceVersion: &ref.ResourceVersion},
 		client.PropagationPolicy(metav1.DeletePropagationBackground),

@@ -88,8 +88,7 @@ type Sets struct {
 	holding *lanes.Set                         // by object: locks that are held from the read of a member's label to the end of the apply
 }
 
-// The minimum numbers of parents and of members that the caches in Sets hold. If a parent or a member was evicted, it is
-// read from the API server again when needed.
+// The minimum numbers of parents and members in the caches of Sets. Evicted entries are read again when needed.
 const (
 	knownSets    = 4096
 	knownMembers = 1 << 16

@@ -260,8 +260,7 @@ func (s *strategy) PrepareForCreate(_ context.Context, object runtime.Object) {
 }
 
 func (s *strategy) PrepareForUpdate(_ context.Context, object, old runtime.Object) {
-	// The registry recognises a no-op by comparing object with old, so both must have the same kind. (In kube-apiserver
-	// neither has a kind, because both are of the internal version.)
+	// The registry recognises a no-op by comparing object with old, so both need the same kind.
 	object.GetObjectKind().SetGroupVersionKind(old.GetObjectKind().GroupVersionKind())
 	if s.status {
 		copyField(object, old, "Spec")

@@ -16,12 +16,11 @@
 //   - An object that was created by an apply has no uid. So no write can be pinned to the object, and Force, Release and
 //     Rename are refused. Give the client objects with a uid (WithObjects).
 //   - The uid in an apply is not compared with the uid of the object, but replaces it.
-//   - Unknown fields, kinds and namespaces are accepted, and an Intent.Body whose kind is not that of the subresource, too.
+//   - Unknown fields, kinds and namespaces are accepted, and so is an Intent.Body whose kind is not that of the subresource.
 //   - Lists of custom resources are atomic.
-//   - For a kind in its scheme, the fake client decodes the configuration into the Go type and encodes it again. So it also
-//     applies the zero values of all fields without omitempty, and the apply conflicts with the owners of these fields. An
-//     example is the apply of annotations to a parent with reconciler.Config.Prune. Give the fields of your Go types
-//     omitempty (the CRD may still require them).
+//   - For a kind in its scheme, the fake client decodes the configuration into the Go type and encodes it again. So an apply
+//     also sets all fields without omitempty to zero, and conflicts with the owners of these fields: for example the apply
+//     of annotations to a parent with reconciler.Config.Prune. Give the fields omitempty (the CRD may still require them).
 //   - The RESTMapper of the fake client knows no kinds, which Round.Prune needs. Give the client a RESTMapper that was
 //     created with the group versions of the kinds (WithRESTMapper).
 package applytest

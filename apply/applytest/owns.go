@@ -189,9 +189,8 @@ func (e *emitted) stepInto(list fieldowners.Path) (step fieldowners.Element, in 
 }
 
 // item returns the path of a list item. If a claim names the item, this is the path in the claim, which may contain
-// key fields that the API server defaults. Otherwise the item is named by its key fields, its index or, in a set, its
-// value. Which of these it is depends on the argument like, the element by which a claim names another item of the
-// list.
+// key fields that the API server defaults. Otherwise the path names the item in the notation of like, a path element
+// for another item in a claim: by key fields, by index or, in a set, by value.
 func (e *emitted) item(list fieldowners.Path, like fieldowners.Element, index int, item any) fieldowners.Path {
 	fields, _ := item.(map[string]any)
 	for _, claim := range e.claims {

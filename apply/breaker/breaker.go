@@ -38,8 +38,7 @@ type Config struct {
 	// minute. Each cool-down is extended at random by up to a fifth.
 	CoolDown time.Duration
 	// MaxCoolDown is the longest cool-down of a field. The default is 10 minutes. The cool-down doubles each time
-	// that another field manager takes the field back within a minute after the first forced apply that follows a
-	// cool-down.
+	// that the field is taken back within a minute after the first forced apply since a cool-down.
 	MaxCoolDown time.Duration
 	// Now returns the current time. The default is time.Now.
 	Now func() time.Time

@@ -34,10 +34,11 @@ func (r *Reconciler[P]) emit(ctx context.Context, parent P) ([]apply.Intent, err
 // isChild is the default for Config.Belongs. It reports whether an existing object is the parent itself or a child of
 // the parent. An object with owner references is a child if one of them has the parent's uid.
 //
-// Suppose that an object has no owner references. With Prune, it is a child if it is a member of the parent's set, or
-// if adopts returns true. Without Prune, it is a child if our field manager has applied to it and the intent sets no
-// owner reference. If the intent sets one, the objects that we created have it from the start, so this object is not
-// ours: with the owner reference it would be deleted with the parent.
+// Suppose that an object has no owner references. With Prune, it is a child if it is a member of the parent's
+// ApplySet, or if adopts returns true. Without Prune, it is a child if our field manager has applied to it and the
+// intent sets no owner reference. An intent with an owner reference creates its object with this reference. So an
+// object without the reference was created by somebody else, and would wrongly be deleted with the parent if the
+// intent were applied.
 func (r *Reconciler[P]) isChild(ctx context.Context, parent P, intent apply.Intent, object client.Object) bool {
 	isParent := func(owner metav1.OwnerReference) bool { return owner.UID == parent.GetUID() }
 	applied := func(entry metav1.ManagedFieldsEntry) bool {
@@ -56,12 +57,12 @@ func (r *Reconciler[P]) isChild(ctx context.Context, parent P, intent apply.Inte
 	return slices.ContainsFunc(object.GetManagedFields(), applied) && err == nil && len(set) == 0
 }
 
-// adopts reports whether an object without owner references becomes a member of the parent's set. The object must have
-// no set's label, because an object with such a label belongs to another parent. And only our field manager may have
-// written the object, for example by applies without Prune, so that no other writer's content is deleted with the
-// parent. If two parents have an intent for the same object, the first one adopts it. adopts checks the live object,
-// because the cached object may be out of date, or may lack the managed fields entries of other managers (see
-// fieldowners.KeepOwn).
+// adopts reports whether an object without owner references becomes a member of the parent's ApplySet. The object
+// must not have the label of any ApplySet, because an object with such a label belongs to another parent. Our field
+// manager must be the only writer of the object, for example if Prune was not set before: otherwise the content of
+// another writer would be deleted with the parent. If two parents have an intent for the same object, the first one
+// adopts it. adopts checks the live object, because the cached object may be out of date, or may lack the managed
+// fields entries of other managers (see fieldowners.KeepOwn).
 func (r *Reconciler[P]) adopts(ctx context.Context, object client.Object) bool {
 	kind, err := r.Applier.Client().GroupVersionKindFor(object)
 	if err != nil || !r.isUnclaimed(object) {
@@ -73,8 +74,8 @@ func (r *Reconciler[P]) adopts(ctx context.Context, object client.Object) bool {
 	return err == nil && live.GetUID() == object.GetUID() && r.isUnclaimed(live)
 }
 
-// isUnclaimed reports whether an object has no owner reference and no set's label, and was written only by our field
-// manager, at least once by Apply. Writes through a subresource are ignored, because they cannot create an object.
+// isUnclaimed reports whether an object has neither owner references nor an ApplySet label, and was written only by
+// our field manager, at least once by Apply. Writes through a subresource are ignored: they cannot create an object.
 func (r *Reconciler[P]) isUnclaimed(object client.Object) bool {
 	applied := false
 	for _, entry := range object.GetManagedFields() {

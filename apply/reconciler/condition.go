@@ -75,7 +75,8 @@ func landed(outcomes []apply.Outcome) (reason, message string) {
 			case apply.Relinquish:
 				left = append(left, fmt.Sprintf("%s of %v is left to %v", conflict.Path, outcome.Object, conflict.Manager))
 			case apply.Share:
-				left = append(left, fmt.Sprintf("%s of %v has the value of %v, and both own the field", conflict.Path, outcome.Object, conflict.Manager))
+				left = append(left, fmt.Sprintf("%s of %v has the value of %v, which shares the field with this controller's field manager",
+					conflict.Path, outcome.Object, conflict.Manager))
 			}
 		}
 	}
@@ -144,9 +145,9 @@ func truncated(message string) string {
 	return message
 }
 
-// remedies returns, for each other owner in a conflict, a text that says how a person can make the applier the owner of
-// the fields. For an entry of the applier's own field manager there is no text, because the error already says this.
-// For a conflict on a subresource there is none either: who should own a status cannot be decided by a command.
+// remedies returns, for each other owner in a conflict, a text that says how a person can make the applier the owner
+// of the fields. There is no text for an entry of the applier's own field manager, because the error already says
+// this, and for a conflict on a subresource, because no command can decide which controller should own a status.
 func remedies(conflict *apply.ConflictError) (steps []string) {
 	if conflict.Subresource != "" {
 		return nil

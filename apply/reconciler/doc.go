@@ -35,7 +35,7 @@
 //     the program fixes the intent. The parent is reconciled again at its next event.
 //   - A refusal by the API server (apply.ErrRefused), such as a missing right, a full quota or a kind that is not
 //     installed, is retried: at first after one second, and later every minute. It is not a TerminalError, because no
-//     event reports that an administrator has fixed the cause. This also holds while a parent is being deleted.
+//     event reports that an administrator has fixed the cause. A refusal during the deletion of a parent is retried likewise.
 //   - An Emit that is not pure (ErrNotPure) is retried every minute.
 //
 // All other errors are retried by the controller's rate limiter. If a reconcile has several errors and one of them is of

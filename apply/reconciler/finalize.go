@@ -47,7 +47,7 @@ func (r *Reconciler[P]) deleteMembers(ctx context.Context, parent P) (done bool,
 	several := (*applyset.PruneError)(nil)
 	switch {
 	case errors.As(err, &several):
-		result, err = r.requeueDeleted(ctx, parent, several.Errs...) // each error has its own wait
+		result, err = r.requeueDeleted(ctx, parent, several.Errs...) // the wait before the retry depends on each of the errors
 	case errors.Is(err, apply.ErrUIDMismatch):
 		return false, reconcile.Result{}, nil // the parent no longer exists, so it has no finalizer to remove
 	case err != nil:
@@ -60,9 +60,9 @@ func (r *Reconciler[P]) deleteMembers(ctx context.Context, parent P) (done bool,
 	return done, result, err
 }
 
-// lookAgain returns the wait until the next reconcile of a parent whose members are being deleted and still exist, for
-// example because they have finalizers. The members may not be watched, so no event may report their end. The wait
-// grows with the time since the deletion of the parent, from a second to a minute.
+// lookAgain returns the wait until the next reconcile of a parent whose members are being deleted and still exist,
+// for example because they have finalizers. If the members are not watched, no event reports that they are gone. The
+// wait grows with the time since the deletion of the parent, from a second to a minute.
 func lookAgain(deleted time.Time) time.Duration {
 	const least, most = time.Second, time.Minute
 	return wait.Jitter(min(max(time.Since(deleted)/4, least), most), 0.2)

@@ -71,8 +71,8 @@ type Config[P client.Object] struct {
 	// ErrNotPure.
 	Emit func(parent P) (Emission, error)
 	// Belongs reports whether an existing object with the name in an intent belongs to this parent. If it returns
-	// false, the object is not changed, even if it was created at the same moment, and is reported as an object of
-	// someone else (apply.NotOursError, the reason NameTaken).
+	// false, the object is not changed, even if somebody else creates it during the apply of the intent, and is
+	// reported as an object of someone else (apply.NotOursError, the reason NameTaken).
 	//
 	// If Belongs is nil, this depends on the object:
 	//   - An object with owner references belongs to the parent if one of them has the parent's uid.
@@ -352,8 +352,8 @@ func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Appli
 	return report.After, err
 }
 
-// land writes the status in report to the parent with the uid of parent. gone reports whether the write failed because
-// that parent no longer exists.
+// land writes the status in report to the live parent, if the live parent has the uid of the argument parent. gone
+// reports whether the write failed because no parent with this uid exists any more.
 func (r *Reconciler[P]) land(ctx context.Context, parent P, report Report[P]) (gone bool, err error) {
 	switch {
 	case report.Change != nil && report.Apply != nil:
