@@ -269,7 +269,7 @@ func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Ob
 		return errNotCached
 	case reading.Err() == nil && !apierrors.IsForbidden(err):
 		return err
-	case !apierrors.IsTimeout(err) && !apierrors.IsForbidden(err): // a slow read, or one that waits until the cache has a write of this process
+	case !apierrors.IsTimeout(err) && !apierrors.IsForbidden(err): // a slow read, or one that waits for a write of this process to arrive
 		return errNotCached
 	}
 	if _, told := reads.failed.LoadOrStore(kind, time.Now().Add(readRetry)); !told {

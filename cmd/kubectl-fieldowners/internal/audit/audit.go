@@ -139,8 +139,7 @@ func (a *auditor) readFiles() error {
 // smaller objects, managed fields are usually more than half of the bytes, which does no harm.
 const small = 4 << 10
 
-// holdContract reads the contract in the file of --contract, which lists the fields that each field manager may own. It
-// makes a.audit compare the objects with the contract.
+// holdContract makes a.audit compare objects with the contract of --contract: which fields each manager may own.
 func (a *auditor) holdContract() error {
 	if a.contract == "" {
 		return nil

@@ -182,8 +182,7 @@ func compareManagers(a, b *Manager) int {
 	return a.Compare(*b)
 }
 
-// Compare makes later calls of Add compare their objects with a contract, which lists the fields that each field
-// manager may own.
+// Compare makes later calls of Add compare their objects with a contract: which fields each field manager may own.
 func (a *Audit) Compare(with *contract.Comparer) { a.contract = with }
 
 // compare compares an object with the contract, if there is one, and returns the violations as

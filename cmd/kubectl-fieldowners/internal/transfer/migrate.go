@@ -165,9 +165,8 @@ func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, fr
 	return false, nil
 }
 
-// correct rewrites the undo file after the move, so that it lists exactly the fields that an undo moves back. The file
-// was saved before the move. If the manager that receives the fields became an owner of some of them between the saving
-// and the move, the saved list is wrong.
+// correct rewrites the undo file after the move, so that it lists exactly the fields that an undo moves back. The saved
+// list is wrong if the receiving manager became an owner of some of these fields after the file was saved.
 func correct(path string, saved undoFile, undo *ownership.Transfer) error {
 	saved.Moved = nil
 	for _, back := range undo.Moves() {

@@ -149,8 +149,7 @@ func (o *Object) locate(text string) []fieldowners.Path {
 	return found
 }
 
-// find follows the path elements in steps, beginning at the field at. It returns the path of the field that it reaches,
-// or false if there is no such field.
+// find follows the path elements in steps from the field at. It returns the path of the field that it reaches, if any.
 func find(at fieldowners.Field, steps []fieldowners.Element) (fieldowners.Path, bool) {
 	if len(steps) == 0 {
 		return at.Path, true
