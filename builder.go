@@ -78,8 +78,9 @@ func (b *Builder[P]) checkOwned(parent client.Object) error {
 }
 
 // checkPolicy returns an error if the policy has a path that no kind in the manager's scheme has. It accepts a field of
-// any kind in the scheme, because emit may also return intents for kinds that were not given to Owns or Watches. If a
-// kind given to Owns or Watches is not in the scheme, checkPolicy cannot know its fields, and accepts every path.
+// any kind in the scheme, because emit (see For) may also return intents for kinds that were not given to Owns or
+// Watches. If a kind given to Owns or Watches is not in the scheme, checkPolicy cannot know its fields, and accepts
+// every path.
 func (b *Builder[P]) checkPolicy() error {
 	scheme := b.rt.mgr.GetScheme()
 	objects := append([]client.Object{}, b.watched...)
@@ -168,8 +169,8 @@ var resynced = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 }}
 
-// nameInformers registers, with the Runtime, the informers whose events trigger reconciles of this controller. A cached
-// object that is older than the same object in one of these informers then does not prove that an apply is a no-op.
+// nameInformers registers with the Runtime the informers whose events trigger reconciles of this controller. A kind may
+// have several informers, so a cached object proves a no-op only if none of them has a newer version (see watched).
 func (b *Builder[P]) nameInformers() error {
 	for _, o := range b.owned {
 		if err := b.rt.watches(o.object, representationOf(o.object)); err != nil {

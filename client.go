@@ -20,12 +20,12 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Client returns a client.Client that differs from the manager's client only in Apply, for objects and for their
-// subresources, and in a Patch of type apply, such as one with client.Apply, which is handled like an Apply.
-// fieldManager is the field manager of all writes, unless client.FieldOwner names another one.
+// Client returns a client.Client that differs from the manager's client only in the method Apply, for objects and for
+// their subresources. A Patch of the type apply, such as the patch client.Apply, is handled like an Apply. fieldManager
+// is the field manager of all writes, unless client.FieldOwner names another one.
 //
 // Apply sends no request if nothing would change, is serialised with the other writes of the process to the object, and
-// decides ownership conflicts by the policy. In all other respects Apply behaves like client.Apply:
+// decides ownership conflicts by the policy. Otherwise Apply behaves like the method Apply of the manager's client:
 //
 //   - After Apply, the apply configuration contains the object. If no request was sent, this is the cached object,
 //     without the fields that the cache's transforms remove.

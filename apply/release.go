@@ -34,9 +34,9 @@ import (
 // manager with package ownership. Fields that this manager owns by Update are not given up: call ownership.Migrate
 // before Release.
 //
-// If Release removes the last managed fields entry of an object, the API server records no owners any more. It then
-// ignores Updates in the managed fields, until the next apply records all fields of the object as owned by
-// "before-first-apply".
+// If Release removes the last managed fields entry of an object, the API server records no owners any more. From then
+// on, no Update is recorded in the managed fields. The next apply records all fields that the object already has as
+// owned by "before-first-apply".
 //
 // The errors are an *IntentError, *ContendedError, *UIDMismatchError, *RetryableError, *RefusedError,
 // *lanes.ReentryError or the error of the context. Release does not retry transient errors. Repeating a Release is
@@ -109,7 +109,7 @@ func (c *call) releaseEach(ctx context.Context, of []string) (gaveUp bool, err e
 		if err != nil {
 			return gaveUp, err
 		}
-		gaveUp = gaveUp || action != Unchanged // Unchanged means that another writer had removed the entry
+		gaveUp = gaveUp || action != Unchanged // Unchanged means that another writer had already removed the entry
 	}
 	return gaveUp, nil
 }
@@ -130,17 +130,17 @@ func (c *call) releaseEntry(ctx context.Context, live *unstructured.Unstructured
 }
 
 // whyNotReleased wraps the API server's error for a release, such as "spec.template: Required value", into an error
-// that says that fields could not be released, and what to do.
+// that says which field manager could not give up its fields, and what to do next.
 func (c *call) whyNotReleased(refused error) error {
 	if apierrors.IsInvalid(refused) {
-		return fmt.Errorf("the object is invalid without the fields that a release of %s removes; move these fields to another field manager first, with Migrate or Rename of package ownership: %w",
+		return fmt.Errorf("the object would be invalid without the fields that field manager %s would give up; move these fields to another field manager first, with Migrate or Rename of package ownership: %w",
 			c.config.FieldManager, refused)
 	}
-	return fmt.Errorf("releasing the fields of %s: %w", c.config.FieldManager, refused)
+	return fmt.Errorf("giving up the fields of field manager %s: %w", c.config.FieldManager, refused)
 }
 
-// scale is the name of the subresource scale. The replica count of a Scale is required, so that an apply cannot give it
-// up.
+// scale is the name of the subresource scale. An apply through this subresource cannot give up the replica count: an
+// apply without a count sets the count to 0.
 const scale = "scale"
 
 // ourSubresources returns the subresources through which this field manager has applied, in the order of their release.
@@ -189,7 +189,7 @@ func (c *call) dropEntry(ctx context.Context, live *unstructured.Unstructured) e
 	err = c.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(c.config.FieldManager))
 	c.exchange.Called(err)
 	err = c.checkNotFound(ctx, "", err)
-	c.log.V(1).Info("removed an entry from the managed fields", "subresource", c.intent.Subresource, "pinnedTo", live.GetResourceVersion(), "error", err)
+	c.log.V(1).Info("sent a patch that removes this field manager's managed fields entry", "subresource", c.intent.Subresource, "pinnedTo", live.GetResourceVersion(), "error", err)
 	if err == nil {
 		c.ref.ResourceVersion = answer.GetResourceVersion()
 		return nil

@@ -29,10 +29,10 @@ func TestReleaseErrors(t *testing.T) {
 		"no namespace":     {noNamespace, nil, nil, apply.ErrInvalidIntent, []string{"a namespace is needed: Deployment is namespaced"}},
 		"it cannot be without": {
 			webAt(""), []metav1.ManagedFieldsEntry{entry(manager, "Apply", "", `{"f:spec":{"f:selector":{}}}`)}, nil, apply.ErrRefused,
-			[]string{"the object is invalid without the fields that a release of coapply-test removes", "Migrate or Rename", "spec.selector: Required value"},
+			[]string{"the object would be invalid without the fields that field manager coapply-test would give up", "Migrate or Rename", "spec.selector: Required value"},
 		},
 		"another refusal": {
-			webAt(""), entriesOf(""), fails(2, forbidden), apply.ErrRefused, []string{"releasing the fields of coapply-test: ", "forbidden"},
+			webAt(""), entriesOf(""), fails(2, forbidden), apply.ErrRefused, []string{"fields of field manager coapply-test: ", "forbidden"},
 		},
 	} {
 		w := newWorld(t, test.owners...)

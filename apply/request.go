@@ -153,8 +153,8 @@ func read(object client.Object, err error) (client.Object, error) {
 	return object, nil
 }
 
-// readLive reads the object from the API server. For an intent with a Body, it reads the subresource instead, such as
-// the Scale.
+// readLive reads the object from the API server. For an intent whose subresource has a kind of its own, such as Scale
+// (Intent.Body), readLive reads the subresource instead of the object.
 func (c *call) readLive(ctx context.Context) (*unstructured.Unstructured, error) {
 	live := c.newLive()
 	read := func() error { return c.config.LiveReader.Get(ctx, c.ref.NamespacedName, live) }
@@ -179,8 +179,8 @@ func (c *call) newLive() *unstructured.Unstructured {
 	return wire.Named(c.ref.GroupVersionKind, c.ref.NamespacedName)
 }
 
-// answer is the API server's response to an apply. It is also the result of a call without such a response, and then
-// only action is set.
+// answer is the result of a call. If the result is the API server's response to an apply, the answer has this response.
+// Otherwise only action is set.
 type answer struct {
 	action   Action
 	sent     *encodedIntent             // the intent as sent; nil if nothing was sent
@@ -218,9 +218,9 @@ func (a *answer) object() *unstructured.Unstructured {
 // The action is Created if the HTTP status says so. It is Unchanged if the resourceVersion in the response is that of
 // this Applier's previous response, or of the object that was read for MustExist. (An Applier sends its applies to one
 // object one by one, in the object's lane, so there is no later response.) Otherwise the action is Configured, even if
-// another manager made the change before the apply and the apply itself changed nothing: the response does not show the
-// difference. (Not even by the time of the managed fields entry: the API server updates it for a changed value, but not
-// for a changed owner.)
+// another manager made the change before the apply and the apply itself changed nothing: the response does not show who
+// made the change. The time in the managed fields entry does not show this either, because the API server updates the
+// time for a changed value, but not for a changed owner.
 func (c *call) judge(landed *answer) {
 	object := landed.head()
 	c.ref.UID, c.ref.ResourceVersion = object.UID, object.ResourceVersion
@@ -284,15 +284,16 @@ func (a *Applier) seenBefore(ref ObjectRef) bool {
 }
 
 // RecordExchange wraps an HTTP transport, so that Appliers see facts that the client does not return: the number of
-// HTTP requests, including client-go's own retries, and whether an apply created the object or left it unchanged. Wrap
-// the rest.Config before any client is made from it:
+// HTTP requests, including client-go's own retries, and whether an apply created the object. Wrap the rest.Config
+// before any client is made from it:
 //
 //	cfg.Wrap(apply.RecordExchange)
 //
 // Without RecordExchange, Outcome.Requests counts calls of the client instead of HTTP requests, and Outcome.Action is
-// Configured where it might be Created or Unchanged. Also, the writes of a process to one object are always sent one at
-// a time. With RecordExchange, several are sent at the same time if the network is slow. To find that out, RecordExchange
-// measures the round-trip time by a GET of /livez while applies wait for each other. Only the requests of Appliers are recorded.
+// Configured also for an apply that created the object. Also, the writes of a process to one object are always sent one
+// at a time. With RecordExchange, several applies to one object are sent at the same time if the network is slow. To
+// learn whether the network is slow, RecordExchange measures the round-trip time with a GET of /livez while several
+// applies to one object are queued. Only the requests of Appliers are recorded.
 func RecordExchange(next http.RoundTripper) http.RoundTripper { return wire.RecordExchange(next) }
 
 // readable parses managed fields entries. It skips entries of other managers that cannot be parsed, because anybody can

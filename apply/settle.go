@@ -61,8 +61,8 @@ func (c *call) readForSettling(ctx context.Context) (*unstructured.Unstructured,
 	case absent && c.target.uid == "" && c.intent.Subresource == "":
 		return nil, nil
 	case err != nil:
-		return nil, err // also errAbsent
-	case !c.takes(c.intent.Intent, live): // only with MustExist: judgeBirth has checked the others
+		return nil, err // may be errAbsent, which absentOr turns into the result of the call
+	case !c.takes(c.intent.Intent, live): // with MustExist: judgeBirth has already checked an intent without it
 		return nil, errAbsent
 	case c.target.uid != "" && c.target.uid != live.GetUID():
 		return nil, &UIDMismatchError{Object: c.pinnedRef(), Err: fmt.Errorf("the live object has uid %s", live.GetUID())}
@@ -72,10 +72,10 @@ func (c *call) readForSettling(ctx context.Context) (*unstructured.Unstructured,
 	return live, nil
 }
 
-// startFrom returns the settlement with which settle begins. Its concessions are those that foresee finds in the live
-// object, and those that the policy decides on for the conflicts in refused, the response to the unforced apply. A
-// conflict that has ended, as the live object shows, is left out. If the policy rejects a conflict in refused,
-// startFrom returns a ConflictError.
+// startFrom returns the settlement with which settle begins. refused is the API server's response to the unforced
+// apply, and before has the concessions of that apply. startFrom concedes the fields that foresee predicts from the
+// live object, and the fields in refused that the policy relinquishes or shares, unless the live object shows that the
+// conflict has ended. If the policy rejects a conflict in refused, startFrom returns a ConflictError.
 func (c *call) startFrom(ctx context.Context, live *unstructured.Unstructured, refused error, before settlement) (settled settlement, err error) {
 	var found []Conflict
 	if IsOwnershipConflict(refused) {
@@ -92,8 +92,8 @@ func (c *call) startFrom(ctx context.Context, live *unstructured.Unstructured, r
 	return settled, nil
 }
 
-// letGo reports whether the live object shows that a conflict has ended: the other owner no longer
-// owns the field, or both values are equal now.
+// letGo reports whether the live object shows that a conflict has ended: the other owner no longer owns the field, or
+// both values are now equal.
 func (s settlement) letGo(conflict Conflict, live *unstructured.Unstructured) bool {
 	ownership, _ := fieldowners.ParseReadable(live.GetManagedFields())
 	isUnread := func(entry *fieldowners.EntryError) bool { return entry.Manager == conflict.Manager.Name }
@@ -151,8 +151,9 @@ func (c *call) sendConceding(ctx context.Context, read *unstructured.Unstructure
 	return nil, c.explain(ctx, err)
 }
 
-// judgeConflicts parses the conflicts in refused, the API server's response, and lets the policy decide on each. It returns them
-// with the decisions, and sets the conflicts of the settlement. If one is rejected, the error is a ConflictError.
+// judgeConflicts parses the conflicts in refused, the API server's response, and lets the policy decide on each. It
+// returns the conflicts with the decisions, and adds them to the settlement. If the policy rejects one of them, the
+// error is a ConflictError.
 func (c *call) judgeConflicts(refused error, live *unstructured.Unstructured, settled settlement) (found []Conflict, _ settlement, err error) {
 	ownership, unread := c.readableOwners(live)
 	settled.unread = unread
@@ -168,8 +169,9 @@ func (c *call) judgeConflicts(refused error, live *unstructured.Unstructured, se
 	return found, settled, nil
 }
 
-// decide lets the policy decide on the conflicts in refused, the API server's response, and adds the fields to concede
-// to the settlement. conceded reports whether there was such a field. If not, all conflicts are to be forced.
+// decide lets the policy decide on the conflicts in refused, the API server's response. The fields that the policy
+// relinquishes or shares become concessions of the settlement. conceded reports whether there was such a field. If
+// conceded is false, only conflicts to force are left.
 func (c *call) decide(refused error, live *unstructured.Unstructured, settled settlement) (_ settlement, conceded bool, err error) {
 	found, settled, err := c.judgeConflicts(refused, live, settled)
 	if err != nil {

@@ -30,12 +30,12 @@ import (
 // server has added.
 //
 // A typed read of a custom resource may not show the stored form of a value. For the stored time
-// 2026-01-02T03:04:05.6Z, the Go type shows 03:04:05Z, as in conditions. For the stored quantity 1000m, the Go type
-// shows 1. Such a read cannot prove that a field is unchanged. Instead, the proof uses the API server's response to a
-// write of this process, and is valid while the object has the resourceVersion of that response. The same holds for an
-// intent that owns nothing, because no managed fields entry shows such an intent. These intents are sent once more
-// after a restart, and after each write of another writer. A proof from a response needs RecordExchange, or
-// unstructured intents.
+// 2026-01-02T03:04:05.6Z, a field of the Go type metav1.Time shows 03:04:05Z. For the stored quantity 1000m, a
+// resource.Quantity shows 1. Such a read cannot prove that a field is unchanged. Instead, the proof uses the API
+// server's response to a write of this process, and is valid while the object has the resourceVersion of that response.
+// The proof for an intent that owns no field also uses a response, because the cached object has no managed fields
+// entry for such an intent. An intent whose proof uses a response is sent once more after a restart, and after each
+// write of another writer. A proof from a response needs RecordExchange, or unstructured intents.
 //
 // The stringData of a Secret is compared with the data into which the API server converts it. The empty strategy of a
 // Deployment or DaemonSet is compared with the API server's default.
@@ -65,7 +65,7 @@ type SteadyState struct {
 	written *ledger
 }
 
-// rememberedIntents is the number of intents whose proofs a SteadyState remembers at least.
+// rememberedIntents is the minimum number of intents whose proofs a SteadyState remembers.
 const rememberedIntents = 1 << 16
 
 // proven is a remembered proof that applying an intent would change nothing, with the API server's schema that the
@@ -89,8 +89,8 @@ type proven struct {
 // checked every ten minutes. The first applies of a group and version wait for the schema for at most a second, so that
 // nothing is sent after a restart. After that second, and after a failure, intents whose schema is not known are sent.
 // A known schema is trusted until a check shows that the API server has another one. Each request for a schema runs in
-// a goroutine that ends with the request, within ten seconds if the openapi.Client honours contexts, as that of a
-// discovery client does.
+// its own goroutine. The goroutine ends after ten seconds at the latest if the openapi.Client honours contexts. The
+// openapi.Client of a discovery client does.
 func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, error) {
 	if reader == nil {
 		return nil, errors.New("apply: NewSteadyState: a reader is needed, such as mgr.GetCache()")
@@ -131,8 +131,8 @@ func (c *call) maySkip(intent Intent) bool {
 		(intent.Subresource == "" || intent.Subresource == statusSubresource)
 }
 
-// steadyKey returns the key under which the intent's proof is remembered. It returns the zero key if the intent's proof
-// is not remembered.
+// steadyKey returns the key under which the intent's proof is remembered. For a call that always needs its request (see
+// maySkip), it returns the zero key, and no proof is remembered.
 func (c *call) steadyKey(intent Intent) (key steady.Key) {
 	if c.maySkip(intent) {
 		key, _ = steady.KeyOf(intent.Config, c.config.FieldManager, intent.Subresource)
@@ -140,8 +140,9 @@ func (c *call) steadyKey(intent Intent) (key steady.Key) {
 	return key
 }
 
-// stillSteady returns the remembered proof of the intent if the proof is still valid. It is valid if the object has not
-// changed since, or if the entry and the values of this field manager have not changed.
+// stillSteady returns the remembered proof of the intent if the proof is still valid: the object still has the
+// resourceVersion of the proof, or this field manager's managed fields entry and the values of its fields have not
+// changed.
 func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (found proof, ok bool) {
 	s := c.config.Steady
 	if key == (steady.Key{}) {
@@ -194,7 +195,7 @@ func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, 
 		if found, ok := c.stillGivesWay(ctx, object); ok {
 			return found, true
 		}
-		c.log.V(1).Info("not steady: applying the intent may change the object, so it is sent", "because", c.intent.whyNot(err))
+		c.log.V(1).Info("no proof that applying the intent would change nothing, so the intent is sent", "because", c.intent.whyNot(err))
 		return proof{}, false
 	}
 	c.config.Steady.proven.Put(key, now)
@@ -232,8 +233,8 @@ func isRead(given client.Object, ref ObjectRef) bool {
 }
 
 // ReadBy returns a SteadyState that reads objects with another reader, and shares the remembered proofs with s. If the
-// reader does not return an object, the intent is sent. So a reader may hide the objects to which an Applier must not
-// write. For a nil SteadyState, ReadBy returns nil.
+// reader does not return an object, the intent is sent, and the Applier's client can refuse the write. So a reader can
+// hide the objects to which an Applier must not write. For a nil SteadyState, ReadBy returns nil.
 func (s *SteadyState) ReadBy(reader client.Reader) *SteadyState {
 	if s == nil {
 		return nil
@@ -286,10 +287,10 @@ func (c *call) proveBy(ctx context.Context, form *encodedIntent, read steady.Rea
 	return &proven{Print: found, schema: by}, nil
 }
 
-// steadyByAnswer remembers a proof from the API server's response to a write: that applying the intent again would
-// change nothing. It does so only if a read from the cache may not prove this. That is so for a Go type that does not
-// show the stored form of a time or a quantity, and for an intent that owns nothing, and so has no managed fields
-// entry. The proof is valid only while the object has the resourceVersion of the response.
+// steadyByAnswer remembers that applying the intent again would change nothing, if the API server's response to a write
+// proves this. It remembers such a proof only in two cases in which the cached object cannot be the proof: for a Go
+// type that may not show the stored form of a time or a quantity, and for an intent that owns no field and so has no
+// managed fields entry. The proof is valid only while the object has the resourceVersion of the response.
 func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answer) {
 	if key == (steady.Key{}) || landed.sent != c.intent || !c.readsMayHide() && !c.ownsNothing(landed) {
 		return
@@ -301,7 +302,7 @@ func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answe
 	read := steady.Read{Object: object, Kind: object.GroupVersionKind(), Answer: true}
 	now, err := c.proveBy(ctx, c.intent, read)
 	if err != nil {
-		c.log.V(1).Info("not steady: the API server's response does not prove that the next apply changes nothing, so it will be sent", "because", c.intent.whyNot(err))
+		c.log.V(1).Info("no proof in the API server's response that applying the intent again would change nothing, so the next apply is sent", "because", c.intent.whyNot(err))
 		return
 	}
 	c.config.Steady.proven.Put(key, now)

@@ -27,7 +27,7 @@ import (
 // the API server refuses the apply, even with force. ("0" would not do: it means no resourceVersion.)
 const neverWritten = "1"
 
-// target is what a call knows about the object before it writes, and to what the writes are pinned.
+// target holds what a call knows about its object before the first write, and the uid to which the writes are pinned.
 type target struct {
 	uid      types.UID     // the uid to which writes are pinned; "" if they are not pinned
 	found    bool          // the uid comes from an object that Intent.Belongs accepted, and not from the caller
@@ -83,8 +83,8 @@ func (c *call) aim(ctx context.Context) error {
 	return err
 }
 
-// cached returns the object that the look for a proof (step 2) has read. If that step read nothing, cached reads the
-// object.
+// cached returns the object that the search for a SteadyState proof (step 2 of Apply) has read from the cache. If that
+// search read nothing, cached reads the object.
 func (c *call) cached(ctx context.Context) (client.Object, error) {
 	if c.target.read != nil {
 		return c.target.read, nil
@@ -108,11 +108,11 @@ func (c *call) pinTo(object client.Object) error {
 	return nil
 }
 
-// fromBirth reports whether the intent has Belongs and no MustExist, and so may create its object. If the object is
-// absent, the intent creates it exclusively.
+// fromBirth reports whether the intent has Belongs and no MustExist. If the object of such an intent is absent, the
+// call creates it exclusively: an object that someone else creates at the same moment is not adopted.
 func (i Intent) fromBirth() bool { return i.Belongs != nil && !i.MustExist }
 
-// expect sets the target of an intent that may create its object, from the cached object. cached is nil if the cache
+// expect sets the target of an intent for which fromBirth is true, from the cached object. cached is nil if the cache
 // does not have the object. If this Applier created the object less than madeFor ago, the target gets the uid from the
 // creation, because the cache may not have the new object yet.
 func (c *call) expect(cached client.Object) {
@@ -136,7 +136,7 @@ func (c *call) unexpected(refused error) bool {
 		(IsStaleWrite(refused) || wire.IsImmutableUID(refused))
 }
 
-// judgeBirth sets the target of an intent that may create its object, from the live object. live is nil if the object
+// judgeBirth sets the target of an intent for which fromBirth is true, from the live object. live is nil if the object
 // does not exist. If Intent.Belongs rejects the live object, judgeBirth returns a NotOursError.
 func (c *call) judgeBirth(live *unstructured.Unstructured) error {
 	t := &c.target
@@ -269,7 +269,7 @@ func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Ob
 		return errNotCached
 	case reading.Err() == nil && !apierrors.IsForbidden(err):
 		return err
-	case !apierrors.IsTimeout(err) && !apierrors.IsForbidden(err): // the cache is slow, or waits for a write of this process
+	case !apierrors.IsTimeout(err) && !apierrors.IsForbidden(err): // a slow read, or one that waits for a write of this process to arrive
 		return errNotCached
 	}
 	if _, told := reads.failed.LoadOrStore(kind, time.Now().Add(readRetry)); !told {

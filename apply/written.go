@@ -33,7 +33,7 @@ type writtenKey struct {
 	subresource string
 }
 
-// anyManager returns the key of the record, for the same object, of forced applies and of all other writes.
+// anyManager returns the key of the same object's record without a manager, see writtenKey.
 func (k writtenKey) anyManager() writtenKey { return writtenKey{kind: k.kind, name: k.name} }
 
 type written struct {

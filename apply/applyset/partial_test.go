@@ -89,7 +89,7 @@ func TestPartialIntentsAreReleased(t *testing.T) {
 		"it cannot be without": {
 			earlier: one, happens: answers(3, invalid), sent: []string{reads, read, release},
 			kept: []string{`ConfigMap shop/a is no longer desired, but was kept: ` +
-				`the object is invalid without the fields that a release of ` + manager + ` removes; move these fields to another field manager first, with Migrate or Rename of package ownership: ` +
+				`the object would be invalid without the fields that field manager ` + manager + ` would give up; move these fields to another field manager first, with Migrate or Rename of package ownership: ` +
 				`ConfigMap "a" is invalid`},
 		},
 		"fails": {

@@ -276,7 +276,9 @@ func TestReleasedIsTold(t *testing.T) {
 		w.must(err)
 		intents = nil
 	}
-	want := []string{"Normal Released released the fields of ConfigMap shop/theirs, because their intent is no longer desired"}
+	want := []string{
+		"Normal Released gave up the fields applied to ConfigMap shop/theirs, which are no longer desired; the object was not deleted",
+	}
 	if diff := cmp.Diff(want, w.told()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

@@ -23,8 +23,8 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// conflictRetry is the wait before a retry after a conflict that the policy rejected. The retry is necessary because a
-// watch may not report that the other owner gave the field up: this changes no value.
+// conflictRetry is the wait before a retry after a conflict that the policy rejected. The retry is necessary because
+// the other owner may give up the field without a change of any value, and so without an event.
 const conflictRetry = time.Minute
 
 // refusalRetry is the longest wait before a retry after a refusal by the API server (apply.ErrRefused), see
@@ -40,12 +40,13 @@ func refusalWait(since time.Duration) time.Duration {
 }
 
 // Requeue returns the result of a reconcile that failed with these errors, see the package comment. nil errors are
-// ignored. In most cases the result is the joined errors, so that the controller's rate limiter determines the wait
+// ignored. In most cases Requeue returns the joined errors, so that the controller's rate limiter determines the wait
 // before the next reconcile. The exceptions are:
-//   - If each error has a wait of its own, the result is a wait: the longest one that the API server asked for, or else
-//     the wait after a rejected conflict. It is extended at random by up to 20 %.
-//   - If all errors are invalid intents, the result is a reconcile.TerminalError.
-//   - If ctx is cancelled and one of the errors is context.Canceled, the manager stops, and there is no error.
+//   - If each error determines the wait before its retry, the error is nil and RequeueAfter is set: to the longest
+//     Retry-After of the API server, or else to the minute after which a rejected conflict is retried. RequeueAfter is
+//     extended at random by up to 20 %.
+//   - If all errors are invalid intents, the error is a reconcile.TerminalError.
+//   - If ctx is cancelled and one of the errors is context.Canceled, the process is stopping: Requeue returns no error.
 func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	return requeue(ctx, true, unknown, errs...)
 }
@@ -54,7 +55,7 @@ func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 // controller's rate limiter then determines the wait after a refusal.
 const unknown = time.Duration(-1)
 
-// requeue is Requeue with two more arguments. If isNew is false, the errors are logged at verbosity 1 only. since is
+// requeue is Requeue with two more parameters. If isNew is false, the errors are logged at verbosity 1 only. since is
 // the time for which the errors have lasted, and determines the wait after a refusal.
 func requeue(ctx context.Context, isNew bool, since time.Duration, errs ...error) (reconcile.Result, error) {
 	err := errors.Join(errs...)
@@ -62,7 +63,7 @@ func requeue(ctx context.Context, isNew bool, since time.Duration, errs ...error
 		return reconcile.Result{}, nil
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return reconcile.Result{}, nil // the manager stops
+		return reconcile.Result{}, nil // the controller manager is stopping
 	}
 	var waits waits
 	for _, one := range errs {
@@ -87,7 +88,7 @@ func requeue(ctx context.Context, isNew bool, since time.Duration, errs ...error
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 
-// waits has the waits before the next reconcile that the errors of one reconcile require, by class of error.
+// waits holds the wait before the next reconcile for each class of errors of one reconcile; 0 means no such error.
 type waits struct {
 	asked, conflict, refusal time.Duration // asked is the longest Retry-After of the API server
 	severe                   bool          // a person must fix the cause of at least one error
@@ -140,9 +141,9 @@ func terminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// tell records events on the parent: about conflicts, about objects of someone else, and about objects that were
-// pruned, released or not pruned. Only if isNew is true does it record events about rejected conflicts and objects of
-// someone else. Events about objects that are not pruned are not repeated either.
+// tell records events on the parent: about conflicts, about objects that belong to someone else, and about objects that
+// were pruned, released or kept. Events about rejected conflicts and about objects that belong to someone else are
+// recorded only if isNew is true, and an event about a kept object only once (see applyset.Kept).
 func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 	if r.Events == nil {
 		return
@@ -167,7 +168,7 @@ func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 		Event(r.Events, parent, corev1.EventTypeNormal, "Pruned", "deleted "+object.String()+", which is no longer desired")
 	}
 	for _, object := range applied.Pruned.Released {
-		Event(r.Events, parent, corev1.EventTypeNormal, "Released", "released the fields of "+object.String()+", because their intent is no longer desired")
+		Event(r.Events, parent, corev1.EventTypeNormal, "Released", "gave up the fields applied to "+object.String()+", which are no longer desired; the object was not deleted")
 	}
 	for _, kept := range applied.Pruned.Kept {
 		if !kept.Remembered {
@@ -197,7 +198,7 @@ func (r *Reconciler[P]) tellUnread(of trouble, parent P, outcomes []apply.Outcom
 	}
 }
 
-// settled lists the decisions by which a conflict does not fail the apply, with the reason and the text of the event.
+// settled maps each decision that lets an apply succeed despite a conflict to the reason and text of its event.
 var settled = map[apply.Decision]struct{ reason, what string }{
 	apply.Force:      {"OwnershipForced", "set"},
 	apply.Relinquish: {"OwnershipRelinquished", "did not set"},
@@ -238,9 +239,9 @@ func tellSettled(recorder events.EventRecorder, parent client.Object, conflicts 
 const noteLimit = 1024
 
 // Event records an event about a parent, and shortens the note to the length that the API permits. The recorder merges
-// events that have the same object, reason and action, and keeps only the first note. So that events with different
-// notes are not merged, Event derives the action from the note. So that a write of the status does not prevent merging,
-// it passes the object without its resourceVersion.
+// events that have the same object, reason and action, and keeps only the first note. Event derives the action from the
+// note, because events with different notes must not be merged. Event passes the parent to the recorder without a
+// resourceVersion: otherwise each write of the parent's status would prevent the merging of equal events.
 func Event(recorder events.EventRecorder, parent client.Object, eventType, reason, note string) {
 	if len(note) > noteLimit {
 		// Cutting the note may leave half a character at its end. ToValidUTF8 removes this half.
@@ -259,7 +260,7 @@ type news struct {
 	byTrouble *recent.Cache[trouble, reported]
 }
 
-// reported describes the errors of a trouble that were last reported.
+// reported describes the errors of one group (see trouble) that were recorded last.
 type reported struct {
 	hash  uint64    // a hash of the messages of the errors
 	since time.Time // the time of the first error since the last success
@@ -278,15 +279,15 @@ const rememberedTroubles = 8192
 
 func newNews() news { return news{recent.New[trouble, reported](rememberedTroubles)} }
 
-// isNew records the present errors of a trouble, and reports whether there are errors that differ from those recorded
-// before.
+// isNew records the present errors of a group, and reports whether there are errors that differ from the errors
+// recorded before.
 func (n news) isNew(of trouble, errs ...error) bool {
 	isNew, _ := n.about(of, errs...)
 	return isNew
 }
 
-// about records the errors of a trouble. isNew reports whether there are errors that differ from the last ones. since
-// is the time since the first error after the last success: it goes on if later errors have another text.
+// about records the present errors of a group. isNew reports whether there are errors that differ from those before.
+// since is the time since the first error after the last success: a later error with another text does not reset since.
 func (n news) about(of trouble, errs ...error) (isNew bool, since time.Duration) {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	if len(errs) == 0 {

@@ -120,7 +120,7 @@ func (c *call[T]) try(ctx context.Context, this attempt) (stale bool, err error)
 
 func (c *call[T]) attempted(this attempt, read *unstructured.Unstructured) logr.Logger {
 	log := c.log.WithValues("attempt", this.number, "of", this.of)
-	this.news(log).Info("attempt", "after", this.waited, "resourceVersion", read.GetResourceVersion())
+	this.news(log).Info("attempt to change the object", "after", this.waited, "resourceVersion", read.GetResourceVersion())
 	return log
 }
 

@@ -11,12 +11,12 @@ import (
 )
 
 // look calls mutate, the caller's function, on a copy of the caller's object. settled reports whether the call can end
-// without a request. This is so if mutate changed nothing, and the object is at least as new as the Updater's last
-// write to it. It is also so if mutate changed the identity of the object. All other results, such as an error of
+// without a request. There are two such cases: mutate changed nothing, and the object is at least as new as the
+// Updater's last write to it; or mutate changed the identity of the object. All other results, such as an error of
 // mutate, may be due to a cache that is out of date. The attempts then call mutate again, on the live object.
 func (c *call[T]) look() (settled bool, err error) {
 	if c.given.GetUID() == "" || c.given.GetResourceVersion() == "" {
-		return false, nil // the object was not read, but only names what to read
+		return false, nil // the caller's object was not read from the API server or a cache: it has only a name
 	}
 	if !c.written.shows(c.given) {
 		return false, nil
@@ -40,7 +40,7 @@ func (c *call[T]) judge(object T) (before T, changed bool, err error) {
 		changed = !reflect.DeepEqual(before, object) && !equality.Semantic.DeepEqual(before, object) // in this order, because reflect.DeepEqual is ten times as fast
 	}
 	if !changed {
-		object.SetManagedFields(managed) // because the object becomes Result.Object
+		object.SetManagedFields(managed) // put back the managed fields, because the object becomes Result.Object
 	}
 	return before, changed, err
 }

@@ -36,10 +36,10 @@ func TestLog(t *testing.T) {
 			lines[i] = strings.Replace(lines[i], call, "", 1)
 		}
 		want := []string{
-			`"level"=1 "msg"="attempt" "attempt"=1 "of"=4 "after"="0s" "resourceVersion"="999"`,
+			`"level"=1 "msg"="attempt to change the object" "attempt"=1 "of"=4 "after"="0s" "resourceVersion"="999"`,
 			`"level"=0 "msg"="stale write" "attempt"=1 "of"=4 "warning"=true "resourceVersion"="999" ` +
 				`"error"="Operation cannot be fulfilled on pods \"pod\": the object has been modified"`,
-			`"level"=0 "msg"="attempt" "attempt"=2 "of"=4 "after"="100ms" "resourceVersion"="999"`,
+			`"level"=0 "msg"="attempt to change the object" "attempt"=2 "of"=4 "after"="100ms" "resourceVersion"="999"`,
 			`"level"=0 "msg"="written" "attempt"=2 "of"=4 "resourceVersion"="1000" "changed"=true`,
 		}
 		if diff := cmp.Diff(want, lines); diff != "" {
@@ -63,7 +63,7 @@ func TestLogOfNothing(t *testing.T) {
 			given.UID = ""
 			_, err := update.Do(ctx, u, given, func(*corev1.Pod) error { return nil })
 			return err
-		}, want: []string{"attempt", "nothing to write"}},
+		}, want: []string{"attempt to change the object", "nothing to write"}},
 		"absent": {call: func(ctx context.Context, u *update.Updater, given *corev1.Pod) error {
 			_, err := update.RemoveFinalizer(ctx, u, given, mine)
 			return err

@@ -120,9 +120,9 @@ func unknownTo(at *place, live, shown any) *place {
 	return nil
 }
 
-// refuse returns an error if one of the items of a live list with these indices has a field that the Go type lacks. The
-// write could drop this field, so the caller must not write. why says why it is not known which of the items after
-// mutate the live items are.
+// refuse returns an error if one of the live items at the indices in items has a field that the Go type lacks. The
+// write could drop this field, so the caller must not write. why is the reason why these live items cannot be matched
+// with the items after mutate.
 func (n narrowing) refuse(list *place, live, shown []any, items []int, why error) error {
 	for _, j := range items {
 		var item any

@@ -14,7 +14,7 @@ import (
 // attempt describes one attempt of a call to read, change and write an object.
 type attempt struct {
 	number, of int           // the number of this attempt, from 1, and the maximum number of attempts
-	waited     time.Duration // the time since the end of the previous attempt
+	waited     time.Duration // the time since the end of the previous attempt; 0 in the first attempt
 }
 
 var errNoSteps = errors.New("Config.Backoff permits no attempt: its Steps must be at least 1")

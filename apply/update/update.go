@@ -38,8 +38,8 @@ type verb[T client.Object] struct {
 }
 
 // put writes an object by a PUT, and replaces its content by that of the API server's response. typed means that the
-// caller's object has a Go type. The option DisableReadYourWritesConsistency then prevents that the client starts a
-// watch of unstructured objects of the kind.
+// caller's object has a Go type. put then disables the client's read-your-writes consistency, because the client would
+// otherwise start a second informer for the kind, with unstructured objects like the one that is written.
 func (u *Updater) put(ctx context.Context, object *unstructured.Unstructured, typed bool) error {
 	options := []client.UpdateOption{client.FieldOwner(u.config.FieldManager)}
 	if typed {

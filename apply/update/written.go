@@ -15,7 +15,7 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// writtenKept is the number of objects that a lastWritten remembers at least. At most it remembers twice as many.
+// writtenKept is the minimum number of objects that a lastWritten remembers. The maximum is twice this number.
 const writtenKept = 4096
 
 // unknownVersion stands for the resourceVersion after a write whose response has not arrived yet, or was lost.
@@ -48,17 +48,17 @@ func (w *lastWritten) shows(object client.Object) bool {
 	return true
 }
 
-// sending records that a write of the object is about to be sent. Until knows records the response, shows returns
-// false.
+// sending records that a write of the object is about to be sent. Until the method knows records the response, the
+// method shows returns false for the object.
 func (w *lastWritten) sending(object client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.versions.Put(object.GetUID(), unknownVersion)
 }
 
-// knows records the resourceVersion of an object in a response of the API server. wrote says whether the response is to
-// a write, or to a read after which nothing was written. A read of an object that lastWritten does not remember is
-// ignored.
+// knows records the resourceVersion of an object in a response of the API server. wrote reports whether the response is
+// to a write, and not to a read after which nothing was written. A read of an object that lastWritten does not remember
+// is ignored.
 func (w *lastWritten) knows(object client.Object, wrote bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -214,7 +214,7 @@ type warmer interface {
 
 type trackedWarmer struct {
 	warmer
-	filling *atomic.Int32 // points to the counter of the manager's tracked
+	filling *atomic.Int32 // points to tracked.filling
 }
 
 // Warmup calls the Warmup of the runnable. If it succeeds, the caches of the runnable count as synced.

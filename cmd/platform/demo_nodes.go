@@ -39,10 +39,10 @@ func (d *demonstration) maintenance(ctx context.Context) {
 		byUpdate.Attempts, byApply.Attempts, written)
 }
 
-// lose cordons the node busy with strategy Update (get-modify-update) while the writers run. Nearly
-// always, all four attempts are stale writes, and lose returns the failed result. If an attempt
-// succeeds, lose stops the writers, undoes the cordon and starts again. The writers must not run during
-// the undo: its write is pinned to a resourceVersion, and the writers would make it stale.
+// lose shows a cordon that fails. It cordons the node busy with strategy Update (get-modify-update) while the writers
+// run. Nearly always, all four attempts are stale writes, and lose returns the failed result. If an attempt succeeds,
+// lose stops the writers, undoes the cordon and starts again. The writers must not run during the undo, because the
+// write of the undo is pinned to a resourceVersion, and would be stale.
 func (d *demonstration) lose(ctx context.Context, writers *writers) (status v1alpha1.NodeStatus) {
 	for range 10 {
 		writers.start(ctx, busy)
@@ -104,7 +104,7 @@ type writers struct {
 	failed   error // the first error of a writer
 }
 
-// start starts four writers that change a node without pause. A single writer is sometimes too slow.
+// start starts four writers that change a node without pause. With one writer, the cordon of lose sometimes succeeds.
 func (w *writers) start(ctx context.Context, name string) {
 	w.stopping.Store(false)
 	for i := range 4 {

@@ -60,11 +60,11 @@ func prerequisites() (config, manager string, err error) {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return "", "", fmt.Errorf("finding the folder of this program, which has the manager: %w", err)
+		return "", "", fmt.Errorf("finding the folder of the program platform, which also contains the program manager: %w", err)
 	}
 	for _, needed := range []string{"manager", "kubectl-fieldowners"} {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(self), needed)); err != nil {
-			return "", "", fmt.Errorf("the program %s is not in the folder of this program (%w): run make build", needed, err)
+			return "", "", fmt.Errorf("the program %s is not in the folder of the program platform (%w): run make build", needed, err)
 		}
 	}
 	return filepath.Join(checkout, "config"), filepath.Join(filepath.Dir(self), "manager"), nil
@@ -157,8 +157,8 @@ Ctrl-C ends the platform and deletes its data.
 	return nil
 }
 
-// linkKubeconfig creates a symbolic link to own, the kubeconfig of the cluster, at the path link. So
-// the path is the same in each run. It returns link, or own if another run uses the link.
+// linkKubeconfig creates a symbolic link at the path link to the cluster's kubeconfig at the path own, so that users
+// can use the same path in each run. It returns link, or own if another run uses that path. unlink removes the link.
 func linkKubeconfig(link, own string) (path string, unlink func()) {
 	if _, err := os.Stat(link); errors.Is(err, os.ErrNotExist) {
 		_ = os.Remove(link) // the link of a run that was killed

@@ -84,13 +84,13 @@ func commandLine(args []string) string {
 	return all + line
 }
 
-// patience is the timeout of each wait in the demo. On a slow machine a step takes a few seconds. A
-// NodeMaintenance takes at most 30 seconds, and then fails with a reason.
+// patience is the timeout of each wait in the demo. On a slow machine a step takes a few seconds. A NodeMaintenance
+// that is not complete after 30 seconds fails with a reason.
 const patience = 60 * time.Second
 
-// until calls look repeatedly until look returns "". Any other text describes the current state. After
-// a timeout, until fails the step with an error that contains what, which describes the awaited state,
-// and the last text from look.
+// until calls the function look repeatedly until look returns "" or an error. Any other text that look returns
+// describes the current state. After the time patience, the step fails with an error that contains the awaited state,
+// which is described by what, and the last text from look.
 func until(ctx context.Context, what string, look func(context.Context) (string, error)) {
 	seen := "nothing yet"
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {

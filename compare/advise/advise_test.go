@@ -49,9 +49,9 @@ func TestFor(t *testing.T) {
 		{"near enough", Situation{Writers: 20, Processes: 1, Objects: 1, Managers: 4, RTT: time.Millisecond}, "hot-object w16 m4", false},
 		{"several processes", Situation{Writers: 4, Processes: 4, Objects: 1, Managers: 4, RTT: time.Millisecond}, "hot-object w4 m4 p4 rtt1ms", true},
 		{"another round trip", Situation{Writers: 4, Processes: 1, Objects: 1, Managers: 4, RTT: 6 * time.Millisecond}, "hot-object w4 m4 rtt5ms", false},
-		{"too many writers", Situation{Writers: 1000, Processes: 1, Objects: 1, Managers: 4}, "nothing like it was measured", false},
-		{"a slow network", Situation{Writers: 4, Processes: 1, Objects: 1, Managers: 4, RTT: time.Second}, "nothing like it was measured", false},
-		{"many objects", Situation{Writers: 4, Processes: 1, Objects: 64, Managers: 4}, "nothing like it was measured", false},
+		{"too many writers", Situation{Writers: 1000, Processes: 1, Objects: 1, Managers: 4}, "nothing similar was measured", false},
+		{"a slow network", Situation{Writers: 4, Processes: 1, Objects: 1, Managers: 4, RTT: time.Second}, "nothing similar was measured", false},
+		{"many objects", Situation{Writers: 4, Processes: 1, Objects: 64, Managers: 4}, "nothing similar was measured", false},
 	} {
 		advice, err := For(s, c.situation)
 		switch {

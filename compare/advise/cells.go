@@ -16,20 +16,20 @@ type Situation struct {
 	RTT                                   time.Duration
 }
 
-// Advice is the result of a run in the cell that is the most similar to a Situation.
+// Advice is what a run measured in the cell that is the most similar to a Situation.
 type Advice struct {
-	// Situation has the recommended arms and the reason. If there are several arms, none was shown to be better
+	// Situation has the recommended arms and the reason. If it recommends several arms, no arm was shown to be better
 	// than the others.
 	Situation summary.Situation
-	// Rows are the results of all arms in the cell: first the arms that were compared, the best first, then the
-	// arms that lost updates or gave up too many intents.
+	// Rows are the results of all arms in the cell. First are the compared arms, sorted from best to worst. Then come
+	// the arms that were not compared because they lost updates, or because too many of their intents failed for good.
 	Rows []summary.Row
 	// Exact means that the cell has exactly the parameters of the Situation.
 	Exact bool
 }
 
-// farthest is the maximum distance of a cell from a Situation in any parameter, in powers of two: the cell may have
-// up to twice, and no less than half the value. Round-trip times below one millisecond count as one millisecond.
+// farthest is the maximum distance of a cell from a Situation in any parameter, in powers of two: each parameter of the
+// cell must be between half and twice that of the Situation. Round-trip times below 1 ms count as 1 ms.
 const farthest = 1.0
 
 // For returns the advice for a situation, from the cells of the workload hot-object. It returns an error if the
@@ -40,22 +40,22 @@ func For(s summary.Summary, situation Situation) (Advice, error) {
 	}
 	cells := situation.sorted(s)
 	if len(cells) == 0 {
-		return Advice{}, fmt.Errorf("the run has no cell of hot-object in which arms were compared")
+		return Advice{}, fmt.Errorf("the run compares no arms in the workload hot-object, on which advice rests: name the folder of another run")
 	}
 	nearest := cells[0]
 	if nearest.worst > farthest {
-		return Advice{}, fmt.Errorf("nothing like it was measured: the most similar cell is %s, in which a parameter is more than twice or less than half as much", nearest.row.Name)
+		return Advice{}, fmt.Errorf("nothing similar was measured: in the most similar cell, %s, a parameter is more than twice or less than half the value asked for", nearest.row.Name)
 	}
 	for _, contest := range s.Contests {
 		if contest.Cell != nearest.row.Name || contest.Measure != "goodput_per_s" {
 			continue
 		}
 		if contest.Why != "" {
-			return Advice{}, fmt.Errorf("the most similar cell, %s, has no verdict: %s", contest.Cell, contest.Why)
+			return Advice{}, fmt.Errorf("the comparison of the arms in the most similar cell, %s, has no verdict: %s", contest.Cell, contest.Why)
 		}
 		return Advice{Situation: s.Explain(contest), Rows: rowsOf(s, contest), Exact: nearest.sum == 0}, nil
 	}
-	return Advice{}, fmt.Errorf("the most similar cell, %s, has no comparison of arms", nearest.row.Name)
+	return Advice{}, fmt.Errorf("the most similar cell, %s, has no comparison of the arms by their goodput", nearest.row.Name)
 }
 
 // distant is a cell with its distance from a Situation, in powers of two: the largest distance in one

@@ -1,5 +1,6 @@
-// Package advise gives advice on how to write to Kubernetes objects: which protections a write needs, and which
-// arm was the best in a run.
+// Package advise gives advice on how to write to Kubernetes objects: which protections a write needs, and which arm
+// (way to write) was the best in a benchmark run. A run measures arms in cells: a cell is a workload with parameters,
+// such as 16 writers. See docs/benchmarking.md, also for void runs and missing verdicts.
 package advise
 
 // Write describes a piece of code that writes to Kubernetes objects, by the answers to four questions.
@@ -11,7 +12,7 @@ type Write struct {
 	// Repeatable: may the write be retried? It may if the function that modifies the object is idempotent and
 	// has no side effects.
 	Repeatable bool
-	// Counts: does the code write to several objects, or decide by a number of objects?
+	// Counts: does the code write to several objects, or make a decision that depends on a number of objects?
 	Counts bool
 }
 
@@ -22,9 +23,10 @@ type Layer struct {
 	Why    string
 }
 
-// Layers returns the four protections, each marked as needed or not needed. Each protects against another race: two
-// goroutines that share a cached object (deep copy), two clients that write to one API object (resourceVersion), a
-// stale write that can be repeated (retry), and two decisions by the same outdated data (expectations).
+// Layers returns the four protections, each marked as needed or not needed. Each protects against a different problem:
+// two goroutines share a cached object (deep copy), two clients write to one API object (resourceVersion), a write
+// fails because it is based on an outdated read (retry), or two decisions are based on the same outdated data
+// (expectations).
 func Layers(w Write) []Layer {
 	layer := func(name string, needed bool, why, otherwise string) Layer {
 		if !needed {

@@ -47,7 +47,7 @@ func adviseCommand() *cobra.Command {
 		Long: `Say how to write. Four questions (--cached-object, --update, --repeatable, --counts; without
 any flag they are asked one after another) give the layers that a write needs. With the folder
 of a run it names the way of writing that did best in the cell of that run that is nearest to
---writers, --processes, --objects, --managers and --rtt, or says that nothing like it was measured.`,
+--writers, --processes, --objects, --managers and --rtt, or says that nothing similar was measured.`,
 		Example: `  compare advise                                      # asks
   compare advise --update --repeatable                # a status write
   compare advise --cached-object --counts             # pods of a set, counted in the cache

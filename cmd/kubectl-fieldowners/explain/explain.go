@@ -112,7 +112,7 @@ func objectsOf(conflicts []Conflict, lives, intents []map[string]any, answers in
 				len(all), []string{"live", "intent"}[i])
 		}
 	}
-	for i, all := range candidates { // of several objects, keep those that the other list contains as well
+	for i, all := range candidates { // of several live objects, keep those that an intent is for, and vice versa
 		if other := candidates[1-i]; len(all) > 1 && len(other) > 0 {
 			candidates[i] = slices.DeleteFunc(slices.Clone(all), func(object map[string]any) bool {
 				return !slices.ContainsFunc(other, func(o map[string]any) bool { return isSame(object, o) })

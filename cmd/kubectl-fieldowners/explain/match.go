@@ -112,10 +112,10 @@ func valueOf(path fieldowners.Path, object map[string]any, isSecret bool) *any {
 	return &value
 }
 
-// certain matches the API server's strings that mean the same field in every object. Other strings are
-// ambiguous, because a dot may separate two fields or be part of a map key. So below a field that may
-// be a map, such as .spec.selector, a matching string has only one more name. After .metadata.labels or
-// .metadata.annotations, the whole rest of the string is one key.
+// certain matches the API server's strings that mean the same field in every object. Other strings are ambiguous,
+// because a dot may separate two fields or be part of a map key. So after a field that may be a map, such as
+// .spec.selector, a matching string has at most one further name. After .metadata.labels or .metadata.annotations, the
+// whole rest of the string is one key.
 var certain = regexp.MustCompile(`^(?:(?:\.spec(?:\.template\.spec)?|\.status|\.metadata)?\.\w+(?:\.\w+|` +
 	`\[[^"\]](?:"(?:[^"\\]|\\.)*"|[^"\]])*\](?:\.\w+){0,2})?|\.metadata\.(?:labels|annotations)\.(.+))$`)
 

@@ -69,7 +69,7 @@ func (c Conflict) text() string {
 }
 
 // wrapped joins words into lines of at most 80 columns, indented by indent spaces. Every line but the last ends with
-// continued, such as a backslash. Lines after the first have as many further spaces as continued has characters.
+// continued, such as a backslash. Lines after the first are indented by len(continued) more spaces.
 func wrapped(words []string, indent int, continued string) string {
 	margin := strings.Repeat(" ", indent)
 	return view.Words(words, columns, margin, margin+strings.Repeat(" ", len(continued)), continued) + "\n"

@@ -42,7 +42,7 @@ func (e Explanation) waysOut() []Way {
 	}
 }
 
-// perOwner calls what for each owner in conflict, and returns the results as sentences such as "a:
+// perOwner calls the function what for each owner in conflict, and returns the results as sentences such as "a:
 // RESULT.". Owners with the same result share one sentence, such as "a, b: RESULT.".
 func (e Explanation) perOwner(what func(view.OwnerItem) string) string {
 	owners := map[string][]string{}

@@ -103,11 +103,11 @@ func (l linting) named(name string, operation metav1.ManagedFieldsOperationType)
 	return found
 }
 
-// selfConflicts finds fields that a manager owns through a subresource such as /scale, although the
-// manager also applies the object. The API server treats the two entries as different owners, so the
-// manager can conflict with itself. Such entries come from migrations by older versions of this plugin,
-// and from kubectl scale after kubectl apply --server-side. selfConflicts leaves fields that the
-// manager owns both by Apply and by Update to updateAndApply.
+// selfConflicts finds fields that a manager owns through a subresource such as /scale, although the manager also
+// applies the object. The API server treats the two entries as different owners, so the manager can conflict with
+// itself. Such entries come from migrations by older versions of this plugin, and from kubectl scale after kubectl
+// apply --server-side. selfConflicts skips fields that the manager owns both by Apply and by Update, because
+// updateAndApply reports them.
 func (l linting) selfConflicts() []Finding {
 	var found []Finding
 	for _, beside := range l.managers {
@@ -152,7 +152,7 @@ func (l linting) sharedByUpdate() []Finding {
 			continue
 		}
 		f := newFinding(RuleSharedByUpdate, append([]fieldowners.Manager{updated.Manager}, appliers...), shared)
-		f.Message = fmt.Sprintf("%s owns %s together with %s: an apply of %s with another value conflicts, unless it forces; move the fields that %s does not write any more",
+		f.Message = fmt.Sprintf("%s owns %s together with %s: an apply by %s that sets another value conflicts, unless the apply is forced; move to the applier the fields that %s no longer writes",
 			updated.Manager, english.Plural(len(shared), "field", ""), appliers[0], appliers[0].Name, updated.Name)
 		f.Remedy = command.EndSharing(appliers[0], updated.Manager, shared)
 		found = append(found, f)

@@ -42,8 +42,8 @@ type Rule string
 const (
 	// RuleBeforeFirstApply: the manager before-first-apply shares fields with an applier.
 	RuleBeforeFirstApply Rule = "before-first-apply"
-	// RuleClientSideApply: the managed-fields entry that kubectl apply without --server-side left
-	// shares fields with an applier.
+	// RuleClientSideApply: the managed-fields entry of an earlier kubectl apply without --server-side shares fields
+	// with an applier.
 	RuleClientSideApply Rule = "client-side-apply"
 	// RuleUpdateAndApply: a manager owns fields by Apply, and also fields by Update.
 	RuleUpdateAndApply Rule = "update-and-apply"

@@ -44,7 +44,7 @@ func TestCheck(t *testing.T) {
 		{"one manager", []metav1.ManagedFieldsEntry{apply("us", abc)}, nil},
 		{"two appliers that share", []metav1.ManagedFieldsEntry{apply("us", ab), apply("them", abc)}, nil},
 		{"an updater and an applier that share", []metav1.ManagedFieldsEntry{update("old", ab), apply("us", a)}, []string{
-			"shared-by-update: old/Update owns 1 field together with us/Apply: an apply of us with another value conflicts, unless it forces; move the fields that old does not write any more: .spec.a",
+			"shared-by-update: old/Update owns 1 field together with us/Apply: an apply by us that sets another value conflicts, unless the apply is forced; move to the applier the fields that old no longer writes: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from old --to us --path .spec.a"}},
 		{"they share, in versions of which one is not served: told as that alone", []metav1.ManagedFieldsEntry{
 			inVersion(update("old", ab), "apps/v1alpha1", ""), apply("us", a)}, []string{
@@ -120,7 +120,7 @@ func TestCheck(t *testing.T) {
 		{"a finalizer, and what a Go type spells otherwise", []metav1.ManagedFieldsEntry{
 			update("operator", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}},"f:spec":{"f:a":{},"f:b":{}}}`), apply("helm", `{"f:spec":{"f:c":{}}}`)}, []string{
 			"wide-update: operator/Update wrote a finalizer, and also owns 2 fields outside metadata and status: an update of the whole object takes every field that the client's Go type formats or defaults differently, " +
-				"and the next apply of helm that sets another value conflicts; move the fields back, and have the client send only its changes: .spec.a, .spec.b",
+				"and the next apply by helm that sets another value conflicts; move the fields back, and have the client send only its changes: .spec.a, .spec.b",
 			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec"}},
 		{"the status of a kind without that subresource, of an object that was updated", []metav1.ManagedFieldsEntry{
 			update("operator", `{"f:data":{"f:k":{}},"f:spec":{"f:a":{}},"f:status":{"f:phase":{}}}`), update("client", `{"f:spec":{".":{},"f:b":{}}}`)}, []string{
@@ -130,12 +130,12 @@ func TestCheck(t *testing.T) {
 		{"all content was taken of one that applies", []metav1.ManagedFieldsEntry{
 			update("operator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{}},"f:status":{"f:phase":{}}}`), apply("helm", `{"f:metadata":{"f:labels":{"f:l":{}}}}`)}, []string{
 			"wide-update: operator/Update wrote a finalizer and the status, and also owns 1 field outside metadata and status: an update of the whole object takes every field that the client's Go type formats or defaults differently, " +
-				"and the next apply of helm that sets another value conflicts; move the fields back, and have the client send only its changes: .spec.a",
+				"and the next apply by helm that sets another value conflicts; move the fields back, and have the client send only its changes: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec"}},
 		{"a struct that the Go type added is nobody's; what is beside it was taken", []metav1.ManagedFieldsEntry{
 			update("operator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{},"f:new":{".":{},"f:zero":{}}}}`), apply("helm", `{"f:spec":{"f:c":{}}}`)}, []string{
 			"wide-update: operator/Update wrote a finalizer, and also owns 1 field outside metadata and status: an update of the whole object takes every field that the client's Go type formats or defaults differently, " +
-				"and the next apply of helm that sets another value conflicts; move the fields back, and have the client send only its changes: .spec.a",
+				"and the next apply by helm that sets another value conflicts; move the fields back, and have the client send only its changes: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec"}},
 		{"a finalizer alone", []metav1.ManagedFieldsEntry{update("operator", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}},"f:labels":{"f:l":{}}}}`), apply("helm", ab)}, nil},
 		{"the object itself is no content", []metav1.ManagedFieldsEntry{update("operator", `{".":{},"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}}}`), apply("helm", ab)}, nil},
@@ -143,7 +143,7 @@ func TestCheck(t *testing.T) {
 		{"the status, through its subresource", []metav1.ManagedFieldsEntry{
 			inVersion(update("operator", `{"f:status":{"f:phase":{}}}`), "apps/v1", "status"), update("operator", `{"f:spec":{"f:b":{}}}`), apply("helm", a)}, nil},
 		{"what it owns with another one was not taken", []metav1.ManagedFieldsEntry{update("operator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{}}}`), apply("helm", ab)}, []string{
-			"shared-by-update: operator/Update owns 1 field together with helm/Apply: an apply of helm with another value conflicts, unless it forces; move the fields that operator does not write any more: .spec.a",
+			"shared-by-update: operator/Update owns 1 field together with helm/Apply: an apply by helm that sets another value conflicts, unless the apply is forced; move to the applier the fields that operator no longer writes: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec.a"}},
 		{"nobody else writes content: it is the creator, as of a Job's pods", []metav1.ManagedFieldsEntry{
 			update("job-controller", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}},"f:spec":{"f:a":{}}}`),

@@ -17,9 +17,9 @@ import (
 // formats and defaults all other values as its Go type does. If such a value differs from the live
 // value, the API server makes the controller the owner of the field.
 //
-// Managed fields show neither how many writes there were, nor whether a write was an update or a create. So a manager
-// is not reported if it created the maps or lists to which other managers write, as the creator of the object does. A
-// manager is also not reported if no other manager writes content (see isContent).
+// The creator of the object also owns fields outside metadata and status, and managed fields do not show whether a
+// write was a create or an update. So a manager is not reported if it created the maps or lists to which other managers
+// write (see madeFor). A manager is also not reported if no other manager writes content (see isContent).
 func (l linting) wideUpdate() []Finding {
 	var found []Finding
 	for _, entry := range l.managers {
@@ -63,7 +63,7 @@ func whatConflicts(other fieldowners.Manager) string {
 	if other.Operation != metav1.ManagedFieldsOperationApply {
 		return "an apply that sets another value conflicts"
 	}
-	return fmt.Sprintf("the next apply of %s that sets another value conflicts", other.Name)
+	return fmt.Sprintf("the next apply by %s that sets another value conflicts", other.Name)
 }
 
 // standsForOthers reports whether wideUpdate ignores an entry, because other rules report it: the
@@ -113,10 +113,11 @@ func madeBy(entry fieldowners.Entry) []fieldowners.Path {
 	return slices.DeleteFunc(slices.Clone(fields), func(path fieldowners.Path) bool { return !isContent(path) || !hasBelow(fields, path) })
 }
 
-// madeFor reports whether a manager created the maps, lists and list items in made before the manager of other wrote.
-// The creator then took nothing over by accident. If other is an Apply entry with content, only these paths count: a
-// top-level field such as .spec, which the creator of the object creates; a list item; and a map or list in which
-// other owns a field. Otherwise every path counts, because the control plane may add an Update entry to any object.
+// madeFor reports whether the manager that created the maps, lists and list items in made wrote before the manager of
+// the entry other. Then the creator took nothing over by accident. One of these paths in made is enough:
+//   - If other is an Apply entry with content: a top-level field such as .spec, which the creator of the object
+//     creates; a list item; or a map or list in which other owns a field.
+//   - Otherwise: any path, because the control plane may add an Update entry to any object.
 func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 	theirs := other.Fields()
 	applies := other.Operation == metav1.ManagedFieldsOperationApply && len(contentLeaves(other)) > 0
@@ -125,9 +126,10 @@ func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 	})
 }
 
-// giveBack returns the command that moves fields from the entry's manager back to an applier. The applier is the
-// manager in the argument to if that manager applies the object, and otherwise the main applier. The fields are those
-// below the top-level fields of the paths in taken, such as .spec. So finalizers, labels and the status do not move.
+// giveBack returns the command that moves fields from the entry's manager back to an applier. If the manager to applies
+// the object, the applier is to. Otherwise the applier is the one that owns most fields (see findMainApplier). The
+// fields are those below the top-level fields of the paths in taken, such as .spec. So finalizers, labels and the
+// status do not move.
 func (l linting) giveBack(entry fieldowners.Entry, to fieldowners.Manager, taken []fieldowners.Path) string {
 	name := to.Name
 	if to.Operation != metav1.ManagedFieldsOperationApply {

@@ -185,7 +185,7 @@ func TestReleaseOfWhatTheObjectNeeds(t *testing.T) {
 	kit.MustApply(t, owner, apply.Intent{Config: kit.Deployment("a", namespace, "v1")})
 	before, _ := liveFields(t, c, object)
 	_, err := owner.Release(t.Context(), object)
-	if !errors.Is(err, apply.ErrRefused) || !strings.Contains(err.Error(), "the object is invalid without the fields that a release of owner removes") {
+	if !errors.Is(err, apply.ErrRefused) || !strings.Contains(err.Error(), "the object would be invalid without the fields that field manager owner would give up") {
 		t.Errorf("got %v, want ErrRefused that says what was refused", err)
 	}
 	if after, _ := liveFields(t, c, object); after.GetResourceVersion() != before.GetResourceVersion() {

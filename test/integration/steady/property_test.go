@@ -131,7 +131,7 @@ func (a *asker) quiet(ctx context.Context, q steadyQuestion) (bool, error) {
 	intent := q.ask
 	intent.Read = q.read
 	log := funcr.New(func(_, line string) {
-		if _, because, ok := strings.Cut(line, `"because"=`); ok && strings.Contains(line, "not steady") {
+		if _, because, ok := strings.Cut(line, `"because"=`); ok && strings.Contains(line, "no proof") {
 			*q.because = because
 		}
 	}, funcr.Options{Verbosity: 1})

@@ -1,5 +1,5 @@
-// Package audit implements the command audit of the plugin. The command reads the objects of a
-// cluster or of files, and prints a report on their field managers, which package owneraudit makes.
+// Package audit implements the command audit of the plugin. The command reads the objects of a cluster or of files, and
+// prints the report on their field managers that package owneraudit computes.
 package audit
 
 import (
@@ -139,7 +139,7 @@ func (a *auditor) readFiles() error {
 // smaller objects, managed fields are usually more than half of the bytes, which does no harm.
 const small = 4 << 10
 
-// holdContract reads the file of --contract, and makes a.audit compare objects with this contract.
+// holdContract makes a.audit compare objects with the contract of --contract: which fields each manager may own.
 func (a *auditor) holdContract() error {
 	if a.contract == "" {
 		return nil

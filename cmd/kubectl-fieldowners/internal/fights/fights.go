@@ -8,8 +8,8 @@
 //     operation and subresource are one manager.
 //  2. The caller passes the times of writes. Writes more than one minute ago do not count.
 //  3. A fight or loop is returned when it begins, and once a minute while it continues.
-//  4. Memory is bounded: 10,000 fields, 1,000 objects, and 1,000 acts for each of them. An act is a
-//     write that set or deleted the field, or a write to the object.
+//  4. Memory is bounded: 10,000 fields, 1,000 objects, and 1,000 acts for each field and for each object. An act is a
+//     write that set or deleted the field, or any write to the object.
 //  5. A Detector is not safe for concurrent use.
 //
 // Valid:
@@ -39,10 +39,10 @@ const (
 	window     = time.Minute // acts that are older than this do not count
 	maxFields  = 10_000      // the number of fields that a Detector remembers
 	maxObjects = 1_000       // the number of objects that a Detector remembers
-	// turnsPerMinute decides what a Loop is. A manager makes a turn if it writes to an object at most
-	// answerWithin after another manager wrote to the object. If at least two managers each make at
-	// least half of turnsPerMinute turns in a minute, this is a loop. Managers that do not react to
-	// each other usually leave longer pauses. The API server records times in whole seconds.
+	// turnsPerMinute decides what a Loop is. A manager makes a turn if it writes to an object at most answerWithin
+	// after another manager wrote to the object. It is a loop if each of at least two managers makes turnsPerMinute/2
+	// turns or more within one minute. Managers that do not react to each other usually leave longer pauses than
+	// answerWithin. A shorter answerWithin would miss turns, because the API server records times in whole seconds.
 	turnsPerMinute = 20
 	answerWithin   = 2 * time.Second
 )
@@ -78,7 +78,7 @@ func (f Fight) Message() string {
 	times := fmt.Sprintf("%d times in a minute", f.Times)
 	switch {
 	case f.Managers[0] == fieldowners.Manager{}:
-		return fmt.Sprintf("%s set the field, and a manager that managed fields do not record, perhaps the same manager, deleted the field, %s", names(f.Managers[1:]), times)
+		return fmt.Sprintf("%s set the field, and an unknown manager, perhaps the same one, deleted the field (managed fields do not record who), in all %s", names(f.Managers[1:]), times)
 	case f.Deleted:
 		return fmt.Sprintf("%s in turn set and deleted the field, %s", names(f.Managers), times)
 	}
@@ -129,7 +129,7 @@ func (d *Detector) Observe(uid string, before, after fieldowners.Ownership, at t
 	seen := map[string]bool{}
 	count := func(path fieldowners.Path, from, by fieldowners.Manager, deleted bool) {
 		if seen[path.String()] {
-			return // the field was counted already, for another owner
+			return // this act on the field was already counted, for another owner of the field
 		}
 		seen[path.String()] = true
 		if fight, is := d.act(uid, path, act{at: at, from: from, by: by, deleted: deleted}); is {
@@ -231,8 +231,8 @@ type act struct {
 	back bool
 }
 
-// add adds an act. If its time is before that of the last act, the act gets the time of the last act. If its time is
-// more than one minute before that of the last act, a clock was changed, and add first removes all acts.
+// add adds an act, and keeps the acts sorted: an act that is earlier than the last act gets the time of the last act.
+// An act that is more than one minute earlier shows that a clock was set back: add then first removes all acts.
 func (h *history) add(a act) {
 	const most = 1_000
 	if n := len(h.acts); n > 0 && a.at.Before(h.acts[n-1].at) {

@@ -29,9 +29,9 @@ type Item struct {
 	Content map[string]any
 }
 
-// ReadFiles reads files and calls each with every object in them. The path "-" means stdin. A file is JSON, or YAML
-// with one or more documents. For a List, each is called with every item. Only one document at a time is in memory.
-// Errors name file and line, but do not quote content, which may be secret.
+// ReadFiles reads files and calls the function each with every object in them. The path "-" means stdin. A file is
+// JSON, or YAML with one or more documents. For a List, the function each is called with every item. Only one document
+// at a time is in memory. Errors name file and line, but do not quote content, which may be secret.
 func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
 	for _, path := range paths {
 		file, content, err := r.open(path)
@@ -55,7 +55,7 @@ func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
 	return nil
 }
 
-// readDocument calls each with the objects of a document, and reports whether there are any.
+// readDocument calls the function each with every object of a document, and reports whether the document has objects.
 func (r *Reader) readDocument(file string, line int, text []byte, each func(Item) error) (found bool, err error) {
 	object, err := decode(file, line, text)
 	if object == nil || err != nil {
@@ -64,8 +64,8 @@ func (r *Reader) readDocument(file string, line int, text []byte, each func(Item
 	return true, r.flatten(Item{file, line, fmt.Sprintf("%s, line %d", file, line), object}, each)
 }
 
-// flatten calls each with the object, or with every item if the object is a List. Items that are Lists
-// are flattened as well.
+// flatten calls the function each with the object, or with every item if the object is a List. Items that are Lists are
+// flattened as well.
 func (r *Reader) flatten(item Item, each func(Item) error) error {
 	kind, _ := item.Content["kind"].(string)
 	apiVersion, _ := item.Content["apiVersion"].(string)
@@ -144,8 +144,8 @@ func (r *Reader) openStdin() io.ReadCloser {
 	return closing{out, func() { stop() }}
 }
 
-// documents splits YAML at the lines that begin with "---". It calls each with every document and
-// the number of its first line.
+// documents splits YAML at the lines that begin with "---". It calls the function each with every document and the
+// number of the document's first line.
 func documents(content io.Reader, each func(line int, text []byte) error) error {
 	lines := bufio.NewReader(content)
 	start := 1

@@ -39,8 +39,8 @@ func NewReader(c *console.Console) *Reader {
 	return &Reader{Console: c, Config: genericclioptions.NewConfigFlags(true), ctx: context.Background()}
 }
 
-// EndWith makes all requests to the API server, and reading from stdin, end when the context ends.
-// The context is not an argument of each call, since some client libraries accept no context.
+// EndWith cancels all requests to the API server, and ends the reading from stdin, when the context ends. The context
+// is not an argument of each call, since some client libraries accept no context.
 func (r *Reader) EndWith(ctx context.Context) {
 	r.ctx = ctx
 	warnings := rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true}) // all clients share it
@@ -70,7 +70,7 @@ func (e ending) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// closing is a ReadCloser whose Close method also calls the function then.
+// closing is a ReadCloser whose Close method also calls a function.
 type closing struct {
 	io.ReadCloser
 
@@ -102,7 +102,7 @@ func (r *Reader) Namespace() (namespace string, enforced bool, err error) {
 	return r.Config.ToRawKubeConfigLoader().Namespace()
 }
 
-// Builder returns a resource.Builder, with which kubectl reads objects, for the objects of the selection.
+// Builder returns a resource.Builder (the type with which kubectl reads objects) for the objects of the selection.
 func (r *Reader) Builder(s Selection) (*resource.Builder, error) {
 	namespace, _, err := r.Namespace()
 	if err != nil {
@@ -123,7 +123,7 @@ func (r *Reader) Mapping(name string) (*meta.RESTMapping, error) {
 	return builder.ResourceTypeOrNameArgs(true, name).Do().ResourceMapping()
 }
 
-// ReadCluster calls each with every object that the arguments name in the syntax of kubectl get. It
+// ReadCluster calls the function each with every object that the arguments name in the syntax of kubectl get. It
 // continues after an object that cannot be read, and returns all errors joined.
 func (r *Reader) ReadCluster(args []string, s Selection, each func(object map[string]any)) error {
 	builder, err := r.Builder(s)

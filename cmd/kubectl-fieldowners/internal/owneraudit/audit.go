@@ -9,7 +9,7 @@
 //	for each object {
 //		audit.Add(object)
 //	}
-//	owneraudit.Print(os.Stdout, audit.Report(), screen, wide)
+//	owneraudit.Print(os.Stdout, audit.Report(true), screen, wide)
 package owneraudit
 
 import (
@@ -32,7 +32,7 @@ import (
 type Object struct {
 	view.Ref
 
-	Labels        map[string]string // for the label selectors of a contract
+	Labels        map[string]string // matched against the label selectors of a contract (see Audit.Compare)
 	ManagedFields []metav1.ManagedFieldsEntry
 	Unread        []error // the errors about entries that could not be decoded
 	Facts         lint.Facts
@@ -123,7 +123,7 @@ func later(known *time.Time, then *metav1.Time) *time.Time {
 type findingKey struct {
 	rule     lint.Rule
 	manager  Manager
-	remedy   string // part of the key, because remedies for one manager may name different other managers
+	remedy   string // part of the key, because the second manager in a remedy may differ between objects
 	contract bool   // the findings are violations of the contract
 }
 
@@ -182,7 +182,7 @@ func compareManagers(a, b *Manager) int {
 	return a.Compare(*b)
 }
 
-// Compare makes later calls of Add compare their objects with a contract.
+// Compare makes later calls of Add compare their objects with a contract: which fields each field manager may own.
 func (a *Audit) Compare(with *contract.Comparer) { a.contract = with }
 
 // compare compares an object with the contract, if there is one, and returns the violations as

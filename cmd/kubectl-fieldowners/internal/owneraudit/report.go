@@ -25,7 +25,7 @@ type Report struct {
 	Lists        []List   `json:"lists"`        // the lists that were read from a cluster
 	Problems     []string `json:"problems"`     // the first MaxProblems problems
 	ProblemCount int      `json:"problemCount"` // the number of all problems
-	LeftOut      LeftOut  `json:"leftOut"`      // counts of what is not in the report because of its limits
+	LeftOut      LeftOut  `json:"leftOut"`      // the numbers of entries and findings that exceed the report's limits
 }
 
 // Manager identifies a field manager in the report, without the apiVersions of its entries.
@@ -51,7 +51,7 @@ type Kind struct {
 	Objects    int    `json:"objects"`
 }
 
-// Finding combines the findings about all objects with the same rule, manager and remedy. The rule is a
+// Finding combines all findings that have the same rule, manager and remedy, about any number of objects. The rule is a
 // rule of package lint or of a contract. TYPE/NAME in the remedy stands for the object.
 type Finding struct {
 	Rule     string    `json:"rule"`
@@ -88,7 +88,7 @@ type List struct {
 	Error    string `json:"error,omitempty"` // why reading the list ended early; Objects counts the objects read before
 }
 
-// LeftOut counts what a report leaves out because of its limits.
+// LeftOut counts the entries of managers and the findings that exceed the limits of a report.
 type LeftOut struct {
 	Managers int `json:"managers"` // the number of entries of managers beyond the first MaxManagers
 	Findings int `json:"findings"` // the number of findings about single objects beyond the first MaxFindings

@@ -6,8 +6,8 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// shares counts the fields of an object by their owners. It leaves out maps, lists and list items of
-// which managers own only the existence.
+// shares counts the fields of an object by their owners. It leaves out maps, lists and list items of which managers own
+// only the existence and not the content (the entry "." in managed fields).
 type shares struct {
 	Total, Shared, Nobody int
 	alone, shared         map[view.OwnerItem]int // the numbers of fields that each owner owns alone, and shares with other owners
@@ -39,7 +39,7 @@ func (s shares) Owned() int { return s.Total - s.Shared - s.Nobody }
 
 // segment is one coloured part of a bar. X, Width and Text are percentages of the bar's full width.
 type segment struct {
-	X, Width, Text string // the beginning of the segment, its width, and its middle
+	X, Width, Text string // the left edge of the segment, its width, and the horizontal position of its letters
 	Look           string // the CSS classes for the segment's colour
 	Letters        string // the letters of the manager; empty if the segment is too narrow
 	Title          string // the tooltip
@@ -115,7 +115,7 @@ func (s shares) bar(managers []manager) bar {
 		if m.Again {
 			continue
 		}
-		b.add(m.Alone, segment{Look: m.Look(), Letters: m.Letters, Title: fmt.Sprintf("%s: %s alone", m.Name, plural(m.Alone, "field"))})
+		b.add(m.Alone, segment{Look: m.Look(), Letters: m.Letters, Title: fmt.Sprintf("%s: sole owner of %s", m.Name, plural(m.Alone, "field"))})
 	}
 	b.add(s.Shared, segment{Look: "many", Title: plural(s.Shared, "shared field")})
 	b.add(s.Nobody, segment{Look: "nobody", Letters: "–", Title: plural(s.Nobody, "field") + " of nobody"})

@@ -23,7 +23,7 @@ type getPrinter struct {
 	objects    int             // the number of objects read
 	shown      int             // the number of objects of which the filter selected anything
 	incomplete bool            // an owner of a field is not known, on at least one object
-	noPath     error           // the error if --path is malformed, and is not the API server's string for a field either
+	noPath     error           // the error of Object.Find for --path, on the last object with such an error; nil if none
 	managers   map[string]bool // the names of the managers of all objects, for a hint about --manager
 	items      []view.Item     // the objects for -o json and -o yaml
 	rows       [][]string      // for a table: its rows, of which the first two cells are namespace and object
@@ -53,7 +53,7 @@ func (p *getPrinter) print(o *view.Object) {
 	if filter.Paths = paths; noPath == nil && p.shows(o, filter) {
 		p.shown++
 	}
-	if noPath != nil { // on another object, --path may be the API server's string for a field
+	if noPath != nil { // --path is malformed, but may be the API server's string for a field of another object
 		p.noPath = noPath
 	}
 }

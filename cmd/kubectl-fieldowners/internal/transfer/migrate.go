@@ -156,7 +156,7 @@ func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, fr
 	case err != nil && back == nil: // nothing was written
 		return false, errors.Join(err, os.Remove(filepath.Clean(file)))
 	case err != nil:
-		return false, fmt.Errorf("%v: the fields may have moved: check by kubectl fieldowners get; to undo the move, run: %s (%w)", object, undo, err)
+		return false, fmt.Errorf("%v: the move failed, but the fields may have moved: check by kubectl fieldowners get; to undo the move, run: %s (the error: %w)", object, undo, err)
 	}
 	if err := correct(file, saved, back); err != nil {
 		return false, fmt.Errorf("%v: the fields have moved, but updating the undo file failed: %w", object, err)
@@ -165,8 +165,8 @@ func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, fr
 	return false, nil
 }
 
-// correct rewrites the undo file after the move, so that it lists exactly the fields that an undo moves back. The
-// file was saved before the move. If the receiver became an owner of some fields in between, that list is wrong.
+// correct rewrites the undo file after the move, so that it lists exactly the fields that an undo moves back. The saved
+// list is wrong if the receiving manager became an owner of some of these fields after the file was saved.
 func correct(path string, saved undoFile, undo *ownership.Transfer) error {
 	saved.Moved = nil
 	for _, back := range undo.Moves() {

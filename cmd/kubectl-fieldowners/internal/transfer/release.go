@@ -121,7 +121,7 @@ func (r *releaseCommand) show(ctx context.Context, applier *apply.Applier, objec
 	named.SetName(object.Name)
 	intent := apply.Intent{Config: client.ApplyConfigurationFromUnstructured(named), UID: object.UID, Subresource: entry.Subresource}
 	if intent.Subresource != "" {
-		intent.Body = intent.Config // as a Body, the intent may lack a status
+		intent.Body = intent.Config // without a Body, Plan rejects an intent for the subresource status that sets no status
 	}
 	plan, err := applier.Plan(ctx, intent)
 	if apierrors.IsInvalid(err) {
@@ -137,8 +137,8 @@ func (r *releaseCommand) show(ctx context.Context, applier *apply.Applier, objec
 // owns fields by Update, which release does not give up.
 func (r *releaseCommand) warn(object apply.ObjectRef, ownership fieldowners.Ownership, applied int) {
 	if applied > 0 && applied == len(ownership.Entries()) {
-		fmt.Fprintf(r.ErrOut, "warning: %v: %s is the only recorded owner: the next apply makes before-first-apply the owner of the other fields\n",
-			object, view.Safe(r.manager))
+		fmt.Fprintf(r.ErrOut, "warning: %v: %s is the only recorded owner, so that no field has an owner after the release: "+
+			"the next apply then makes before-first-apply the owner of all fields of the object\n", object, view.Safe(r.manager))
 	}
 	updated := map[string]bool{}
 	for _, entry := range r.entries(ownership, metav1.ManagedFieldsOperationUpdate) {

@@ -72,8 +72,8 @@ func commandLine(cmd *cobra.Command, words ...string) string {
 	return line.String()
 }
 
-// eachNamed calls handle for every object that the arguments name. It prints errors on stderr, and
-// continues after an error. It returns ErrSaid after an error, or else ErrFound after a finding.
+// eachNamed calls handle for every object that the arguments name. It prints errors on stderr, and continues after an
+// error. It returns ErrSaid (the errors are already printed) after an error, or else ErrFound if handle returned found.
 func (e *engine) eachNamed(ctx context.Context, args []string, handle func(apply.ObjectRef) (found bool, err error)) error {
 	builder, err := e.Builder(objects.Selection{})
 	if err != nil {

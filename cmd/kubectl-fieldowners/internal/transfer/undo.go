@@ -116,7 +116,7 @@ func (m *migrateCommand) moveBack(ctx context.Context, saved undoFile) (found bo
 	}
 	moves := len(undo.Moves())
 	if moves == 0 {
-		fmt.Fprintf(m.Out, "%v: nothing to give back: %s owns none of these fields any more\n", object, saved.Moved[0].To)
+		fmt.Fprintf(m.Out, "%v: nothing to give back: %s no longer owns any of the fields in the undo file\n", object, saved.Moved[0].To)
 		return false, nil
 	}
 	m.showTransfer(object, undo)

@@ -17,7 +17,7 @@ import (
 type Filter struct {
 	Paths     []fieldowners.Path                // only these fields and the fields below them
 	Managers  []string                          // only fields that one of these managers owns
-	Operation metav1.ManagedFieldsOperationType // only fields owned by this operation; if Managers is set, by one of them
+	Operation metav1.ManagedFieldsOperationType // only fields that a manager (one of Managers, if set) owns by this operation
 	Shared    bool                              // only fields with several owners
 	Unowned   bool                              // only fields without an owner
 }
@@ -48,7 +48,7 @@ func (f Filter) matches(field fieldowners.Field) bool {
 type shown struct {
 	fieldowners.Field
 
-	matches bool // false if the filter does not select the field, but a field below it or beside it
+	matches bool // false if the field is only a parent of a selected field, or a key field of a list item with a selected field
 	below   []shown
 }
 
@@ -149,7 +149,7 @@ func (o *Object) locate(text string) []fieldowners.Path {
 	return found
 }
 
-// find follows path elements down from the field at. It returns the path of the field that it reaches.
+// find follows the path elements in steps from the field at. It returns the path of the field that it reaches, if any.
 func find(at fieldowners.Field, steps []fieldowners.Element) (fieldowners.Path, bool) {
 	if len(steps) == 0 {
 		return at.Path, true

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Words joins words into lines of at most columns columns, unless one word is longer; 0 means no limit.
-// The first line begins with the text begin, and the other lines with further. Every line except the
-// last ends with the text end.
+// Words joins words into lines. columns is the maximum width of a line, which only a single longer word exceeds; 0
+// means no limit. The text in begin is put before the first line, the text in further before every other line, and the
+// text in end after every line except the last.
 func Words(words []string, columns int, begin, further, end string) string {
 	var lines []string
 	line := begin

@@ -116,10 +116,10 @@ func (s change) loop(l fights.Loop) Event {
 	return e
 }
 
-// written returns the time at which the API server recorded the change: the latest time in the entries
-// of the writers. This differs from s.at after an interruption of the watch, when old changes are seen
-// at once. It returns s.at if no time was recorded, or if the recorded time is before the previous
-// write, because an entry that was edited by hand may have any time.
+// written returns the time at which the API server recorded the change: the latest time in the entries of the writers.
+// After an interruption of the watch, the recorded time can be much earlier than s.at, because the follower sees the
+// changes late. written returns s.at if no time was recorded, or if the recorded time is before the previous write,
+// because an entry that was edited by hand may have any time.
 func (s change) written(writers []fieldowners.Manager) time.Time {
 	var wrote, before time.Time
 	for _, m := range writers {

@@ -192,12 +192,12 @@ func (f *follower) read(object *metav1.PartialObjectMetadata) watched {
 // second in addition.
 var patience = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 30 * time.Second}
 
-// WatchWithContext opens a watch for the RetryWatcher. After a failed request it prints a message and
-// waits for the back-off. On its own, the RetryWatcher would retry every second without a message, and
-// would retry for ever after a response of 410 Gone.
+// WatchWithContext opens a watch for the RetryWatcher. After a failed request it prints a message and waits for the
+// back-off. On its own, the RetryWatcher would retry every second without a message, and for ever if the response to
+// the request is 410 Gone: it ends only at an event with 410 Gone (see errorEvent).
 func (f *follower) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	w, err := f.client.Watch(ctx, f.options(o))
-	if apierrors.IsUnauthorized(err) { // on this response, a credential plugin renews the credentials
+	if apierrors.IsUnauthorized(err) { // retry once, because a credential plugin renews the credentials after this response
 		w, err = f.client.Watch(ctx, f.options(o))
 	}
 	switch {

@@ -153,8 +153,8 @@ func (r *reporter) unread(object string, err error) {
 	}
 }
 
-// result returns the error with which the command ends after --timeout. It is ErrSaid if a watch is still interrupted
-// or an entry could not be read, and otherwise ErrFound if there was a fight or a loop.
+// result returns the error with which the command ends after --timeout. It is ErrSaid (the errors are already printed)
+// if a watch is still interrupted or an entry could not be read, and otherwise ErrFound if there was a fight or a loop.
 func (r *reporter) result() error {
 	for _, err := range r.behind {
 		fmt.Fprintln(r.errOut, console.OneLine(err))
@@ -188,9 +188,9 @@ func (r *reporter) print(events []Event) error {
 	return nil
 }
 
-// wrote counts the write of a change to detect loops, and returns a loop that is due for a report. It does not count
-// writes to the status, because a controller writes the status after each change of its object. It also does not
-// count changes by several managers, because the order of their writes is not known.
+// wrote counts the write that made the change s, to detect loops. If a loop is due for a report, wrote returns the loop
+// and true. It does not count writes to the status, because a controller writes the status after each change of its
+// object. It also does not count changes by several managers, because the order of their writes is not known.
 func (r *reporter) wrote(s change, writers []fieldowners.Manager) (fights.Loop, bool) {
 	writers = slices.DeleteFunc(slices.Clone(writers), func(m fieldowners.Manager) bool { return m.Subresource == "status" })
 	if len(writers) != 1 || s.sum {
