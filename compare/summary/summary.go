@@ -1,8 +1,8 @@
 // Package summary computes the content of a report from the trials of a run: one row for each arm in each cell,
-// comparisons of arms within blocks, the answers to four questions, and the checks that the run has to pass. An arm
-// is a way to write, a cell is a workload with parameters, and a block has one trial of every arm of every cell. The
-// package's functions have no side effects: equal trials give equal summaries. decided.yaml lists, before the run,
-// the cells and comparisons that are evaluated.
+// comparisons of arms within blocks, the answers to four questions (speed, cost, losses, and when not to use
+// Server-Side Apply), and the checks that the run has to pass. An arm is a way to write, a cell is a workload with
+// parameters, and a block has one trial of every arm of every cell. The functions have no side effects: equal trials
+// give equal summaries. decided.yaml lists, before the run, the cells and comparisons that are evaluated.
 package summary
 
 import (

@@ -71,7 +71,7 @@ func (t *trial) void(reason error) {
 	}
 }
 
-// Numbers of the streams of random numbers of one trial. The trial's seed and this number are the seed of a stream.
+// Each stream of random numbers in a trial has one of these numbers. Its seed is the trial's seed and this number.
 const (
 	offsetNumbers  = iota + 1
 	arrivalNumbers // of process 0; process n uses arrivalNumbers+n
