@@ -114,9 +114,9 @@ func (b *Builder[P]) Prune() *Builder[P] {
 	return b
 }
 
-// Belongs sets a function that reports whether an existing object belongs to the parent. The controller does not change
-// an object that does not. Without Belongs, this depends mainly on the object's owner references: see
-// reconciler.Config.Belongs.
+// Belongs sets a function that reports whether an existing object belongs to the parent. The controller does not
+// change an object that does not belong to the parent. Without Belongs, the decision depends mainly on the object's
+// owner references: see reconciler.Config.Belongs.
 func (b *Builder[P]) Belongs(belongs func(parent P, child client.Object) bool) *Builder[P] {
 	b.config.Belongs = belongs
 	return b
@@ -190,9 +190,9 @@ func (b *Builder[P]) complete(parent client.Object, r *reconciler.Reconciler[P],
 	return nil
 }
 
-// relevant returns the predicate for updates of the parent. A controller without Status and Finalizer never updates the
-// parent. So if the parent has no managed fields, for example in a cache with fieldowners.KeepOwn, an update cannot
-// have removed a field of this controller, and needs no reconcile for this reason.
+// relevant returns the predicate for updates of the parent. A controller without Status and Finalizer never updates
+// the parent: it owns only fields that it has applied, and the API server records each apply. So if the parent has no
+// managed fields, as in a cache with fieldowners.KeepOwn, an update cannot have removed a field of this controller.
 func (b *Builder[P]) relevant() predicate.Predicate {
 	if b.config.Status == nil && b.config.Finalizer == "" {
 		return predicate.Or(resynced, relevantOr(lostRecorded(b.fieldManager), b.dependsOn...))
@@ -237,8 +237,8 @@ func (b *Builder[P]) reconciler() (*reconciler.Reconciler[P], error) {
 }
 
 // checked returns the Config of the reconciler, or an error about a mistake in the Builder. The Emit of this Config
-// also checks the owner references of the intents. It does not check for a missing emit, or a P that is not a pointer:
-// reconciler.New returns the error for these mistakes.
+// also checks the owner references of the intents. checked does not look for a missing emit, or for a P that is not a
+// pointer: reconciler.New returns the error for these mistakes.
 func (b *Builder[P]) checked() (reconciler.Config[P], error) {
 	config := b.config
 	if config.Emit == nil || reflect.TypeFor[P]().Kind() != reflect.Pointer {

@@ -21,7 +21,7 @@ type Arm struct {
 	Control bool
 	// Cached means that the arm reads from a cache of the trial's objects. Then Session.Cache is set.
 	Cached bool
-	// Whole means that the arm writes an intent of several parts by itself. Otherwise it gets one part after the other.
+	// Whole means that Write gets an intent with several parts as a whole. Otherwise Write gets one part after the other.
 	Whole bool
 	// New returns the writer of one trial. It is called once per trial and process. The state of the writer is
 	// shared by all writers in the process, as the reconcilers of one process share their state.
@@ -30,13 +30,13 @@ type Arm struct {
 
 // Writer writes intents. Its method is called concurrently by one goroutine for each writer of the benchmark.
 type Writer interface {
-	// Write returns when the intent has landed, or when the arm has given it up. The error then wraps the error
-	// of the last request. Write retries only what the arm itself retries. All requests must be made with ctx,
-	// because the trial counts requests by their context.
+	// Write returns a Receipt when the API server has acknowledged the write, or when nothing had to change. If the
+	// arm gives up, Write returns an error that wraps the error of the last request. All retries are part of the arm.
+	// All requests must be made with ctx, because the trial counts requests by their context.
 	Write(ctx context.Context, intent Intent) (Receipt, error)
 }
 
-// Receipt is the result of an intent that has landed.
+// Receipt is the result of an intent that landed: the API server acknowledged the write, or nothing had to change.
 type Receipt struct {
 	// ResourceVersion is the resourceVersion in the response to the last write; "" if no write was sent.
 	ResourceVersion string
@@ -44,12 +44,13 @@ type Receipt struct {
 	Skipped bool
 }
 
-// Session is what a trial provides to an arm: the things that the process of a controller has.
+// Session has the clients, the schemas and the cache that a trial provides to an arm.
 type Session struct {
-	// Client returns the client of a field manager. It reads from the API server, uses JSON, and authenticates as a user without special rights. It has
-	// a connection of its own and no client-side rate limit. It does not set the field manager: set it in each write.
+	// Client returns the client for a field manager. Each of these clients has a connection of its own, and no
+	// client-side rate limit. It reads from the API server, uses JSON, and authenticates as a user without special
+	// rights. It does not send the name of the field manager: pass client.FieldOwner in each write.
 	Client func(manager string) client.Client
-	// Config returns the configuration of the client of a field manager, for arms that use client-go themselves.
+	// Config returns the configuration of the client for a field manager, for arms that use client-go themselves.
 	Config func(manager string) *rest.Config
 	// Schemas gets the OpenAPI schemas of the API server. These requests are not counted, because a process
 	// gets the schemas only once.

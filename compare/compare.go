@@ -1,11 +1,11 @@
-// Package compare defines the types of a benchmark that measures Server-Side Apply against get-modify-update
-// under contention. An Arm is one way to write. A Workload defines the objects and the writes. A Cell is a
-// Workload with parameters; arms are compared in a cell.
+// Package compare defines the types of a benchmark that measures Server-Side Apply against get-modify-update under
+// contention. An Arm is one way to write. A Workload defines the objects and the writes. A Cell is a Workload with
+// parameters; arms are compared in a cell.
 //
-// The other packages of this module: history defines what a trial records, and oracle finds lost updates in it.
-// arms and workloads are those of the benchmark. trial runs one trial, and bench runs many trials and stores the
-// results. results defines the stored data. statistics and summary evaluate it, and report shows it. commands is
-// the command line. peers measures coapply beside other libraries. docs/benchmarking.md explains the method.
+// The packages arms and workloads have the arms and workloads of the benchmark. The package trial runs one trial,
+// history defines the records of a trial, and oracle finds lost updates in a history. bench runs many trials, and
+// results defines the stored data. statistics and summary evaluate the data, and report shows the results. commands
+// is the command line. peers measures coapply beside other libraries. docs/benchmarking.md explains the method.
 package compare
 
 import (
@@ -22,8 +22,8 @@ type Parameters struct {
 	// Processes. With 1, all writers are in the benchmark's own process. The other processes are its children.
 	// They share nothing with each other, like separate controllers.
 	Processes int `json:"processes,omitempty"`
-	// Objects is the number of objects that are written to. Each writer writes to one object after the other,
-	// and each starts with another object.
+	// Objects is the number of objects that are written to. Each writer writes to all objects in turn. Two writers
+	// with consecutive numbers start at different objects.
 	Objects int `json:"objects"`
 	// Managers is the number of field managers on each object. Writer i writes as manager i modulo Managers. If there
 	// are more managers than writers, the other managers own their fields from the start and do not write in the trial.

@@ -39,14 +39,15 @@ type Intent struct {
 	// fields of other writers. It is for the arm gmu-replace. It is nil if the workload does not support this.
 	Replace func(*unstructured.Unstructured) error
 
-	// Creates means that the object may not exist yet.
+	// Creates means that the object might not exist yet. The arm must then create the object.
 	Creates bool
 	// Pause may be nil. An arm calls it between its first read and its first write, or before the first write if it does
 	// not read. Pause then waits until all writers of the round have read, so that they all write at the same time.
 	Pause func(context.Context) error
 
-	// Parts are the intents that make up this intent, such as one for each pod of a set. Only Writer, Sequence,
-	// Kind, Namespace, Name, Manager, Pause and Replicas of the whole intent are then set, for arms with Arm.Whole.
+	// Parts are the intents that make up this intent, such as one for each pod of a set. If Parts is set, only
+	// Writer, Sequence, Kind, Namespace, Name, Manager, Pause and Replicas of this intent are set, too. An arm with
+	// Arm.Whole gets this intent, and other arms get the parts.
 	Parts []Intent
 	// Replicas is the number of parts that should exist.
 	Replicas int

@@ -58,7 +58,7 @@ type Claim struct {
 	Contradiction string `json:"contradiction,omitempty"`
 }
 
-// Stage is what a trial provides to the workload that prepares it.
+// Stage has the clients, names, parameters and functions that a trial provides to its workload.
 type Stage struct {
 	// Admin is a live client whose requests are not counted. It is for preparing, for cleaning up, and for
 	// writes that are not made by an arm.
@@ -89,8 +89,8 @@ type Run interface {
 	// Fields returns the tracked fields of an object with their values. It returns nil for an object that does
 	// not belong to the trial.
 	Fields(*unstructured.Unstructured) map[string]string
-	// Background runs concurrently with the writers until ctx ends, such as to write like another controller.
-	// It then returns nil.
+	// Background runs concurrently with the writers until ctx ends, and then returns nil. A workload can use it to
+	// write like another controller.
 	Background(context.Context) error
 	// Finish is called when all writers have ended. It returns numbers that only this workload counts, by name,
 	// such as the number of pods that were created too many.

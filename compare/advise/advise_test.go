@@ -65,7 +65,7 @@ func TestFor(t *testing.T) {
 			t.Errorf("%s: use %q, %d arms", c.reason, advice.Situation.Use, len(advice.Rows))
 		}
 	}
-	s.Void = "a control was not caught"
+	s.Void = "nothing shows that the oracle finds lost updates"
 	if _, err := For(s, Situation{Writers: 16, Processes: 1, Objects: 1, Managers: 4}); err == nil {
 		t.Error("a void run advises")
 	}

@@ -12,9 +12,9 @@ import (
 	"coapply.dev/compare"
 )
 
-// applier is coapply's Applier. There is one Applier for each field manager; all share the lanes and the steady-state
-// check of the process. The pause of the workload is before Apply: it waits until all writers have arrived, which they
-// cannot while one is in the lane.
+// applier uses coapply's Applier. There is one Applier for each field manager; all share the lanes and the
+// steady-state check of the process. configure calls intent.Pause before Apply, because Pause returns only when all
+// writers have called it, and a writer that waits for the lane in Apply cannot call it.
 func applier(s compare.Session) writer {
 	byManager := appliers{lanes: lanes.New()}
 	byManager.steady, byManager.unfit = apply.NewSteadyState(s.Cache, s.Schemas)

@@ -1,5 +1,5 @@
-// Package arms has the arms of the benchmark: the ways to write that it compares. Each arm calls its libraries as users
-// of these libraries do, because the report shows the arm's code.
+// Package arms has the arms of the benchmark: the ways to write that the benchmark compares. Each arm calls its
+// libraries as users of these libraries do, because the report shows the arm's code.
 package arms
 
 import (
@@ -10,8 +10,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// All returns the arms in this order: without Server-Side Apply, with Server-Side Apply, common first attempts, and the
-// negative controls.
+// All returns the arms in this order: arms without Server-Side Apply, arms with Server-Side Apply, arms that write
+// like existing systems, and the negative controls.
 func All() []compare.Arm {
 	return slices.Concat(getModifyUpdates(), applies(), originals(), controls())
 }
@@ -19,8 +19,8 @@ func All() []compare.Arm {
 // writer is the function of an arm that writes one intent.
 type writer func(context.Context, compare.Intent) (compare.Receipt, error)
 
-// Write calls the function of the arm. The arm may call intent.Pause after every read; only the first call pauses. So
-// the code of an arm need not differ from a user's code.
+// Write calls the function of the arm. It replaces intent.Pause by a function that pauses only in the first call, and
+// never if intent.Pause is nil. So an arm can call intent.Pause after every read, without a condition.
 func (w writer) Write(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 	pause, paused := intent.Pause, intent.Pause == nil
 	intent.Pause = func(ctx context.Context) error {
@@ -46,7 +46,7 @@ func made(arm func(compare.Session) writer) func(compare.Session) (compare.Write
 func madeWithCache(arm func(compare.Session) writer) func(compare.Session) (compare.Writer, error) {
 	return func(session compare.Session) (compare.Writer, error) {
 		if session.Cache == nil {
-			return nil, errors.New("this arm reads from a cache: Session.Cache is needed")
+			return nil, errors.New("the arm reads from a cache, but Session.Cache is nil")
 		}
 		return arm(session), nil
 	}

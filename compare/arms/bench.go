@@ -41,7 +41,7 @@ func ForBench() []compare.Arm {
 	}
 	for _, width := range Widths {
 		all = append(all, compare.Arm{
-			Name: OfWidth(width), Summary: fmt.Sprintf("as %s, with %d writes under way at most, whatever the network costs", LanesOnly, width),
+			Name: OfWidth(width), Summary: fmt.Sprintf("like %s, with a fixed width: at most %d concurrent writes per object", LanesOnly, width),
 			New: made(func(s compare.Session) writer { return inLanes(s, lanes.OfWidth(width)) }),
 		})
 	}

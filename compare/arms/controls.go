@@ -25,8 +25,8 @@ func putNoRV(s compare.Session) writer {
 	}
 }
 
-// sharedManager applies as one field manager for all writers. Each apply removes the fields that only the other writers
-// list. The apply is forced, because the preparation made other field managers the owners.
+// sharedManager applies as one field manager for all writers. Each apply removes the fields that only the other
+// writers list. The apply is forced, because the trial prepares its objects with other field managers as the owners.
 func sharedManager(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 		c := s.Client(intent.Manager)

@@ -13,8 +13,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// withExpectations remembers the pods that it has created and deleted. It does not write to a set until the cache shows
-// these writes.
+// withExpectations creates or deletes pods of a set until the set has Intent.Replicas pods. It does not write to a
+// set again until the cache shows its earlier creations and deletions.
 func withExpectations(s compare.Session) writer {
 	var expected expectations
 	return func(ctx context.Context, set compare.Intent) (compare.Receipt, error) {
@@ -47,8 +47,9 @@ func withExpectations(s compare.Session) writer {
 }
 
 // expectations has, for each set, the writes that the cache does not show yet, like UIDTrackingControllerExpectations
-// in Kubernetes' package controller. In Kubernetes, the work queue gives a set to only one worker at a time. Here, two
-// writers may work on a set at the same time. A writer that has read before another writer wrote must not write.
+// in Kubernetes' package controller. In Kubernetes, the work queue gives a set to only one worker at a time. Here,
+// two writers may work on a set at the same time. A writer must not write to a set if another writer has begun to
+// write to the set since this writer read the set's pods.
 type expectations struct {
 	mu    sync.Mutex
 	bySet map[types.NamespacedName]*expectation

@@ -11,8 +11,9 @@ import (
 	"coapply.dev/compare"
 )
 
-// fallback is coapply's Updater. There is one Updater for each field manager; all share the lanes of the process. The pause
-// of the workload is before the update: it waits until all writers have arrived, which they cannot while one is in the lane.
+// fallback uses coapply's Updater. There is one Updater for each field manager; all share the lanes of the process.
+// intent.Pause is called outside the lane: it returns only when all writers have called it, and a writer that waits
+// for the lane cannot.
 func fallback(s compare.Session) writer {
 	var byManager perManager[*update.Updater]
 	shared := lanes.New()

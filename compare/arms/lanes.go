@@ -10,8 +10,8 @@ import (
 )
 
 // gmuLanes is get-modify-update in which the writers of a process take turns for each object (in a lane). A writer
-// leaves the lane during back-off. The pause of the workload is before the lane: it waits until all writers have read,
-// which they cannot while one is in the lane.
+// leaves the lane during back-off. intent.Pause is called outside the lane: it returns only when all writers have
+// called it, and a writer that waits for the lane cannot.
 func gmuLanes(s compare.Session) writer {
 	lanes := lanes.New()
 	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {

@@ -34,7 +34,7 @@ func read(ctx context.Context, from client.Reader, intent compare.Intent) (*unst
 	return object, intent.Pause(ctx)
 }
 
-// put updates the object at the resourceVersion that was read. It creates an object without a uid.
+// put updates the object at its resourceVersion. An object without a uid does not exist yet: put creates this object.
 func put(
 	ctx context.Context, c client.Client, intent compare.Intent, object *unstructured.Unstructured,
 ) (compare.Receipt, error) {
@@ -50,7 +50,6 @@ func put(
 	return compare.Receipt{ResourceVersion: object.GetResourceVersion()}, err
 }
 
-// patch sends the given patch of the object.
 func patch(
 	ctx context.Context, c client.Client, intent compare.Intent, object *unstructured.Unstructured, patch client.Patch,
 ) (compare.Receipt, error) {

@@ -34,7 +34,7 @@ func naive(s compare.Session) writer {
 	}
 }
 
-// originals returns the arms for common first attempts, as found in existing systems.
+// originals returns the arms that write like existing systems.
 func originals() []compare.Arm {
 	return []compare.Arm{
 		{

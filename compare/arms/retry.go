@@ -65,7 +65,7 @@ func gmuUnbounded(s compare.Session) writer {
 func gmuReplace(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {
 		if intent.Replace == nil {
-			return receipt, errors.New("gmu-replace: this workload has no way to replace what a writer knows; leave the arm out")
+			return receipt, errors.New("arm gmu-replace: the intents of this workload have no function Replace; leave the arm out of this workload")
 		}
 		c := s.Client(intent.Manager)
 		err = retry.RetryOnConflict(retry.DefaultRetry, func() error {

@@ -24,8 +24,8 @@ func ssa(s compare.Session) writer {
 	}
 }
 
-// ssaLanes is ssa, but the writers of a process take turns for each object (in a lane). The pause of the workload is
-// before the lane: it waits until all writers have arrived, which they cannot while one is in the lane.
+// ssaLanes is ssa, but the writers of a process take turns for each object (in a lane). intent.Pause is called
+// outside the lane: it returns only when all writers have called it, and a writer that waits for the lane cannot.
 func ssaLanes(s compare.Session) writer {
 	turns, inside := lanes.OfWidth(1), ssa(s)
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
@@ -41,14 +41,12 @@ func ssaLanes(s compare.Session) writer {
 	}
 }
 
-// objectOf returns a reference to the intent's object.
 func objectOf(intent compare.Intent) apply.ObjectRef {
 	return apply.ObjectRef{
 		GroupVersionKind: intent.Kind, NamespacedName: types.NamespacedName{Namespace: intent.Namespace, Name: intent.Name},
 	}
 }
 
-// applies returns the arms with Server-Side Apply.
 func applies() []compare.Arm {
 	return []compare.Arm{
 		{

@@ -17,7 +17,7 @@ import (
 // cluster is the cluster of a run. Tests use an implementation that does not measure.
 type cluster interface {
 	Environment() results.Environment
-	// IsLocal reports whether the cluster belongs to the run, which may replace it.
+	// IsLocal reports whether this is a local control plane for benchmarks only, which the run may replace.
 	IsLocal() bool
 	// measure runs a trial. It returns an error only if the context ended before anything was measured.
 	measure(context.Context, trial.Spec) (trial.Recorded, error)

@@ -56,7 +56,6 @@ func maxBlocks(plan []results.PlannedCell) int {
 	return blocks
 }
 
-// id returns the ID of a trial.
 func (s step) id(number int, cell compare.Cell) string {
 	id := fmt.Sprintf("%04d-%s-%s", number, strings.ReplaceAll(cell.String(), " ", "-"), s.arm)
 	if s.aa {
@@ -69,20 +68,20 @@ func (s step) id(number int, cell compare.Cell) string {
 // read metrics twice.
 const overhead = 400 * time.Millisecond
 
-// converging is the estimated time until all arrivals of an open loop have landed.
+// converging is the estimated time from the last arrival of an open loop until the last intent ends.
 const converging = 500 * time.Millisecond
 
-// perRound is the estimated time of a round. A round takes between 20 ms and, with nodes, 400 ms.
+// perRound is the estimated time of a round: each writer writes one intent. Rounds take 20 ms to, with nodes, 400 ms.
 const perRound = 300 * time.Millisecond
 
-// queueing is the estimated time for which the last intents of gmu-requeue wait in their queues, if there are crowd writers or
-// more per object.
+// queueing is the estimated time for which the last intents of gmu-requeue wait in their queues. It is added only for
+// cells with at least crowd writers per object.
 const (
 	queueing = 9 * time.Second
 	crowd    = 16
 )
 
-// Estimate returns the approximate time of a plan. For trials by rounds it is less precise.
+// Estimate returns the approximate time of a plan. It is less precise for cells with Rounds.
 func Estimate(plan []results.PlannedCell) time.Duration {
 	var total time.Duration
 	for _, cell := range plan {

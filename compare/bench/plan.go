@@ -15,7 +15,7 @@ const (
 	Custom = "custom"
 )
 
-// Groups of arms for the cells of the grid.
+// Groups of arms for the grid: the cells of gridWorkload, which differ in their parameters.
 var (
 	// core has the arms of every cell.
 	core = []string{"gmu-default-retry", "update", "ssa", "apply"}
@@ -36,10 +36,9 @@ type gridCell struct {
 	aa   bool // whether the arm ssa runs twice, for an A/A comparison
 }
 
-// shape has the settings of a profile.
 type shape struct {
-	blocks int // number of blocks, except for demonstrations
-	shown  int // number of blocks for demonstrations
+	blocks int // number of blocks, except in workloads with Demonstration
+	shown  int // number of blocks in workloads with Demonstration
 	warmup, duration,
 	other time.Duration // duration, warm-up excluded, of trials of other workloads than gridWorkload
 	roundsAtMost int
@@ -59,9 +58,9 @@ var quickShape = shape{
 // quickBlocks is the number of blocks of the first cell of a quick run. This is enough for a verdict.
 const quickBlocks = 6
 
-// reviewShape has the cells that show which arm is the fastest, and what it costs, by writers, processes and round-trip time: a
-// series over writers for each of two round-trip times, a series over round-trip times for four processes, and single
-// variations of other parameters.
+// reviewShape has the cells that show how the goodput of each arm, and its cost for the API server, depend on
+// writers, processes and round-trip time. There is a series over the number of writers for each of two round-trip
+// times, and a series over round-trip times for four processes. The other cells vary other parameters.
 var reviewShape = shape{
 	blocks: 7, shown: 3, warmup: 200 * ms, duration: 1200 * ms, other: 800 * ms, roundsAtMost: 29,
 	grid: []gridCell{
@@ -132,7 +131,8 @@ func (s shape) plan(c compare.Catalogue) []results.PlannedCell {
 	return append(plan, s.controls(c)...)
 }
 
-// forGrid lists arms that a profile runs only in the grid, because their results in other workloads can be derived from there.
+// forGrid lists arms that a profile runs only in the cells of gridWorkload, because their results in other workloads
+// follow from the results there. In other workloads, such an arm runs only if a published claim is about it.
 var forGrid = map[string]bool{"gmu-unbounded": true, "gmu-lanes": true, "patch-lock": true, "ssa-lanes": true}
 
 // claimed reports whether a published claim is about the arm.

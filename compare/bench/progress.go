@@ -18,12 +18,13 @@ import (
 // linePeriod is the time between two progress messages if the output is not a terminal.
 const linePeriod = 15 * time.Second
 
-// trust is the measured time at which the measured speed and the estimate have equal weight. The first trials of a run say
+// trust sets the weight of the measured speed. When trials with an estimated time of trust are completed, their speed
+// and the unchanged estimate have equal weight. Earlier, the estimate has more weight, because the first trials say
 // little about the others.
 const trust = 20 * time.Second
 
-// progress shows the progress of a run and the remaining time. This is the estimate for the remaining trials, corrected by the
-// measured speed so far. Its methods are safe for concurrent use.
+// progress shows the progress of a run and the remaining time: the estimate for the remaining trials, corrected by
+// the measured speed so far. Its methods are safe for concurrent use.
 type progress struct {
 	mu      sync.Mutex
 	out     io.Writer
@@ -62,7 +63,6 @@ func (p *progress) drawBar(width func() int) {
 		progressbar.OptionShowCount(), progressbar.OptionFullWidth(), progressbar.OptionClearOnFinish())
 }
 
-// left returns the estimated remaining time.
 func (p *progress) left() time.Duration {
 	ahead, behind := p.ahead[p.done], p.ahead[0]-p.ahead[p.done]
 	return time.Duration(float64(ahead) * float64(time.Since(p.started)+trust) / float64(behind+trust))

@@ -117,8 +117,8 @@ func (b *bench) describe() {
 	}
 }
 
-// voidsInARow is the number of consecutive void trials after which a run ends, because the cause seems permanent. It cannot be
-// a single arm, because the trials of different arms alternate.
+// voidsInARow is the number of consecutive void trials after which a run ends, because the cause seems permanent. A
+// single arm cannot be the cause, because the trials of different arms alternate.
 const voidsInARow = 10
 
 func (b *bench) trials(ctx context.Context, steps []step) error {

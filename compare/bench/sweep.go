@@ -12,8 +12,8 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// Sweep has the flags that select cells: a plan has every combination of the lists for every workload. For an empty list, the
-// workload's default is used.
+// Sweep has the values of the flags that select cells. The plan has a cell for each workload and each combination of
+// values. If a list is empty, the workload's default is used.
 type Sweep struct {
 	Workloads, Arms                       []string
 	Writers, Processes, Objects, Managers []int
@@ -41,7 +41,7 @@ func (s Sweep) Plan(c compare.Catalogue, set func(flag string) bool) ([]results.
 		}
 		for _, fixed := range w.Fixed {
 			if set(fixed) {
-				return nil, fmt.Errorf("--%s has no effect in workload %s: leave it out", fixed, w.Name)
+				return nil, fmt.Errorf("--%s has no effect in workload %s: leave this flag out", fixed, w.Name)
 			}
 		}
 		for _, p := range s.combinations() {

@@ -9,8 +9,9 @@ import (
 // reviveTimeout is the time for which a run waits for an API server that does not respond.
 const reviveTimeout = 30 * time.Second
 
-// afterVoid is called after a void trial. If the API server does not respond, it waits for it. If the API server does not come back and
-// belongs to the run, it starts another control plane, so that the other trials can be made. If the context ends, afterVoid returns nil.
+// afterVoid is called after a void trial. If the API server does not respond, afterVoid waits until it responds, at
+// most for reviveTimeout. If a local API server still does not respond, afterVoid starts another control plane for
+// the remaining trials. If the context ends, afterVoid returns nil.
 func (b *bench) afterVoid(ctx context.Context) error {
 	err := b.cluster.answers(ctx)
 	if err == nil || ctx.Err() != nil {
@@ -31,7 +32,6 @@ func (b *bench) afterVoid(ctx context.Context) error {
 	return b.replace(ctx)
 }
 
-// replace stops the run's control plane and starts another.
 func (b *bench) replace(ctx context.Context) error {
 	b.progress.say("the control plane is gone; starting another one")
 	if err := b.close(ctx); err != nil {

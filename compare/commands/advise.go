@@ -144,9 +144,9 @@ func adviseFrom(dir string, situation advise.Situation, width int, out io.Writer
 	fmt.Fprintln(out, text.WrapSoft("Use "+strings.Join(answer.Use, " or ")+": "+strings.ReplaceAll(answer.Because, "`", "")+".", width))
 	fmt.Fprintln(out)
 	fmt.Fprintln(out, armsTable(width, advice.Rows))
-	fmt.Fprintf(out, "Rests on %s, %d trials of each arm.\n", answer.Cell, advice.Rows[0].Trials)
+	fmt.Fprintf(out, "This advice is based on cell %s, with %d trials of each arm.\n", answer.Cell, advice.Rows[0].Trials)
 	if !advice.Exact {
-		fmt.Fprintln(out, "That is the nearest cell measured, and not the very one.")
+		fmt.Fprintln(out, "No measured cell matches the situation exactly: this cell is the most similar one.")
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ type benchFlags struct {
 	output, markdown string
 }
 
-// benchParts are the names of the parts, in the order of the table.
+// benchParts are the names of the parts of `compare bench`, in the order of its result table.
 var benchParts = []string{"contention", "processes", "width", "requests", "micro", "scale"}
 
 // withBench adds the arms and the workload that only the command bench needs to a catalogue.
@@ -81,8 +81,8 @@ func (f *benchFlags) check() error {
 	return nil
 }
 
-// wanted returns the parts to measure, in the order of the table. A quick run skips scale unless it is named, because scale
-// always takes minutes.
+// wanted returns the parts to measure, in the order of the result table. A quick run skips scale unless it is named,
+// because scale always takes minutes.
 func (f *benchFlags) wanted() []string {
 	return slices.DeleteFunc(slices.Clone(benchParts), func(part string) bool {
 		return len(f.only) > 0 && !slices.Contains(f.only, part) || len(f.only) == 0 && f.quick && part == "scale"
@@ -159,7 +159,7 @@ func (f *benchFlags) measure(cmd *cobra.Command, progress io.Writer) (measure.Re
 	return report, err
 }
 
-// inCells runs the trials as a run does, in a temporary folder.
+// inCells runs trials like `compare run`, but in a temporary folder, and adds their results to the report.
 func (f *benchFlags) inCells(ctx context.Context, report *measure.Report, progress io.Writer) error {
 	open := func(ctx context.Context) (*target.Target, error) { return target.Local(ctx, progress) }
 	plan := cells.Plan(f.wanted(), f.rounds, f.quick)

@@ -13,8 +13,8 @@ const (
 	typos = 2
 )
 
-// Names returns up to three of the names that given may stand for, the most similar first: names that differ
-// from given by a few letters, and names that contain given.
+// Names returns up to three of the names that are similar to given, a mistyped name. The most similar name is first.
+// A name is similar if it differs from given by a few letters, or contains given.
 func Names(given string, names []string) []string {
 	far := max(typos, len(given)/3) + 1
 	distance := func(name string) int {

@@ -19,8 +19,9 @@ func (j *judging) change(v int) {
 	j.stand(v)
 }
 
-// claimant returns an operation that was acknowledged with the version and wanted to change the field. It prefers an operation
-// whose value the field has. Operations that began after the version existed have only found their value, and do not count.
+// claimant returns an operation that was acknowledged with version v and wanted to change the field, or -1. It prefers
+// an operation whose value the field has. An operation that began after v existed has only found the value, and is
+// ignored.
 func (j *judging) claimant(v int, field string) int {
 	meant := -1
 	for _, o := range j.claims[v] {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// stand judges the increments that were acknowledged with a version. Several may be: all have read the same number, one
-// wrote the next number, and the writes of the others changed nothing. Increments that began after the version was
-// replaced are judged elsewhere.
+// stand judges the increments that were acknowledged with version v. If there are several, all have read the same
+// number, one wrote the next number, and the writes of the others changed nothing. Increments that began after v was
+// replaced are not judged here: the function acknowledged counts them as not found.
 func (j *judging) stand(v int) {
 	claims := map[string][]int{}
 	for _, o := range j.claims[v] {
@@ -20,9 +20,9 @@ func (j *judging) stand(v int) {
 	}
 }
 
-// steps compares the number of acknowledged increments of a field with the growth of the counter in this version. An
-// increment that writes a lower number than before also undoes steps of others. If a later increment makes up for them,
-// they are no longer lost.
+// steps compares the number of acknowledged increments of a field with the growth of the counter in version v. If an
+// increment writes a lower number than the counter had, earlier steps are undone, and count as lost. If the counter
+// later grows by more than its increments explain, undone steps are back, and no longer count as lost.
 func (j *judging) steps(v int, field string, claims []int) {
 	counter, missing := j.field(v, field), int64(len(claims))
 	went := j.went(v, field)
@@ -45,8 +45,8 @@ func (j *judging) steps(v int, field string, claims []int) {
 	}
 }
 
-// went returns the growth of a counter since the previous version. An object whose first version has the number 1 was
-// created by an increment.
+// went returns the growth of a counter since the previous version. For the first version of an object, it returns 1
+// if the counter is 1, because an increment created the object, and otherwise 0.
 func (j *judging) went(v int, field string) int64 {
 	after := j.Versions[v].Fields[field]
 	if j.begins(v) {

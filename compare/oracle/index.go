@@ -20,8 +20,8 @@ type index struct {
 	// -1 if there is none.
 	claims [][]int
 	place  []int
-	// latest is the time at which each version existed at the latest, because an operation acknowledged with it, or
-	// with a later one, had ended.
+	// latest has, for each version, an upper bound of the time of its creation: the earliest end of an operation that
+	// was acknowledged with this version, or with a later version of the object.
 	latest []time.Duration
 	// pending has the operations that may have written a value although they were not acknowledged with its version.
 	pending map[want]*pending
@@ -181,7 +181,8 @@ func (x *index) changed(v int) []string {
 	return fields
 }
 
-// made returns the changes of a version that an operation wanted which was acknowledged with the version.
+// made returns the changes in version v that operation o wanted. Operation o was acknowledged with v. If o began
+// after v existed, made returns nil.
 func (x *index) made(v, o int) []want {
 	op, was, is := x.Operations[o], x.Versions[x.before[v]].Fields, x.Versions[v].Fields
 	var made []want
@@ -199,7 +200,7 @@ func (x *index) made(v, o int) []want {
 	return made
 }
 
-// isKnown reports whether one of the operations acknowledged with a version must have written it. Then no other operation has.
+// isKnown reports whether version v was certainly written by one of the operations that were acknowledged with v.
 func (x *index) isKnown(v int) bool {
 	return !x.begins(v) && slices.ContainsFunc(x.claims[v], func(o int) bool { return len(x.made(v, o)) > 0 })
 }

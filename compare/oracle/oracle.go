@@ -11,7 +11,6 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// Kinds of violations.
 const (
 	kindNotFound      = "not-found"
 	kindLost          = "lost"
@@ -72,7 +71,6 @@ func judge(x *index) *judging {
 	return j
 }
 
-// judging is the state of Judge.
 type judging struct {
 	*index
 	found results.Oracle
@@ -100,7 +98,7 @@ type value struct {
 	by int
 	// earlier has the values that the field had before.
 	earlier map[string]bool
-	// undone is the number of steps of a counter that increments with a lower number have undone.
+	// undone is the number of steps that were lost because increments wrote a lower number than the counter had.
 	undone int64
 }
 

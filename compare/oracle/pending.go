@@ -58,8 +58,8 @@ func (x *index) keep(w want, o int) {
 	}
 }
 
-// take returns the operation that wrote a value at a version without an acknowledgement for it, or -1 if there is none.
-// The operation must have begun before the version existed.
+// take returns the pending operation that wrote w in version v without being acknowledged with v, and removes it from
+// the queue. It returns -1 if there is none. The operation must have begun before the version existed.
 func (x *index) take(v int, w want) int {
 	p := x.pending[w]
 	if p == nil {
@@ -78,8 +78,8 @@ func (x *index) take(v int, w want) int {
 	return p.later.take(x, by)
 }
 
-// explain returns the operation that changed a field at a version without an acknowledgement, by setting or
-// incrementing it. It returns -1 if there is none.
+// explain takes the pending operation that set or incremented the field in version v without being acknowledged with
+// v. It returns -1 if there is none.
 func (x *index) explain(v int, field string) int {
 	version := x.Versions[v]
 	before := x.Versions[x.before[v]].Fields[field]

@@ -83,8 +83,8 @@ func increment(r *register, s state, at step) (bool, state) {
 	return false, s
 }
 
-// writeUnknown is the operation for a write without an acknowledgement. It happens just before a version that needs it.
-// If there is none, it happens after all versions, where it has no effect.
+// writeUnknown is the operation for a write without an acknowledgement. The write happens just before a version that
+// has its value and no known writer. If there is none, the write happens after all versions, without an effect.
 func writeUnknown(r *register, s state, at step) (bool, state) {
 	if s.next == len(r.chain) {
 		return true, s
@@ -104,8 +104,8 @@ func incrementUnknown(r *register, s state, at step) (bool, state) {
 	return ok, s
 }
 
-// open reports whether the next version may have been made by an operation that was not acknowledged with it: because
-// the operation has no acknowledgement, or one with a later version, for its last request.
+// open reports whether the next version may have been made by an operation that was not acknowledged with this
+// version. Such an operation has no acknowledgement, or only its last request is acknowledged, with a later version.
 func (r *register) open(s state, at step) bool {
 	next := r.chain[s.next]
 	return !next.resets && !next.known && (at.at < 0 || s.next < at.at)

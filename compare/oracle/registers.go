@@ -13,9 +13,9 @@ import (
 type builder struct {
 	*index
 	registers map[[2]string]*register
-	// earliest is the time before which a version cannot have existed.
+	// earliest has, for each version, a time before which the version cannot have existed.
 	earliest []time.Duration
-	// wrote has the wants that may have made a version without an acknowledgement.
+	// wrote has the values and increments that may explain a version without a known writer.
 	wrote map[want]bool
 	// horizon is the time at which all operations had ended.
 	horizon time.Duration
@@ -118,8 +118,8 @@ func (b *builder) note(v int, field string, l link) {
 	}
 }
 
-// addPending adds pending operations that may have landed. It leaves out operations that Judge has found at a reset of
-// the register.
+// addPending adds the pending operations that may have written w. It leaves out operations by which Judge explained
+// the first version or the deletion of an object, because the register is reset there.
 func (b *builder) addPending(w want, p *pending, resets map[reset]bool) {
 	if !b.wrote[w] {
 		return
@@ -143,8 +143,8 @@ func (b *builder) addPending(w want, p *pending, resets map[reset]bool) {
 	add(p.later, func(o int) int { return r.acknowledged[o] })
 }
 
-// bound returns the time before which a version cannot have existed: its changes were written by an operation that had
-// begun, and the previous version existed.
+// bound returns a time before which version v cannot have existed. It is the later of two times: the same bound of
+// the previous version, and the first beginning of an operation that may have written the changes in v.
 func (b *builder) bound(v int) time.Duration {
 	before := b.before[v]
 	if before < 0 || len(b.claims[v]) == 0 {

@@ -28,8 +28,8 @@ type forestRow struct {
 	Lo, At, Width                     string // positions in per cent; empty if the ratio cannot be drawn
 }
 
-// newForest returns the forest plot of one family of comparisons. Each row also names the best arm of its cell,
-// after the text first. If first is "", it does not.
+// newForest returns the forest plot of one family of comparisons. If first is not "", each row also has the text
+// first, followed by the best arm of its cell.
 func newForest(s summary.Summary, family, measure, title, first string) forest {
 	f := forest{Title: title}
 	lo, hi := 0.5, 2.0
@@ -85,7 +85,7 @@ func leader(s summary.Summary, cell, measure, first string) string {
 		case c.Winner != "" && len(c.Arms) > 1:
 			return fmt.Sprintf("%s: %s, %s %s", first, summary.Arm(c.Winner), summary.Times(c.Ratio, c.Lo, c.Hi), summary.Arm(c.Arms[1]))
 		case c.Winner != "":
-			return fmt.Sprintf("%s: %s, alone in question", first, summary.Arm(c.Winner))
+			return fmt.Sprintf("%s: %s, no other arm was eligible", first, summary.Arm(c.Winner))
 		}
 		return first + ": nobody (`" + strings.Join(c.Shared, "`, `") + "`)"
 	}

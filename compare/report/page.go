@@ -224,7 +224,7 @@ func method(run results.Run, s summary.Summary) []fact {
 	}
 	fsync := summary.NA
 	if e.FsyncP50 != nil && e.FsyncP99 != nil {
-		fsync = fmt.Sprintf("%s, 99 in 100 %s", *e.FsyncP50, *e.FsyncP99)
+		fsync = fmt.Sprintf("%s (p50), %s (p99)", *e.FsyncP50, *e.FsyncP99)
 	}
 	return []fact{
 		{"Repeat it", run.Command},
@@ -236,7 +236,7 @@ func method(run results.Run, s summary.Summary) []fact {
 		{"Cores", pinned},
 		{"Machine", fmt.Sprintf("%s, %s, kernel %s, limits %s", either(e.CPU), e.OS, either(e.Kernel), either(e.Limits))},
 		{"Disk", fmt.Sprintf("%s, a write of 4 KiB with fsync takes %s", either(e.FileSystem), fsync)},
-		{"User", fmt.Sprintf("%s of %s, no rate limit of the client's", either(e.User), either(strings.Join(e.Groups, ", ")))},
+		{"User", fmt.Sprintf("%s in the groups %s, no client-side rate limit", either(e.User), either(strings.Join(e.Groups, ", ")))},
 		{"Commit", fmt.Sprintf("%s, %s", either(e.Commit), either(e.Go))},
 		{"Decided", "sha256 " + s.Run.Decided},
 	}

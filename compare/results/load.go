@@ -87,11 +87,12 @@ func otherSchema(path, schema, commit string) error {
 	if schema == "" {
 		return fmt.Errorf("%s has no schema, so compare has not written this file", path)
 	}
-	with := "with the compare that wrote it"
+	with := "with the version of compare that wrote the file"
 	if commit != "" {
 		with = "with compare of commit " + commit
 	}
-	return fmt.Errorf("%s has schema %s, and this compare reads %s: show it %s, or run it again", path, schema, Schema, with)
+	return fmt.Errorf("%s has schema %s, but this version of compare reads only schema %s: read the file %s, or repeat the run",
+		path, schema, Schema, with)
 }
 
 func missing(folder, name string, err error) error {

@@ -58,7 +58,7 @@ type ArmInfo struct {
 type WorkloadInfo struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
-	// Demonstration means that the construction of the workload decides the outcome.
+	// Demonstration means that the workload provokes failures: its results show how arms fail, and not how often.
 	Demonstration bool            `json:"demonstration,omitempty"`
 	Claims        []compare.Claim `json:"claims,omitempty"`
 	// Object is one object of the first trial as YAML.

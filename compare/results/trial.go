@@ -49,7 +49,7 @@ type Trial struct {
 	Client Client  `json:"client"`
 	Server Server  `json:"server"`
 	Oracle Oracle  `json:"oracle"`
-	Extra  Numbers `json:"extra,omitempty"` // numbers that only the workload counts
+	Extra  Numbers `json:"extra,omitempty"` // additional numbers of the workload, from compare.Run.Finish
 }
 
 // Open has the numbers of an open loop. In an open loop, intents arrive at given times, whether or not earlier intents have ended.
@@ -188,7 +188,7 @@ func (o Oracle) LostUpdates() int {
 	return o.Acknowledged - o.Found + o.Lost + o.Resurrected + o.LostIncrements
 }
 
-// Violation is one value that differs from what its writer was told, or a change that no operation explains.
+// Violation is an acknowledged value that was not stored or did not remain, or a change that no operation explains.
 type Violation struct {
 	Kind     string `json:"kind"` // not-found, lost, resurrected, stolen, phantom, lost-increment
 	Object   string `json:"object"`

@@ -29,7 +29,7 @@ func Paired(a, b []float64) (Ratio, error) {
 	logs := make([]float64, len(a))
 	for i := range a {
 		if !positive(a[i]) || !positive(b[i]) {
-			return Ratio{}, fmt.Errorf("no ratio of %.4g to %.4g in pair %d", a[i], b[i], i+1)
+			return Ratio{}, fmt.Errorf("no ratio exists, because the values %.4g and %.4g of pair %d are not both positive", a[i], b[i], i+1)
 		}
 		logs[i] = math.Log(a[i] / b[i])
 	}
@@ -56,7 +56,7 @@ func Unpaired(a, b []float64) (Ratio, error) {
 		logs := make([]float64, len(samples))
 		for j, sample := range samples {
 			if !positive(sample) {
-				return Ratio{}, fmt.Errorf("no ratio with %.4g in trial %d", sample, j+1)
+				return Ratio{}, fmt.Errorf("no ratio exists, because the value %.4g of trial %d is not positive", sample, j+1)
 			}
 			logs[j] = math.Log(sample)
 		}

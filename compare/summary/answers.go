@@ -73,7 +73,7 @@ func (r *reckoning) tally(family, measure, better, worse string) string {
 	return fmt.Sprintf("Against %s, %s %s.", arm(r.decided.Plain), arm(r.decided.Ours), strings.Join(parts, ", "))
 }
 
-// most returns the number of comparisons in found, and the comparison with the lowest or the highest ratio.
+// most returns a text with the number of cells in found, and with the cell that has the lowest or the highest ratio.
 func (r *reckoning) most(found []Comparison, lowest bool) string {
 	if len(found) == 0 {
 		return "none"
@@ -122,7 +122,7 @@ func (r *reckoning) winners(measure, adjective string) string {
 		parts = append(parts, fmt.Sprintf("%s in %d", arm(name), wins[name]))
 	}
 	if len(names) == 0 {
-		return fmt.Sprintf("No way was shown to be the %s of all in any of %s.", adjective, plural(all, "cell"))
+		return fmt.Sprintf("No arm was shown to be the %s of all in any of %s.", adjective, plural(all, "cell"))
 	}
 	if nobody > 0 {
 		parts = append(parts, fmt.Sprintf("none was shown to beat the others in %d", nobody))
@@ -172,7 +172,7 @@ func (r *reckoning) clean(butExplained bool) string {
 		}
 	}
 	if _, upper, ok := statistics.Proportion(0, trials); ok {
-		return fmt.Sprintf("%s: %s lost nothing in %s, so with 95 %% confidence in at most %s of them.",
+		return fmt.Sprintf("%s: %s lost nothing in %s, so with 95 %% confidence this arm loses updates in at most %s of all trials.",
 			nothing, arm(r.decided.Ours), plural(trials, "trial"), Percent(upper))
 	}
 	return nothing + "."
@@ -217,7 +217,7 @@ func (r *reckoning) avoid() string {
 	var parts []string
 	if g, found := r.first("increment", r.decided.Plain); found && g.row.LostUpdates > 0 {
 		share := float64(g.row.LostUpdates) / float64(max(1, g.row.Acknowledged))
-		parts = append(parts, fmt.Sprintf("Where a value depends on the present one: of increments by %s %s were lost, without an error.",
+		parts = append(parts, fmt.Sprintf("Where the new value depends on the current value, %s lost %s of its increments, without an error.",
 			arm(r.decided.Plain), Percent(share)))
 	}
 	by := map[statistics.Verdict][]Comparison{}
@@ -234,13 +234,14 @@ func (r *reckoning) avoid() string {
 			return 1
 		})
 		cell, _ := r.planned(extreme.Cell)
-		parts = append(parts, fmt.Sprintf("It is slower than the best get-modify-update in %s of %d, most with %s: %s of %s.",
+		parts = append(parts, fmt.Sprintf("Plain Server-Side Apply is slower than the best get-modify-update in %s of %d. "+
+			"The difference is greatest with %s: %s the goodput of %s.",
 			plural(len(worse), "cell"), len(worse)+len(by[statistics.Better])+len(by[statistics.Equivalent])+len(by[statistics.Undecided]),
 			Phrase(cell.Cell), Times(extreme.Ratio, extreme.Lo, extreme.Hi), arm(extreme.Against)))
 	}
 	if g, found := r.first("steady-state", r.decided.Plain); found {
 		if sent, known := g.row.Measures["requests_per_intent"]; known && sent.Mean > 0.5 {
-			parts = append(parts, fmt.Sprintf("Where nothing changes %s still sends %s requests a reconcile.", arm(r.decided.Plain), Number(sent.Mean)))
+			parts = append(parts, fmt.Sprintf("If nothing changes, %s sends %s requests per reconcile.", arm(r.decided.Plain), Number(sent.Mean)))
 		}
 	}
 	if len(parts) == 0 {

@@ -29,12 +29,12 @@ const (
 const (
 	accountLimit = 0.02 // maximum relative difference of two counts that should be equal
 	driftLimit   = 1.25 // maximum ratio of the mean goodputs in the two halves of the blocks
-	edges        = 100  // for Little's law: number of intents, one after the other, that must fit into the measured time
-	edgeShare    = 0.1  // for Little's law: maximum time of the last intents after the end of a trial, as a share of the trial
+	edges        = 100  // for Little's law: minimum measured time, as a multiple of the mean time of an intent
+	edgeShare    = 0.1  // for Little's law: maximum time for which intents continue after the end of a trial, as a share of the trial
 )
 
-// checks returns the results of all checks, in the order of the documentation. Each look function reports
-// whether its check passed, or nil if the run lacks the data for the check.
+// checks returns the results of all checks, in the order of the documentation. The function look of a check returns
+// whether the check passed, or nil if the run lacks the data for the check.
 func (r *reckoning) checks() []Check {
 	var all []Check
 	for _, c := range []struct {
@@ -70,7 +70,7 @@ func (r *reckoning) checks() []Check {
 
 func (r *reckoning) decidedBefore() (*bool, string) {
 	hash := decided.Hash()
-	return new(r.run.Decided == hash), fmt.Sprintf("the run has %s, this report %s", short(r.run.Decided), short(hash))
+	return new(r.run.Decided == hash), fmt.Sprintf("decided.yaml: %s in the run, %s in this report", short(r.run.Decided), short(hash))
 }
 
 func (r *reckoning) controlsCaught() (*bool, string) {
@@ -118,7 +118,7 @@ func (r *reckoning) noPhantoms() (*bool, string) {
 	return whole(len(r.counting())), "none"
 }
 
-// whole returns true if n is positive, and otherwise nil: a check that had nothing to look at has not passed.
+// whole returns true if a check examined n > 0 items, and otherwise nil: without any data, the check has no result.
 func whole(n int) *bool {
 	if n == 0 {
 		return nil
@@ -168,9 +168,9 @@ func (r *reckoning) porcupineAgrees() (*bool, string) {
 	case len(others) > 0:
 		return new(false), several(others)
 	case agrees == 0:
-		return nil, fmt.Sprintf("it decided none of %d histories", undecided)
+		return nil, fmt.Sprintf("porcupine decided none of %d histories", undecided)
 	}
-	return new(true), fmt.Sprintf("agrees on %d of %d histories", agrees, agrees+undecided)
+	return new(true), fmt.Sprintf("porcupine agrees with the oracle on %d of %d histories, and disagrees on none", agrees, agrees+undecided)
 }
 
 // accounts checks that the counts of responses and of acknowledged writes agree. It looks only at gridWorkload,
@@ -212,9 +212,9 @@ func off(a, b int) float64 {
 	return math.Abs(float64(a-b)) / float64(max(a, b))
 }
 
-// littlesLaw checks Little's law: the number of writers is the throughput times the mean time of an intent. The law does
-// not hold for the following cells, so they are skipped: open loops, trials by rounds, intents that are given up, intents
-// so long that those cut off at the edges of a trial matter, and cells in which the load generator is the bottleneck.
+// littlesLaw checks Little's law: the number of writers is the throughput times the mean time of an intent. It skips
+// open loops, trials with rounds, arms that give up intents, and arms whose load generator is the bottleneck. It also
+// skips arms whose intents are so long that the intents at the start and the end of a trial distort the mean.
 func (r *reckoning) littlesLaw() (*bool, string) {
 	worst, at, cells := 0.0, "", 0
 	for _, g := range r.where(func(row Row) bool { return row.Rate == 0 && row.Rounds == 0 && row.Bottleneck == "" }) {
@@ -270,7 +270,7 @@ func (r *reckoning) noneVoid() (*bool, string) {
 		}
 	}
 	if len(void) > 0 {
-		return new(false), fmt.Sprintf("%d of %s: %s", len(void), plural(len(r.trials), "trial"), several(void))
+		return new(false), fmt.Sprintf("%d of %s are void: %s", len(void), plural(len(r.trials), "trial"), several(void))
 	}
 	return whole(len(r.trials)), "none of " + plural(len(r.trials), "trial")
 }
@@ -332,5 +332,5 @@ func (r *reckoning) steady() (*bool, string) {
 	}
 	mean, _ := statistics.Mean(logs)
 	ratio := math.Exp(mean.Mean)
-	return new(ratio < driftLimit && ratio > 1/driftLimit), fmt.Sprintf("the second half of the blocks lands %s of the first", digits(ratio)+"×")
+	return new(ratio < driftLimit && ratio > 1/driftLimit), fmt.Sprintf("second half: %s the goodput of the first half", digits(ratio)+"×")
 }

@@ -74,7 +74,7 @@ func TestNotes(t *testing.T) {
 	run, trials := madeUp()
 	run.Decided, run.Interrupted = "0123456789abcdef", "Ctrl-C"
 	s := summary.Of(run, trials[:100])
-	has(t, strings.Join(s.Notes, "\n"), "Interrupted after 100 of ", "Exploratory: the run was made under other decisions (0123456789ab)")
+	has(t, strings.Join(s.Notes, "\n"), "Interrupted after 100 of ", "Exploratory: the run was made with another decided.yaml (0123456789ab)")
 	run, trials = madeUp()
 	for i := range run.Plan {
 		run.Plan[i].Objects = 7
@@ -84,7 +84,7 @@ func TestNotes(t *testing.T) {
 	}
 	run.Ended = nil
 	s = summary.Of(run, trials)
-	has(t, strings.Join(s.Notes, "\n"), "Not ended", "none of its cells is one that was decided before")
+	has(t, strings.Join(s.Notes, "\n"), "Incomplete", "none of its cells is one that was decided before")
 	if len(s.Situations) == 0 || contest(t, s, "hot-object w64 m4 o7").Cell == "" {
 		t.Errorf("its own cells are not compared: %+v", s.Situations)
 	}
@@ -104,7 +104,7 @@ func TestVoid(t *testing.T) {
 			t.Errorf("a winner in a void run: %+v", c)
 		}
 	}
-	if s = summary.Of(results.Run{}, nil); !strings.Contains(s.Void, "no control was planned") {
+	if s = summary.Of(results.Run{}, nil); !strings.Contains(s.Void, "no negative control was planned") {
 		t.Errorf("of nothing: %q", s.Void)
 	}
 }

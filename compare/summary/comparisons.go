@@ -14,7 +14,7 @@ const (
 	familyAvoid = "avoid"     // plain Server-Side Apply against the best arm without Server-Side Apply
 	familyAA    = "a-a"       // an arm against a second run of itself
 	familyFirst = "first"     // the best arm of each primary cell, by one measure
-	familyOther = "situation" // the best arm of the other cells of the situations in decided.yaml
+	familyOther = "situation" // the best arm for each situation in decided.yaml that familyFirst does not cover
 )
 
 // Comparison is the comparison of two arms in a cell: the ratio of a measure, as a geometric mean over the

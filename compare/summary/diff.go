@@ -112,7 +112,8 @@ func warnings(a, b *reckoning) []string {
 		{"API server", x.Server, y.Server}, {"etcd", x.Etcd, y.Etcd}, {"encoding", x.Encoding, y.Encoding},
 	} {
 		if fact.before != fact.after {
-			found = append(found, fmt.Sprintf("other %s: %s before, %s after", fact.name, either(fact.before, NA), either(fact.after, NA)))
+			found = append(found, fmt.Sprintf("the runs differ in %s: %s in the first, %s in the second",
+				fact.name, either(fact.before, NA), either(fact.after, NA)))
 		}
 	}
 	return found

@@ -21,8 +21,8 @@ const (
 	serverCPU = "apiserver_cpu_ms_per_intent"
 )
 
-// Measures lists all measures, in the order of the documentation. "Per intent" means for each intent that
-// landed in the whole trial. This includes the warm-up, because the counters of the server include it.
+// Measures lists all measures, in the order of the documentation. "Per intent" means divided by the number of intents
+// that landed, including the warm-up, because the counters of the server include the warm-up.
 var Measures = []Measure{
 	{goodput, "/s", "intents a second that landed and were found at their revision", false, results.Trial.Goodput},
 	{"p50_ms", "ms", "latency of an intent from when it was to begin, median", true, percentile(50)},

@@ -72,9 +72,9 @@ func because(rows []Row, c Contest) string {
 	behind := c.Arms[max(1, len(c.Shared)):]
 	switch {
 	case len(c.Arms) == 1:
-		return value + ", and no other arm was in question"
+		return value + ", and no other arm was eligible"
 	case c.Winner != "" && c.Ratio > 0:
-		return fmt.Sprintf("%s, %s those of %s", value, Times(c.Ratio, c.Lo, c.Hi), arm(c.Arms[1]))
+		return fmt.Sprintf("%s, which is %s the value of %s", value, Times(c.Ratio, c.Lo, c.Hi), arm(c.Arms[1]))
 	case c.Ratio == 0 && len(behind) > 0:
 		return fmt.Sprintf("%s, %s %s", value, arm(behind[0]), mean(behind[0]))
 	case c.Ratio == 0:

@@ -1,6 +1,8 @@
-// Package summary computes the content of a report from the trials of a run: one row for each arm in each cell, comparisons
-// within blocks, the answers to four questions, and the checks that the run has to pass. Its functions have no side effects:
-// equal trials give equal summaries. decided.yaml lists, before the run, the cells and comparisons that are evaluated.
+// Package summary computes the content of a report from the trials of a run: one row for each arm in each cell,
+// comparisons of arms within blocks, the answers to four questions (speed, cost, losses, and when not to use
+// Server-Side Apply), and the checks that the run has to pass. An arm is a way to write, a cell is a workload with
+// parameters, and a block has one trial of every arm of every cell. The functions have no side effects: equal trials
+// give equal summaries. decided.yaml lists, before the run, the cells and comparisons that are evaluated.
 package summary
 
 import (
@@ -91,8 +93,8 @@ func (r *reckoning) info() Info {
 	return info
 }
 
-// findPrimary sets r.primary and reports whether the run has primary cells of decided.yaml. If it has none, all
-// its cells of gridWorkload with several arms and without a rate become primary.
+// findPrimary sets r.primary and reports whether the run has primary cells of decided.yaml. If the run has none, all
+// its closed-loop cells of gridWorkload with several arms become primary.
 func (r *reckoning) findPrimary() bool {
 	for _, name := range r.decided.Primary {
 		if _, found := r.planned(name); found {
@@ -128,11 +130,11 @@ func (r *reckoning) notes(decidedBefore bool) []string {
 	case r.run.Interrupted != "":
 		notes = append(notes, fmt.Sprintf("Interrupted after %d of %d trials: %s", len(r.trials), r.info().Planned, r.run.Interrupted))
 	case r.run.Ended == nil:
-		notes = append(notes, fmt.Sprintf("Not ended: it was killed, or still goes on (%d of %d trials)", len(r.trials), r.info().Planned))
+		notes = append(notes, fmt.Sprintf("Incomplete: the run was killed, or still goes on (%d of %d trials)", len(r.trials), r.info().Planned))
 	}
 	switch {
 	case r.run.Decided != decided.Hash():
-		notes = append(notes, fmt.Sprintf("Exploratory: the run was made under other decisions (%s) than those that it is judged by (%s)",
+		notes = append(notes, fmt.Sprintf("Exploratory: the run was made with another decided.yaml (%s) than this report (%s)",
 			short(r.run.Decided), short(decided.Hash())))
 	case !decidedBefore:
 		notes = append(notes, "Exploratory: none of its cells is one that was decided before a run")
@@ -159,15 +161,15 @@ func (r *reckoning) voidRun() string {
 			controls++
 			switch g, measured := r.lookup(cell.String(), arm); {
 			case !measured:
-				return "a control was not caught, so nothing shows that the oracle sees lost updates: " + arm + " was not measured"
+				return "nothing shows that the oracle finds lost updates: the negative control " + arm + " was not measured"
 			case g.row.LostUpdates == 0:
-				return fmt.Sprintf("a control was not caught, so nothing shows that the oracle sees lost updates: %s lost none of %d",
+				return fmt.Sprintf("nothing shows that the oracle finds lost updates: the negative control %s lost none of its %d acknowledged writes",
 					arm, g.row.Acknowledged)
 			}
 		}
 	}
 	if controls == 0 {
-		return "no control was planned, so nothing shows that the oracle sees lost updates"
+		return "nothing shows that the oracle finds lost updates: no negative control was planned"
 	}
 	return ""
 }

@@ -63,7 +63,7 @@ func TestAnswers(t *testing.T) {
 	has(t, answer(t, s, "fastest"), "Against `ssa`, `apply` lands more in ", "64 writers", "The fastest of all in ")
 	has(t, answer(t, s, "cost"), "costs less CPU a write in ", "cheapest of all")
 	has(t, answer(t, s, "lost"), "Nothing else is lost: `apply` lost nothing in ", "Lost as the way of writing has it: ", "`gmu-replace` (devbox-status)", "`apply` (increment)", "`gmu-default-retry` up to ")
-	has(t, answer(t, s, "avoid"), "of increments by `ssa` 30 % were lost", "slower than the best get-modify-update", "still sends 1.00 requests a reconcile")
+	has(t, answer(t, s, "avoid"), "`ssa` lost 30 % of its", "slower than the best get-modify-update", "sends 1.00 requests per reconcile")
 	for _, a := range s.Answers {
 		if words := len(strings.Fields(a.Text)); words > 75 {
 			t.Errorf("%s has %d words", a.Name, words)
@@ -152,7 +152,7 @@ func TestNoVerdict(t *testing.T) {
 	for want, change := range map[string]func(*results.Trial){
 		"apply: the load generator is the bottleneck, in 8 of 8 trials": func(tr *results.Trial) { tr.Load.Bottleneck = "generator" },
 		"the load generator is the bottleneck: its own code took 50 %":  func(tr *results.Trial) { tr.Client.Own = tr.Client.Busy },
-		"apply: 5 trials that count, and it needs 6": func(tr *results.Trial) {
+		"apply: too few trials: 5 trials not void, but a verdict needs 6": func(tr *results.Trial) {
 			if tr.Block >= 5 {
 				tr.Void = "a gap"
 			}

@@ -10,7 +10,7 @@ import (
 	"coapply.dev/compare/statistics"
 )
 
-// System is a published claim about a system, beside the value that this run has measured.
+// System has a published claim about an existing system, and the value that this run has measured for the claim.
 type System struct {
 	Workload string `json:"workload"` // the name of the workload that measures the claim
 	Claim    string `json:"claim"`    // the text of the claim
@@ -42,7 +42,7 @@ func published(claim compare.Claim) string {
 	case claim.Against != "":
 		return strconv.FormatFloat(claim.Value, 'g', -1, 64) + "×"
 	case claim.Measure == "", claim.Measure == "lost_updates" && claim.Value == 0:
-		return "" // the text of the claim has no number to repeat
+		return "" // the claim has no number
 	}
 	return figure(named(claim.Measure), claim.Value)
 }
@@ -94,7 +94,7 @@ func (g group) answer(name string) string {
 	return strings.TrimSpace(Estimated(e) + " " + unitOf(name))
 }
 
-// named returns the name in Measures for the measure of a claim, which may be a count or a rate.
+// named returns the name in Measures for the measure of a claim, such as give_up_share for the count give_ups.
 func named(measure string) string {
 	switch measure {
 	case "give_ups", "give_up_rate":

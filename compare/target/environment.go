@@ -19,7 +19,7 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// describe returns the environment of a run. What cannot be found out is left empty and is no error, because a cluster may show less.
+// describe returns the environment of a run. Values that a cluster does not show stay empty, and are no error.
 func (t *Target) describe(ctx context.Context) results.Environment {
 	e := results.Environment{
 		Commit: commit(ctx), Go: runtime.Version(), Modules: modules(),
@@ -56,7 +56,7 @@ func (t *Target) describeLocal(ctx context.Context, e *results.Environment) {
 	}
 }
 
-// fsyncOf returns whether a running etcd uses fsync, "on" or "off", from its command line arguments. Without the flag, fsync is on.
+// fsyncOf returns whether an etcd with these arguments uses fsync: "off" with the flag --unsafe-no-fsync, otherwise "on".
 func fsyncOf(arguments []string) string {
 	if slices.ContainsFunc(arguments, func(argument string) bool {
 		name, value, _ := strings.Cut(strings.TrimLeft(argument, "-"), "=")

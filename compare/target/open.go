@@ -83,7 +83,7 @@ func (t *Target) open(ctx context.Context) error {
 	}
 	t.several = t.manyServers(ctx)
 	if t.several {
-		fmt.Fprintln(t.log, "the cluster has several API servers: what one of them counts is not shown")
+		fmt.Fprintln(t.log, "the cluster has several API servers, and each counts only its own requests: their metrics are left out")
 	}
 	t.level = t.priority(ctx)
 	t.environment = t.describe(ctx)

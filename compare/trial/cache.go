@@ -25,7 +25,7 @@ type cache struct {
 func startCache(ctx context.Context, s *session, namespace string, kinds []compare.Kind, shared bool) (*cache, error) {
 	connected, err := connect(s.user, nil, func(next http.RoundTripper) http.RoundTripper { return delay(next, s.rtt) })
 	if err != nil {
-		return nil, fmt.Errorf("client of the cache: %w", err)
+		return nil, fmt.Errorf("making the client of the cache: %w", err)
 	}
 	informers, err := ctrlcache.New(connected.config, ctrlcache.Options{
 		HTTPClient: connected.http, Scheme: scheme, Mapper: s.mapper,
@@ -33,7 +33,7 @@ func startCache(ctx context.Context, s *session, namespace string, kinds []compa
 		DefaultUnsafeDisableDeepCopy: &shared,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cache: %w", err)
+		return nil, fmt.Errorf("making the cache: %w", err)
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c := &cache{reader: informers, connection: connected, cancel: cancel, done: make(chan struct{})}
@@ -46,7 +46,7 @@ func startCache(ctx context.Context, s *session, namespace string, kinds []compa
 		object.SetGroupVersionKind(kind.GroupVersionKind)
 		if _, err := informers.GetInformer(ctx, object); err != nil {
 			c.stop()
-			return nil, fmt.Errorf("cache of %s: %w", kind.Resource, err)
+			return nil, fmt.Errorf("starting the informer of %s: %w", kind.Resource, err)
 		}
 	}
 	if !informers.WaitForCacheSync(ctx) {

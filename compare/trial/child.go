@@ -51,8 +51,8 @@ func Serve(ctx context.Context, catalogue compare.Catalogue, in io.Reader, out i
 	return nil
 }
 
-// attach returns a trial that the parent process has prepared. The discovery requests of this process are made as the
-// benchmark's user. They are not counted either.
+// attach returns a trial that the parent process has prepared. This process makes its discovery requests as the
+// benchmark's user. These requests are not counted in the measurements.
 func attach(ctx context.Context, catalogue compare.Catalogue, a assignment) (*trial, error) {
 	arm, knownArm := catalogue.Arm(a.Arm)
 	workload, knownWorkload := catalogue.Workload(a.Cell.Workload)

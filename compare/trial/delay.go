@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// delaying is a transport that adds a round-trip time to each request: half before and half after it. It also delays the
-// events of a watch by half of it. So a cache is as old as it would be over this distance.
+// delaying is a transport that adds a round-trip time to each request: half of the time before and half after the
+// request. It delays the events of a watch by half of the time. So a cache is as stale as over a network with this
+// delay.
 type delaying struct {
 	next http.RoundTripper
 	half time.Duration
@@ -45,14 +46,14 @@ func (d *delaying) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper returns the wrapped transport, which client-go looks for.
 func (d *delaying) WrappedRoundTripper() http.RoundTripper { return d.next }
 
-// punctual sleeps with the requested time as its mean. Timers are late by up to 1 ms. Two of them would turn a round-trip
-// time of 5 ms into more than 6 ms.
+// punctual sleeps for the requested time on average: it shortens each sleep by the expected lateness of the timer.
+// Timers are late by up to 1 ms. Two late timers would turn a round-trip time of 5 ms into more than 6 ms.
 type punctual struct {
 	wait func(context.Context, time.Duration) error
 	late atomic.Int64 // expected lateness of a timer, in nanoseconds
 }
 
-// learning is the divisor of the last lateness when the expected lateness is updated.
+// learning sets the weight of the last sleep, 1/learning, in the moving average that is the expected lateness.
 const learning = 8
 
 func (p *punctual) sleep(ctx context.Context, d time.Duration) error {

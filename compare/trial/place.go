@@ -22,7 +22,8 @@ type place struct {
 	serverCores, generatorCores int
 }
 
-// bottleneck is the share of its cores above which the load generator is considered to slow down the writers.
+// bottleneck is the maximum CPU usage of the load generator, as a share of its cores. With a higher usage, the load
+// generator is considered to slow down the writers.
 const bottleneck = 0.8
 
 // load computes the CPU usage of each part of the system.

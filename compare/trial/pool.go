@@ -100,7 +100,7 @@ func (c *child) order(o order) error {
 	return c.orders.Encode(o)
 }
 
-// answer returns the next answer of the child. It waits until ctx ends.
+// answer waits for the next answer of the child. It returns an error if the child failed or ended, or if ctx ends first.
 func (c *child) answer(ctx context.Context) (answer, error) {
 	select {
 	case a, more := <-c.answers:
@@ -175,7 +175,8 @@ func (t *trial) release(ctx context.Context) error {
 	return nil
 }
 
-// gather waits for the results of all processes. They end when they have written everything, or when open ends.
+// gather is the function writing for child processes: it waits for the results of all children. Their writers end
+// when they have no more intents, or when open ends.
 func (t *trial) gather(open, inflight context.Context, stop func(error)) {
 	stopped := context.AfterFunc(open, func() {
 		for _, c := range t.children {

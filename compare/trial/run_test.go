@@ -142,10 +142,10 @@ func TestTrialsThatAreVoid(t *testing.T) {
 			s.Workload.Prepare = func(context.Context, compare.Stage) (compare.Run, error) {
 				return p, fmt.Errorf("half: %v", []int{}[len(s.ID)])
 			}
-		}, "preparing: workload plain panicked at run_test.go:"},
+		}, "preparing the trial's objects: workload plain panicked at run_test.go:"},
 		"Prepare fails": {func(_ *fakeServer, p *plain, s *Spec) {
 			s.Workload.Prepare = func(context.Context, compare.Stage) (compare.Run, error) { return p, errors.New("forbidden") }
-		}, "preparing: forbidden"},
+		}, "preparing the trial's objects: forbidden"},
 		"Next fails": {func(_ *fakeServer, p *plain, _ *Spec) {
 			p.next = func(context.Context, int, int) (compare.Intent, bool, error) {
 				return compare.Intent{}, false, errors.New("no object")
@@ -167,7 +167,7 @@ func TestTrialsThatAreVoid(t *testing.T) {
 		}, `with resourceVersion "" its write cannot be found`},
 		"the watch is lost": {func(f *fakeServer, _ *plain, s *Spec) {
 			f.stream, s.Cell.Rounds = func(w http.ResponseWriter, _ string) { w.WriteHeader(http.StatusGone) }, 1e9
-		}, "the watch of configmaps missed something"},
+		}, "the watch of configmaps missed versions of objects"},
 		"the server goes away": {func(f *fakeServer, p *plain, s *Spec) {
 			s.Cell.Rounds = 1e9
 			p.next = func(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {

@@ -63,14 +63,14 @@ func newSession(p place, rtt time.Duration) (*session, error) {
 	s := &session{user: p.user, rtt: rtt, tally: newTally(), byManager: map[string]*connection{}}
 	admin, err := connect(p.admin, nil, waiting)
 	if err != nil {
-		return nil, fmt.Errorf("client of the administrator: %w", err)
+		return nil, fmt.Errorf("making the administrator's HTTP client: %w", err)
 	}
 	if s.mapper, err = apiutil.NewDynamicRESTMapper(admin.config, admin.http); err != nil {
-		return nil, fmt.Errorf("client of the administrator: %w", err)
+		return nil, fmt.Errorf("making the administrator's REST mapper: %w", err)
 	}
 	set, err := discovery.NewDiscoveryClientForConfigAndClient(admin.config, admin.http)
 	if err != nil {
-		return nil, fmt.Errorf("client of the administrator: %w", err)
+		return nil, fmt.Errorf("making the administrator's discovery client: %w", err)
 	}
 	s.admin, s.schemas = admin, set.OpenAPIV3()
 	return s, s.admin.open(s.mapper)
@@ -138,7 +138,7 @@ func (s *session) connectUser() *connection {
 		err = made.open(s.mapper)
 	}
 	if err != nil {
-		panic(fmt.Errorf("client of the user: %w", err))
+		panic(fmt.Errorf("making a client of the benchmark's user: %w", err))
 	}
 	return made
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"k8s.io/client-go/tools/metrics"
-	_ "sigs.k8s.io/controller-runtime/pkg/metrics" // its init function must run before the one of this file, which wraps its metric
+	_ "sigs.k8s.io/controller-runtime/pkg/metrics" // registers, in its init function, the metric that the init function below wraps
 
 	"coapply.dev/compare/results"
 )

@@ -16,7 +16,6 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// trial is the state of one trial.
 type trial struct {
 	Spec
 
@@ -72,10 +71,10 @@ func (t *trial) void(reason error) {
 	}
 }
 
-// Numbers of the streams of random numbers of one trial.
+// Each stream of random numbers in a trial has one of these numbers. Its seed is the trial's seed and this number.
 const (
 	offsetNumbers  = iota + 1
-	arrivalNumbers // each further process adds its number
+	arrivalNumbers // of process 0; process n uses arrivalNumbers+n
 )
 
 func (t *trial) random(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(t.Seed, stream)) }
@@ -86,7 +85,7 @@ func (t *trial) prepare(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("preparing: %w", err)
+		return fmt.Errorf("preparing the trial's objects: %w", err)
 	}
 	return nil
 }
@@ -173,7 +172,7 @@ func (t *trial) finish(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("finishing: %w", err)
+		return fmt.Errorf("getting the workload's own numbers: %w", err)
 	}
 	return nil
 }
@@ -187,7 +186,7 @@ func (t *trial) clean(ctx context.Context) error {
 		return guard("workload "+t.Workload.Name, func() error { return t.run.Clean(ctx) })
 	})
 	if err != nil {
-		return fmt.Errorf("cleaning: %w", err)
+		return fmt.Errorf("deleting the trial's objects: %w", err)
 	}
 	return nil
 }

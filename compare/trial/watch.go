@@ -93,7 +93,7 @@ func (w *watch) follow(ctx context.Context) {
 			failing = time.Now()
 		}
 		if err = w.judge(err, failing); err != nil && ctx.Err() == nil {
-			w.miss(fmt.Errorf("the watch of %s missed something: %w", w.kind.Resource, err))
+			w.miss(fmt.Errorf("the watch of %s missed versions of objects: %w", w.kind.Resource, err))
 			return
 		}
 		_ = sleep(ctx, 50*time.Millisecond) // the loop notices the end of ctx

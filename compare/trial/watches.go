@@ -27,12 +27,12 @@ type watches struct {
 func startWatches(ctx context.Context, p place, kinds []compare.Kind) (*watches, error) {
 	c, err := connect(p.admin, nil, func(next http.RoundTripper) http.RoundTripper { return next })
 	if err != nil {
-		return nil, fmt.Errorf("client of the watch: %w", err)
+		return nil, fmt.Errorf("making the HTTP client of the watches: %w", err)
 	}
 	c.config.NegotiatedSerializer = codecs
 	client, err := rest.UnversionedRESTClientForConfigAndClient(c.config, c.http)
 	if err != nil {
-		return nil, fmt.Errorf("client of the watch: %w", err)
+		return nil, fmt.Errorf("making the REST client of the watches: %w", err)
 	}
 	w := &watches{connection: c}
 	for _, kind := range kinds {

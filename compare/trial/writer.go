@@ -60,7 +60,8 @@ func (w *oneWriter) wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// due returns the time at which the next intent must begin: its arrival, or -1 for now. It returns false if no more intents may begin.
+// due returns the time at which the next intent must begin: in a closed loop -1 (at once), in an open loop the time
+// of the next arrival, for which due waits. It returns false if no more intents may begin.
 func (w *oneWriter) due(open context.Context) (time.Duration, bool) {
 	if w.trial.log.arrivals == nil {
 		return -1, open.Err() == nil

@@ -12,7 +12,6 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// Time limits for the writers.
 const (
 	// intentBound is the time limit of an intent. The API server ends a request after 34 s, and its response is then still received.
 	intentBound = 40 * time.Second
@@ -22,10 +21,10 @@ const (
 	startSpread = 100 * time.Millisecond
 )
 
-// Reasons why no new intents begin.
+// Reasons why no new intents begin. In addition to errBeside, the part that failed reports its own error.
 var (
 	errEnded  = errors.New("the trial's time is over")
-	errBeside = errors.New("stopped: the background writes of the benchmark or a process of writers failed") // its own error is also reported
+	errBeside = errors.New("stopped: the background writes of the benchmark or a process of writers failed")
 )
 
 // write runs the writers and the workload's background until the trial's time or rounds are over. When all have ended, it
@@ -75,15 +74,14 @@ func (t *trial) writeTimed(ctx, open context.Context, stop func(error), writers 
 	return errors.Join(failureOf(ctx, open), err, failure, t.lost)
 }
 
-// ownCPU returns the CPU time of this process.
 func ownCPU() (time.Duration, error) {
 	var usage unix.Rusage
 	err := unix.Getrusage(unix.RUSAGE_SELF, &usage)
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), err
 }
 
-// drain cancels inflight if intents are still in progress drainBound after the end of open. The returned function must be
-// called when all writers have ended.
+// drain calls abort, which cancels inflight, if intents are still in progress when drainBound has passed since the
+// end of open. The caller must call drained when all writers have ended.
 func drain(open, inflight context.Context, abort func(error)) (drained func()) {
 	waiting, cancel := context.WithCancel(inflight)
 	var running sync.WaitGroup
@@ -146,7 +144,7 @@ func (t *trial) beginTiming() {
 	}
 }
 
-// deadline stops a trial without rounds at its end.
+// deadline calls stop when the time of a trial is over. A trial with rounds has no such time.
 func (t *trial) deadline(stop func(error)) (cancel func()) {
 	p := t.Cell.Parameters
 	if p.Rounds > 0 {

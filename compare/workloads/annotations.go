@@ -36,7 +36,8 @@ func inTrial(stage compare.Stage, name string) string {
 	return strings.TrimSuffix(stage.Prefix, "-") + "-" + name
 }
 
-// configured returns a function for Intent.Configure that returns the fields that modify sets.
+// configured makes a function for Intent.Configure from modify. The function returns the fields that modify sets on
+// an empty object.
 func configured(modify func(*unstructured.Unstructured) error) func(*unstructured.Unstructured) map[string]any {
 	return func(*unstructured.Unstructured) map[string]any {
 		o := unstructured.Unstructured{Object: map[string]any{}}

@@ -47,7 +47,7 @@ func (c configMaps) prepare(ctx context.Context, owned func(j int) map[string]an
 	})
 }
 
-// setData completes an intent that gives the given values to keys of the data.
+// setData returns the intent, changed so that it sets the data of a ConfigMap: each key in keys to its value.
 func setData(intent compare.Intent, keys map[string]string) compare.Intent {
 	intent.Wants = map[string]string{}
 	for key, value := range keys {

@@ -40,8 +40,8 @@ type statusPart struct {
 	key string
 	// value returns the value of the key, with the number n in it. n is unique within the trial.
 	value func(n int) any
-	// tracked is the path, below the key, of the field that contains n. It is empty if the value itself is this
-	// field. The CRD permits any text as a phase.
+	// tracked is the path, below the key, of the field that contains n. It is empty if the value of the key itself
+	// contains n, as a phase does: the CRD permits any text as a phase.
 	tracked []string
 }
 
@@ -62,7 +62,6 @@ func lastContainerStatus(n int) any {
 	}
 }
 
-// path returns the path of the tracked field.
 func (p statusPart) path() []string { return append([]string{"status", p.key}, p.tracked...) }
 
 // read returns the name of the tracked field and, if the object has the field, its value.

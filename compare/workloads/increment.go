@@ -36,8 +36,8 @@ const counterKey = "counter"
 
 type counters struct{ configMaps }
 
-// prepareIncrement uses one manager for all writers. With several managers, an apply of all but the owner of
-// the counter would be a conflict.
+// prepareIncrement uses one manager for all writers. With several managers, the API server would reject the applies
+// of managers that do not own the counter, with a conflict.
 func prepareIncrement(ctx context.Context, stage compare.Stage) (compare.Run, error) {
 	stage.Managers = 1
 	r := counters{newConfigMaps(stage)}

@@ -173,8 +173,8 @@ func (r *pollution) Fields(o *unstructured.Unstructured) map[string]string {
 	return fields
 }
 
-// Finish returns how many of the reads from the cache saw a value that the API server did not have, because its
-// write was still to be rejected.
+// Finish returns how many reads from the cache saw a value that the API server did not have: the arm had changed the
+// cached object before its write, and this write was then rejected.
 func (r *pollution) Finish(context.Context) (map[string]float64, error) {
 	if r.looks == 0 {
 		return nil, nil // the trial has no cache

@@ -67,8 +67,8 @@ func prepareSlurm(ctx context.Context, stage compare.Stage) (compare.Run, error)
 	return r, err
 }
 
-// prepareServices makes each manager the owner of its fields. The first manager, the reconciler of the
-// controller, creates the Service.
+// prepareServices makes each manager the owner of its fields. The first manager is the reconciler of the Slurm
+// controller (slurmctld), and creates the Service.
 func (r *slurm) prepareServices(ctx context.Context) error {
 	for i := range r.owners {
 		for manager := range r.stage.Managers {

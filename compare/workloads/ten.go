@@ -48,9 +48,9 @@ func prepareTen(ctx context.Context, stage compare.Stage) (compare.Run, error) {
 	return r, r.prepare(ctx, func(j int) map[string]any { return map[string]any{managerName(j): "start"} })
 }
 
-// Next returns an intent whose Pause waits until all writers of the round have read. A writer that starts the
-// round early may read while other writers still write in the last round, and so has read an old version. The
-// writer that ended the last round as the last has the newest version. So one of the first attempts succeeds.
+// Next returns an intent whose Pause waits until all writers of the round have read. A writer that starts the round
+// early may read while other writers still write in the previous round; its read is then stale. The writer that ends
+// the previous round as the last one reads the newest version. So one of the first attempts succeeds.
 func (r *ten) Next(_ context.Context, writer, round int) (compare.Intent, bool, error) {
 	r.gate.arrive(writer, round-1)
 	if r.over(round) {

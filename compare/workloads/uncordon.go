@@ -68,8 +68,8 @@ func prepareUncordon(ctx context.Context, stage compare.Stage) (compare.Run, err
 	return r, createNodes(ctx, stage.Admin, r.nodes)
 }
 
-// Next cordons a node, which is not measured, and returns the intent that uncordons the node. If several
-// writers share a node, the first one cordons it, after all of them have ended the last round.
+// Next cordons a node, which is not measured, and returns the intent that uncordons the node. If several writers
+// share a node, the first one cordons it, after all writers have ended the previous round.
 func (r *uncordon) Next(ctx context.Context, writer, round int) (compare.Intent, bool, error) {
 	if r.over(round) {
 		r.gate.arrive(writer, 2*round)
@@ -117,8 +117,9 @@ func (r *uncordon) cordonOnce(ctx context.Context, writer, round int) error {
 	return r.gate.pass(ctx, writer, after)
 }
 
-// cordon cordons a node. Before and after that it waits until the node lifecycle controller has noticed the change,
-// which shows as a taint of the node. Otherwise a late write of this controller would make the arm's writes stale.
+// cordon cordons a node. Before, it waits until the node lifecycle controller has removed the taint of the previous
+// cordon, and afterwards until this controller has added the taint. Otherwise a late write of the controller would
+// make the arm's writes stale.
 func (r *uncordon) cordon(ctx context.Context, writer, round int, node string) error {
 	id := uniqueValue(writer, round)
 	if err := r.leaveTime(ctx, node, false); err != nil {

@@ -71,8 +71,8 @@ func (r *uncordon) leaveTime(ctx context.Context, name string, cordoned bool) er
 	return err
 }
 
-// seeCordon waits until the cache of the arm shows that a node is cordoned. An operator uncordons a node that the operator sees
-// cordoned: an arm that skips needless writes would otherwise skip the uncordon of a node that still looks uncordoned.
+// seeCordon waits until the cache of the arm shows that a node is cordoned. Otherwise an arm that skips no-op writes
+// could find the node uncordoned in a stale cache, and skip the uncordon.
 func (r *uncordon) seeCordon(ctx context.Context, name string) error {
 	if r.stage.Cache == nil || r.stage.Cache() == nil {
 		return nil

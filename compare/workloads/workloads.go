@@ -1,5 +1,5 @@
-// Package workloads has the workloads of the benchmark. Most of them imitate the writes to an object of the
-// platform, and have published claims about it. Some show a single effect.
+// Package workloads has the workloads of the benchmark. Most of them imitate the writes to one kind of object of the
+// example platform, and test published claims about these writes. The other workloads show a single effect.
 package workloads
 
 import "coapply.dev/compare"

@@ -1,5 +1,6 @@
-// Command generate writes files that are derived from the platform's contract and its CRDs. make generate
-// runs it after controller-gen has written the CRDs, and before controller-gen writes the manager's role.
+// Command generate writes files that are derived from the platform's CRDs and from its contract: the list of the
+// fields that each field manager may own. make generate runs it after controller-gen has written the CRDs, and before
+// controller-gen writes the manager's role.
 //
 //	config/contract.yaml           the contract, for kubectl fieldowners audit --contract
 //	config/admission               the list of kinds in the admission policies

@@ -75,8 +75,8 @@ func width(quick bool) part {
 	}}
 }
 
-// againstBest compares with the fixed width that has the best median over all rounds. The best width of each single
-// round would be due to chance.
+// againstBest returns the row that compares trial o with the fixed width that has the best median over all rounds. A
+// best width for each single round would be due to chance.
 func (r rounds) againstBest(o one) measure.Row {
 	widths := slices.SortedStableFunc(slices.Values(fixed(o)), func(a, b one) int {
 		return cmp.Compare(measure.Median(r.values(goodput, b)), measure.Median(r.values(goodput, a)))
@@ -90,7 +90,7 @@ func (r rounds) againstBest(o one) measure.Row {
 func (r rounds) ofFallback(ours, theirs one) []measure.Row {
 	return []measure.Row{
 		{
-			ID: "fallback-requests", Measure: fmt.Sprintf("update.Do, %d writers, one ConfigMap: requests a write", ours.Writers),
+			ID: "fallback-requests", Measure: fmt.Sprintf("update.Do, %d writers, one ConfigMap: requests per write", ours.Writers),
 			Unit: measure.Requests, Must: measure.AtMost(1.1), Aim: measure.AtMost(1.02), Rounds: r.values(requestsEach, ours),
 			Peers: r.beside(measure.Requests, requestsEach, theirs),
 		},

@@ -99,8 +99,8 @@ func micro(v values) []measure.Row {
 	}
 }
 
-// scale returns the rows for an idle manager process. Each value is beside the value of the cache alone, and of
-// hand-written reconcilers.
+// scale returns the rows for an idle manager process. For comparison, the notes of the rows have the values of a
+// process with only the cache, and of a process with hand-written reconcilers.
 func scale(v values) []measure.Row {
 	const benchmark = "Idle"
 	objects := measure.Median(v.of(benchmark, "objects"))
@@ -114,11 +114,11 @@ func scale(v values) []measure.Row {
 		return unit.Text(measure.Median(v.of(benchmark, metric)))
 	}
 	return []measure.Row{
-		row("scale-cpu", "manager CPU, of a core", measure.Share, 0.03, 0.01, "cpu", fmt.Sprintf(
+		row("scale-cpu", "CPU of the manager process, as a share of one core", measure.Share, 0.03, 0.01, "cpu", fmt.Sprintf(
 			"%s reconciles and %s writes of others; the cache alone %s; reconcilers written by hand %s; with nobody else writing %s",
 			text(measure.Count, "reconciles"), text(measure.Count, "others-writes"), text(measure.Share, "cpu-cache"),
 			text(measure.Share, "cpu-by-hand"), text(measure.Share, "cpu-quiet"))),
-		row("scale-memory", "manager memory over the informer cache alone", measure.Bytes, 64<<20, 32<<20, "heap-bytes",
+		row("scale-memory", "memory of the manager process beyond the informer cache", measure.Bytes, 64<<20, 32<<20, "heap-bytes",
 			"heap; reconcilers written by hand "+text(measure.Bytes, "heap-by-hand-bytes")),
 		row("scale-restart", "restart to quiet, write requests", measure.Count, 0.2*objects, 0, "restart-writes", ""),
 	}

@@ -12,7 +12,7 @@ import (
 // Markdown returns the report as the content of docs/performance.md.
 func (r Report) Markdown() string {
 	var out strings.Builder
-	fmt.Fprint(&out, "# Performance\n\nWritten by `make bench`, which measures all of it again: see "+
+	fmt.Fprint(&out, "# Performance\n\nThis file is written by `make bench`, which repeats all measurements: see "+
 		"[benchmarking.md](benchmarking.md).\n\n")
 	if r.Quick {
 		fmt.Fprint(&out, "This was a quick run: one short round, to see that everything runs. Its numbers say nothing.\n\n")
@@ -111,7 +111,7 @@ func (r Report) environment() [][2]string {
 		{"Go", e.Go},
 		{"Kubernetes, etcd", e.Server + ", " + e.Etcd + ", on the same machine"},
 		{"fsync of etcd", e.EtcdFsync + fsync(e.FsyncP50)},
-		{"User", fmt.Sprintf("%s, no rate limit of the client's, %s", e.User, e.Encoding)},
+		{"User", fmt.Sprintf("%s, no client-side rate limit, %s", e.User, e.Encoding)},
 	}
 	for i := range lines {
 		if lines[i][1] == "" {

@@ -111,7 +111,7 @@ type Row struct {
 	// Series is the title of a group of consecutive rows with the same limits and peers. It is "" for a single row.
 	Series  string `json:"series,omitempty"`
 	Measure string `json:"measure"`
-	// Column is the name of a column if the rows of a Series form a grid. In a grid, each Measure has a row for each Column.
+	// Column is the name of this Row's column if the Rows of a Series form a grid. Measure then names its line.
 	Column string `json:"column,omitempty"`
 	Unit   Unit   `json:"unit"`
 	Must   Bound  `json:"must"`

@@ -236,7 +236,7 @@ func latency(writers, landed, givenUp int, seconds float64, random *rand.Rand) r
 	return results.Latency{Histogram: encoded, NotLanded: givenUp}
 }
 
-// Save writes a run into a folder, as a completed run would be.
+// Save writes a run and its trials into a folder, in the format of a measured run.
 func Save(folder string, run results.Run, trials []results.Trial) error {
 	f, err := results.Create(folder, run)
 	if err != nil {

@@ -30,8 +30,8 @@ const Managers = 4
 // Domain is the beginning of the keys of the managers' annotations.
 const Domain = "peers.coapply.dev/"
 
-// Annotation returns the key of the annotation of the j-th manager. A manager changes this annotation when it
-// must change something.
+// Annotation returns the key of the annotation of the j-th manager. Benchmarks in which an apply must change
+// something change this annotation.
 func Annotation(j int) string { return Domain + Manager(j) }
 
 // Manager returns the name of the j-th field manager. The first manager is Workload; it owns the most fields.
@@ -56,7 +56,7 @@ func Intent(namespace, name string, j int, value string) *appsv1ac.DeploymentApp
 	return config.WithLabels(map[string]string{"cost-centre": "research"})
 }
 
-// Prepare creates the Deployment, by applying as the first managers, one after the other.
+// Prepare creates the Deployment: it applies the intents of the managers 0 to managers-1, one after the other.
 func Prepare(ctx context.Context, c client.Client, namespace, name string, managers int, labels map[string]string) error {
 	for j := range managers {
 		config := Intent(namespace, name, j, Start)
