@@ -14,10 +14,9 @@ import (
 	"coapply.dev/apply/reconciler"
 )
 
-// ownerCheck checks the owner references of intents before they are applied. This is necessary because the API server
-// accepts wrong owner references. If an object has a namespace, and its owner is in another namespace, the garbage
-// collector deletes the object although the owner exists. If an object without a namespace has an owner in a
-// namespace, the garbage collector never deletes the object.
+// ownerCheck checks the owner references of intents before they are applied, because the API server accepts wrong ones. If the owner is
+// in another namespace than the object, the garbage collector deletes the object although the owner exists. If the owner has a
+// namespace and the object has none, the garbage collector never deletes the object.
 type ownerCheck struct {
 	parent schema.GroupVersionKind
 	// owned contains the kinds that were given to Owns and not to Watches: only the owner reference leads from an
