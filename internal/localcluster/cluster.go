@@ -185,7 +185,7 @@ func Attach(kubeconfig string) (*Cluster, error) {
 		return nil, fmt.Errorf("attaching to the cluster of %s: %w", kubeconfig, err)
 	}
 	if len(names) != 1 {
-		return nil, fmt.Errorf("attaching to the cluster of %s: there are %d clusters in the folder of this kubeconfig, want one", kubeconfig, len(names))
+		return nil, fmt.Errorf("attaching to the cluster of %s: the folder of this kubeconfig has %d clusters, want one", kubeconfig, len(names))
 	}
 	c := &Cluster{run: &run{dir: dir}, name: names[0].Name(), kubeconfig: kubeconfig, attached: true}
 	c.binaries = c.run.binaries()
