@@ -110,7 +110,7 @@ func parseSlots(entries []metav1.ManagedFieldsEntry) (slots, error) {
 		case known == nil:
 			all = append(all, newSlot(entry, raw))
 		case known.APIVersion != entry.APIVersion:
-			return nil, fmt.Errorf("managedFields[%d] (manager %q): the manager has two Apply entries, in the apiVersions %s and %s",
+			return nil, fmt.Errorf("managedFields[%d] (manager %q): the manager has two Apply entries, in apiVersions %s and %s",
 				i, raw.Manager, entry.APIVersion, known.APIVersion)
 		default:
 			known.fields, known.Time, known.merged = known.fields.Union(entry.fields), later(known.Time, entry.Time), true

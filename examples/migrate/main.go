@@ -103,7 +103,7 @@ func goOver(ctx context.Context, applier *apply.Applier, intent apply.Intent) er
 	if err != nil {
 		return err
 	}
-	fmt.Print(transfer) // only the plan of the move: nothing was sent to the API server yet
+	fmt.Print(transfer) // only the plan of the move: the object is not changed yet
 	undo, err := transfer.Do(ctx)
 	if err != nil {
 		return err // goOver may be called again: fields that have already moved are skipped
