@@ -83,10 +83,10 @@ type unstructuredConfig interface {
 	SetUnstructuredContent(content map[string]any)
 }
 
-// explain adds the error of the API server to a typed error of package apply that does not wrap it, such as a
-// UIDMismatchError. So errors.As also finds the error that client.Apply would return. In one case explain adds nothing:
-// a NotFound is not added to a RefusedError, whose object exists, because a caller that finds a NotFound would conclude
-// that the object does not exist.
+// explain returns an error in which errors.As finds the API server's error, as in an error of client.Apply. If err, an error of package
+// apply, does not wrap the API server's error, explain adds it; a UIDMismatchError is an example. There is one exception: the API
+// server may answer a write with NotFound although the object exists, for example because its kind has no such subresource. Then err is
+// a RefusedError, and explain adds nothing, because a caller that finds a NotFound would conclude that the object does not exist.
 func (e *exchange) explain(err error) error {
 	var status apierrors.APIStatus
 	switch {
@@ -161,9 +161,9 @@ func (s subresourceSender) Apply(ctx context.Context, config runtime.ApplyConfig
 	return e.sent(config, s.SubResourceClient.Apply(ctx, config, append(opts, with)...))
 }
 
-// reader reads the objects from which no-ops are proven: from the manager's cache, or from the API server if another
-// informer of the kind may have a newer version. For an object in a namespace in which Within does not allow writes,
-// reader returns an error. The intent is then not skipped as a no-op, and its apply returns the error with the reason.
+// reader reads the object that an Applier compares with an intent, to prove that the intent is a no-op. It reads from the
+// manager's cache, or from the API server if another informer of the kind may have a newer version. For a namespace in which
+// Within does not allow writes, it returns an error. The intent is then not skipped, and its apply returns the reason.
 type reader struct {
 	client.Client
 
@@ -173,7 +173,7 @@ type reader struct {
 
 func (r reader) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	if err := r.rt.mayWriteIn(ctx, key.Namespace); err != nil {
-		return errors.New(err.Error()) // without the type: the caller would take a Forbidden for missing rights of the cache
+		return errors.New(err.Error()) // drops the type: the caller would take a Forbidden for missing RBAC rights of the cache
 	}
 	if err := r.rt.get(ctx, key, object, opts...); err != nil {
 		return err

@@ -35,8 +35,8 @@ type watched struct {
 	resources map[schema.GroupKind]schema.GroupResource
 }
 
-// form identifies an informer of a kind: by API version and by representation. All informers of a kind show the same
-// resourceVersions.
+// form identifies an informer of a kind: by API version and by representation. The resourceVersion of an object does
+// not depend on either, so the resourceVersions in different informers of a kind can be compared.
 type form struct {
 	version string
 	as      representation

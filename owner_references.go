@@ -14,9 +14,9 @@ import (
 	"coapply.dev/apply/reconciler"
 )
 
-// ownerCheck checks the owner references of intents before they are applied. This is necessary because the API server
-// accepts wrong owner references. If the owner is not in the namespace of the object, the garbage collector later
-// deletes the object, or never deletes it.
+// ownerCheck checks the owner references of intents before they are applied, because the API server accepts wrong ones. If the owner is
+// in another namespace than the object, the garbage collector deletes the object although the owner exists. If the owner has a
+// namespace and the object has none, the garbage collector never deletes the object.
 type ownerCheck struct {
 	parent schema.GroupVersionKind
 	// owned contains the kinds that were given to Owns and not to Watches: only the owner reference leads from an
@@ -110,8 +110,9 @@ func (c ownerCheck) wrong(parent client.Object, owner metav1ac.OwnerReferenceApp
 	kind, name := ptr.Deref(owner.Kind, ""), ptr.Deref(owner.Name, "")
 	switch namespace := parent.GetNamespace(); {
 	case err != nil || group.Group != c.parent.Group || kind != c.parent.Kind || name != parent.GetName():
-		return fmt.Errorf("an owner reference has the uid of the parent %s and names the %s %q of %q: the garbage collector deletes "+
-			"an object whose owner it cannot find; pass the parent and its own kind to coapply.OwnedBy", c.name(parent), kind, name, ptr.Deref(owner.APIVersion, ""))
+		return fmt.Errorf("the owner reference with the uid of the parent %s has the kind %s, name %q and apiVersion %q, "+
+			"of which at least one is not the parent's: the garbage collector deletes an object whose owner it cannot find; "+
+			"pass the parent and its own kind to coapply.OwnedBy", c.name(parent), kind, name, ptr.Deref(owner.APIVersion, ""))
 	case namespace != "" && object.Namespace == "":
 		return fmt.Errorf("the owner reference names the parent %s, which is in a namespace, and the %s has no namespace: "+
 			"the garbage collector never finds such an owner; leave the owner reference out, and have Prune with a Finalizer delete the %[2]s, "+

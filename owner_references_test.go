@@ -43,7 +43,7 @@ func TestOwnerReferences(t *testing.T) {
 		{"on an object without a namespace", plain, apply.Intent{Config: corev1ac.Namespace("page").WithOwnerReferences(owner)},
 			"invalid intent for Namespace page: the owner reference names the parent Secret shop/web, which is in a namespace, and the Namespace has no namespace"},
 		{"of another kind", plain, apply.Intent{Config: page().WithOwnerReferences(coapply.OwnedBy(shop, schema.GroupVersionKind{Version: "v1", Kind: "Secrets"}))},
-			`an owner reference has the uid of the parent Secret shop/web and names the Secrets "web" of "v1"`},
+			`the owner reference with the uid of the parent Secret shop/web has the kind Secrets, name "web" and apiVersion "v1"`},
 		{"none, and the kind is owned", owns, apply.Intent{Config: page()},
 			"invalid intent for ConfigMap shop/page: the intent has no owner reference to the parent Secret shop/web, and Owns finds"},
 		{"no controller, and the kind is owned", owns, apply.Intent{Config: page().WithOwnerReferences(coapply.OwnedBy(shop, secret).WithController(false))},

@@ -49,18 +49,18 @@ var writtenWithoutGeneration = predicate.Funcs{UpdateFunc: func(e event.UpdateEv
 		e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion()
 }}
 
-// Changed returns a predicate that accepts an update if it changes the value that the function of returns for the
-// object.
+// Changed returns a predicate that accepts an update if the given function returns different values for the old and
+// the new object.
 func Changed(of func(client.Object) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return !equality.Semantic.DeepEqual(of(e.ObjectOld), of(e.ObjectNew))
 	}}
 }
 
-// lostFields returns a predicate that accepts an update after which the field manager owns fewer fields of the object:
-// somebody removed a field, set it to another value or took its ownership, or the field manager gave it up. If the
-// object has no managed fields, as one that was created without a spec, the API server does not record updates, and the
-// predicate accepts every update.
+// lostFields returns a predicate that accepts an update after which the field manager owns fewer fields of the
+// object: somebody removed a field, set it to another value or took its ownership, or the field manager gave it up.
+// An object may have no managed fields, for example because it was created without a spec. The API server then does
+// not record the owners of later updates, so the predicate accepts every update.
 func lostFields(manager string) predicate.Predicate {
 	return predicate.Or(lostRecorded(manager), unrecorded)
 }

@@ -10,7 +10,8 @@
 //	c := rt.Client("shop-web", apply.OnConflict(apply.Reject))
 //	err = c.Apply(ctx, deployment)
 //
-// A new controller is a pure function from a parent object to the intents for its children:
+// A new controller is a pure function. For a parent object, it returns the intents of the child objects. An intent is an
+// apply configuration and how to apply it (see apply.Intent):
 //
 //	err = coapply.For(rt, "shop-web", emit). // func(*Shop) ([]apply.Intent, error)
 //		Owns(&appsv1.Deployment{}).
@@ -20,7 +21,7 @@
 // # What the package promises
 //
 //  1. The writes of one process to one object are serialised: applies by the Clients, Appliers and controllers of a
-//     Runtime, and writes by its Updaters. So these writes do not make the API server repeat each other.
+//     Runtime, and writes by its Updaters. So none of these writes makes the API server repeat another one.
 //  2. No request is sent if the manager's cache and the API server's schemas prove that nothing
 //     would change.
 //  3. An ownership conflict is a typed error that names the field, both values and the other owner.
@@ -28,8 +29,8 @@
 //  4. If the cache strips managed fields, each apply returns an error that names the cache option.
 //  5. A change of a child leads to a reconcile if it changes more than the child's status. See
 //     Builder.Owns.
-//  6. With WithBreaker, controllers do not force a field again and again that another field manager takes back each
-//     time. An event names both field managers. See package breaker.
+//  6. With WithBreaker, a controller stops forcing a field for some time if another field manager takes the field
+//     back after each forced apply. An event names both field managers. See package breaker.
 //  7. New starts no controller and no informer. It changes nothing in the manager except the transport of its HTTP
 //     client, which it wraps to see requests and responses.
 //
@@ -178,9 +179,10 @@ func claimManager(mgr ctrl.Manager) error {
 }
 
 // recordExchanges wraps the transport of the manager's HTTP client, to see requests and responses. All clients of the
-// manager share this HTTP client, and use the new transport from the next request on. No request may be in progress, so
-// New must be called before the manager starts. The Runtime cannot use a client of its own instead: the manager's
-// client may wait for its own writes, send dry runs, or be a client of the user.
+// manager share this HTTP client, and use the new transport from the next request on. No request may be in progress,
+// so New must be called before the manager starts. The Runtime cannot make its own client instead: the manager's
+// client may have options of the caller, such as read-your-writes or dry runs, or may be the caller's own
+// implementation.
 //
 // A manager for plain HTTP uses http.DefaultClient, which belongs to the whole process. That client is not changed, and
 // apply.Outcome.Requests then counts calls of the client instead of HTTP requests.
@@ -288,11 +290,11 @@ func (rt *Runtime) refusal() error {
 	return nil
 }
 
-// Within returns a copy of the Runtime that applies only in Namespaces for which may returns true. Use it to keep a
-// controller out of Namespaces that belong to somebody else: an apply that creates an object there meets no conflict,
-// because nobody owns a field of the new object. A Namespace that does not exist or is being deleted is not written to,
-// either. Updates and cluster-scoped objects are not limited. Namespaces are read from the manager's cache, so the
-// manager needs the right to watch Namespaces.
+// Within returns a copy of the Runtime that applies only in Namespaces for which the given function returns true. Use
+// it to keep a controller out of Namespaces that belong to somebody else: an apply that creates an object there gets
+// no conflict, because nobody owns a field of the new object. A Namespace that does not exist or is being deleted is
+// not written to, either. Updates and cluster-scoped objects are not limited. Namespaces are read from the manager's
+// cache, so the manager needs the right to watch Namespaces.
 func (rt *Runtime) Within(may func(namespace *corev1.Namespace) bool) *Runtime {
 	limited := *rt
 	limited.within = may

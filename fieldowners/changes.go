@@ -60,8 +60,8 @@ type comparison struct {
 	changes []Change
 }
 
-// compare appends the differences between two values of the field at the path at. place is the same
-// path as text with [] for each list item, such as .spec.containers[].ports.
+// compare appends the differences between two values of the field at a path (at). place is the text of this path,
+// with [] in place of each list item, such as .spec.containers[].ports.
 func (c *comparison) compare(at fieldpath.Path, place string, before, after presence) {
 	if !before.exists && !after.exists || before.exists && after.exists && equalValues(before.value, after.value) {
 		return

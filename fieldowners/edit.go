@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// Nearest returns the path of the value that decides whether an unstructured object can have the field
-// p. If the object has the field, Nearest returns p. If a parent of p is null or a scalar, the parent
-// cannot have fields, and Nearest returns the path of this parent. Otherwise ok is false.
+// Nearest returns p if an unstructured object has the field. If a parent of p is null or a scalar, the object cannot
+// have the field, and Nearest returns the path of this parent. If the object could have the field, but the field or a
+// parent of it is missing, ok is false.
 func (p Path) Nearest(object any) (nearest Path, ok bool) { return p.nearest(object, child) }
 
 func (p Path) nearest(object any, child childOf) (nearest Path, ok bool) {

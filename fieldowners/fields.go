@@ -226,10 +226,10 @@ func (j *joining) below(at place) []place {
 	return found
 }
 
-// itemNames returns the path element of each item of a list. If managed fields show which key fields
-// the list has, and all items have distinct keys, the elements are these keys. The same is true for a
-// list whose items are identified by value. Otherwise, an item gets the element by which an entry
-// identifies the item, or else its index.
+// itemNames returns the path element of each item of a list. If the managed fields show whether the items are
+// identified by key or by value, and all items have distinct keys or values, the elements are these keys or values.
+// Otherwise, the element of an item is the element that identifies the item in a managed fields entry, or its index
+// if no entry has the item.
 func (j *joining) itemNames(at place, list []any) []fieldpath.PathElement {
 	names := make([]fieldpath.PathElement, len(list))
 	named := make([]bool, len(list))

@@ -124,7 +124,7 @@ const (
 	ClientSideApply = "kubectl-client-side-apply"
 )
 
-// Fields of every kind that an apply configuration usually does not list.
+// Fields that objects of every kind may have, and that an apply configuration usually does not list.
 var (
 	// LastAppliedPath is the annotation in which client-side kubectl apply stores the applied
 	// configuration, including the values of a Secret.

@@ -71,7 +71,7 @@ func (e Entry) Fields() []Path {
 	return paths
 }
 
-// Leaves returns the leaf fields of the entry: those below which the entry names no other field.
+// Leaves returns the leaf fields of the entry. A field is a leaf if the entry names no field below it.
 func (e Entry) Leaves() []Path {
 	if e.fields == nil {
 		return nil

@@ -16,12 +16,13 @@ import (
 //   - From Update to Apply: to migrate a client-side writer to Server-Side Apply.
 //   - From Apply to Apply: to rename a manager, to merge several managers into one, or to split a
 //     manager by paths.
-//   - From the Apply entries of To to To itself: to move fields that To applied through a subresource
-//     into To's entry for the object itself.
+//   - From Apply to Apply of the same manager: to move fields that the manager applied through a subresource into its
+//     entry for the object itself.
 //
-// Fields that a manager wrote through a subresource such as /scale move to To's entry for the object
-// itself. In a separate entry for the subresource they would have another owner, with which the next
-// apply of To would conflict. These fields move to To's entry for the subresource instead:
+// Fields that a manager wrote through a subresource such as /scale move to To's entry for the object itself. If they
+// moved to a separate entry of To for the subresource, the API server would treat this entry as another owner, and
+// the next apply of To to the object could conflict with it. Only the following fields move to To's entry for the
+// subresource:
 //
 //   - fields of the status;
 //   - fields that To already applies through the subresource, and not with the object;
@@ -32,13 +33,12 @@ import (
 //   - Fields of an entry in another apiVersion than To's entry, unless the fields are proven to mean
 //     the same in both apiVersions. A manager has one Apply entry for each subresource, in one
 //     apiVersion.
-//   - The annotation kubectl.kubernetes.io/last-applied-configuration of client-side kubectl apply, if
-//     an Update entry owns it. Apply configurations do not list the annotation, so the next apply of To
-//     would delete it, but client-side tools need it to prune. To move the annotation, name its path in
-//     Source.Paths.
-//   - Finalizers that an Update entry owns, for the same reason: without its finalizer, the object
-//     would be deleted without cleanup. To move finalizers, name .metadata.finalizers or the path of
-//     one finalizer.
+//   - The annotation kubectl.kubernetes.io/last-applied-configuration of client-side kubectl apply, if an Update
+//     entry owns it. Apply configurations do not list the annotation, so the next apply of To would delete it, but
+//     client-side tools need it to prune. To move the annotation, name its path in Source.Paths.
+//   - Finalizers that an Update entry owns. Apply configurations do not list finalizers, so the next apply of To
+//     would remove them, and the object could be deleted without cleanup. To move finalizers, name
+//     .metadata.finalizers or the path of one finalizer in Source.Paths.
 //   - In a split, the list items that contain the moved fields, and the key fields of these items. They
 //     have both owners afterwards, because the next apply of either manager sets them.
 type Transfer struct {
@@ -134,9 +134,9 @@ func (t Transfer) Plan(entries []metav1.ManagedFieldsEntry, objects Objects) (Tr
 	return plan, nil
 }
 
-// Undo returns the transfer that reverts the plan. Each moved field goes back to its former owner. To
-// keeps the fields that it also owned before. Fields that To has given up since the transfer do not
-// move.
+// Undo returns the transfer that reverts the plan. Each moved field goes back to its former owner. The manager To
+// keeps the fields that it already owned before the transfer. Fields that the manager To has given up since the
+// transfer do not move.
 func (p TransferPlan) Undo() Transfer {
 	undoes := make([]Handover, 0, len(p.Moved))
 	for _, m := range p.Moved {

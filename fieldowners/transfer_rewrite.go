@@ -110,7 +110,7 @@ func parseSlots(entries []metav1.ManagedFieldsEntry) (slots, error) {
 		case known == nil:
 			all = append(all, newSlot(entry, raw))
 		case known.APIVersion != entry.APIVersion:
-			return nil, fmt.Errorf("managedFields[%d] (manager %q): the manager has a second Apply entry, in %s beside %s",
+			return nil, fmt.Errorf("managedFields[%d] (manager %q): the manager has two Apply entries, in apiVersions %s and %s",
 				i, raw.Manager, entry.APIVersion, known.APIVersion)
 		default:
 			known.fields, known.Time, known.merged = known.fields.Union(entry.fields), later(known.Time, entry.Time), true
@@ -155,7 +155,8 @@ func (s *slots) move(m Handover) error {
 	return nil
 }
 
-// encode returns the entry with its gained and lost fields, or nil if no field is left.
+// encode returns the entry after the rewrite: with the gained fields and without the lost fields. It returns nil if
+// no field is left.
 func (s *slot) encode() (*metav1.ManagedFieldsEntry, error) {
 	if !s.merged && s.gain.Empty() && s.lose.Empty() {
 		return &s.raw, nil

@@ -159,7 +159,7 @@ func TestTransferRefuses(t *testing.T) {
 	}{
 		"trailing garbage": {list{owned("old Update v1", `{"f:spec":{"f:replicas":{}}} {`)}, `managedFields[0] (manager "old"): fieldsV1: near offset`},
 		"two Apply entries": {list{owned("us Apply v1", `{"f:a":{}}`), owned("us Apply v2", `{"f:b":{}}`)},
-			`managedFields[1] (manager "us"): the manager has a second Apply entry, in v2 beside v1`},
+			`managedFields[1] (manager "us"): the manager has two Apply entries, in apiVersions v2 and v1`},
 	} {
 		if _, err := plan.Undo().Plan(test.entries, nil); err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%s: Plan gave %v", reason, err)

@@ -34,7 +34,7 @@ func main() {
 }
 
 // run does one step with a Deployment. args are the step (look, migrate or apply), the namespace,
-// the name, and optional paths.
+// the name, and optional paths (see the variable paths).
 func run(ctx context.Context, config *rest.Config, args []string) (err error) {
 	steps := map[string]func(context.Context, *apply.Applier, apply.Intent) error{"look": look, "migrate": goOver, "apply": firstApply}
 	if len(args) < 3 || steps[args[0]] == nil {
@@ -44,7 +44,7 @@ func run(ctx context.Context, config *rest.Config, args []string) (err error) {
 		paths = args[3:]
 	}
 	config = rest.CopyConfig(config)
-	config.Wrap(apply.RecordExchange) // must come before the first client; needed to report Unchanged
+	config.Wrap(apply.RecordExchange) // before the first client is made; otherwise Apply may return Configured instead of Unchanged
 	shop, err := cluster.New(config)
 	if err != nil {
 		return err
@@ -83,13 +83,13 @@ func look(ctx context.Context, applier *apply.Applier, intent apply.Intent) erro
 		return err // the API server would reject the intent, or is not reachable
 	}
 	fmt.Print(plan)
-	return plan.Refused // the conflicts: fields whose values in Emit and in the live object differ
+	return plan.Refused // the conflicts: fields that the intent sets to other values than their owners
 }
 
-// oldName is the field manager of the old code. paths are the paths of the fields that are set by
-// both the old code and the new intent.
+// oldName is the field manager of the old code.
 const oldName = "manager"
 
+// paths are the fields that both the old code and the new intent set. The arguments PATH replace these defaults.
 var paths = []string{".metadata.labels", ".metadata.annotations", ".metadata.ownerReferences", ".spec"}
 
 // goOver moves the ownership of fields of one object from the old field manager to the Applier. If the first apply
@@ -103,7 +103,7 @@ func goOver(ctx context.Context, applier *apply.Applier, intent apply.Intent) er
 	if err != nil {
 		return err
 	}
-	fmt.Print(transfer) // at this point nothing is written yet
+	fmt.Print(transfer) // only the plan of the move: the object is not changed yet
 	undo, err := transfer.Do(ctx)
 	if err != nil {
 		return err // goOver may be called again: fields that have already moved are skipped
@@ -134,7 +134,8 @@ func notClean(plan apply.Plan) error {
 	if len(why) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%v was not migrated and is left as it was: set the fields that would change in Emit, and add paths that would stay shared to paths: %s",
+	return fmt.Errorf("%v was not migrated and is left as it was: set in Emit each field that the first apply would change, "+
+		"and add to the arguments PATH each field that would stay shared with the old field manager: %s",
 		plan.Object, strings.Join(why, "; "))
 }
 

@@ -41,8 +41,8 @@ func (s server) cleanup(ctx context.Context, site *Website) (done bool, err erro
 	return false, client.IgnoreNotFound(err)
 }
 
-// status reads the Deployment and returns a change of the Website's status. The change sets only
-// single fields, because it may be called again on a newer Website.
+// status reads the Deployment and returns a function that changes the Website's status. The function may be called
+// again for a newer Website, so it sets single fields and does not replace the whole status.
 func (s server) status(ctx context.Context, site *Website, applied reconciler.Applied) (reconciler.Report[*Website], error) {
 	var deployment appsv1.Deployment
 	err := s.client.Get(ctx, client.ObjectKey{Namespace: site.Namespace, Name: childName(site.Name)}, &deployment)

@@ -15,8 +15,8 @@ import (
 	"coapply.dev/apply"
 )
 
-// policy forces the page, because only the Website may set the page. Every other conflict is
-// rejected and reported, so that a person can resolve it.
+// policy takes the ConfigMap's data from other field managers, because only this controller may set the page. Every
+// other conflict is rejected and reported, so that a person can resolve it.
 var policy = apply.OnConflict(apply.Reject).At(".data", apply.Force)
 
 // Setup adds the controller to a manager.

@@ -74,10 +74,10 @@ type grant struct {
 	selector  labels.Selector // matches the objects of the manager; nil if the claim has no selector
 }
 
-// expects reports whether the manager should own its path on an object. of are the labels of the
-// object, and present are the managers of the contract that own any field of it. The manager should own
-// its path if it is in present itself, or if its selector matches the labels. Without a selector, it
-// should also own its path if any other manager is in present.
+// expects reports whether the manager should own its path on an object. Its arguments are the managers of the
+// contract that own a field of the object, and the labels of the object. The manager should own its path if it owns
+// any field of the object, or if its selector matches the labels. Without a selector, it should also own its path if
+// another manager of the contract owns a field of the object.
 func (g grant) expects(present map[string]bool, of labels.Set) bool {
 	switch {
 	case present[g.manager]:
@@ -131,11 +131,10 @@ func (c *Comparer) Names(manager string) bool { return c.managers[manager] }
 // returns the findings sorted by manager. If no manager of the contract owns a field of the object and
 // no Selector matches the object, there are no findings.
 //
-// A manager of the contract may own only the fields that it claims, and only by the operation of the
-// claim. Any other manager may own every field that is not exclusive. A field is exclusive if a manager
-// of the contract claims it without Shared, and this manager owns a field of the object or has lost all
-// its fields (see Claim.Selector). Managers that the API server invents, such as before-first-apply,
-// are skipped.
+// A manager of the contract may own only the fields that it claims, and only by the operation of the claim. Any other
+// manager may own every field that is not exclusive. A field is exclusive if a manager of the contract claims the
+// field, Shared of the claim does not list the field, and this manager owns a field of the object or must own one
+// (see Claim.Selector). Managers that the API server invents, such as before-first-apply, are skipped.
 func (c *Comparer) Compare(kind schema.GroupKind, of labels.Set, ownership fieldowners.Ownership) (found []Finding) {
 	entries := ownership.Entries()
 	present := map[string]bool{}
@@ -202,8 +201,8 @@ func (c comparing) ownerOf(manager string, path fieldowners.Path) (owner fieldow
 	return owner
 }
 
-// stranger returns the findings about a manager without a claim, for the fields that only a manager of
-// the contract may own.
+// stranger returns the findings about a manager outside of the contract, for the fields that only a manager of the
+// contract may own.
 func (c comparing) stranger(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {
@@ -232,8 +231,8 @@ func isContent(path fieldowners.Path) bool {
 // findings are the findings about one manager, with one finding for each pair of rule and owner.
 type findings []Finding
 
-// add adds a path to the finding that has the rule and the owner of like. If there is no such finding,
-// add appends like, whose Paths must be empty, and adds the path to like.
+// add adds a path to the finding with the same rule and owner as the given finding (like). If there is none, add
+// appends the given finding, whose Paths must be empty, with this path.
 func (f *findings) add(like Finding, path fieldowners.Path) {
 	i := slices.IndexFunc(*f, func(known Finding) bool { return known.Rule == like.Rule && known.Owner == like.Owner })
 	if i < 0 {

@@ -9,9 +9,8 @@
 //  1. A Contract is a list of claims, one for each field manager and kind. A path, in the notation
 //     of fieldowners.ParsePath, means the field and everything below it. If a path leads to a part
 //     of a list item, the claim includes the key fields of the item.
-//  2. Check rejects invalid names of field managers, malformed kinds and paths, and duplicate
-//     claims. It also rejects a field that two managers of the same kind claim, unless Shared of
-//     one of them gives the reason.
+//  2. Check rejects invalid names of field managers, malformed kinds and paths, and duplicate claims. It also rejects
+//     a field that two managers claim for the same kind, unless Shared of one of the two claims gives the reason.
 //  3. Write writes a contract as sorted YAML, which can be committed and compared. Read reads
 //     contracts that Write or a person has written. Read is strict: an error names the line, the
 //     manager, the kind and the path. Read returns only contracts that Check accepts.
@@ -20,11 +19,11 @@
 //     may own, there is no finding.
 //  5. Every manager may own labels, annotations, owner references and finalizers, even if another
 //     manager claims all labels, for example.
-//  6. An object is compared if a manager of the contract owns any of its fields, or if a Selector
-//     matches the object. Other objects are skipped, because most objects of a kind in a cluster do
-//     not belong to a manager of the contract. If a manager owns no field of an object that its
-//     Selector matches, the manager has lost all its fields. A manager without a Selector has lost
-//     all its fields if another manager of the contract owns a field of the object.
+//  6. An object is compared if a manager of the contract owns any of its fields, or if a Selector matches the object.
+//     Other objects are skipped, because most objects of a kind in a cluster do not belong to a manager of the
+//     contract. A manager must own fields of each object that its Selector matches or, without a Selector, of each
+//     object of which another manager of the contract owns a field. Even if the manager owns no field of such an
+//     object, the manager's claims are compared with the object. Finding.Missing is then true.
 //
 // A program should call Check before its first write. Its tests should compare the contract with the
 // program's apply configurations (applytest.Owns). A person should sometimes compare the contract with a cluster
@@ -67,13 +66,13 @@ type Claim struct {
 	Applies []string
 	// Updates lists the paths that the manager may own by Update, usually a status and a finalizer.
 	Updates []string
-	// Shared has those of the claimed paths that another manager may own as well. The key is the path,
-	// and the value is the reason.
+	// Shared lists the claimed paths that other managers may own as well. The key is the path, and the value is the
+	// reason.
 	Shared map[string]string
-	// Selector is a label selector for the objects on which the manager must own fields. If the manager
-	// owns no field of a matching object, it has lost its fields. Compare then reports every manager
-	// without a claim that owns a field of this claim. If Selector is empty, an object matches if
-	// another manager of the contract owns a field of the object.
+	// Selector is a label selector for the objects on which the manager must own fields. If the manager owns no field
+	// of such an object, Compare reports every manager outside of the contract that owns one of the claimed paths,
+	// except paths in Shared. If Selector is empty, the manager must own fields of each object of which another
+	// manager of the contract owns a field.
 	Selector string
 }
 

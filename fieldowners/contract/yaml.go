@@ -44,7 +44,8 @@ func Read(r io.Reader) (Contract, error) {
 	var read document
 	wrong, err := json.UnmarshalStrict(encoded, &read)
 	if err = errors.Join(append(wrong, err)...); err != nil {
-		return nil, fmt.Errorf("contract: %w; a contract has the key managers, and a claim has applies, updates, shared and selector", err)
+		return nil, fmt.Errorf(`contract: %w; the key of a contract is "managers", `+
+			`and the keys of a claim are "applies", "updates", "shared" and "selector"`, err)
 	}
 	var c Contract
 	for _, manager := range slices.Sorted(maps.Keys(read.Managers)) {
@@ -56,7 +57,7 @@ func Read(r io.Reader) (Contract, error) {
 		}
 	}
 	if len(c) == 0 {
-		return nil, errors.New("contract: the key managers is missing, or has no field manager")
+		return nil, errors.New(`contract: the key "managers" is missing or lists no field manager`)
 	}
 	if err := Check(c); err != nil {
 		return nil, err

@@ -71,9 +71,9 @@ func Release(manager string) string {
 	return fmt.Sprintf("kubectl fieldowners release %s --field-manager %s", Placeholder, Quote(manager))
 }
 
-// EndSharing returns the command for two managers, by and with, that share the fields at paths. After
-// the command, the applier by is the only owner of the fields. If the manager with writes one of the
-// fields again, it takes the field back or gets a conflict.
+// EndSharing returns the command that makes one manager (by, an applier) the only owner of the fields at paths, which
+// it shares with another manager (with). If the other manager later writes one of these fields again, the other
+// manager becomes an owner again or gets a conflict.
 func EndSharing(by, with fieldowners.Manager, paths []fieldowners.Path) string {
 	command := Migrate(with.Name, by.Name, paths...)
 	if with.Operation == metav1.ManagedFieldsOperationApply {

@@ -25,7 +25,8 @@ func Clean(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if running > 0 {
-		fmt.Fprintf(out, "kept the binaries in %s, because running clusters use them (%d); stop the clusters and run clean again\n", owned.builds, running)
+		fmt.Fprintf(out, "kept the binaries in %s, because %d running cluster(s) use them; stop the clusters and run clean again\n",
+			owned.builds, running)
 		return nil
 	}
 	return cleanBuilds(ctx, owned.builds, out)

@@ -155,9 +155,9 @@ func (c *Cluster) ActAs(name types.NamespacedName) (kubeconfig string, err error
 // etcd's data. Stop deletes the folder, including files that the caller put there.
 func (c *Cluster) Dir() string { return c.run.dir }
 
-// Command returns an exec.Cmd, not started yet, for a program that belongs to the cluster: however this
-// process ends, the watchdog kills the program with the control plane. When the context ends, the program
-// gets SIGTERM. The program has its own process group, so that a Ctrl-C in the terminal does not reach it.
+// Command returns an exec.Cmd, not started yet, for a program that belongs to the cluster. However this process ends,
+// the watchdog (see the package comment) kills both the program and the control plane. When the context ends, the
+// program gets SIGTERM. The program has its own process group, so that a Ctrl-C in the terminal does not reach it.
 func (c *Cluster) Command(ctx context.Context, program string, args ...string) (*exec.Cmd, error) {
 	program, err := filepath.Abs(program)
 	if err != nil {
@@ -185,7 +185,7 @@ func Attach(kubeconfig string) (*Cluster, error) {
 		return nil, fmt.Errorf("attaching to the cluster of %s: %w", kubeconfig, err)
 	}
 	if len(names) != 1 {
-		return nil, fmt.Errorf("attaching to the cluster of %s: its folder has %d clusters, want one", kubeconfig, len(names))
+		return nil, fmt.Errorf("attaching to the cluster of %s: the folder of this kubeconfig has %d clusters, want one", kubeconfig, len(names))
 	}
 	c := &Cluster{run: &run{dir: dir}, name: names[0].Name(), kubeconfig: kubeconfig, attached: true}
 	c.binaries = c.run.binaries()

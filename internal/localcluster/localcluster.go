@@ -11,7 +11,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	defer cluster.Stop(context.WithoutCancel(ctx)) // a cancelled context would not wait for the end
+//	defer cluster.Stop(context.WithoutCancel(ctx)) // with a cancelled context, Stop would not wait until the processes have ended
 //	c, err := kubernetes.NewForConfig(cluster.Config())
 //
 // The package guarantees:

@@ -42,8 +42,8 @@ func newRun(ctx context.Context, name string, binaries []string, log io.Writer) 
 	return r, nil
 }
 
-// newRunFolder creates a run folder and locks the file alive in this folder. In the meantime it holds the lock over
-// all runs, so that no other process regards the new folder as orphaned.
+// newRunFolder creates a run folder and locks the file called "alive" in this folder. Until it has locked this file,
+// newRunFolder holds the lock over all runs, so that no other process regards the new folder as orphaned.
 func newRunFolder(ctx context.Context, runs, name string, log io.Writer) (string, *flock.Flock, error) {
 	l, err := lock(ctx, filepath.Join(runs, "lock"), func() {
 		fmt.Fprintln(log, "waiting for another process that is removing old runs")

@@ -51,7 +51,7 @@ type LicenseStatus struct {
 	// limits are the limits that apply now: spec.limits, with pods set to 0 while the phase is not Active.
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 
-	// namespace is the name of the Namespace of the User of the same name. It is empty while this Namespace does not exist.
+	// namespace names the Namespace of the License's User, which has the License's name. It is empty while there is no such Namespace.
 	Namespace string `json:"namespace,omitempty"`
 
 	// conditions of the License. Applied is True if the ResourceQuota and the Namespace's fields

@@ -25,8 +25,8 @@ const (
 	// StrategyApply writes by Server-Side Apply, under the field manager of the platform.
 	// Concurrent writes of other clients to the node cause no failure.
 	StrategyApply WriteStrategy = "Apply"
-	// StrategyUpdate is the fallback: it reads the node, changes it and writes it by update, in at
-	// most four attempts. It fails if other clients change the node between each read and write.
+	// StrategyUpdate is the fallback: get-modify-update, in at most four attempts. The node fails if every attempt
+	// gets a conflict, because another client changed the node between the read and the write.
 	StrategyUpdate WriteStrategy = "Update"
 )
 
@@ -62,8 +62,8 @@ type NodeMaintenanceSpec struct {
 	// +kubebuilder:validation:Maximum=50
 	Concurrency int32 `json:"concurrency,omitempty"`
 
-	// nodeDeadlineSeconds is the time limit for one node, counted from its startTime. If this time passes
-	// while the manager is down or the NodeMaintenance is paused, the node still gets a few seconds.
+	// nodeDeadlineSeconds is the time limit for one node, counted from its startTime. If this time passes while no manager
+	// runs or the NodeMaintenance is paused (annotation coapply.dev/paused), the node afterwards gets a few more seconds.
 	// +default=30
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=300
@@ -104,7 +104,8 @@ type NodeStatus struct {
 	// node's deadline counts from here, even if the manager is restarted.
 	StartTime *metav1.MicroTime `json:"startTime,omitempty"`
 
-	// attempts is the number of attempts on this node that were recorded; 0 if it was already in the desired state.
+	// attempts is the number of recorded attempts on this node. The last attempts before a restart of the manager may
+	// be missing. The number is 0 if the node was already in the desired state.
 	Attempts int32 `json:"attempts,omitempty"`
 
 	// error says why the node failed; for a pending node, why its last attempt failed.
@@ -148,7 +149,7 @@ type NodeMaintenanceStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// MaxNodes is the largest number of nodes of one NodeMaintenance. A nodeSelector that matches more nodes is rejected.
+// MaxNodes is the largest number of nodes of one NodeMaintenance. If nodeSelector matches more, no node is written to (TooManyNodes).
 const MaxNodes = 1000
 
 // ConditionComplete is True once every node of a NodeMaintenance has succeeded or failed, or none was selected.

@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NodeSelector selects nodes by their labels, as a LabelSelector does. The number and the length of its fields are limited, which allows
-// the API server to validate it. A metav1.LabelSelector has no such limits, so only the reconciler would find out that it is invalid.
+// NodeSelector selects nodes by their labels, as a LabelSelector does. Its labels and values are limited in number and length, so that
+// the API server can validate them by CEL rules. A metav1.LabelSelector has no limits, so only the reconciler could detect a mistake.
 //
 // +structType=atomic
 // +kubebuilder:validation:XValidation:rule="(has(self.matchLabels) && self.matchLabels.size() > 0) || (has(self.matchExpressions) && self.matchExpressions.size() > 0)",message="an empty selector would select every node: to select every node, name a label that all nodes have"

@@ -2,7 +2,7 @@
 // file, and the intents that it applies depend only on the Devbox:
 //
 //	content   status.contentID; applies no object
-//	workload  the Deployment without its replicas; the end of its pods; the finalizer
+//	workload  the Deployment without its replicas; the status of ended pods; the finalizers of the Devbox and of its pods
 //	power     the Deployment's replicas
 //	network   the Service
 //
@@ -55,8 +55,8 @@ const (
 	ContainerName = "devbox"
 )
 
-// labels returns the labels of all objects of a Devbox. A Deployment's selector has only the label
-// Label: the selector is immutable, but the other labels may change with a new version.
+// labels returns the labels of all objects of a Devbox. A Deployment's selector has only the label Label, because the
+// selector is immutable, whereas a new version of the platform may change the other labels.
 func labels(box *v1alpha1.Devbox) map[string]string {
 	return map[string]string{
 		Label:                          box.Name,

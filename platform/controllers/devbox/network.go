@@ -34,9 +34,9 @@ type network struct {
 	live   client.Reader
 }
 
-// status returns the change of the Devbox's status: the type and the node port of its Service. If
-// spec.network.type is None and the Service exists, status also deletes the Service, after the status
-// write. The event of this deletion starts another reconcile, which sets status.network.type to None.
+// status returns the change of the Devbox's status: the type and the node port of its Service. If spec.network.type
+// is None and the Service exists, the returned Report also has a function (Then) that deletes the Service after the
+// status write. The event of this deletion starts another reconcile, which sets status.network.type to None.
 func (n network) status(ctx context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 	condition := reconciler.Condition(v1alpha1.ConditionNetworkApplied, box.Generation, applied)
 	var service corev1.Service
@@ -66,9 +66,9 @@ func (n network) status(ctx context.Context, box *v1alpha1.Devbox, applied recon
 	return report, nil
 }
 
-// remove deletes the Service, unless the Service or the Devbox has changed since they were read. If
-// another client has changed the Service, such as its owner, the next reconcile decides again. If
-// the spec of the Devbox has changed, the Devbox may need the Service again.
+// remove deletes the Service, unless the Service or the Devbox has changed since they were read. If another client
+// has changed the Service (its owner reference, for example), the next reconcile decides again whether to delete the
+// Service. If the spec of the Devbox has changed, the Devbox may need the Service again.
 func (n network) remove(ctx context.Context, box *v1alpha1.Devbox, service *corev1.Service) error {
 	var now v1alpha1.Devbox // stays empty if the Devbox no longer exists
 	if err := n.live.Get(ctx, client.ObjectKeyFromObject(box), &now); client.IgnoreNotFound(err) != nil {

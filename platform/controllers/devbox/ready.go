@@ -56,10 +56,10 @@ func atRest(ready metav1.Condition, phase v1alpha1.DevboxPhase) metav1.Condition
 	return ready
 }
 
-// rolledOut returns the condition Ready of a Devbox that should run. If the Deployment cannot create its pod,
-// such as because of a quota, Ready has the reason and message of the Deployment's condition. If Ready was
-// True (wasReady), it remains True while the Deployment controller has not observed the newest generation of
-// the Deployment. The new generation may only be due to an annotation that another client has set.
+// rolledOut returns the condition Ready of a Devbox that should run. If the Deployment cannot create its pod, for example because of a
+// quota, Ready has the reason and message of the Deployment's condition. If Ready was True (wasReady), it remains True while the
+// Deployment controller has not observed the newest generation of the Deployment: an annotation that another client sets also causes a
+// new generation, but does not replace the pod.
 func rolledOut(ready metav1.Condition, phase v1alpha1.DevboxPhase, deployment *appsv1.Deployment, wasReady bool) metav1.Condition {
 	status := deployment.Status
 	for _, condition := range status.Conditions {

@@ -227,9 +227,9 @@ func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool,
 	return w.removePods(ctx, ownPods(box, pods), ours, kept)
 }
 
-// removePods deletes the pods, except pods of ReplicaSets whose uid is in kept. none is true if
-// there were no pods to delete. replaced means that the Deployment still exists and would replace a
-// deleted pod. Then only pods that are already being deleted are handled, and none is false.
+// removePods removes our finalizer from the pods and deletes them, except pods of ReplicaSets whose uid is in kept.
+// It returns true if there were no pods to delete. If replaced is true, the Deployment still exists and would replace
+// a deleted pod. removePods then handles only pods that are already being deleted, and returns false.
 func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced bool, kept map[types.UID]bool) (none bool, err error) {
 	none = !replaced
 	var errs []error
@@ -246,8 +246,8 @@ func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced b
 }
 
 // deleteReplicaSets deletes ReplicaSets of the Devbox that still exist after the Deployment was deleted with the propagation policy
-// Orphan: they would replace every deleted pod. removePods deletes their pods later. A Deployment with the uid taken has the Devbox's
-// name, but belongs to another owner. Its ReplicaSets and their pods are not deleted; kept has the uids of these ReplicaSets.
+// Orphan: they would replace every deleted pod. removePods deletes their pods later. taken is the uid of a Deployment of another owner
+// that has the Devbox's name, if there is one. Its ReplicaSets and their pods are not deleted; kept has the uids of these ReplicaSets.
 func (w workload) deleteReplicaSets(ctx context.Context, box *v1alpha1.Devbox, taken types.UID) (kept map[types.UID]bool, err error) {
 	var list appsv1.ReplicaSetList
 	err = w.live.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})

@@ -71,8 +71,8 @@ func ours(kind string) schema.GroupKind {
 	return schema.GroupKind{Group: v1alpha1.SchemeGroupVersion.Group, Kind: kind}
 }
 
-// shared returns a value for Claim.Shared, which permits other field managers to claim these paths,
-// too. why is the reason, for all of the paths.
+// shared returns a value for Claim.Shared, which permits other field managers to claim these paths, too. Each path
+// gets the same reason, the argument why.
 func shared(why string, paths ...string) map[string]string {
 	reasons := map[string]string{}
 	for _, path := range paths {

@@ -75,8 +75,8 @@ func (s status) tell(license *v1alpha1.License, worth v1alpha1.LicenseStatus) {
 	reconciler.Event(s.events, license, eventType, string(worth.Phase), "limits are now "+limits)
 }
 
-// namespace returns the name of the User's Namespace, from the User's status. It returns "" if there is
-// none, or if the status has the name of any other Namespace: another client must have written that name.
+// namespace returns the name of the User's Namespace, from the User's status. It returns "" if the status has no
+// Namespace, or a Namespace other than user-NAME: only another client can have written that name.
 func (s status) namespace(ctx context.Context, license *v1alpha1.License) (string, error) {
 	var holder v1alpha1.User
 	err := s.client.Get(ctx, client.ObjectKey{Name: license.Name}, &holder)

@@ -104,9 +104,9 @@ func (a applying) try(ctx context.Context, work *v1alpha1.NodeMaintenance, name 
 	return true, err
 }
 
-// uncordon makes a node schedulable and removes our annotations. This takes up to three writes, with a live read before each of them. If
-// our field manager has applied any of these fields, the write releases them, which removes them from the node. Otherwise the write
-// applies the fields that the Uncordon may take from their owners (mayTake), so that the next write can release them.
+// uncordon removes spec.unschedulable and our annotations from a node, by up to three writes with a live read before each. If our field
+// manager has applied any of these fields, the write releases the applied fields, and the API server removes them from the node.
+// Otherwise the write applies the fields that the Uncordon may take from their owners (mayTake), and the next write releases them.
 func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) (wrote bool, err error) {
 	const steps = 3
 	for step := 0; ; step++ {

@@ -91,7 +91,7 @@ func wanted(node *corev1.Node, marks []mark, work *v1alpha1.NodeMaintenance) boo
 type heldError struct {
 	node  string
 	marks []mark
-	again bool // a retry may succeed: the fields may be removed, but another writer set them again after each removal
+	again bool // a retry may succeed: the Uncordon is allowed to remove the fields, but another writer set them again each time
 }
 
 func (e *heldError) Error() string {
@@ -112,8 +112,8 @@ func (e *heldError) Error() string {
 // Unwrap returns apply.ErrConflict, so that errors.Is finds it.
 func (e *heldError) Unwrap() error { return apply.ErrConflict }
 
-// held returns the heldError of an Uncordon after which a node still has these marks. The error lists
-// only the fields that the Uncordon may not take. If it may take all of them, a retry may succeed.
+// held returns the heldError of an Uncordon after which a node still has these marks. The error lists the marks that
+// the Uncordon is not allowed to take. If there are none, the error lists all marks, and a retry may succeed.
 func held(node string, marks []mark, force bool) error {
 	kept := slices.DeleteFunc(slices.Clone(marks), func(m mark) bool { return m.mayTake(force) })
 	if len(kept) == 0 {

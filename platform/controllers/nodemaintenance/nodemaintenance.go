@@ -46,8 +46,8 @@ const (
 	ReasonAnnotation = "platform.coapply.dev/maintenance-reason"
 )
 
-// atATime is the maximum number of concurrent reconciles, each of another NodeMaintenance. With
-// only one, a NodeMaintenance that waits for the API server would delay all others.
+// atATime is the maximum number of NodeMaintenances that are reconciled concurrently. If it were 1, a NodeMaintenance
+// that waits for the API server would delay all other NodeMaintenances.
 const atATime = 10
 
 // Setup adds the reconciler of NodeMaintenances to a manager. The reconciler does not watch nodes:

@@ -36,7 +36,7 @@ func begin(work *v1alpha1.NodeMaintenance, nodes []string, now time.Time) {
 	proceed(work, now)
 }
 
-// refuse ends a NodeMaintenance that cannot start. The condition Complete gets the reason and message of why.
+// refuse ends a NodeMaintenance that cannot start. The condition Complete gets the reason and the message of the given refusal.
 func refuse(work *v1alpha1.NodeMaintenance, why refusal, now time.Time) {
 	if work.Status.StartTime != nil {
 		return
@@ -71,8 +71,8 @@ func fold(work *v1alpha1.NodeMaintenance, results []v1alpha1.NodeStatus, now tim
 	proceed(work, now)
 }
 
-// proceed updates the counts and conditions in the status. Then it starts the next nodes, by
-// setting their start time, until spec.concurrency nodes are in work.
+// proceed updates the counts and conditions in the status. Then it starts work on further nodes, by setting their
+// start time, so that work on spec.concurrency nodes is in progress.
 func proceed(work *v1alpha1.NodeMaintenance, now time.Time) {
 	status := &work.Status
 	status.Total, status.Succeeded, status.Failed = int32(len(status.Nodes)), 0, 0

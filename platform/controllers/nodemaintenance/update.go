@@ -44,9 +44,9 @@ func (u updating) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name s
 	return done
 }
 
-// lookUp finds out whether a write that got no response took effect, by reading the node until a read
-// succeeds. If the node is then in the desired state, it has succeeded, and otherwise it has failed.
-// If ctx ends before, the outcome is not final, and the node is still Pending in the next wave.
+// lookUp finds out whether a write that got no response took effect, by reading the node until a read succeeds. If
+// the node is then in the desired state, the node has succeeded, and otherwise it has failed. If ctx ends before a
+// read succeeds, the outcome is not final, and the node is still Pending in the next wave.
 func (u updating) lookUp(ctx context.Context, work *v1alpha1.NodeMaintenance, name string, done outcome) outcome {
 	for backoff := retryBackoff(); ; {
 		node := emptyNode(name)

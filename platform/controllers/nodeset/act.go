@@ -25,8 +25,8 @@ type result struct {
 	changed bool    // at least one pod was not deleted, because it had changed after it was read
 }
 
-// after returns the delay after which the next reconcile must start even without an event; 0 means
-// that no event is needed and none is requested.
+// after returns the delay after which the next reconcile must start even without an event. It returns 0 if no such
+// reconcile is needed.
 func (r result) after(d *decision) time.Duration {
 	if r.changed {
 		return lookAgain

@@ -26,7 +26,7 @@ type decision struct {
 	remove  []*corev1.Pod // pods to delete, in this order
 	foreign []string      // names that the NodeSet needs, but that pods of other owners have
 	waiting bool          // the address of slurmctld is not known yet, so no pod is created or replaced
-	more    bool          // create or mend was cut to batch ordinals
+	more    bool          // create or mend was truncated to the maximum of one reconcile (batch)
 	after   time.Duration // time until the next finished pod may be replaced; 0 if there is none to wait for
 
 	revision                 string
@@ -39,7 +39,7 @@ func (d *decision) idle() bool { return len(d.create)+len(d.mend)+len(d.remove) 
 
 // wanted describes the pods with the desired ordinals, as the input of replace.
 type wanted struct {
-	inWork            int           // number of pods that are missing, finished, being deleted, or not ready with the current revision
+	inWork            int           // number of pods that are missing, finished, being deleted, or of the current revision and not ready
 	oldReady, oldIdle []*corev1.Pod // pods of an old revision that are ready, or not ready
 }
 

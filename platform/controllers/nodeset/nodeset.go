@@ -10,8 +10,8 @@
 //  3. Before the first write, the reconcile reads the NodeSet live. If the uid, the generation or
 //     the address of slurmctld differs from the cached NodeSet, nothing is written. So if the cache
 //     still has 3 replicas and the NodeSet has 5, no pod is deleted. If the cache still has 5 and
-//     the NodeSet has 3, no surplus pod is created. A reconcile creates, corrects and deletes at
-//     most 100 pods each; the next reconcile decides again.
+//     the NodeSet has 3, no surplus pod is created. A reconcile creates at most 100 pods, corrects at most 100 pods,
+//     and deletes at most 100 pods. The next reconcile does the rest.
 //  4. A delete carries the uid and the resourceVersion of the cached pod. If the pod has changed
 //     since, such as by becoming ready, it is not deleted, and the next reconcile decides again.
 //  5. A late apply cannot change a pod of another revision: the revision is in the container's

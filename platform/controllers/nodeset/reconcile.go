@@ -123,8 +123,8 @@ func isAddressOf(host, address string) bool {
 	return ok && err == nil
 }
 
-// stillSo reports whether the cached NodeSet is still up to date. It is if a live read returns the same
-// uid, generation and controller address, and the live NodeSet is neither being deleted nor paused.
+// stillSo reports whether the writes that were decided from the cached NodeSet are still right: a live read returns
+// the same uid, generation and controller address, and the live NodeSet is neither being deleted nor paused.
 func (n nodeSets) stillSo(ctx context.Context, seen view) (bool, error) {
 	live, err := n.look(ctx, n.live, client.ObjectKeyFromObject(seen.set))
 	if err != nil {

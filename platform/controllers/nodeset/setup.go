@@ -28,8 +28,8 @@ import (
 const setIndex = "nodeset"
 
 const (
-	// setsAtOnce is the maximum number of concurrent reconciles, each of another NodeSet. With only
-	// one, small NodeSets would have to wait for a large NodeSet.
+	// setsAtOnce is the maximum number of NodeSets that are reconciled concurrently. If it were 1, small NodeSets
+	// would have to wait for a large NodeSet.
 	setsAtOnce = 4
 	// shortestWait and longestWait are the limits of the back-off after an error. The longest wait
 	// is short, because no event starts a reconcile when a quota was raised.
@@ -38,7 +38,7 @@ const (
 
 // Setup adds the reconciler of NodeSets to a manager.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
-	// Labels and owner references make a pod part of its NodeSet. If other field managers set them, the conflict is forced.
+	// Labels and owner references make a pod part of its NodeSet, so they are taken from other field managers by force.
 	applier, err := options.Runtime.Applier(fieldmanagers.NodeSet, apply.OnConflict(apply.Reject).
 		At(".metadata.labels", apply.Force).At(".metadata.ownerReferences", apply.Force))
 	if err != nil {
@@ -90,7 +90,7 @@ func setNamed(pod client.Object) types.NamespacedName {
 func (n nodeSets) requestsOfController(ctx context.Context, controller client.Object) []reconcile.Request {
 	var sets v1alpha1.NodeSetList
 	if err := n.client.List(ctx, &sets, client.InNamespace(controller.GetNamespace())); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "listing the NodeSets of a SlurmController")
+		ctrl.LoggerFrom(ctx).Error(err, "listing the NodeSets of a SlurmController failed; each NodeSet is reconciled at its next event")
 		return nil
 	}
 	var requests []reconcile.Request

@@ -48,8 +48,8 @@ func (n nodeSets) writeStatus(ctx context.Context, seen view, d *decision, done 
 	return nil
 }
 
-// tell records a warning event for the condition is, if pods are missing or wrong for a reason that only a person can remove. It does so
-// only if the reason or the message of the condition is new. Transient problems are only in the condition.
+// tell records a warning event with the reason and message of the given condition, if pods are missing or wrong for a reason that only a
+// person can remove, and if the NodeSet's status has another reason or message. For transient problems it records no event.
 func (n nodeSets) tell(set *v1alpha1.NodeSet, is metav1.Condition) {
 	was := meta.FindStatusCondition(set.Status.Conditions, is.Type)
 	if was != nil && was.Reason == is.Reason && was.Message == is.Message {

@@ -68,8 +68,8 @@ func ResourceRequirements(wanted v1alpha1.Resources) *corev1ac.ResourceRequireme
 	return resources
 }
 
-// Ready returns a condition Ready that follows another condition, of. If of is True, Ready is True with the
-// given reason and message. Otherwise Ready is False, with the reason and message of the other condition.
+// Ready returns a condition Ready that is derived from the given condition. If this condition is True, Ready is True
+// with the given reason and message. Otherwise Ready is False, with the reason and message of this condition.
 func Ready(of metav1.Condition, reason, message string) metav1.Condition {
 	ready := of
 	ready.Type = v1alpha1.ConditionReady

@@ -58,8 +58,8 @@ const (
 // ServiceName returns the name of the Service of the SlurmController called controller.
 func ServiceName(controller string) string { return controller + serviceSuffix }
 
-// labels returns the labels of all objects of a SlurmController. The StatefulSet's selector has only
-// the label Label: the selector is immutable, but the other labels may change with a new version.
+// labels returns the labels of all objects of a SlurmController. The StatefulSet's selector has only the label Label,
+// because the selector is immutable, whereas a new version of the platform may change the other labels.
 func labels(controller *v1alpha1.SlurmController) map[string]string {
 	return map[string]string{
 		Label:                          controller.Name,

@@ -15,8 +15,8 @@ import (
 
 type status struct{ client client.Reader }
 
-// report returns the change of the User's status that follows a reconcile: the conditions and the name of the User's Namespace. Change
-// gets the live User, so the creation time of the first Namespace is never overwritten, even if the cached User does not have it yet.
+// report returns the change of the User's status: the conditions and the name of the User's Namespace. Report.Change is called with the
+// live User, so it never overwrites the creation time of the first Namespace, even if the cached User does not have it yet.
 func (s status) report(ctx context.Context, user *v1alpha1.User, applied reconciler.Applied) (reconciler.Report[*v1alpha1.User], error) {
 	namespace, err := s.namespace(ctx, user)
 	if err != nil {

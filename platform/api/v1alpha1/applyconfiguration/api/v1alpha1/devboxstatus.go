@@ -11,9 +11,9 @@ import (
 // DevboxStatusApplyConfiguration represents a declarative configuration of the DevboxStatus type for use
 // with apply.
 //
-// DevboxStatus is the observed state of a Devbox. The workload reconciler writes observedGeneration, phase, lastContainerStatus,
-// lastContentID and the condition Ready. The network reconciler writes network, and the content reconciler contentID. Of the conditions
-// WorkloadApplied, PowerApplied and NetworkApplied, the reconciler of the same name writes each.
+// DevboxStatus is the observed state of a Devbox. The content reconciler writes contentID. The network reconciler writes network and
+// the condition NetworkApplied. The power reconciler writes the conditions PowerApplied and Contended. The workload reconciler writes
+// all other fields and conditions.
 type DevboxStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec that this status describes. It is -1
 	// until a reconciler writes the status for the first time.
@@ -22,8 +22,8 @@ type DevboxStatusApplyConfiguration struct {
 	Phase *apiv1alpha1.DevboxPhase `json:"phase,omitempty"`
 	// lastContainerStatus is the status of the container in the most recent pod that has ended.
 	LastContainerStatus *v1.ContainerStatus `json:"lastContainerStatus,omitempty"`
-	// contentID identifies the file system content that the devbox starts from: the image, with the
-	// changes that were committed when the devbox was Stopped. A new contentID replaces the pod.
+	// contentID identifies the file system content that the devbox starts from: the image, with the changes that were
+	// committed when the devbox was Stopped. If contentID changes, a new pod with the new content replaces the pod.
 	ContentID *string `json:"contentID,omitempty"`
 	// lastContentID is the contentID from which the container of lastContainerStatus started. It is
 	// empty after a Shutdown, which discards the container's changes.

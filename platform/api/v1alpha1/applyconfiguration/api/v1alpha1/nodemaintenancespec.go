@@ -22,8 +22,8 @@ type NodeMaintenanceSpecApplyConfiguration struct {
 	Strategy *apiv1alpha1.WriteStrategy `json:"strategy,omitempty"`
 	// concurrency is the number of nodes that are written to at the same time.
 	Concurrency *int32 `json:"concurrency,omitempty"`
-	// nodeDeadlineSeconds is the time limit for one node, counted from its startTime. If this time passes
-	// while the manager is down or the NodeMaintenance is paused, the node still gets a few seconds.
+	// nodeDeadlineSeconds is the time limit for one node, counted from its startTime. If this time passes while no manager
+	// runs or the NodeMaintenance is paused (annotation coapply.dev/paused), the node afterwards gets a few more seconds.
 	NodeDeadlineSeconds *int32 `json:"nodeDeadlineSeconds,omitempty"`
 	// force lets an Uncordon take spec.unschedulable from another field manager that has cordoned the
 	// node. Without force this is a conflict: the node fails, and its error names the other field manager.

@@ -9,8 +9,8 @@ import (
 // NodeSelectorApplyConfiguration represents a declarative configuration of the NodeSelector type for use
 // with apply.
 //
-// NodeSelector selects nodes by their labels, as a LabelSelector does. The number and the length of its fields are limited, which allows
-// the API server to validate it. A metav1.LabelSelector has no such limits, so only the reconciler would find out that it is invalid.
+// NodeSelector selects nodes by their labels, as a LabelSelector does. Its labels and values are limited in number and length, so that
+// the API server can validate them by CEL rules. A metav1.LabelSelector has no limits, so only the reconciler could detect a mistake.
 type NodeSelectorApplyConfiguration struct {
 	// matchLabels maps label keys to values. A node must have every one of these labels.
 	MatchLabels map[string]apiv1alpha1.LabelValue `json:"matchLabels,omitempty"`

@@ -22,8 +22,8 @@ type NodeSetStatusApplyConfiguration struct {
 	UpdatedReplicas *int32 `json:"updatedReplicas,omitempty"`
 	// revision is a hash of the pod spec that the pods should have. A pod with another revision is replaced.
 	Revision *string `json:"revision,omitempty"`
-	// controllerAddress is the address HOST:PORT of slurmctld that the pods get. It does not change
-	// while the SlurmController or its Service does not exist.
+	// controllerAddress is slurmctld's address (HOST:PORT), which the pods get in their environment. While the
+	// SlurmController or its Service does not exist, controllerAddress keeps its last value.
 	ControllerAddress *string `json:"controllerAddress,omitempty"`
 	// selector is the label selector of the pods, for the scale subresource.
 	Selector *string `json:"selector,omitempty"`

@@ -19,7 +19,8 @@ type NodeStatusApplyConfiguration struct {
 	// startTime is the time at which work on the node began, before the first write to it. The
 	// node's deadline counts from here, even if the manager is restarted.
 	StartTime *v1.MicroTime `json:"startTime,omitempty"`
-	// attempts is the number of attempts on this node that were recorded; 0 if it was already in the desired state.
+	// attempts is the number of recorded attempts on this node. The last attempts before a restart of the manager may
+	// be missing. The number is 0 if the node was already in the desired state.
 	Attempts *int32 `json:"attempts,omitempty"`
 	// error says why the node failed; for a pending node, why its last attempt failed.
 	Error *string `json:"error,omitempty"`
