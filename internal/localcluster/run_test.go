@@ -152,7 +152,7 @@ func TestCleanKeepsTheBinariesOfTheLiving(t *testing.T) {
 	if err := Clean(t.Context(), &out); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(built); err != nil || !strings.Contains(out.String(), "use them (1)") {
+	if _, err := os.Stat(built); err != nil || !strings.Contains(out.String(), "1 running cluster(s) use them") {
 		t.Errorf("with a run alive Clean printed %q, and %v; want the binary kept", &out, err)
 	}
 	if err := r.end(t.Context()); err != nil {
