@@ -7,11 +7,11 @@ import (
 	"coapply.dev/compare/target"
 )
 
-// BenchmarkIdle measures once, whatever -benchtime says, with 10,000 objects for a minute, or with -short few for a moment.
+// BenchmarkIdle measures once, whatever -benchtime says, with 10,000 objects for ten minutes each, or with -short few for a moment.
 func BenchmarkIdle(b *testing.B) {
 	objects, window := 10_000, Window
 	if testing.Short() {
-		objects, window = 100, Window/30
+		objects, window = 100, Window/300
 	}
 	on, err := target.Local(b.Context(), b.Output())
 	if err != nil {

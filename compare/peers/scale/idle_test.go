@@ -5,12 +5,13 @@
 // TestMain asks IsProcess first.
 //
 // It has a cache of the Deployments, set up as cmd/manager has it, and four reconcilers of coapply.For, which build
-// their intents for the Deployment anew and apply them, when it changes in a way that concerns them, and once in Resync.
+// their intents for the Deployment anew and apply them, when it changes in a way that concerns them, and at the resync of
+// the cache.
 // Deployments rather than ConfigMaps, because they have what makes the check dear: some twenty fields of ours,
 // quantities, lists whose items have keys and defaults, and a status that others write.
 //
-// Both ask by RequeueAfter to be reconciled again once in Resync on average, at random. Beside it stand reconcilers
-// written by hand, with an applier each, that reconcile a Deployment whenever anything of it changes.
+// Beside it stand reconcilers written by hand, with an applier each, that reconcile a Deployment whenever anything of it
+// changes, and at the resync as well.
 package scale
 
 import (
@@ -24,14 +25,13 @@ import (
 )
 
 const (
-	// Resync is how often each manager reconciles each object on average: of 10,000 objects and four managers, 67 a
-	// second.
-	Resync = 10 * time.Minute
 	// OthersPerSecond is how many statuses are written meanwhile, each of them to another object. All four managers see
 	// what was written; those written by hand reconcile it: 80 a second more.
 	OthersPerSecond = 20
-	// Window is how long processor time is measured.
-	Window = time.Minute
+	// Window is how long processor time is measured. Each manager reconciles each object once in it, at a resync.
+	Window = 10 * time.Minute
+	// Resync is cache.Options.SyncPeriod. The cache makes it up to a tenth longer or shorter.
+	Resync = Window * 9 / 10
 )
 
 // Result is what one measurement found. Memory is in bytes, and CPU in shares of one core.

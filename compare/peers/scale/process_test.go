@@ -95,6 +95,7 @@ func (m *manager) start(ctx context.Context) (ended chan error, err error) {
 		Scheme: clientgoscheme.Scheme,
 		Cache: cache.Options{
 			ReaderFailOnMissingInformer: true,
+			SyncPeriod:                  new(Resync),
 			DefaultTransform:            fieldowners.KeepOwn(names...),
 		},
 		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},

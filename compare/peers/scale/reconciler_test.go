@@ -3,10 +3,8 @@ package scale
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,7 +17,6 @@ import (
 	"coapply.dev"
 	"coapply.dev/apply"
 	"coapply.dev/apply/lanes"
-	applied "coapply.dev/apply/reconciler"
 	"coapply.dev/compare/workloads/deployment"
 )
 
@@ -55,16 +52,11 @@ func (m *manager) setUp(mgr ctrl.Manager) error {
 	}
 	for j := range deployment.Managers {
 		r := m.newReconciler(j)
-		if err := coapply.For(rt, deployment.Manager(j), r.emit).Named(deployment.Manager(j)).Status(again).Complete(); err != nil {
+		if err := coapply.For(rt, deployment.Manager(j), r.emit).Named(deployment.Manager(j)).Complete(); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// again reconciles an object once in Resync on average, at random, and writes no status.
-func again(context.Context, *appsv1.Deployment, applied.Applied) (applied.Report[*appsv1.Deployment], error) {
-	return applied.Report[*appsv1.Deployment]{After: time.Duration(rand.ExpFloat64() * float64(Resync))}, nil
 }
 
 // emit is all that a reconciler is.
@@ -77,8 +69,7 @@ func (r *reconciler) emit(object *appsv1.Deployment) ([]apply.Intent, error) {
 	return []apply.Intent{{Config: deployment.Intent(object.Namespace, object.Name, r.index, deployment.Start), MustExist: true}}, nil
 }
 
-// setUpByHand adds reconcilers that are woken by every change, and each time ask to be woken again. Lanes and check are
-// those of the process.
+// setUpByHand adds reconcilers that are woken by every change. Lanes and check are those of the process.
 func (m *manager) setUpByHand(mgr ctrl.Manager) error {
 	server, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
@@ -106,15 +97,14 @@ func (m *manager) setUpByHand(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile reads the object, emits the intent and applies it. It comes again at a time that does not depend on when it
-// was here last: so often on average, and never all at once.
+// Reconcile reads the object, emits the intent and applies it.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	if err := r.apply(ctx, request.NamespacedName); err != nil {
 		return reconcile.Result{}, fmt.Errorf("%s: %w", deployment.Manager(r.index), err)
 	}
 	r.reconciles.Add(1)
 	r.saw(request.NamespacedName)
-	return reconcile.Result{RequeueAfter: time.Duration(rand.ExpFloat64() * float64(Resync))}, nil
+	return reconcile.Result{}, nil
 }
 
 func (r *reconciler) apply(ctx context.Context, name types.NamespacedName) error {
