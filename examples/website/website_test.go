@@ -2,22 +2,16 @@ package website
 
 import (
 	"testing"
+	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/recorder"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"coapply.dev"
 	"coapply.dev/apply/applytest"
 )
 
@@ -37,65 +31,49 @@ func TestEmit(t *testing.T) {
 	applytest.Golden(t, "testdata/website.yaml", intents...)
 }
 
-// TestConflictIsTold has somebody else own the image.
-func TestConflictIsTold(t *testing.T) {
-	site := sample()
-	c := fakeClient(t, site)
-	rival := appsv1ac.Deployment(childName(site.Name), site.Namespace).WithSpec(appsv1ac.DeploymentSpec().WithTemplate(corev1ac.PodTemplateSpec().
-		WithSpec(corev1ac.PodSpec().WithContainers(corev1ac.Container().WithName("web").WithImage("registry.example.com/web:2")))))
-	if err := c.Apply(t.Context(), rival, client.FieldOwner("image-updater")); err != nil {
-		t.Fatal(err)
-	}
-	mgr := newManager(t, c)
-	rt, err := coapply.New(mgr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := controller(mgr, rt).Reconciler()
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(site)})
-	if err != nil || result.RequeueAfter == 0 {
-		t.Errorf("%v, %v; want to come back later, without an error", result, err)
-	}
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(site), site); err != nil {
-		t.Fatal(err)
-	}
-	if applied := meta.FindStatusCondition(site.Status.Conditions, "Applied"); applied == nil || applied.Reason != "OwnershipConflict" {
-		t.Errorf("the condition is %v", applied)
-	}
-}
-
-// inMemory is a manager whose objects are a client's.
-type inMemory struct {
-	ctrl.Manager
-
-	client client.Client
-}
-
-func (m inMemory) GetClient() client.Client                       { return m.client }
-func (m inMemory) GetAPIReader() client.Reader                    { return m.client }
-func (m inMemory) GetEventRecorder(string) recorder.EventRecorder { return events.NewFakeRecorder(10) }
-
-func newManager(t *testing.T, c client.Client) ctrl.Manager {
-	t.Helper()
-	mgr, err := ctrl.NewManager(&rest.Config{}, ctrl.Options{Scheme: c.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return inMemory{mgr, c}
-}
-
-func fakeClient(t *testing.T, site *Website) client.WithWatch {
-	t.Helper()
+// TestConflictIsReported runs the controller while another field manager owns the image of its Deployment.
+func TestConflictIsReported(t *testing.T) {
 	scheme, err := newScheme()
 	if err != nil {
 		t.Fatal(err)
 	}
-	child := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
-		Namespace: site.Namespace, Name: childName(site.Name), UID: "0000-2",
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.coapply.dev/v1", Kind: "Website", Name: site.Name, UID: site.UID}},
-	}}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(site, child).WithStatusSubresource(site).Build()
+	s := applytest.NewServer(t, applytest.WithScheme(scheme))
+	if _, err := envtest.InstallCRDs(s.Config(), envtest.CRDInstallOptions{Paths: []string{"crd.yaml"}}); err != nil {
+		t.Fatal(err)
+	}
+	site := sample()
+	site.UID = "" // the API server sets it
+	for _, object := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: site.Namespace}}, site} {
+		if err := s.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	intents, err := emit(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rival := intents[1].Config.(*appsv1ac.DeploymentApplyConfiguration) //nolint:forcetypeassert // see emit
+	rival.Spec.Template.Spec.Containers[0].WithImage("nginx:1.30")
+	if err := s.Apply(t.Context(), rival, client.FieldOwner("image-updater")); err != nil {
+		t.Fatal(err)
+	}
+
+	mgr := applytest.NewManager(t, s, ctrl.Options{})
+	if err := Setup(mgr); err != nil {
+		t.Fatal(err)
+	}
+	applytest.StartManager(t, mgr)
+
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(site), site); err != nil {
+			t.Fatal(err)
+		}
+		applied := meta.FindStatusCondition(site.Status.Conditions, "Applied")
+		if applied != nil && applied.Reason == "OwnershipConflict" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the condition is %v", applied)
+		}
+	}
 }
