@@ -18,27 +18,27 @@ import (
 
 // Apply applies the intent to its object. If Config.Steady proves that nothing would change, Apply sends no request.
 // Otherwise Apply sends the intent without force. If other field managers own fields of the intent with other values,
-// the policy makes a Decision on each of these conflicts. If the policy rejects at least one conflict, the object
-// does not change. Fields that the policy relinquishes are left out of the request. Fields that the policy shares are
-// sent with the live value. Transient errors are retried, up to three attempts in all.
+// the policy makes a Decision on each of these conflicts. If the policy rejects at least one conflict, the object does
+// not change. Fields that the policy relinquishes are left out of the request. Fields that the policy shares are sent
+// with the live value. Transient errors are retried, up to three attempts in all.
 //
-// If the policy decides to force a field, Apply first reads the object. Then it applies the intent again without
-// force, and the policy decides on the conflicts in the new response. Only then does Apply send the intent with
-// force, pinned to the uid and resourceVersion that were read. So Apply never takes a field that another field
-// manager has set after the read.
+// If the policy decides to force a field, Apply first reads the object. Then it applies the intent again without force,
+// and the policy decides on the conflicts in the new response. Only then does Apply send the intent with force, pinned
+// to the uid and resourceVersion that were read. So Apply never takes a field that another field manager has set after
+// the read.
 //
 // Each Apply decides anew which fields to relinquish and which to share. With Config.Steady, MustExist or Belongs,
-// Apply usually decides from the cached object. It then sends at most one request, pinned to the resourceVersion of
-// the cached object. If the cached object cannot be used, and the previous Apply relinquished or shared a field of
-// the object, Apply reads the live object before it writes. When the other owners have given up the fields, Apply
-// sends the whole intent.
+// Apply usually decides from the cached object. A single request is then enough, which is pinned to the resourceVersion
+// of the cached object. If the cached object cannot be used, and the previous Apply relinquished or shared a field of
+// the object, Apply takes two requests: it reads the live object before it writes. When the other owners have given up
+// the fields, Apply sends the whole intent.
 //
 // The error is an *IntentError, *NotOursError, *ConflictError, *ContendedError, *UIDMismatchError, *RetryableError,
-// *RefusedError, *lanes.ReentryError, or the error of the context. After a RetryableError or a context error, the
-// write may have succeeded, because the response may have been lost. After any other error nothing was written, with
-// two exceptions. First, if the response to an earlier attempt was lost, that attempt may have succeeded. Second, if
-// the API server dropped the status, it has written the other fields (see Intent.Subresource). It is safe to repeat
-// an Apply.
+// *RefusedError, *lanes.ReentryError, or the error of the context. After a RetryableError or a context error, the write
+// may have succeeded, because the response may have been lost. After any other error nothing was written, with two
+// exceptions. First, if the response to an earlier attempt was lost, that attempt may have succeeded. Second, if the
+// API server dropped the status, it has written the other fields (see Intent.Subresource). It is safe to repeat an
+// Apply.
 func (a *Applier) Apply(ctx context.Context, intent Intent) (Outcome, error) {
 	ctx, call := a.begin(ctx)
 	landed, err := call.run(ctx, intent)
@@ -129,8 +129,8 @@ func (c *call) about(intent *encodedIntent) {
 	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
 }
 
-// unchanged returns the result of a call that needs no request, because the given proof shows that applying the
-// intent would change nothing.
+// unchanged returns the result of a call that needs no request, because the given proof shows that applying the intent
+// would change nothing.
 func (c *call) unchanged(by proof) *answer {
 	c.ref = by.object
 	c.outcome.Conflicts, c.outcome.Unread = by.conflicts, by.unread
@@ -164,13 +164,13 @@ func momentaryBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 3, Duration: 100 * time.Millisecond, Factor: 4, Jitter: 0.5}
 }
 
-// retryFor is the time after which a call no longer retries transient errors. The caller should then retry through
-// its work queue, so that other objects are reconciled meanwhile.
+// retryFor is the time after which a call no longer retries transient errors. The caller should then retry through its
+// work queue, so that other objects are reconciled meanwhile.
 const retryFor = 10 * time.Second
 
-// worthRetrying reports whether the call retries after the given error. It is true for transient errors, until
-// retryFor after the start of the call. It is false if the API server is overloaded or sends a Retry-After, because
-// client-go has already retried such a request ten times.
+// worthRetrying reports whether the call retries after the given error. It is true for transient errors, until retryFor
+// after the start of the call. It is false if the API server is overloaded or sends a Retry-After, because client-go
+// has already retried such a request ten times.
 func (c *call) worthRetrying(err error) bool {
 	retryable, ok := errors.AsType[*RetryableError](err)
 	return ok && retryable.After == 0 && !apierrors.IsTooManyRequests(err) && time.Since(c.start) < retryFor
@@ -210,14 +210,13 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	return landed, nil
 }
 
-// inLane calls the given function in the object's lane. Meanwhile, no other writer of the process writes to the
-// object.
+// inLane calls the given function in the object's lane. Meanwhile, no other writer of the process writes to the object.
 func (c *call) inLane(ctx context.Context, do func(context.Context) error) error {
 	return c.inside(ctx, c.enter, do)
 }
 
-// inside calls the function do in the object's lane, which it enters with the given enter function. A dry run does
-// not enter the lane.
+// inside calls the function do in the object's lane, which it enters with the given enter function. A dry run does not
+// enter the lane.
 func (c *call) inside(ctx context.Context, enter enter, do func(context.Context) error) error {
 	if c.dryRun {
 		return do(ctx)
@@ -279,8 +278,8 @@ func (c *call) try(ctx context.Context, settling bool) (landed *answer, settled 
 	return landed, settled, c.explain(ctx, err)
 }
 
-// sendFirst sends the intent without force. If the cached object shows conflicts, sendFirst leaves out the fields
-// that the policy relinquishes, and sends the cached value of the fields that the policy shares.
+// sendFirst sends the intent without force. If the cached object shows conflicts, sendFirst leaves out the fields that
+// the policy relinquishes, and sends the cached value of the fields that the policy shares.
 func (c *call) sendFirst(ctx context.Context) (landed *answer, settled settlement, err error) {
 	if read, made := c.foreseeRead(ctx); len(made.made) > 0 {
 		landed, err = c.sendConceding(ctx, read, made, true)
@@ -336,8 +335,8 @@ func (c *call) explain(ctx context.Context, err error) error {
 var errAbsent = errors.New("the object does not exist")
 
 // absentOr returns the result of a call that failed with the given error. For errAbsent, the result is the action
-// Absent if the intent sets MustExist or the call is not pinned to a uid. If the call is pinned to a uid and the
-// intent does not set MustExist, the result is a UIDMismatchError. Other errors are returned unchanged.
+// Absent if the intent sets MustExist or the call is not pinned to a uid. If the call is pinned to a uid and the intent
+// does not set MustExist, the result is a UIDMismatchError. Other errors are returned unchanged.
 func (c *call) absentOr(err error) (*answer, error) {
 	if !errors.Is(err, errAbsent) {
 		return nil, err

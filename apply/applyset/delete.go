@@ -17,8 +17,8 @@ import (
 )
 
 // Delete deletes all members of the set of a parent that is being deleted, in all namespaces. The result done reports
-// whether all members are gone. Add a finalizer to the parent, and remove the finalizer only when done is true. If
-// the process dies during Delete, call Delete again.
+// whether all members are gone. Add a finalizer to the parent, and remove the finalizer only when done is true. If the
+// process dies during Delete, call Delete again.
 //
 //	_, done, err := sets.Delete(ctx, parent)
 //	if err == nil && done {
@@ -26,13 +26,13 @@ import (
 //	}
 //
 // Delete also releases the fields of the parent's partial intents (MustExist or a Subresource). Like Prune, Delete
-// keeps some objects, for example those with another owner. Kept objects are returned in Pruned.Kept, and do not
-// affect done. Members whose deletion is delayed by finalizers are returned in Pruned.Left: call Delete again. Delete
-// does not rely on the garbage collector. So it also deletes the members if the parent is deleted with
-// --cascade=orphan. Kinds that the API server no longer serves are skipped.
+// keeps some objects, for example those with another owner. Kept objects are returned in Pruned.Kept, and do not affect
+// done. Members whose deletion is delayed by finalizers are returned in Pruned.Left: call Delete again. Delete does not
+// rely on the garbage collector. So it also deletes the members if the parent is deleted with --cascade=orphan. Kinds
+// that the API server no longer serves are skipped.
 //
-// Delete returns ErrNotPruned if the parent is not being deleted, a UIDMismatchError if the parent does not exist,
-// and a *PruneError if members could not be deleted. Delete may also return an error that Sets.Apply returns for the
+// Delete returns ErrNotPruned if the parent is not being deleted, a UIDMismatchError if the parent does not exist, and
+// a *PruneError if members could not be deleted. Delete may also return an error that Sets.Apply returns for the
 // parent. After Delete, Prune of an earlier Round of the parent returns an error.
 func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned, done bool, err error) {
 	r := s.newRound()

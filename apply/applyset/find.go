@@ -29,8 +29,8 @@ func (p *pruning) find(ctx context.Context) {
 	}
 }
 
-// findKind finds the members of one kind. The parent's annotation contains no versions. So findKind tries each
-// version of the kind that this process knows, until the API server serves one.
+// findKind finds the members of one kind. The parent's annotation contains no versions. So findKind tries each version
+// of the kind that this process knows, until the API server serves one.
 func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespaces []string) {
 	mappings, err := p.sets.members.Client().RESTMapper().RESTMappings(kind)
 	if noKind := (*meta.NoKindMatchError)(nil); errors.As(err, &noKind) && !p.emitted.kinds.Has(kind) {
@@ -55,8 +55,7 @@ func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespace
 	}
 }
 
-// findVersion lists the objects of a kind in one version. It returns false if the API server does not serve the
-// version.
+// findVersion lists the objects of a kind in one version. It returns false if the version is not served.
 func (p *pruning) findVersion(ctx context.Context, mapping *meta.RESTMapping, namespaces []string) (served bool) {
 	switch {
 	case mapping.Scope.Name() == meta.RESTScopeNameRoot:
@@ -159,16 +158,16 @@ func owns(applier *apply.Applier, path fieldowners.Path, ownership fieldowners.O
 	})
 }
 
-// keep records in p.pruned an object that is not deleted, and the reason. The kind and namespace of the object stay
-// in the parent's annotations, so that later rounds find the object.
+// keep records in p.pruned an object that is not deleted, and the reason. The kind and namespace of the object stay in
+// the parent's annotations, so that later rounds find the object.
 func (p *pruning) keep(object apply.ObjectRef, reason string) {
 	p.left.add(object, p.parent)
 	p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: reason})
 }
 
 // lookout determines when the kept objects of a set (see Kept) are listed again. A listing takes one request for each
-// recorded kind and namespace, and anybody can cause kept objects by putting the set's label on an object. So the
-// kept objects are not listed in each round, but at growing intervals.
+// recorded kind and namespace. Anybody can add kept objects by putting the set's label on objects. So the kept objects
+// are not listed in each round, but at growing intervals.
 type lookout struct {
 	kept     []Kept        // the kept objects, as of the last listing
 	partials partials      // the partial intents whose fields could not be released
@@ -181,8 +180,8 @@ const (
 	mostLookout  = 10 * time.Minute
 )
 
-// next returns the lookout after a listing that found the given kept objects. If the objects and their reasons have
-// not changed since the last listing, the wait doubles, up to mostLookout.
+// next returns the lookout after a listing that found the given kept objects. If the objects and their reasons have not
+// changed since the last listing, the wait doubles, up to mostLookout.
 func (l lookout) next(kept []Kept) lookout {
 	after := lookout{kept: slices.Clone(kept), wait: leastLookout}
 	if slices.EqualFunc(kept, l.kept, Kept.same) {

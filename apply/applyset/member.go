@@ -100,8 +100,8 @@ func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome apply.Ou
 	return outcome, err
 }
 
-// applyMember applies the intent for a member, unless the object is a member of another set. All sets of a process
-// have the same field manager, so the API server would overwrite the other set's label without reporting a conflict.
+// applyMember applies the intent for a member, unless the object is a member of another set. All sets of a process have
+// the same field manager, so the API server would overwrite the other set's label without reporting a conflict.
 // Therefore applyMember reads the label before the apply, and no other set of the process applies to the object in
 // between. If the apply needs no request, the label is not read: an object that has all fields of the intent also has
 // the label.
@@ -126,10 +126,9 @@ func (r *Round) applyMember(ctx context.Context, one preparedIntent) (apply.Outc
 	return outcome, err
 }
 
-// hold records that an object is a member of the round's set, or returns an error if the object is a member of
-// another set. If this process does not know the object's set, hold reads the object's label from the API server. A
-// cached label could be older than the last apply of another round, and a cached read would start a watch of the
-// kind.
+// hold records that an object is a member of the round's set, or returns an error if the object is a member of another
+// set. If this process does not know the object's set, hold reads the object's label from the API server. A cached
+// label could be older than the last apply of another round, and a cached read would start a watch of the kind.
 func (r *Round) hold(ctx context.Context, object apply.ObjectRef) error {
 	key := object.Key()
 	if holder, _ := r.sets.holders.Get(key); holder == r.own.id {

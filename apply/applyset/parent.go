@@ -64,9 +64,9 @@ func (r *Round) write(ctx context.Context, to record) error {
 }
 
 // send applies config to the parent. If the parent's kind has no generation, only the resourceVersion shows whether
-// another writer has changed the parent. For such a parent, send first applies config pinned to the resourceVersion
-// of the caller's copy, and stores the resourceVersion of the response. If the parent has changed, send applies
-// config without a resourceVersion, and this round deletes nothing.
+// another writer has changed the parent. For such a parent, send first applies config pinned to the last known
+// resourceVersion, and stores the resourceVersion of the response. If the parent has changed, send applies config
+// without a resourceVersion, and this round deletes nothing.
 func (r *Round) send(ctx context.Context, config *unstructured.Unstructured) error {
 	if r.generation == 0 && r.version != "" {
 		err := r.sendPinned(ctx, config.DeepCopy())

@@ -29,8 +29,8 @@ type Kept struct {
 	Reason string // always the same text for the same cause
 
 	// Remembered reports whether the object was already kept for the same reason in an earlier round of this process,
-	// so that it need not be reported again. The time between two checks of the kept objects grows from five seconds
-	// to ten minutes, so not every round checks them.
+	// so that it need not be reported again. The time between two checks of the kept objects grows from five seconds to
+	// ten minutes, so not every round checks them.
 	Remembered bool
 }
 
@@ -56,8 +56,8 @@ func (e *PruneError) Error() string {
 
 func (e *PruneError) Unwrap() []error { return e.Errs }
 
-// Prune deletes the members of the parent's set that have no intent in this round. Each delete request is pinned to
-// the uid and resourceVersion that were checked, and uses background propagation. Then Prune removes the kinds and
+// Prune deletes the members of the parent's set that have no intent in this round. Each delete request is pinned to the
+// uid and resourceVersion that were checked, and uses background propagation. Then Prune removes the kinds and
 // namespaces without members from the parent's annotations. If Round.Errs is not empty, Prune deletes nothing and
 // returns ErrNotPruned.
 //
@@ -67,11 +67,11 @@ func (e *PruneError) Unwrap() []error { return e.Errs }
 // kept. If an object changes before the delete request, Prune reads and checks the object again.
 //
 // Nothing is deleted unless a live read shows that the parent has not changed. The parent must have the same uid and
-// generation as the parent that was given to Sets.Apply, and must not be in deletion. If the parent's kind has no
-// generation (ConfigMap, Secret, Namespace, Node), the resourceVersion must be the same, except for the round's own
-// write of the set's annotations. If an intent of the round changes such a parent, only the next round can prune. The
-// same applies to a parent that is a Deployment after any write of the round to the parent, because a change of a
-// Deployment's annotations increments its generation.
+// generation as the parent that was given to Sets.Apply, and must not be marked for deletion. If the parent's kind has
+// no generation (ConfigMap, Secret, Namespace, Node), the resourceVersion must be the same, except for the round's own
+// write of the set's annotations. If an intent of the round changes such a parent, only the next round can prune. If
+// the parent is a Deployment, only the next round can prune after any write to the parent in this round, because a
+// change of a Deployment's annotations increments its generation.
 //
 // If a partial intent (MustExist or a Subresource) is no longer desired, Prune releases its fields under the same
 // conditions, pinned to the object's uid. The fields of an object and those of each of its subresources are released
@@ -122,7 +122,6 @@ type pruning struct {
 	errs       []error
 }
 
-// err returns the errors of the pruning as a PruneError, or nil if there are none.
 func (p *pruning) err() error {
 	if len(p.errs) == 0 {
 		return nil

@@ -91,7 +91,6 @@ func (r record) annotations() map[string]string {
 	return annotations
 }
 
-// scope returns the kinds and namespaces in the record.
 func (r record) scope() scope {
 	recorded := newScope()
 	for text := range strings.SplitSeq(r.kinds, ",") {
