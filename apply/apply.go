@@ -75,8 +75,8 @@ func (a *Applier) begin(ctx context.Context) (context.Context, *call) {
 	return ctx, &call{Applier: a, exchange: exchange, log: logr.FromContextOrDiscard(ctx), start: time.Now()}
 }
 
-// run executes a call, from the check for a proof to the last response. If an earlier call has proven that the intent
-// changes nothing, and the proof is still valid, run neither encodes nor sends the intent.
+// run executes a call up to the last response. If an earlier call has proven that the intent changes nothing, and the
+// proof is still valid, run neither encodes nor sends the intent.
 func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 	key := c.steadyKey(intent)
 	if proof, ok := c.stillSteady(ctx, key, intent); ok {

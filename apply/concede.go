@@ -28,7 +28,8 @@ type concession struct {
 	leaveOut bool             // leave the field out of the request, instead of sending adopted
 }
 
-// concessions contains the relinquished and shared fields of an intent, for one version of the object that was read.
+// concessions contains the relinquished and shared fields of an intent. It is valid only for the version of the object
+// that was read.
 type concessions struct {
 	made []concession
 	// owned reports whether this field manager owns a field, or a parent of fields such as a list item.
@@ -162,9 +163,9 @@ func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, con
 }
 
 // mayWantTheSame reports whether the intent's value of a relinquished or shared field may equal the stored value,
-// although the two values differ in the cached object. This can happen with typed objects. For example, a custom
-// resource stores the quantity 0.5 as it was sent, but the typed object contains 500m. Or the Go type lacks a new
-// field.
+// although the cached object shows another value. This can happen if the cached object is typed. For example, a custom
+// resource stores the quantity 0.5 as it was sent, but the typed object contains 500m. Or the Go type lacks a field
+// that a newer API server stores.
 func (c *call) mayWantTheSame(held concessions, object client.Object) bool {
 	if _, asSent := object.(runtime.Unstructured); len(held.made) == 0 || asSent {
 		return false
@@ -217,8 +218,8 @@ func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
 	}
 }
 
-// isOurs reports whether this call applies under the given owner: the Applier's field manager, with the operation Apply
-// and the call's subresource.
+// isOurs reports whether the API server records applies of this call under the given owner: the Applier's field
+// manager, with the operation Apply and the call's subresource.
 func (c *call) isOurs(m fieldowners.Manager) bool {
 	return m.Name == c.config.FieldManager && m.Operation == metav1.ManagedFieldsOperationApply &&
 		m.Subresource == c.intent.Subresource

@@ -64,8 +64,8 @@ type Applier struct {
 	reported *reported
 }
 
-// New returns an Applier that writes with the given client. Apply also reads the objects of intents with MustExist or
-// Belongs with the client, which may read from a cache.
+// New returns an Applier that writes with the given client. Apply also uses the client to read the object of an intent
+// with MustExist or Belongs. These reads may come from a cache.
 func New(c client.Client, config Config) (*Applier, error) {
 	if c == nil {
 		return nil, errors.New("apply: New: a client is needed, such as mgr.GetClient()")

@@ -193,7 +193,7 @@ type owned struct {
 	fields  map[owner]map[string]*ownedField // fields by owner, and then by the API server's name
 }
 
-// owner identifies an owner of fields without the apiVersion.
+// owner identifies a field owner by its name, operation and subresource, without the apiVersion.
 type owner struct {
 	name, subresource string
 	operation         metav1.ManagedFieldsOperationType
@@ -234,11 +234,11 @@ func (o *owned) of(who owner) map[string]*ownedField {
 	return fields
 }
 
-// match returns the field with the name serverPath in the API server's response. It also completes the given manager
-// from the managed fields entry that lists the field. If several fields have the name, match returns the field that the
-// intent sets. If no entry lists the field, match searches the intent for a field with the name: the owner
-// before-first-apply has no entry. If the name is still ambiguous, match returns false. For example, {"a.b": 1} and
-// {"a": {"b": 1}} have the same name.
+// match returns the field that the API server's response calls serverPath. It also completes the given manager from the
+// managed fields entry that lists the field. If several fields have the name, match returns the field that the intent
+// sets. If no entry lists the field, match searches the intent for a field with the name: the owner before-first-apply
+// has no entry. If the name is still ambiguous, match returns false. For example, {"a.b": 1} and {"a": {"b": 1}} have
+// the same name.
 func (o *owned) match(manager *fieldowners.Manager, serverPath string) (fieldowners.Path, bool) {
 	var all, wanted []fieldowners.Path
 	if field := o.of(ownerOfField(*manager))[serverPath]; field != nil {

@@ -191,16 +191,16 @@ func (e *NotOursError) Unwrap() []error { return []error{ErrNotOurs, ErrRefused}
 
 // IsOwnershipConflict reports whether an error is an ownership conflict, and not a stale write. The API server responds
 // to both with HTTP 409 and reason Conflict, so apierrors.IsConflict is true for both. Only an ownership conflict has
-// causes of type FieldManagerConflict. IsOwnershipConflict is false for typed errors of other classes, even if they
-// wrap an ownership conflict, such as a ContendedError.
+// causes of type FieldManagerConflict. IsOwnershipConflict is false for typed errors of other classes, such as a
+// ContendedError, even if the typed error wraps an ownership conflict.
 func IsOwnershipConflict(err error) bool {
 	return errors.Is(err, ErrConflict) || !hasClass(err) && len(wire.ConflictCauses(err)) > 0
 }
 
 // IsStaleWrite reports whether a write failed because the object is no longer at the resourceVersion in the write. If a
 // write with a uid fails because the object does not exist, IsStaleWrite is also true: the API server's response is the
-// same, and only a live read distinguishes the two cases. IsStaleWrite is false for typed errors of other classes, even
-// if they wrap a stale write, such as a UIDMismatchError: a new read and another write would not help.
+// same, and only a live read distinguishes the two cases. IsStaleWrite is false for typed errors of other classes, such
+// as a UIDMismatchError, even if the typed error wraps a stale write: a new read and another write would not help.
 func IsStaleWrite(err error) bool {
 	if hasClass(err) {
 		return ResultOf(err) == "StaleWrite"

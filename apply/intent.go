@@ -37,8 +37,8 @@ type Intent struct {
 	// adopts any object with the name, as Server-Side Apply does.
 	//
 	// Belongs gets the cached object, in the Go type that the client's scheme has for the kind. If the scheme does not
-	// have the kind, the object is unstructured. If Belongs rejects the cached object, or if the kind is not cached, it
-	// gets the live object. Belongs must not change the object, and cannot be combined with Subresource.
+	// have the kind, the object is unstructured. If Belongs rejects the cached object, or if the kind is not cached,
+	// Belongs gets the live object. Belongs must not change the object, and cannot be combined with Subresource.
 	Belongs func(object client.Object) bool
 
 	// UID pins the intent to the object with this uid, as a uid in Config does. If the object was deleted or recreated,
@@ -121,7 +121,8 @@ func (i Intent) Object() (ObjectRef, error) {
 }
 
 // checkSubresource returns an error for an intent that does not fit its subresource. For example, an intent for the
-// status subresource must set the status, because otherwise the apply would give up the whole status.
+// status subresource must set the status and no other field. Without a status, the apply would give up the whole
+// status.
 func (e *encodedIntent) checkSubresource() error {
 	switch {
 	case len(content.IsPathSegmentName(e.Subresource)) > 0:

@@ -158,8 +158,8 @@ func owns(applier *apply.Applier, path fieldowners.Path, ownership fieldowners.O
 	})
 }
 
-// keep records in p.pruned an object that is not deleted, and the reason. The kind and namespace of the object stay in
-// the parent's annotations, so that later rounds find the object.
+// keep adds an object that is not deleted to p.pruned.Kept, with the given reason. The kind and namespace of the object
+// stay in the parent's annotations, so that later rounds find the object.
 func (p *pruning) keep(object apply.ObjectRef, reason string) {
 	p.left.add(object, p.parent)
 	p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: reason})

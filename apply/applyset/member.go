@@ -102,9 +102,9 @@ func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome apply.Ou
 
 // applyMember applies the intent for a member, unless the object is a member of another set. All sets of a process have
 // the same field manager, so the API server would overwrite the other set's label without reporting a conflict.
-// Therefore applyMember reads the label before the apply, and no other set of the process applies to the object in
-// between. If the apply needs no request, the label is not read: an object that has all fields of the intent also has
-// the label.
+// Therefore applyMember reads the label before the apply. Between the read and the apply, no other set of the process
+// applies to the object. If the apply needs no request, the label is not read: an object that has all fields of the
+// intent also has the label.
 func (r *Round) applyMember(ctx context.Context, one preparedIntent) (apply.Outcome, error) {
 	var leave func()
 	defer func() {

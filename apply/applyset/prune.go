@@ -61,10 +61,10 @@ func (e *PruneError) Unwrap() []error { return e.Errs }
 // namespaces without members from the parent's annotations. If Round.Errs is not empty, Prune deletes nothing and
 // returns ErrNotPruned.
 //
-// An object is not deleted only because it has the set's label, because anybody can copy a label. An object is kept,
-// and returned in Pruned.Kept, if the applier's field manager does not own the label by Apply, or if the object has
-// owner references but none to the parent. An object that is already being deleted, or that was recreated, is also
-// kept. If an object changes before the delete request, Prune reads and checks the object again.
+// The set's label alone is no reason to delete an object, because anybody can copy a label. An object is kept, and
+// returned in Pruned.Kept, if the applier's field manager does not own the label by Apply, or if the object has owner
+// references but none to the parent. An object that is already being deleted, or that was recreated, is also kept. If
+// an object changes before the delete request, Prune reads and checks the object again.
 //
 // Nothing is deleted unless a live read shows that the parent has not changed. The parent must have the same uid and
 // generation as the parent that was given to Sets.Apply, and must not be marked for deletion. If the parent's kind has

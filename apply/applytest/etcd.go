@@ -160,7 +160,7 @@ func (e etcdKeys) Count(_ context.Context, prefix string, _ kubernetes.CountOpti
 	return int64(len(e.at(prefix, 0))), nil
 }
 
-// expected returns the pair of a key, and reports whether its revision is the given one. A missing key has revision 0.
+// expected returns the key-value pair, and reports whether its revision is the given one. A missing key has revision 0.
 func (e etcdKeys) expected(key string, revision int64) (*mvccpb.KeyValue, bool) {
 	kv := e.keys[key]
 	if kv == nil {

@@ -20,9 +20,9 @@
 //   - Unknown fields, kinds and namespaces are accepted, and so is an Intent.Body of the wrong kind for the subresource.
 //   - Lists of custom resources are atomic.
 //   - For a kind in its scheme, the fake client converts the configuration to the Go type and back. So an apply also sets
-//     all fields without omitempty to zero, and conflicts with the owners of these fields. For example, a reconciler with
-//     reconciler.Config.Prune applies annotations to the parent. Give the fields omitempty (the CRD may still require
-//     them).
+//     all fields without omitempty to zero, and conflicts with the owners of these fields. This concerns, for example, a
+//     reconciler with reconciler.Config.Prune, which applies annotations to the parent. Give the fields omitempty (the CRD
+//     may still require them).
 //   - The RESTMapper of the fake client knows no kinds, but Round.Prune needs to look up kinds. Give the client a
 //     RESTMapper that was created with the group versions of the kinds (WithRESTMapper).
 package applytest
@@ -55,8 +55,7 @@ const updateVariable = "APPLYTEST_UPDATE"
 // Golden compares intents, such as those that a pure emit function returns, with a golden file. The file contains one
 // YAML document for each intent, in the given order. Each document is the apply configuration, after a comment with the
 // other fields of the intent, such as MustExist. Without intents, the file contains only a comment. The path of the
-// file is relative to the folder of the test. If the environment variable APPLYTEST_UPDATE is 1, Golden writes the
-// file:
+// file is relative to the folder of the test. If APPLYTEST_UPDATE is 1 in the environment, Golden writes the file:
 //
 //	APPLYTEST_UPDATE=1 go test ./...
 //

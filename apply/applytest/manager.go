@@ -11,8 +11,8 @@ import (
 )
 
 // NewManager returns a manager for controllers under test, whose clients and caches use the server. By default, the
-// manager uses the server's scheme and has no metrics server, and the names of its controllers need not be unique in
-// the process.
+// manager uses the server's scheme, has no metrics server, and permits several controllers with the same name in the
+// process.
 func NewManager(t testing.TB, s *Server, options ctrl.Options) ctrl.Manager {
 	t.Helper()
 	if options.Scheme == nil {

@@ -1,14 +1,14 @@
 // Package breaker stops a field manager from forcing a field that another field manager takes back again and again.
 //
-// If two field managers both force the same field, they change the field back and forth without end. A Breaker counts, for
-// each object and field, how often this process forces the field. If the field was forced PerMinute times within a minute,
-// and conflicts again, the Breaker opens for this field. While the Breaker is open, a conflict on the field is rejected
-// instead of forced, and no field of the intent is applied. After a cool-down, the field may be forced once. If another
-// field manager takes the field back within a minute, the Breaker opens for twice as long, up to MaxCoolDown. Otherwise the
-// count starts at zero.
+// If two field managers both force the same field, they change the field back and forth without end. A Breaker counts,
+// for each object and field, how often this process forces the field. If the field was forced PerMinute times within a
+// minute, and conflicts again, the Breaker opens for this field. While the Breaker is open, a conflict on the field is
+// rejected instead of forced, and no field of the intent is applied. After a cool-down, the field may be forced once.
+// If another field manager takes the field back within a minute, the Breaker opens for twice as long, up to
+// MaxCoolDown. Otherwise the count starts at zero.
 //
-// A Breaker does not watch objects, and counts from zero when the process starts. It counts only what this process forces
-// by Server-Side Apply. Use `kubectl fieldowners watch` to see other fights.
+// A Breaker does not watch objects, and counts from zero when the process starts. It counts only what this process
+// forces by Server-Side Apply. Use `kubectl fieldowners watch` to see other fights.
 package breaker
 
 import (
@@ -34,11 +34,11 @@ type Config struct {
 	// PerMinute is the number of times that a field may be forced within a minute. The default is 3. (For comparison: a
 	// HorizontalPodAutoscaler sets the replicas at most four times a minute.)
 	PerMinute int
-	// CoolDown is the time for which the Breaker stays open for a field that conflicts too often. The default is a
+	// CoolDown is the first cool-down of a field, during which the Breaker is open for the field. The default is a
 	// minute. Each cool-down is extended at random by up to a fifth.
 	CoolDown time.Duration
-	// MaxCoolDown is the maximum cool-down of a field. The default is 10 minutes. The cool-down doubles if another
-	// field manager takes the field back within a minute after the end of a cool-down.
+	// MaxCoolDown is the maximum cool-down of a field. The default is 10 minutes. After a cool-down, the field may be
+	// forced once. If the field is then taken back within a minute, the next cool-down is twice as long.
 	MaxCoolDown time.Duration
 	// Now returns the current time. The default is time.Now.
 	Now func() time.Time
@@ -146,8 +146,8 @@ func (b *Breaker) Policy(fieldManager string, policy apply.Policy) apply.Policy 
 	return policy.ForceUnless(func(conflict apply.Conflict) error { return b.refuses(fieldManager, conflict) })
 }
 
-// Metrics returns an apply.Metrics that counts the forced fields for the Breaker. Set it in apply.Config.Metrics. All
-// observations are passed on to the argument next, which may be nil.
+// Metrics returns an apply.Metrics that counts the forced fields for the Breaker. Use the result as
+// apply.Config.Metrics. The result passes all observations on to the argument next, which may be nil.
 func (b *Breaker) Metrics(next apply.Metrics) apply.Metrics { return counting{next, b} }
 
 type counting struct {
