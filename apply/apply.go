@@ -18,27 +18,27 @@ import (
 
 // Apply applies the intent to its object. If Config.Steady proves that nothing would change, Apply sends no request.
 // Otherwise Apply sends the intent without force. If other field managers own fields of the intent with other values,
-// the policy decides on each of these conflicts, see Decision. If the policy rejects one conflict, the object does not
-// change. Relinquished fields are left out of the request, and shared fields are sent with the live value. Transient
-// errors are retried, up to three attempts in all.
+// the policy makes a Decision on each of these conflicts. If the policy rejects at least one conflict, the object does
+// not change. Fields that the policy relinquishes are left out of the request. Fields that the policy shares are sent
+// with the live value. Transient errors are retried, up to three attempts in all.
 //
-// If the policy decides to force a field, Apply first reads the object. It applies the intent again without force, and
-// lets the policy decide on the conflicts in that response. Only then does Apply send the intent with force, pinned to
-// the uid and resourceVersion that were read. So Apply never takes a field that another field manager has set after the
-// read.
+// If the policy decides to force a field, Apply first reads the object. Then it applies the intent again without force,
+// and the policy decides on the conflicts in the new response. Only then does Apply send the intent with force, pinned
+// to the uid and resourceVersion that were read. So Apply never takes a field that another field manager has set after
+// the read.
 //
-// Each Apply decides anew which fields to relinquish and to share. If Config.Steady is set, or if the intent has
-// MustExist or Belongs, Apply usually decides from the cached object. It then sends the rest of the intent in one
-// request, pinned to the resourceVersion of the cached object, or sends nothing if nothing would change. Otherwise,
-// if the previous Apply to the object relinquished or shared a field, Apply reads the live object before it writes,
-// which takes two requests. When the other owners no longer own the fields, Apply sends the whole intent.
+// Each Apply decides anew which fields to relinquish and which to share. With Config.Steady, MustExist or Belongs,
+// Apply usually decides from the cached object. A single request is then enough, which is pinned to the resourceVersion
+// of the cached object. If the cached object cannot be used, and the previous Apply relinquished or shared a field of
+// the object, Apply takes two requests: it reads the live object before it writes. When the other owners have given up
+// the fields, Apply sends the whole intent.
 //
 // The error is an *IntentError, *NotOursError, *ConflictError, *ContendedError, *UIDMismatchError, *RetryableError,
-// *RefusedError, *lanes.ReentryError, or the error of the context. After a RetryableError or the end of the context,
-// the write may have succeeded, because the response may have been lost. After the other errors nothing was written,
-// with two exceptions. First, an attempt whose response was lost may have succeeded, although a later attempt of the
-// same call failed with another error. Second, if the API server dropped the status (see Intent.Subresource), it has
-// written the other fields. Repeating an Apply is safe.
+// *RefusedError, *lanes.ReentryError, or the error of the context. After a RetryableError or a context error, the write
+// may have succeeded, because the response may have been lost. After any other error nothing was written, with two
+// exceptions. First, if the response to an earlier attempt was lost, that attempt may have succeeded. Second, if the
+// API server dropped the status, it has written the other fields (see Intent.Subresource). It is safe to repeat an
+// Apply.
 func (a *Applier) Apply(ctx context.Context, intent Intent) (Outcome, error) {
 	ctx, call := a.begin(ctx)
 	landed, err := call.run(ctx, intent)
@@ -75,8 +75,8 @@ func (a *Applier) begin(ctx context.Context) (context.Context, *call) {
 	return ctx, &call{Applier: a, exchange: exchange, log: logr.FromContextOrDiscard(ctx), start: time.Now()}
 }
 
-// run does steps 1 to 7 of a call. Before step 1, run checks whether an earlier call has proven that this intent
-// changes nothing, and whether that proof is still valid. If so, the intent is not encoded.
+// run executes a call up to the last response. If an earlier call has proven that the intent changes nothing, and the
+// proof is still valid, run neither encodes nor sends the intent.
 func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 	key := c.steadyKey(intent)
 	if proof, ok := c.stillSteady(ctx, key, intent); ok {
@@ -105,7 +105,7 @@ func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 	return landed, nil
 }
 
-// encode is step 1 of Apply: it converts the intent's configuration to JSON values, and validates the intent.
+// encode converts the intent's configuration to JSON values, and validates the intent.
 func (c *call) encode(intent Intent) error {
 	encoded, err := encode(intent)
 	if err != nil {
@@ -129,8 +129,8 @@ func (c *call) about(intent *encodedIntent) {
 	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
 }
 
-// unchanged returns the result of a call that needs no request, because there is a proof (by) that applying the
-// intent would change nothing.
+// unchanged returns the result of a call that needs no request, because the given proof shows that applying the intent
+// would change nothing.
 func (c *call) unchanged(by proof) *answer {
 	c.ref = by.object
 	c.outcome.Conflicts, c.outcome.Unread = by.conflicts, by.unread
@@ -146,8 +146,8 @@ func (c *call) before(ctx context.Context) (context.Context, error) {
 	return wire.Before(ctx)
 }
 
-// write is steps 3 to 7 of Apply: it sends the intent, and retries transient errors. If the intent has MustExist or
-// Belongs, write first pins the call to the uid of the existing object.
+// write sends the intent, and retries transient errors. If the intent sets MustExist or Belongs, write first pins the
+// call to the uid of the existing object.
 func (c *call) write(ctx context.Context) (landed *answer, err error) {
 	if err := c.aim(ctx); err != nil {
 		return nil, c.classify(ctx, err)
@@ -159,25 +159,25 @@ func (c *call) write(ctx context.Context) (landed *answer, err error) {
 	return landed, err
 }
 
-// momentaryBackoff returns the back-off between the attempts after transient errors: three attempts in all.
+// momentaryBackoff returns the back-off after transient errors, which permits three attempts.
 func momentaryBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 3, Duration: 100 * time.Millisecond, Factor: 4, Jitter: 0.5}
 }
 
-// retryFor is the time since the start of a call after which the call no longer retries transient errors. The caller
-// retries then through its work queue, which meanwhile reconciles other objects.
+// retryFor is the time after which a call no longer retries transient errors. The caller should then retry through its
+// work queue, so that other objects are reconciled meanwhile.
 const retryFor = 10 * time.Second
 
-// worthRetrying reports whether the call retries after err: a transient error, less than retryFor after the start of
-// the call. Overload of the API server, and an error with a Retry-After, are not retried: client-go has already retried
-// them ten times.
+// worthRetrying reports whether the call retries after the given error. It is true for transient errors, until retryFor
+// after the start of the call. It is false if the API server is overloaded or sends a Retry-After, because client-go
+// has already retried such a request ten times.
 func (c *call) worthRetrying(err error) bool {
 	retryable, ok := errors.AsType[*RetryableError](err)
 	return ok && retryable.After == 0 && !apierrors.IsTooManyRequests(err) && time.Since(c.start) < retryFor
 }
 
-// applyInTurn is steps 3 to 6 of Apply: it enters the object's lane, sends the intent and settles its conflicts. After
-// a stale write it repeats these steps, up to eight times in all.
+// applyInTurn enters the object's lane, sends the intent and settles its conflicts. After a stale write, applyInTurn
+// makes another attempt. It makes at most eight attempts.
 func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	var settled settlement
 	settling := false
@@ -210,13 +210,13 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	return landed, nil
 }
 
-// inLane calls do in the object's lane, while no other writer of the process sends a write to the object.
+// inLane calls the given function in the object's lane. Meanwhile, no other writer of the process writes to the object.
 func (c *call) inLane(ctx context.Context, do func(context.Context) error) error {
 	return c.inside(ctx, c.enter, do)
 }
 
-// inside is step 3 of Apply: it enters the object's lane by calling enter, calls do, and leaves the lane. A dry run
-// calls do without entering the lane.
+// inside calls the function do in the object's lane, which it enters with the given enter function. A dry run does not
+// enter the lane.
 func (c *call) inside(ctx context.Context, enter enter, do func(context.Context) error) error {
 	if c.dryRun {
 		return do(ctx)
@@ -231,8 +231,8 @@ func (c *call) inside(ctx context.Context, enter enter, do func(context.Context)
 	return do(inside)
 }
 
-// enter is the type of a function that enters a lane: call.enter or call.join. Its result leave is the function to
-// leave the lane.
+// enter is the type of a function that enters a lane: call.enter or call.join. The caller must call the returned
+// function leave to leave the lane.
 type enter func(context.Context) (inside context.Context, leave func(), err error)
 
 func (c *call) enter(ctx context.Context) (context.Context, func(), error) {
@@ -245,8 +245,8 @@ func (c *call) join(ctx context.Context) (context.Context, func(), error) {
 	return c.config.Lanes.Join(ctx, c.ref.Key(), c.config.FieldManager)
 }
 
-// alone must be called in the object's lane. It waits until the other writes of the process to the object have ended.
-// No other write of the process to the object begins until this call leaves the lane.
+// alone waits until the other writes of the process to the object have ended. No other write of the process to the
+// object begins until this call leaves the lane. The call must already be in the object's lane.
 func (c *call) alone(ctx context.Context) error {
 	if c.dryRun {
 		return nil
@@ -256,9 +256,9 @@ func (c *call) alone(ctx context.Context) error {
 	return lanes.Alone(ctx)
 }
 
-// try is one attempt of a call. If settling is false, try sends the intent without force (step 4), and then settles
-// the conflicts in the response (step 6), if there are any. If settling is true, try skips step 4 and begins with the
-// live read of step 6. After a stale write, the caller calls try again.
+// try makes one attempt to apply the intent. First it sends the intent without force, unless settling is true. If the
+// response contains conflicts, or if settling is true, try reads the live object and settles the conflicts. After a
+// stale write, the caller calls try again.
 func (c *call) try(ctx context.Context, settling bool) (landed *answer, settled settlement, err error) {
 	if !settling {
 		landed, settled, err = c.sendFirst(ctx)
@@ -278,8 +278,8 @@ func (c *call) try(ctx context.Context, settling bool) (landed *answer, settled 
 	return landed, settled, c.explain(ctx, err)
 }
 
-// sendFirst sends the intent without force. If the cached object shows fields that the policy relinquishes or shares,
-// these fields are left out, or sent with the live value.
+// sendFirst sends the intent without force. If the cached object shows conflicts, sendFirst leaves out the fields that
+// the policy relinquishes, and sends the cached value of the fields that the policy shares.
 func (c *call) sendFirst(ctx context.Context) (landed *answer, settled settlement, err error) {
 	if read, made := c.foreseeRead(ctx); len(made.made) > 0 {
 		landed, err = c.sendConceding(ctx, read, made, true)
@@ -289,8 +289,8 @@ func (c *call) sendFirst(ctx context.Context) (landed *answer, settled settlemen
 	return landed, settlement{}, err
 }
 
-// classify is step 5 of Apply: it wraps the error of a request into the typed error of its class. A 404 from a
-// subresource becomes errAbsent if the object does not exist, and a RefusedError if the object exists.
+// classify converts the error of a request to one of the package's typed errors. For a 404 from a subresource, the
+// result is errAbsent if the object does not exist, and a RefusedError if the object exists.
 func (c *call) classify(ctx context.Context, err error) error {
 	through := c.intent.Subresource
 	switch {
@@ -334,8 +334,9 @@ func (c *call) explain(ctx context.Context, err error) error {
 // errAbsent means that the object of the call does not exist, and must not be created by the call.
 var errAbsent = errors.New("the object does not exist")
 
-// absentOr returns the result of a call that failed with err. errAbsent becomes the action Absent if the intent has
-// MustExist or the call is not pinned to a uid, and otherwise a UIDMismatchError. Other errors are returned unchanged.
+// absentOr returns the result of a call that failed with the given error. For errAbsent, the result is the action
+// Absent if the intent sets MustExist or the call is not pinned to a uid. If the call is pinned to a uid and the intent
+// does not set MustExist, the result is a UIDMismatchError. Other errors are returned unchanged.
 func (c *call) absentOr(err error) (*answer, error) {
 	if !errors.Is(err, errAbsent) {
 		return nil, err
@@ -347,7 +348,7 @@ func (c *call) absentOr(err error) (*answer, error) {
 	return nil, &UIDMismatchError{Object: c.pinnedRef(), Err: err}
 }
 
-// end is step 8 of Apply: it returns the Outcome, and passes an observation to Config.Metrics.
+// end returns the Outcome of the call, and passes an observation to Config.Metrics.
 func (c *call) end(landed *answer, err error) (Outcome, error) {
 	outcome := c.outcome
 	outcome.Object, outcome.Requests = c.ref, c.exchange.Requests()

@@ -28,8 +28,8 @@ type concession struct {
 	leaveOut bool             // leave the field out of the request, instead of sending adopted
 }
 
-// concessions holds the relinquished and shared fields of an intent, as decided for one version of the object that was
-// read.
+// concessions contains the relinquished and shared fields of an intent. It is valid only for the version of the object
+// that was read.
 type concessions struct {
 	made []concession
 	// owned reports whether this field manager owns a field, or a parent of fields such as a list item.
@@ -40,15 +40,14 @@ type concessions struct {
 	owned, keep func(fieldowners.Path) bool
 }
 
-// foresee predicts, from an object that was read, which fields of the intent the API server will report as conflicts,
-// and returns the fields among them that the policy relinquishes or shares. If the policy rejects one of the conflicts,
-// foresee returns no concessions: the whole intent is then sent, and the API server confirms the conflict. The second
-// result is the managed fields entries that cannot be read.
+// foresee predicts the conflicts that the API server will report for the intent, from an object that was read. It
+// returns the conflicting fields that the policy relinquishes or shares. If the policy rejects one of the conflicts,
+// foresee returns no concessions, so that the whole intent is sent, and the API server confirms the conflict. foresee
+// also returns the managed fields entries that cannot be parsed.
 //
-// Only the API server decides what a conflict is, and a field that foresee conceded by mistake would silently not be
-// applied. So foresee skips each field for which a conflict is uncertain: a field whose owner wrote with another
-// apiVersion than the intent, or whose owner has a managed fields entry that cannot be read. It also skips a list or
-// map, unless the schema shows that the list or map is owned as a whole.
+// Only the API server decides what a conflict is. After a wrong prediction, a field of the intent would silently not be
+// applied. So foresee skips a field if its owner uses another apiVersion than the intent, or has a managed fields entry
+// that cannot be parsed. It also skips a list or map, unless the schema shows that the list or map is owned as a whole.
 func (c *call) foresee(ctx context.Context, object *unstructured.Unstructured) (concessions, []*fieldowners.EntryError) {
 	entries := object.GetManagedFields()
 	ownership, unread := fieldowners.ParseReadable(entries)
@@ -120,9 +119,9 @@ func (c *call) oneField(ctx context.Context) func(fieldowners.Path) bool {
 	return func(path fieldowners.Path) bool { return slices.ContainsFunc(leaves(), path.Equal) }
 }
 
-// hasTwins reports whether two managed fields entries have the same owner, as can be the case after writes through
-// /scale. At the next write, the API server keeps only the last of these entries. Fields that are listed only in the
-// dropped entries then have no owner (see managedfields.DecodeManagedFields).
+// hasTwins reports whether two managed fields entries have the same owner. This can happen after writes through /scale.
+// At the next write, the API server keeps only the last of these entries. Fields that are listed only in the dropped
+// entries then have no owner (see managedfields.DecodeManagedFields).
 func hasTwins(entries []metav1.ManagedFieldsEntry) bool {
 	for i, entry := range entries {
 		if slices.ContainsFunc(entries[:i], func(other metav1.ManagedFieldsEntry) bool {
@@ -144,8 +143,8 @@ func (c *call) mayForesee() bool {
 		(c.config.Steady == nil || c.believes(read, c.intent.Subresource))
 }
 
-// foreseeRead returns a copy of the cached object, and the concessions that foresee computes from it, or nil and no
-// concessions if the cached object may be out of date or differ from the stored values (see mayWantTheSame).
+// foreseeRead returns a copy of the cached object, and the concessions that foresee predicts from the object. If the
+// cached object may be out of date, or may differ from the stored values (see mayWantTheSame), both results are empty.
 func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, concessions) {
 	if !c.mayForesee() {
 		return nil, concessions{}
@@ -163,9 +162,10 @@ func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, con
 	return read, found
 }
 
-// mayWantTheSame reports whether the intent's value of a conceded field may equal the stored value, although it differs
-// from the value that was read. This can happen with typed reads. For example, a custom resource stores a quantity as
-// it was sent, such as 0.5, and the typed read shows 500m. Or the Go type lacks a field that a newer API server stores.
+// mayWantTheSame reports whether the intent's value of a relinquished or shared field may equal the stored value,
+// although the cached object shows another value. This can happen if the cached object is typed. For example, a custom
+// resource stores the quantity 0.5 as it was sent, but the typed object contains 500m. Or the Go type lacks a field
+// that a newer API server stores.
 func (c *call) mayWantTheSame(held concessions, object client.Object) bool {
 	if _, asSent := object.(runtime.Unstructured); len(held.made) == 0 || asSent {
 		return false
@@ -207,7 +207,7 @@ func isEmptyList(content any) bool {
 	return ok && len(list) == 0
 }
 
-// noneBy returns concessions without any field. Their functions owned and keep look up the owners in ownership.
+// noneBy returns empty concessions for an object whose fields have the given owners.
 func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
 	return concessions{
 		owned: func(path fieldowners.Path) bool { return slices.ContainsFunc(ownership.OwnersOf(path), c.isOurs) },
@@ -218,8 +218,8 @@ func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
 	}
 }
 
-// isOurs reports whether m is the owner under which this call applies: the Applier's field manager, with operation
-// Apply, and the call's subresource.
+// isOurs reports whether the API server records applies of this call under the given owner: the Applier's field
+// manager, with the operation Apply and the call's subresource.
 func (c *call) isOurs(m fieldowners.Manager) bool {
 	return m.Name == c.config.FieldManager && m.Operation == metav1.ManagedFieldsOperationApply &&
 		m.Subresource == c.intent.Subresource
@@ -232,8 +232,8 @@ func (all concessions) concede(conflict Conflict, intent *encodedIntent, live *u
 	return all
 }
 
-// newConcession returns the concession for a conflict. at is the field in the intent that is left out, or sent with the
-// live value. A shared field without a live value is left out, too.
+// newConcession returns the concession for a conflict on the given field of the intent. A shared field without a live
+// value is left out of the request, like a relinquished field.
 func newConcession(conflict Conflict, at fieldowners.Path, live *unstructured.Unstructured) concession {
 	adopted, has := at.Value(live.Object)
 	return concession{
@@ -249,11 +249,11 @@ func (all concessions) has(conflict Conflict) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool { return made.conflict.sameField(conflict) })
 }
 
-// form returns the rest of the intent: without the relinquished fields, and with the live values of the shared fields.
+// form returns the intent without the relinquished fields, and with the live values of the shared fields.
 //
-// givesUp reports whether applying this rest gives up a field, or a parent of fields, that this field manager owns now.
-// Such an apply must be pinned to the resourceVersion that was read: if the other owners give the field up first, the
-// API server removes the field.
+// givesUp reports whether the returned intent omits a field, or a parent of fields, that this field manager owns now.
+// The apply of such an intent must be pinned to the resourceVersion that was read. Otherwise, if the other owners give
+// the field up first, the API server would remove the field.
 func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp bool) {
 	if len(all.made) == 0 {
 		return intent, false
@@ -278,7 +278,7 @@ func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp
 	return intent.with(object), givesUp
 }
 
-// emptied reports whether the rest of the intent contains an empty map, because all fields of the map are relinquished.
+// emptied reports whether form has emptied a map of the intent, because all fields of the map are relinquished.
 func (all concessions) emptied(left *encodedIntent) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool {
 		for parent := made.at.Parent(); !parent.IsRoot(); parent = parent.Parent() {
@@ -300,7 +300,7 @@ func (all concessions) conflicts() []Conflict {
 	return conflicts
 }
 
-// reported remembers, for each object, the conflicts that the last Apply relinquished or shared, as hashes.
+// reported stores, for each object, hashes of the conflicts that the last Apply relinquished or shared.
 type reported = recent.Cache[reportedKey, []uint64]
 
 type reportedKey struct {
@@ -321,15 +321,15 @@ var reportedSeed = maphash.MakeSeed()
 
 func (c *call) reportedKey() reportedKey { return reportedKey{c.ref.Key(), c.intent.Subresource} }
 
-// gaveWay reports whether the last Apply to the object relinquished or shared a field, and foresee cannot be used on a
-// cached object. This call then reads the object first, to see whether the other owner still owns the field.
+// gaveWay reports whether the call must read the live object before the first write. This is necessary if the last
+// Apply to the object relinquished or shared a field, and no cached object can show whether the conflict still exists.
 func (c *call) gaveWay() bool {
 	_, gave := c.reported.Get(c.reportedKey())
 	return gave && !c.dryRun && c.mayGiveWay() && !c.mayForesee()
 }
 
-// report remembers the relinquished and shared conflicts of a call that succeeded. It returns all its conflicts, and
-// sets Remembered in those that the last Apply to the object also had.
+// report stores the relinquished and shared conflicts of a successful call for the next call. It returns the given
+// conflicts, and sets Remembered in each conflict that the last Apply to the object also reported.
 func (c *call) report(conflicts []Conflict) []Conflict {
 	before, _ := c.reported.Get(c.reportedKey())
 	var now []uint64

@@ -32,10 +32,10 @@ type Config struct {
 	// Steady proves, without a request, that applying an intent would change nothing. Such an intent is not sent. Give
 	// the same SteadyState to all Appliers of a process. If Steady is nil, each intent is sent.
 	Steady *SteadyState
-	// Loops detects endless loops: objects that the Applier changes again and again, because another writer undoes
-	// each change. A loop is logged, and reported in ApplyObservation.Loop. Give the same Loops to all Appliers of a
-	// process. If Loops is nil, no loop is reported. Loops needs unstructured intents, or a transport that
-	// RecordExchange wraps.
+	// Loops detects endless loops: objects that the Applier changes again and again, because another writer undoes each
+	// change. A loop is logged, and reported in ApplyObservation.Loop. Give the same Loops to all Appliers of a
+	// process. If Loops is nil, no loop is reported. Typed intents need a transport that RecordExchange wraps:
+	// otherwise Loops detects only loops of unstructured intents.
 	Loops *Loops
 	// Metrics receives an observation of each Apply. If Metrics is nil, nothing is observed.
 	Metrics Metrics
@@ -64,8 +64,8 @@ type Applier struct {
 	reported *reported
 }
 
-// New returns an Applier that writes with c. c may read from a cache. Apply uses c to read the object of an intent with
-// MustExist or Belongs.
+// New returns an Applier that writes with the given client. Apply also uses the client to read the object of an intent
+// with MustExist or Belongs. These reads may come from a cache.
 func New(c client.Client, config Config) (*Applier, error) {
 	if c == nil {
 		return nil, errors.New("apply: New: a client is needed, such as mgr.GetClient()")
@@ -94,7 +94,7 @@ func (a *Applier) Config() Config { return a.config }
 func (a *Applier) Client() client.Client { return a.client }
 
 // Metrics receives an observation of each Apply, and of each call of an Updater of package apply/update. An
-// implementation must be safe for concurrent use. Package apply/metrics has one for Prometheus.
+// implementation must be safe for concurrent use. Package apply/metrics contains an implementation for Prometheus.
 type Metrics interface {
 	// ObserveApply is called once at the end of each Apply.
 	ObserveApply(ApplyObservation)

@@ -25,15 +25,15 @@ type Conflict struct {
 	Decision   Decision
 
 	// Own reports whether the other owner is the Applier's own field manager, which wrote the field by Update or
-	// through another subresource. Such a conflict is never relinquished or shared: it is forced if the policy decides
-	// so, and otherwise rejected. It is always forced if the other owner has applied the field through a subresource,
-	// and the intent applies the field to the object itself.
+	// through another subresource. Such a conflict is never relinquished or shared. If the other owner applied the
+	// field through a subresource, and the intent is for the object itself, the field is forced. Otherwise the conflict
+	// is rejected, unless the policy decides to force the field.
 	Own bool
 
-	// Hidden reports whether String hides both values. A Conflict never has the values of a Secret.
+	// Hidden reports whether String hides both values. The values of a Secret are never stored in a Conflict.
 	Hidden bool
 
-	// Refused is the error that the function of Policy.ForceUnless returned, so that the field was not forced, or nil.
+	// Refused is the error with which the function of Policy.ForceUnless prevented a forced apply of the field.
 	Refused error
 
 	// Remembered reports whether the last Apply to the object, by the same Applier, already relinquished or shared this
@@ -72,8 +72,8 @@ func (c Conflict) owner() string {
 	return fmt.Sprintf("%s itself (by %s through %s)", c.Manager.Name, c.Manager.Operation, c.Manager.Subresource)
 }
 
-// describeConflicts converts the causes in an ownership conflict (HTTP 409) to Conflicts, with the decisions of the
-// policy. It looks up the fields and their values in the intent and in live, the object that was read.
+// describeConflicts converts the causes of an ownership conflict (HTTP 409) to Conflicts, with the decisions of the
+// policy. It takes the values of the fields from the intent and from the live object.
 func (c *call) describeConflicts(err error, live *unstructured.Unstructured, ownership fieldowners.Ownership) ([]Conflict, error) {
 	intent, owned := c.intent, newOwned(ownership, c.intent.object)
 	index := fieldowners.NewIndex(live.Object)
@@ -129,10 +129,10 @@ func (c *call) decideOn(conflict *Conflict) {
 	}
 }
 
-// policyFor returns the policy for conflicts with an owner. It differs from Config.Policy in one case. If the managed
-// fields of an object were emptied, the API server records all its fields as owned by before-first-apply. An intent
-// with Belongs takes back the fields of its object: a conflict with this owner is then forced, unless a rule or the
-// Func of the policy decides otherwise. So a rule that relinquishes .spec.replicas to an autoscaler still applies.
+// policyFor returns the policy for conflicts with an owner. This is Config.Policy, with one exception for intents with
+// Belongs. If the managed fields of an object were emptied, the API server records before-first-apply as the owner of
+// all fields. An intent with Belongs forces the fields of this owner, unless a rule or the Func of the policy decides
+// otherwise. For example, a rule that relinquishes .spec.replicas to an autoscaler still applies.
 func (c *call) policyFor(intent Intent, owner fieldowners.Manager) Policy {
 	policy := c.config.Policy
 	if intent.Belongs != nil && owner.Name == fieldowners.BeforeFirstApply && owner.Operation == metav1.ManagedFieldsOperationUpdate {
@@ -185,15 +185,15 @@ func hasRejected(conflicts []Conflict) bool {
 }
 
 // owned finds the field that the API server names in an ownership conflict. The API server writes the path of the field
-// in a notation that is ambiguous and must not be parsed. So owned writes all fields of an owner in this notation, and
-// compares. This is done once for all conflicts of a response.
+// in a notation that is ambiguous and must not be parsed. So owned formats all fields of an owner in this notation, and
+// compares the results. The results are reused for all conflicts of a response.
 type owned struct {
 	intent  *fieldowners.Index
 	entries []fieldowners.Entry
 	fields  map[owner]map[string]*ownedField // fields by owner, and then by the API server's name
 }
 
-// owner is an owner of fields as an ownership conflict names it: without the apiVersion.
+// owner identifies a field owner by its name, operation and subresource, without the apiVersion.
 type owner struct {
 	name, subresource string
 	operation         metav1.ManagedFieldsOperationType
@@ -201,7 +201,7 @@ type owner struct {
 
 func ownerOfField(m fieldowners.Manager) owner { return owner{m.Name, m.Subresource, m.Operation} }
 
-// ownedField has the fields of an owner that have the same name in the API server's notation.
+// ownedField contains the fields of an owner to which the API server gives the same name.
 type ownedField struct {
 	manager fieldowners.Manager // the owner with the apiVersion of the last entry that lists one of the fields
 	paths   []fieldowners.Path
@@ -211,7 +211,7 @@ func newOwned(ownership fieldowners.Ownership, intent map[string]any) *owned {
 	return &owned{fieldowners.NewIndex(intent), ownership.Entries(), map[owner]map[string]*ownedField{}}
 }
 
-// of returns the fields of an owner, by the names that the API server writes for them.
+// of returns the fields of an owner, keyed by the API server's names.
 func (o *owned) of(who owner) map[string]*ownedField {
 	if fields, known := o.fields[who]; known {
 		return fields
@@ -234,11 +234,11 @@ func (o *owned) of(who owner) map[string]*ownedField {
 	return fields
 }
 
-// match returns the field that serverPath, the name in the API server's response, means. It also completes manager from
-// the managed fields entry that lists the field. If several fields have the name, match returns the one that the intent
-// sets. If no entry lists the field, as for the owner before-first-apply, match returns a field of the intent that has
-// the name. If the result is still ambiguous, match returns false: for example, {"a.b": 1} and {"a": {"b": 1}} have the
-// same name.
+// match returns the field that the API server's response calls serverPath. It also completes the given manager from the
+// managed fields entry that lists the field. If several fields have the name, match returns the field that the intent
+// sets. If no entry lists the field, match searches the intent for a field with the name: the owner before-first-apply
+// has no entry. If the name is still ambiguous, match returns false. For example, {"a.b": 1} and {"a": {"b": 1}} have
+// the same name.
 func (o *owned) match(manager *fieldowners.Manager, serverPath string) (fieldowners.Path, bool) {
 	var all, wanted []fieldowners.Path
 	if field := o.of(ownerOfField(*manager))[serverPath]; field != nil {

@@ -7,16 +7,16 @@
 // # What the package promises
 //
 //  1. An intent is first sent without force. If another manager owns a field of the intent with another value, the API
-//     server reports a conflict. The Policy decides on each Conflict, which has both values and the other owner. The
-//     zero Policy rejects every conflict.
-//  2. Reject applies no field of the intent. Force takes the fields for which the policy decides so, and no others, even
-//     if other managers write at the same time. If they write too often, the error is a ContendedError and no field is
+//     server reports a conflict. The Policy decides on each Conflict, which contains both values and the other owner.
+//     The zero Policy rejects every conflict.
+//  2. Reject applies no field of the intent. Force takes only the fields that the policy decides to force, even if
+//     other managers write at the same time. If they write too often, the error is a ContendedError and no field is
 //     forced. Relinquish leaves the field to its owner, and Share owns the field together with its owner, with the
 //     owner's value. Both apply the rest of the intent, and no other manager loses a field.
-//  3. A deleted object is not recreated by Release, or by an intent that is pinned to a uid, has MustExist, or has
+//  3. A deleted object is not recreated by Release, or by an intent that is pinned to a uid, sets MustExist, or has
 //     relinquished or shared fields.
-//  4. An intent with Belongs never adopts an object that somebody else created, even if the object
-//     is created at the same moment.
+//  4. An intent with Belongs never adopts an object that somebody else created, even if the object is created at the
+//     same moment.
 //  5. The package never changes the caller's apply configuration.
 //  6. Each class of failure has one typed error, see errors.go. An ownership conflict is never retried, and never
 //     treated as a stale write, although both are HTTP 409. Transient errors are retried, up to three attempts in all.
@@ -32,8 +32,8 @@
 //
 // A call occupies the object's lane from the first request of an attempt to the last, but not during a back-off. On a
 // slow network, applies of different field managers that need no preceding read may be in the lane at the same time.
-// Their maximum number grows with the round-trip time, which is measured if RecordExchange wraps the client's transport.
-// Every intent is sent: the lane neither merges nor drops intents.
+// Their maximum number grows with the round-trip time, which is measured if RecordExchange wraps the client's
+// transport. Every intent is sent: the lane neither merges nor drops intents.
 //
 // # Intents that change nothing
 //
@@ -49,8 +49,8 @@
 //
 //  1. Give each reconciler its own field manager. Put all fields that the reconciler wants to own into each intent: the
 //     field manager gives up a field that its next intent omits.
-//  2. Build intents with the constructors of apply configurations. Do not build them from typed objects, because their
-//     zero values are sent too, or from objects that were read from the API server.
+//  2. Build intents with the constructors of apply configurations. Do not build intents from typed objects, because
+//     zero values would also be sent, or from objects that were read from the API server.
 //  3. If the Outcome is Absent, wait for the object by a watch.
 //
 // Valid: an intent for the replicas of an object that someone else creates.
@@ -67,8 +67,8 @@
 //		MustExist: true,
 //	})
 //
-// Invalid: retry.RetryOnConflict around Apply. It treats an ownership conflict as a stale write, and uses up its
-// attempts: an ownership conflict lasts until one of the two managers gives the field up.
+// Invalid: retry.RetryOnConflict around Apply. RetryOnConflict would treat an ownership conflict as a stale write, and
+// use up its attempts: an ownership conflict lasts until one of the two managers gives the field up.
 //
 // Invalid: two reconcilers under one field manager. Each removes the fields of the other one.
 //
@@ -76,8 +76,8 @@
 //
 //   - Applier.Apply applies an intent, and Applier.Plan shows what Apply would change.
 //   - Applier.Release gives up every field that the field manager applied.
-//   - Package ownership moves fields between field managers: from managers that wrote by Update or by Apply to the
-//     Applier's field manager, and back.
+//   - Package ownership moves fields from other field managers to the Applier's field manager, and back. The other
+//     field managers may have written by Update or by Apply.
 //   - Package applyset applies a set of objects that belongs to a parent object, and deletes the objects that are no
 //     longer in the set (KEP-3659).
 //
@@ -87,12 +87,13 @@
 // # Rights
 //
 // Apply needs the rights to get and patch the resource, or the subresource that is written, such as deployments/status.
-// For objects that may not exist yet, it also needs create. Release needs no other rights. The cache needs list and
-// watch: without them each intent is sent, and objects of intents with MustExist or Belongs are read from the API server.
+// For objects that may not exist yet, Apply also needs create. Release needs no other rights. The cache needs list and
+// watch: without them each intent is sent, and objects of intents with MustExist or Belongs are read from the API
+// server.
 //
 // # Where to find what
 //
 // The eight steps of Apply are in apply.go, in order. steady.go proves that nothing would change (with package steady).
-// target.go decides to what the writes are pinned, request.go sends them, and settle.go settles the conflicts, with the
-// relinquished and shared fields from concede.go. Each other verb has a file of its own.
+// target.go pins the writes to a uid, request.go sends the writes, settle.go settles the conflicts, and concede.go
+// handles relinquished and shared fields. Each other verb has a file of its own.
 package apply

@@ -31,8 +31,8 @@ type pin struct {
 	resourceVersion string
 }
 
-// fresh returns the intent as a new apply configuration, pinned to p. It must be a new value, because the client
-// overwrites the value with the API server's response. It has the caller's Go type, because of the client's
+// fresh returns the intent as a new apply configuration with the given pin. The configuration must be new, because the
+// client overwrites it with the API server's response. It has the caller's Go type, because of the client's
 // read-your-writes consistency: a typed read from the cache waits only for typed writes.
 func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 	object := unstructured.Unstructured{Object: runtime.DeepCopyJSON(e.object)}
@@ -54,8 +54,8 @@ func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 	return config, nil
 }
 
-// sentWhole reports whether the whole content of the intent is sent if it is encoded by its Go type. A typed
-// configuration omits empty maps, such as a map of which all fields are relinquished.
+// sentWhole reports whether the configuration's Go type can encode the whole content of the intent. A typed
+// configuration omits empty maps, such as a map whose fields are all relinquished.
 func (e *encodedIntent) sentWhole() bool {
 	if e.kind == nil {
 		return true

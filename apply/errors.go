@@ -162,8 +162,8 @@ func (e *RefusedError) Error() string {
 
 func (e *RefusedError) Unwrap() []error { return []error{ErrRefused, e.Err} }
 
-// ErrNotOurs means that an object belongs to somebody else. The client of an Applier may refuse a write to such an
-// object: its error then matches ErrNotOurs. The text is a predicate, to follow the name of the object.
+// ErrNotOurs means that an object belongs to somebody else. If the client of an Applier refuses a write to such an
+// object, the client's error should match ErrNotOurs. In messages, this text follows the name of the object.
 var ErrNotOurs = errors.New("belongs to someone else")
 
 // NotOursError means that an object with the intent's name exists and that Intent.Belongs does not accept the object.
@@ -191,16 +191,16 @@ func (e *NotOursError) Unwrap() []error { return []error{ErrNotOurs, ErrRefused}
 
 // IsOwnershipConflict reports whether an error is an ownership conflict, and not a stale write. The API server responds
 // to both with HTTP 409 and reason Conflict, so apierrors.IsConflict is true for both. Only an ownership conflict has
-// causes of type FieldManagerConflict. IsOwnershipConflict is false for a typed error of another class that wraps an
-// ownership conflict, as a ContendedError may.
+// causes of type FieldManagerConflict. IsOwnershipConflict is false for typed errors of other classes, such as a
+// ContendedError, even if the typed error wraps an ownership conflict.
 func IsOwnershipConflict(err error) bool {
 	return errors.Is(err, ErrConflict) || !hasClass(err) && len(wire.ConflictCauses(err)) > 0
 }
 
-// IsStaleWrite reports whether a write failed because the object is no longer at the resourceVersion in the write. It
-// is also true for a write with a uid if the object does not exist, because the API server responds in the same way:
-// only a live read distinguishes the two cases. IsStaleWrite is false for a typed error of another class that wraps a
-// stale write, such as a UIDMismatchError: a new read and another write would not help.
+// IsStaleWrite reports whether a write failed because the object is no longer at the resourceVersion in the write. If a
+// write with a uid fails because the object does not exist, IsStaleWrite is also true: the API server's response is the
+// same, and only a live read distinguishes the two cases. IsStaleWrite is false for typed errors of other classes, such
+// as a UIDMismatchError, even if the typed error wraps a stale write: a new read and another write would not help.
 func IsStaleWrite(err error) bool {
 	if hasClass(err) {
 		return ResultOf(err) == "StaleWrite"
@@ -245,7 +245,7 @@ func Classify(ctx context.Context, object ObjectRef, err error) error {
 	return &RefusedError{Object: object, Err: err}
 }
 
-// CheckNotFound finds out by a live read whether a write failed with a NotFound because its object does not exist. An
+// CheckNotFound determines by a live read whether a write failed with a NotFound because its object does not exist. An
 // HTTP 404 for a write does not prove this: the API server also responds with 404 if the kind has no such subresource,
 // or if an admission webhook returns a NotFound. Errors other than NotFound are returned unchanged, without a read. The
 // result for a NotFound is:
@@ -256,8 +256,8 @@ func Classify(ctx context.Context, object ObjectRef, err error) error {
 //     server no longer serves the kind in this version;
 //   - the classified error of the read (see Classify), if the read fails in another way.
 //
-// live must read from the API server and not from a cache. subresource is the subresource that was written to; "" is
-// the object itself.
+// The argument live must read from the API server and not from a cache. The argument subresource is the subresource
+// that was written to, or "" for the object itself.
 func CheckNotFound(ctx context.Context, live client.Reader, object ObjectRef, subresource string, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return err

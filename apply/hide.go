@@ -81,15 +81,15 @@ var quoteNoValue = []metav1.CauseType{
 	metav1.CauseType(field.ErrorTypeTooLong), metav1.CauseType(field.ErrorTypeTooMany),
 }
 
-// afterValue lists endings of validation messages that do quote the value. Such an ending follows the value.
+// afterValue lists the texts that follow the invalid value in validation messages.
 var afterValue = []string{": field is immutable"}
 
 // denier matches the part of the API server's message before "denied", and captures the name of the webhook or
 // admission policy. It also matches in a message from which withoutValues has already removed the values.
 var denier = regexp.MustCompile(`^(?:secrets "[^"]*" is forbidden: |HTTP \d+ \w* ?)?(admission webhook "[^"]*"|ValidatingAdmissionPolicy '[^']*' with binding '[^']*') $`)
 
-// whyInvalid returns the message of a cause in an HTTP 422 (Invalid), without the invalid value. If it does not know
-// where the value is in the message, whyInvalid returns fieldowners.Hidden in place of the whole message.
+// whyInvalid returns the message of a cause in an HTTP 422 (Invalid), without the invalid value. If the position of the
+// value in the message is unknown, whyInvalid returns fieldowners.Hidden in place of the whole message.
 func whyInvalid(cause metav1.StatusCause) string {
 	if slices.Contains(quoteNoValue, cause.Type) {
 		return cause.Message

@@ -16,24 +16,24 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// Delete deletes all members of the set of a parent that is being deleted, in all namespaces. done reports whether no
-// member exists any more. The parent needs a finalizer, which the caller removes only when done is true. If the process
-// dies during Delete, call Delete again.
+// Delete deletes all members of the set of a parent that is being deleted, in all namespaces. The result done reports
+// whether all members are gone. Add a finalizer to the parent, and remove the finalizer only when done is true. If the
+// process dies during Delete, call Delete again.
 //
 //	_, done, err := sets.Delete(ctx, parent)
 //	if err == nil && done {
 //		_, err = update.RemoveFinalizer(ctx, updater, parent, finalizer)
 //	}
 //
-// Delete also releases the fields of the parent's partial intents (MustExist or a Subresource). Objects that Prune
-// would keep too, for example because they have another owner, are in Pruned.Kept, and done does not depend on these
-// objects. Members whose finalizers delay their deletion are in Pruned.Left: call Delete again. Delete does not leave
-// the members to the garbage collector, so it also deletes the members of a parent that is deleted with
-// --cascade=orphan. Kinds that the API server no longer serves are skipped.
+// Delete also releases the fields of the parent's partial intents (MustExist or a Subresource). Like Prune, Delete
+// keeps some objects, for example those with another owner. Kept objects are returned in Pruned.Kept, and do not affect
+// done. Members whose deletion is delayed by finalizers are returned in Pruned.Left: call Delete again. Delete does not
+// rely on the garbage collector. So it also deletes the members if the parent is deleted with --cascade=orphan. Kinds
+// that the API server no longer serves are skipped.
 //
 // Delete returns ErrNotPruned if the parent is not being deleted, a UIDMismatchError if the parent does not exist, and
-// a *PruneError if members could not be deleted. Other errors are those of Sets.Apply for the parent. After Delete,
-// Prune of an earlier Round of the parent returns an error.
+// a *PruneError if members could not be deleted. Delete may also return an error that Sets.Apply returns for the
+// parent. After Delete, Prune of an earlier Round of the parent returns an error.
 func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned, done bool, err error) {
 	r := s.newRound()
 	if err := r.identify(parent); err != nil {
@@ -181,8 +181,8 @@ func (p *pruning) judgeAgain(ctx context.Context, ref *apply.ObjectRef) bool {
 	return p.goes(*ref, live)
 }
 
-// releases reports whether the parent's annotation names a partial intent that is not in this round, so that its fields
-// have to be released. It ignores partial intents whose fields an earlier Prune could not release.
+// releases reports whether the parent's annotation names a partial intent that is not in this round. Partial intents
+// whose fields an earlier Prune could not release do not count.
 func (r *Round) releases(known knownSet) bool {
 	return len(known.partials.Difference(r.partial).Difference(known.lookout.partials)) > 0
 }
@@ -200,8 +200,7 @@ func (p *pruning) release(ctx context.Context, released []intentKey) {
 	}
 }
 
-// releaseOne releases the fields of one partial intent, which is for an object or for one subresource. It does so even
-// if the object was recreated.
+// releaseOne releases the fields of one partial intent, even if the object was recreated.
 func (p *pruning) releaseOne(ctx context.Context, key intentKey) error {
 	object := apply.ObjectRef{GroupVersionKind: key.WithVersion(""), NamespacedName: key.NamespacedName}
 	mapping, err := p.sets.members.Client().RESTMapper().RESTMapping(key.GroupKind)

@@ -29,8 +29,8 @@ func (p *pruning) find(ctx context.Context) {
 	}
 }
 
-// findKind is find for one kind. The parent's annotation names kinds without versions. So findKind tries each version
-// that this process knows, until the API server serves one.
+// findKind finds the members of one kind. The parent's annotation contains no versions. So findKind tries each version
+// of the kind that this process knows, until the API server serves one.
 func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespaces []string) {
 	mappings, err := p.sets.members.Client().RESTMapper().RESTMappings(kind)
 	if noKind := (*meta.NoKindMatchError)(nil); errors.As(err, &noKind) && !p.emitted.kinds.Has(kind) {
@@ -55,7 +55,7 @@ func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespace
 	}
 }
 
-// findVersion is find for one version of a kind. served is false if the API server does not serve this version.
+// findVersion lists the objects of a kind in one version. It returns false if the version is not served.
 func (p *pruning) findVersion(ctx context.Context, mapping *meta.RESTMapping, namespaces []string) (served bool) {
 	switch {
 	case mapping.Scope.Name() == meta.RESTScopeNameRoot:
@@ -150,24 +150,24 @@ func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
 	return fmt.Sprintf("the field manager %s does not own the object's label %s", p.sets.members.FieldManager(), PartOfLabel)
 }
 
-// owns reports whether the applier's field manager owns a field by Apply to the object itself, and not through a
-// subresource.
+// owns reports whether the applier's field manager owns a field by Server-Side Apply. Ownership through a subresource
+// does not count.
 func owns(applier *apply.Applier, path fieldowners.Path, ownership fieldowners.Ownership) bool {
 	return slices.ContainsFunc(ownership.OwnersOf(path), func(owner fieldowners.Manager) bool {
 		return owner.Name == applier.FieldManager() && owner.Operation == metav1.ManagedFieldsOperationApply && owner.Subresource == ""
 	})
 }
 
-// keep records in p.pruned that an object is not deleted, with the reason. The kind and namespace of the object stay in
-// the parent's annotations, so that later rounds find the object.
+// keep adds an object that is not deleted to p.pruned.Kept, with the given reason. The kind and namespace of the object
+// stay in the parent's annotations, so that later rounds find the object.
 func (p *pruning) keep(object apply.ObjectRef, reason string) {
 	p.left.add(object, p.parent)
 	p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: reason})
 }
 
 // lookout determines when the kept objects of a set (see Kept) are listed again. A listing takes one request for each
-// recorded kind and namespace, and anybody can cause kept objects by putting the set's label on an object. So they are
-// not listed in each round, but after waits that grow.
+// recorded kind and namespace. Anybody can add kept objects by putting the set's label on objects. So the kept objects
+// are not listed in each round, but at growing intervals.
 type lookout struct {
 	kept     []Kept        // the kept objects, as of the last listing
 	partials partials      // the partial intents whose fields could not be released
@@ -180,8 +180,8 @@ const (
 	mostLookout  = 10 * time.Minute
 )
 
-// next returns the lookout after a listing that has found the objects in kept. While the same objects are kept for the
-// same reasons, the wait doubles each time, up to mostLookout.
+// next returns the lookout after a listing that found the given kept objects. If the objects and their reasons have not
+// changed since the last listing, the wait doubles, up to mostLookout.
 func (l lookout) next(kept []Kept) lookout {
 	after := lookout{kept: slices.Clone(kept), wait: leastLookout}
 	if slices.EqualFunc(kept, l.kept, Kept.same) {
@@ -194,7 +194,7 @@ func (l lookout) next(kept []Kept) lookout {
 // due reports whether there are kept objects and it is time to list them again.
 func (l lookout) due() bool { return len(l.kept) > 0 && !time.Now().Before(l.until) }
 
-// remembered returns the kept objects that the last listing has found, with Remembered set.
+// remembered returns the kept objects of the last listing, with Remembered set.
 func (l lookout) remembered() []Kept {
 	kept := slices.Clone(l.kept)
 	for i := range kept {
@@ -203,7 +203,7 @@ func (l lookout) remembered() []Kept {
 	return kept
 }
 
-// mark sets Remembered in those objects of kept that the last listing has found, too.
+// mark sets Remembered in the given kept objects that the last listing also found.
 func (l lookout) mark(kept []Kept) {
 	for i, k := range kept {
 		kept[i].Remembered = slices.ContainsFunc(l.kept, k.same)

@@ -12,15 +12,15 @@ import (
 	"coapply.dev/apply/lanes"
 )
 
-// intentKey identifies what an intent is for: an object or a subresource of an object.
+// intentKey identifies the target of an intent: an object or a subresource of an object.
 type intentKey struct {
 	lanes.Key
 
 	subresource string
 }
 
-// preparedIntent is an intent of a round that prepare has checked. If the object is a member, the intent also sets the
-// set's label.
+// preparedIntent is an intent of a round after prepare has checked it. The intent for a member includes the set's
+// label.
 type preparedIntent struct {
 	apply.Intent
 
@@ -29,8 +29,8 @@ type preparedIntent struct {
 	err    error // the error because of which the intent is not applied, or nil
 }
 
-// prepare checks an intent and records in the round what the intent is for. If the object is a member, it adds the
-// set's label to the intent.
+// prepare checks an intent, and records its object and subresource in the round. If the object is a member, prepare
+// adds the set's label to the intent.
 func (r *Round) prepare(intent apply.Intent) preparedIntent {
 	object, err := intent.Object()
 	if err != nil {
@@ -100,10 +100,11 @@ func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome apply.Ou
 	return outcome, err
 }
 
-// applyMember applies the intent for a member, unless the object is a member of another set. The API server would not
-// detect this: all sets of a process have the same field manager, so the apply would overwrite the other set's label
-// without a conflict. So the label is read before the apply, and this process writes nothing to the object in between.
-// If the apply needs no request, the label is not read: an object that has all fields of the intent also has the label.
+// applyMember applies the intent for a member, unless the object is a member of another set. All sets of a process have
+// the same field manager, so the API server would overwrite the other set's label without reporting a conflict.
+// Therefore applyMember reads the label before the apply. Between the read and the apply, no other set of the process
+// applies to the object. If the apply needs no request, the label is not read: an object that has all fields of the
+// intent also has the label.
 func (r *Round) applyMember(ctx context.Context, one preparedIntent) (apply.Outcome, error) {
 	var leave func()
 	defer func() {
@@ -125,9 +126,9 @@ func (r *Round) applyMember(ctx context.Context, one preparedIntent) (apply.Outc
 	return outcome, err
 }
 
-// hold records that an object is a member of the round's set, or returns an error if it is a member of another set. If
-// this process has not recorded the set of the object, hold reads the object's label from the API server: a cache may
-// not have the latest apply of another parent's round yet, and reading it would start a watch of the kind.
+// hold records that an object is a member of the round's set, or returns an error if the object is a member of another
+// set. If this process does not know the object's set, hold reads the object's label from the API server. A cached
+// label could be older than the last apply of another round, and a cached read would start a watch of the kind.
 func (r *Round) hold(ctx context.Context, object apply.ObjectRef) error {
 	key := object.Key()
 	if holder, _ := r.sets.holders.Get(key); holder == r.own.id {

@@ -13,9 +13,9 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// announce records in the parent's annotations, before the first intent is applied, the kinds and namespaces of all
-// members and the objects of all partial intents. It first reads the live parent. It skips this read if the caller's
-// copy of the parent has the label and annotations that this process has last read or written.
+// announce writes the kinds and namespaces of all members, and the partial intents, to the parent's annotations. It
+// must be called before the first intent is applied. It first reads the live parent, unless the caller's copy of the
+// parent has the label and annotations that this process has last read or written.
 func (r *Round) announce(ctx context.Context) error {
 	known, ok := r.sets.known.Get(r.parent.UID)
 	if !ok || known.record != r.read {
@@ -64,9 +64,9 @@ func (r *Round) write(ctx context.Context, to record) error {
 }
 
 // send applies config to the parent. If the parent's kind has no generation, only the resourceVersion shows whether
-// another writer has changed the parent. For such a parent, send first applies config pinned to the resourceVersion
-// that was read, and remembers the resourceVersion in the response. If the parent has changed, send applies config
-// again without a resourceVersion, and this round deletes nothing.
+// another writer has changed the parent. For such a parent, send first applies config pinned to the last known
+// resourceVersion, and stores the resourceVersion of the response. If the parent has changed, send applies config
+// without a resourceVersion, and this round deletes nothing.
 func (r *Round) send(ctx context.Context, config *unstructured.Unstructured) error {
 	if r.generation == 0 && r.version != "" {
 		err := r.sendPinned(ctx, config.DeepCopy())

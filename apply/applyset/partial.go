@@ -58,9 +58,9 @@ func sortedPartials(p partials) []intentKey {
 	return slices.SortedFunc(maps.Keys(p), func(a, b intentKey) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// saysOf returns the new value of partialsAnnotation, which names the partial intents p. The argument before is the
-// old value, or "" if the parent has no such annotation. If p is empty, the new value is "" for a parent without the
-// annotation, and otherwise an empty list, which replaces the value that any other writer may have set.
+// saysOf returns the new value of partialsAnnotation for the given partial intents. The argument before is the old
+// value, or "" if the parent has no such annotation. If there are no partial intents, the new value is an empty list
+// for a parent with the annotation, and "" for a parent without it.
 func saysOf(p partials, before string) (string, error) {
 	if len(p) == 0 && before == "" {
 		return "", nil
@@ -98,7 +98,7 @@ func (s *Sets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
 	return recorded
 }
 
-// withPartials returns a copy of a parent's record in which the annotation for partial intents names the intents p.
+// withPartials returns a copy of a parent's record that names the given partial intents.
 func (r *Round) withPartials(to record, p partials) (record, error) {
 	var err error
 	if to.partials, err = saysOf(p, r.recorded.partials); err != nil {

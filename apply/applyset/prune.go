@@ -14,8 +14,8 @@ import (
 // Sets.Delete returns ErrNotPruned if the parent is not being deleted.
 var ErrNotPruned = errors.New("not pruned")
 
-// Pruned is the result of Round.Prune and Sets.Delete. It lists the objects that are no longer desired: the parent had
-// an intent for them before, and has none any more.
+// Pruned is the result of Round.Prune and Sets.Delete. It lists the objects for which the parent no longer has an
+// intent.
 type Pruned struct {
 	Deleted  []apply.ObjectRef // members for which a delete request succeeded; those with finalizers still exist
 	Released []apply.ObjectRef // objects whose fields were released, because a partial intent is no longer desired
@@ -29,8 +29,8 @@ type Kept struct {
 	Reason string // always the same text for the same cause
 
 	// Remembered reports whether the object was already kept for the same reason in an earlier round of this process,
-	// so that it need not be reported again. Not each round checks the kept objects: the time between two checks grows
-	// from five seconds to ten minutes.
+	// so that it need not be reported again. The time between two checks of the kept objects grows from five seconds to
+	// ten minutes, so not every round checks them.
 	Remembered bool
 }
 
@@ -39,8 +39,8 @@ func (k Kept) String() string {
 	return fmt.Sprintf("%v is no longer desired, but was kept: %s", k.Object, k.Reason)
 }
 
-// PruneError has the errors that occurred while objects were deleted or released. The Pruned that is returned
-// together with a PruneError lists the objects that were deleted or released nevertheless.
+// PruneError contains the errors that occurred while objects were deleted or released. The Pruned returned with the
+// error lists the objects that were deleted or released successfully.
 type PruneError struct {
 	Parent apply.ObjectRef
 	Errs   []error
@@ -56,30 +56,30 @@ func (e *PruneError) Error() string {
 
 func (e *PruneError) Unwrap() []error { return e.Errs }
 
-// Prune deletes the members of the parent's set for which there was no intent in this round. Each delete request is
-// pinned to the uid and resourceVersion that were checked, with background propagation. Then Prune removes the kinds
-// and namespaces without members from the parent's annotations. If Round.Errs is not empty, it deletes nothing and
+// Prune deletes the members of the parent's set that have no intent in this round. Each delete request is pinned to the
+// uid and resourceVersion that were checked, and uses background propagation. Then Prune removes the kinds and
+// namespaces without members from the parent's annotations. If Round.Errs is not empty, Prune deletes nothing and
 // returns ErrNotPruned.
 //
-// Objects that have only the set's label are not deleted, because anybody can copy a label. An object is in Pruned.Kept
-// if the applier's field manager does not own the label by Apply, if the object has owner references but none to the
-// parent, if it is already being deleted, or if it was recreated. If an object changes before the delete request, it is
-// read and checked again.
+// The set's label alone is no reason to delete an object, because anybody can copy a label. An object is kept, and
+// returned in Pruned.Kept, if the applier's field manager does not own the label by Apply, or if the object has owner
+// references but none to the parent. An object that is already being deleted, or that was recreated, is also kept. If
+// an object changes before the delete request, Prune reads and checks the object again.
 //
-// Nothing is deleted unless a live read shows that the parent still has the same uid, is not being deleted, and is at
-// the generation of the parent that was given to Sets.Apply. If the parent's kind has no generation (ConfigMap,
-// Secret, Namespace, Node), its resourceVersion must be the same, except for a change by the round's own write of the
-// set's annotations. If an intent of the round changes such a parent, only the next round can prune. If the parent is
-// a Deployment, only the next round can prune after any write of the round to the parent, because a change of its
-// annotations also increments its generation.
+// Nothing is deleted unless a live read shows that the parent has not changed. The parent must have the same uid and
+// generation as the parent that was given to Sets.Apply, and must not be marked for deletion. If the parent's kind has
+// no generation (ConfigMap, Secret, Namespace, Node), the resourceVersion must be the same, except for the round's own
+// write of the set's annotations. If an intent of the round changes such a parent, only the next round can prune. If
+// the parent is a Deployment, only the next round can prune after any write to the parent in this round, because a
+// change of a Deployment's annotations increments its generation.
 //
 // If a partial intent (MustExist or a Subresource) is no longer desired, Prune releases its fields under the same
-// conditions, pinned to the object's uid. The fields of an object, and those of each of its subresources, are released
-// separately. If two parents set fields of one object under one field manager, releasing the fields of one parent also
-// releases those of the other. If an object would be invalid without the fields, it is in Pruned.Kept.
+// conditions, pinned to the object's uid. The fields of an object and those of each of its subresources are released
+// separately. If two parents set fields of one object under one field manager, a release for one parent also releases
+// the fields of the other parent. If an object would be invalid without the fields, it is returned in Pruned.Kept.
 //
-// Kinds that the API server no longer serves are skipped. Other errors are in a *PruneError, classified by
-// apply.Classify. The parent's annotations then do not change, and the next Prune continues.
+// Kinds that the API server no longer serves are skipped. Other errors are classified by apply.Classify, and returned
+// in a *PruneError. The parent's annotations then do not change, and the next Prune continues.
 func (r *Round) Prune(ctx context.Context) (Pruned, error) {
 	if !r.complete {
 		return Pruned{}, r.notStanding()
@@ -122,7 +122,6 @@ type pruning struct {
 	errs       []error
 }
 
-// err returns the errors of the pruning as a PruneError, or nil if there are none.
 func (p *pruning) err() error {
 	if len(p.errs) == 0 {
 		return nil

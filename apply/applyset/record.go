@@ -49,8 +49,7 @@ func (s *Sets) Has(parent, object client.Object) bool {
 	return owns(s.members, partOfPath, ownership)
 }
 
-// record has the values of the label and the annotations of a parent that describe its set. It is zero if the parent
-// has no set.
+// record contains the label and annotations of a parent that describe its set. It is zero if the parent has no set.
 type record struct{ id, tooling, kinds, namespaces, partials string }
 
 func recordOf(parent metav1.Object) record {
@@ -64,8 +63,8 @@ func recordOf(parent metav1.Object) record {
 	}
 }
 
-// mayBecome returns an error if r, the record that the parent has, belongs to another tool, another field manager or
-// another parent, and so must not be replaced by own.
+// mayBecome returns an error if the parent's record must not be replaced by the given record, because the parent's
+// record belongs to another tool, field manager or parent.
 func (r record) mayBecome(own record) error {
 	const remedy = "nothing was written; if the other set is no longer used, remove its label and annotations (applyset.kubernetes.io/…) from the parent"
 	switch {
@@ -92,7 +91,6 @@ func (r record) annotations() map[string]string {
 	return annotations
 }
 
-// scope returns the kinds and namespaces in the record.
 func (r record) scope() scope {
 	recorded := newScope()
 	for text := range strings.SplitSeq(r.kinds, ",") {
@@ -108,7 +106,7 @@ func (r record) scope() scope {
 	return recorded
 }
 
-// with returns a copy of the record with the kinds and namespaces in s.
+// with returns a copy of the record with the kinds and namespaces of the given scope.
 func (r record) with(s scope) record {
 	var kinds []string
 	for kind := range s.kinds {

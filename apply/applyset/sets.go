@@ -1,16 +1,17 @@
-// Package applyset applies the objects that belong to a parent object, and deletes them when they are no longer desired, by
-// the rules of KEP-3659. The caller's function emit returns the intents for all objects of the parent. An object is no
-// longer desired if emit returned an intent for it before and does so no more.
+// Package applyset applies the objects that belong to a parent object, and deletes the objects that are no longer desired.
+// It follows the rules of KEP-3659. The caller's function emit returns the intents for all objects of the parent. An object
+// is no longer desired if an earlier call of emit returned an intent for the object, and the current call does not.
 //
 // # What the package promises
 //
-//  1. No object is orphaned, even if the process dies at any time: the kind and namespace of a member are recorded in the
+//  1. No object is orphaned, even if the process dies at any time. The kind and namespace of a member are recorded in the
 //     parent's annotations before the member is applied.
-//  2. A label alone is no reason to delete an object. A member is deleted only if the Applier's field manager owns the label
-//     of the set in the member, and if the member has no owner references or one to the parent. The delete request is
-//     pinned to the uid and resourceVersion that were checked. Objects that are not deleted are returned with the reason.
+//  2. A label alone is no reason to delete an object. A member is deleted only if the Applier's field manager owns the
+//     set's label on the member. If the member has owner references, one of them must refer to the parent. The delete
+//     request is pinned to the uid and resourceVersion that were checked. Objects that are not deleted are returned with
+//     the reason.
 //  3. Nothing is deleted unless all intents were applied, and a live read shows that the parent has not changed since the
-//     intents were computed from it.
+//     intents were computed.
 //  4. An object is in at most one set, and a set has one field manager.
 //  5. If a partial intent (MustExist or a Subresource) is no longer desired, its fields are released, and the object is not
 //     deleted.
@@ -21,7 +22,7 @@
 // # What the caller does
 //
 //  1. Return the intents for all objects of the parent in each round, or an error. Objects without an intent are deleted.
-//  2. Use one Sets for each field manager, in one process at a time, and make the rounds of a parent one after the other.
+//  2. Use one Sets for each field manager, in one process at a time. Make the rounds of a parent one after the other.
 //  3. Add a finalizer to the parent, and call Sets.Delete before removing the finalizer.
 //
 // Valid:
@@ -35,8 +36,8 @@
 // Invalid: emit leaves out an object because a lookup failed. The object would be deleted. If emit returns the error
 // instead, nothing is deleted.
 //
-// Invalid: two Sets with one field manager for the parents of one kind, in two processes that run at the same time. Both
-// may apply the same object, and each then overwrites the label of the other's set.
+// Invalid: two processes that run at the same time have a Sets with the same field manager for parents of the same kind.
+// Both may apply the same object, and each then overwrites the label of the other's set.
 package applyset
 
 import (
@@ -56,27 +57,27 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// Sets manages the ApplySets of parents: it applies the objects of a parent, and deletes them when they are no longer
+// Sets manages the ApplySets of parents: it applies the objects of a parent, and deletes the objects that are no longer
 // desired. The id of the parent's set is the value of a label on each member and on the parent. The parent's
 // annotations name the kinds and namespaces of the members.
 //
 // Each intent makes its object a member, whoever created the object, unless the intent is partial (MustExist or a
-// Subresource). A partial intent adds fields to an object that someone else creates. Such an object gets no label and
-// is never deleted, but an annotation of the parent names it. When the intent is no longer desired, Prune releases its
-// fields, as apply.Applier.Release does. A round has at most one intent for an object or subresource.
+// Subresource). A partial intent adds fields to an object that someone else creates. The object gets no label and is
+// never deleted. An annotation of the parent names the object. When a partial intent is no longer desired, Prune
+// releases its fields, as apply.Applier.Release does. A round has at most one intent for an object or subresource.
 //
-// Before the first write to a member in this process, the member is read live. If it has the label of another set,
-// the error is a RefusedError, until the other set has pruned the member or the label is removed. If a second
-// reconciler, with another field manager, calls Sets.Apply for the same parent, the error is a RefusedError, too.
-// Objects that were applied for the parent before the parent had a set are not members.
+// Before the first write to a member in this process, the member is read live. If the member has the label of another
+// set, the error is a RefusedError, until the other set has pruned the member or the label is removed. If a second
+// reconciler, with another field manager, calls Sets.Apply for the same parent, the error is also a RefusedError.
+// Objects that were applied before the parent had a set are not members.
 //
-// Cost in addition to the applies:
-//   - For each member, a read of its metadata before the first write in a process, and after an error.
-//   - For each parent and process, a read of the parent, and one list request for each recorded kind and namespace.
-//     Both are repeated when an object is no longer desired. While there are kept objects (see Kept), the list requests
-//     are also repeated, at intervals that grow from five seconds to ten minutes.
-//   - A write to the parent before the first and after the last member of a kind or namespace, and before the first and
-//     after the last partial intent for an object.
+// Requests in addition to the applies:
+//   - For each member: a read of its metadata before the first write in a process, and after an error.
+//   - For each parent and process: a read of the parent, and one list request for each recorded kind and namespace.
+//     These requests are repeated when an object is no longer desired. While there are kept objects (see Kept), the
+//     list requests are also repeated, at intervals that grow from five seconds to ten minutes.
+//   - A write to the parent before a kind or namespace gets its first member, and after it loses its last member. The
+//     same applies to the first and the last partial intent for an object.
 //
 // Required permissions: get and patch of parents; get, list and delete of members.
 type Sets struct {
@@ -88,7 +89,7 @@ type Sets struct {
 	holding *lanes.Set                         // by object: locks that are held from the read of a member's label to the end of the apply
 }
 
-// The minimum numbers of parents and members in the caches of Sets. Evicted entries are read again when needed.
+// The minimum numbers of parents and members that the caches of Sets hold. Evicted entries are read again when needed.
 const (
 	knownSets    = 4096
 	knownMembers = 1 << 16
@@ -164,14 +165,14 @@ type Round struct {
 	complete   bool                // all intents were applied
 }
 
-// Apply computes the intents of a parent with emit, and applies them. It first records the kinds and namespaces of the
-// members in the parent's annotations. Then it applies the intents in their order, even if some of them fail, and adds
-// the set's label to the members. If emit fails, nothing is written. If the parent cannot be written, no intent is
-// applied. The parent may come from a cache: Apply does not change it.
+// Apply calls emit to compute the intents of a parent, and applies the intents. It first records the kinds and
+// namespaces of the members in the parent's annotations. Then it applies the intents in the given order, even if some
+// of them fail, and adds the set's label to the members. If emit fails, nothing is written. If the parent cannot be
+// written, no intent is applied. Apply does not change the argument parent, which may come from a cache.
 //
-// Round.Errs has the errors of apply.Applier.Apply. In addition, a *RefusedError may mean that the parent has the set
-// of another tool or field manager, or that an object is a member of another set. An *IntentError may also mean that
-// there is a second intent for the same object.
+// Round.Errs contains the errors of apply.Applier.Apply. In addition, a *RefusedError may mean that the parent's set
+// belongs to another tool or field manager, or that an object is a member of another set. An *IntentError may also mean
+// that there are two intents for the same object.
 func (s *Sets) Apply(ctx context.Context, parent client.Object, emit func() ([]apply.Intent, error)) *Round {
 	r := s.newRound()
 	if err := r.identify(parent); err != nil {

@@ -62,8 +62,8 @@ type kind struct {
 	name func(name string, prefix bool) []string
 }
 
-// builtinScheme has the Go types of the built-in kinds, both for their versions and as internal kinds. (kube-apiserver
-// has other Go types for internal kinds, with the same content.)
+// builtinScheme contains the Go types of the built-in kinds. The same Go types also serve as the internal kinds.
+// (kube-apiserver has separate Go types with the same content for the internal kinds.)
 var builtinScheme = runtime.NewScheme()
 
 var builtinCodecs = serializer.NewCodecFactory(builtinScheme)
@@ -84,13 +84,12 @@ func init() {
 	addDefaults(builtinScheme)
 }
 
-// builtinGroup lists the built-in kinds of one API group that the server serves, in one version.
+// builtinGroup lists the built-in kinds that the server serves in one version of an API group.
 type builtinGroup struct {
 	version schema.GroupVersion
 	kinds   []*kind
 }
 
-// installBuiltin installs the handlers of the built-in kinds in the container.
 func (s *Server) installBuiltin(container *restful.Container) error {
 	for _, group := range builtinGroups {
 		storages := map[string]rest.Storage{}
@@ -137,7 +136,7 @@ func (s *Server) installGroup(container *restful.Container, scheme *runtime.Sche
 	return nil
 }
 
-// store adds to storages the storage of a kind and of its subresources.
+// store adds the storage of a kind, and of its subresources, to the given map.
 func (s *Server) store(version schema.GroupVersion, k *kind, storages map[string]rest.Storage) error {
 	newStrategy := func() *strategy {
 		return &strategy{
@@ -182,8 +181,8 @@ func (s *Server) store(version schema.GroupVersion, k *kind, storages map[string
 	return nil
 }
 
-// storage returns the options for a store whose objects are in the server's etcd, under keys with the prefix. If prefix
-// is "", it is made of the group and the resource.
+// storage returns the options for a store whose objects are in the server's etcd, under keys with the given prefix. If
+// the prefix is "", the keys begin with the group and the resource.
 func (s *Server) storage(codec runtime.Codec, prefix string) generic.RESTOptionsGetter {
 	return storageOptions{s, codec, prefix}
 }
@@ -212,8 +211,8 @@ func (s *Server) newStorage(config *storagebackend.ConfigForResource, prefix str
 	return store, func() {}, err
 }
 
-// strategy implements the strategies of package rest for a kind: the steps of the registry before it stores an
-// object. Each endpoint (the object itself, status, finalize) has its own strategy.
+// strategy implements the create, update and delete strategies of package rest for a kind. The registry calls a
+// strategy before it stores an object. Each endpoint (the object itself, status, finalize) has its own strategy.
 type strategy struct {
 	*kind
 	runtime.ObjectTyper

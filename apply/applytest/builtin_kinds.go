@@ -61,8 +61,8 @@ var builtinGroups = []*builtinGroup{
 	}},
 }
 
-// addDefaults adds defaulting functions to the scheme. For the fields that the server in memory models, they set the
-// same defaults as kube-apiserver.
+// addDefaults adds defaulting functions to the scheme. The functions set the same defaults as kube-apiserver, for the
+// fields that the server in memory models.
 func addDefaults(scheme *runtime.Scheme) {
 	scheme.AddTypeDefaultingFunc(&corev1.Secret{}, func(object any) {
 		secret := object.(*corev1.Secret)
@@ -245,8 +245,8 @@ func defaultService(service *corev1.Service) {
 	setDefault(&spec.InternalTrafficPolicy, new(corev1.ServiceInternalTrafficPolicyCluster))
 }
 
-// prepareService sets the fields of a new Service that kube-apiserver allocates. Unlike in kube-apiserver, two Services
-// may get the same address.
+// prepareService sets the allocated fields of a new Service, such as the cluster IP. Unlike kube-apiserver, it may give
+// two Services the same address.
 func prepareService(object, old runtime.Object) {
 	spec := &object.(*corev1.Service).Spec
 	if old, ok := old.(*corev1.Service); ok { // an update that omits one of these fields does not change the field

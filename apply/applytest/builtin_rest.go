@@ -53,8 +53,8 @@ func validateFinalizer(name string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// scaled has the parts of an object that its subresource scale shows. replicas points into the object, and a write to
-// the scale sets it.
+// scaled contains the parts of an object that its scale subresource shows. A write to the scale changes the object
+// through the pointer replicas.
 type scaled struct {
 	replicas *int32
 	status   int32
@@ -191,8 +191,8 @@ func (o *scaledObject) UpdatedObject(ctx context.Context, old runtime.Object) (r
 	return object, nil
 }
 
-// namespaceREST serves Namespaces. A deleted Namespace remains, in the phase Terminating, until its finalizer is
-// removed. Server.CollectGarbage does this.
+// namespaceREST serves Namespaces. A deleted Namespace stays in the phase Terminating until Server.CollectGarbage
+// removes its finalizer.
 type namespaceREST struct{ *resourceREST }
 
 func (r namespaceREST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {

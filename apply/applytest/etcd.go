@@ -41,7 +41,7 @@ func (e *etcd) client(ctx context.Context) *kubernetes.Client {
 }
 
 // at returns the key-value pairs whose keys have the prefix, as of a revision, sorted by key. Revision 0 means the
-// latest one.
+// latest revision.
 func (e *etcd) at(prefix string, revision int64) []*mvccpb.KeyValue {
 	found := map[string]*mvccpb.KeyValue{}
 	for key, kv := range e.keys {
@@ -84,8 +84,8 @@ func (e *etcd) write(key string, value []byte) *mvccpb.KeyValue {
 	return kv
 }
 
-// wake makes the watches look for new events. Without a watch it closes no channel: a test in a synctest bubble may not
-// close a channel of a server that was started outside of the bubble.
+// wake notifies the waiting watches by closing the channel written. The channel exists only while a watch waits: a test
+// in a synctest bubble may not close a channel of a server that was started outside of the bubble.
 func (e *etcd) wake() {
 	if e.written != nil {
 		close(e.written)
@@ -93,7 +93,7 @@ func (e *etcd) wake() {
 	}
 }
 
-// show sets the revision up to which watches get events.
+// show calls next to compute the last revision whose event the watches get.
 func (e *etcd) show(next func(revision, shown int64) int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -101,7 +101,7 @@ func (e *etcd) show(next func(revision, shown int64) int64) {
 	e.wake()
 }
 
-// Get is called at the start of a watch, for the key-value pairs that exist then.
+// Get returns the key-value pairs of a key or prefix. The storage layer calls Get at the start of a watch.
 func (e *etcd) Get(_ context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -160,7 +160,7 @@ func (e etcdKeys) Count(_ context.Context, prefix string, _ kubernetes.CountOpti
 	return int64(len(e.at(prefix, 0))), nil
 }
 
-// expected reports whether the last write of a key had this revision. The revision of a key that does not exist is 0.
+// expected returns the key-value pair, and reports whether its revision is the given one. A missing key has revision 0.
 func (e etcdKeys) expected(key string, revision int64) (*mvccpb.KeyValue, bool) {
 	kv := e.keys[key]
 	if kv == nil {

@@ -28,20 +28,20 @@ type Request struct {
 
 // Fault says what goes wrong with some requests. The zero value changes nothing.
 type Fault struct {
-	// Match reports whether the Fault affects a request. If it is nil, the Fault affects every request.
+	// Match reports whether the Fault affects a request. If Match is nil, the Fault affects every request.
 	Match func(Request) bool
-	// Times is the number of requests that the Fault affects. If it is 0, the Fault affects all requests that match.
+	// Times is the number of requests that the Fault affects. If Times is 0, the Fault affects all requests that match.
 	Times int
 
-	// Before is called before the server handles the request. It can block to delay the request, or write to the
-	// server as another client whose write precedes the request. Faults also affect the requests that Before sends:
-	// use Match to select the requests of one field manager.
+	// Before is called before the server handles the request. Before can block to delay the request, or write to the
+	// server, like another client that writes shortly before the request. Faults also affect the requests that Before
+	// sends: use Match to select the requests of one field manager.
 	Before func()
 	// LoseRequest means that the request does not reach the server, and that the client gets a network error.
 	LoseRequest bool
-	// Answer is the error with which the server responds, instead of handling the request. Use it for errors that a
-	// test cannot cause, such as apierrors.NewTooManyRequests. Cause a conflict instead by a write in Before: then the
-	// response is that of a real server.
+	// Answer is the error with which the server responds, instead of handling the request. Use Answer for errors that a
+	// test cannot cause otherwise, such as apierrors.NewTooManyRequests. To cause a conflict, change the object in
+	// Before: the response is then that of a real server.
 	Answer error
 	// LoseAnswer means that the server handles the request, but that its response is lost, and the client gets a
 	// network error.
@@ -50,7 +50,7 @@ type Fault struct {
 	met int
 }
 
-// Inject adds a Fault to the server. If several Faults match a request, the first one affects it.
+// Inject adds a Fault to the server. If several Faults match a request, only the Fault added first takes effect.
 func (s *Server) Inject(fault Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

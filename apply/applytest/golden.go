@@ -1,28 +1,30 @@
 // Package applytest helps to test reconcilers that write with package apply.
 //
 //   - Golden compares the intents that a pure function returns with a golden file. Read a golden file before you commit it:
-//     each line is a field that the reconciler will own. If an intent was built from a typed object, the file contains zero
-//     values, which the reconciler will own, too.
+//     each line is a field that the reconciler will own. An intent that was built from a typed object also contains zero
+//     values, and the reconciler will own these fields as well.
 //   - Owns checks the intents against the contract of the field manager (package fieldowners/contract).
-//   - NewServer starts an API server in memory, for tests of whole reconcilers. It responds as a kube-apiserver does. See
+//   - NewServer starts an API server in memory, for tests of whole reconcilers. It responds like kube-apiserver. See
 //     docs/testing.md.
 //
 // # The fake client
 //
 // Package apply also works with controller-runtime's fake client. The fake client (v0.25) differs from an API server in the
-// following points. Use NewServer for tests that depend on one of them, or on applies that change nothing.
+// following points. Use NewServer for tests that depend on one of these points, and for tests of applies that change
+// nothing.
 //
 //   - A dry run of an apply is a real apply, so Applier.Plan writes.
 //   - An object that was created by an apply has no uid. So no write can be pinned to the object, and Force, Release and
 //     Rename are refused. Give the client objects with a uid (WithObjects).
 //   - The uid in an apply is not compared with the uid of the object, but replaces it.
-//   - Unknown fields, kinds and namespaces are accepted, and so is an Intent.Body whose kind is not that of the subresource.
+//   - Unknown fields, kinds and namespaces are accepted, and so is an Intent.Body of the wrong kind for the subresource.
 //   - Lists of custom resources are atomic.
-//   - For a kind in its scheme, the fake client decodes the configuration into the Go type and encodes it again. So an apply
-//     also sets all fields without omitempty to zero, and conflicts with the owners of these fields: for example the apply
-//     of annotations to a parent with reconciler.Config.Prune. Give the fields omitempty (the CRD may still require them).
-//   - The RESTMapper of the fake client knows no kinds, which Round.Prune needs. Give the client a RESTMapper that was
-//     created with the group versions of the kinds (WithRESTMapper).
+//   - For a kind in its scheme, the fake client converts the configuration to the Go type and back. So an apply also sets
+//     all fields without omitempty to zero, and conflicts with the owners of these fields. This concerns, for example, a
+//     reconciler with reconciler.Config.Prune, which applies annotations to the parent. Give the fields omitempty (the CRD
+//     may still require them).
+//   - The RESTMapper of the fake client knows no kinds, but Round.Prune needs to look up kinds. Give the client a
+//     RESTMapper that was created with the group versions of the kinds (WithRESTMapper).
 package applytest
 
 import (
@@ -47,19 +49,19 @@ import (
 	"coapply.dev/apply"
 )
 
-// updateVariable is the environment variable with which Golden writes the golden files.
+// updateVariable is the environment variable that makes Golden write the golden files.
 const updateVariable = "APPLYTEST_UPDATE"
 
-// Golden compares intents, such as those that a pure emit function returns, with a golden file. The file has one YAML
-// document for each intent, in the given order: the apply configuration, and above it a comment with the other fields
-// of the intent, such as MustExist. If there are no intents, the file is a comment that says so. The path of the file
-// is relative to the folder of the test. If the environment variable APPLYTEST_UPDATE is 1, Golden writes the file:
+// Golden compares intents, such as those that a pure emit function returns, with a golden file. The file contains one
+// YAML document for each intent, in the given order. Each document is the apply configuration, after a comment with the
+// other fields of the intent, such as MustExist. Without intents, the file contains only a comment. The path of the
+// file is relative to the folder of the test. If APPLYTEST_UPDATE is 1 in the environment, Golden writes the file:
 //
 //	APPLYTEST_UPDATE=1 go test ./...
 //
-// If Apply would reject an intent before any request, for example because it has no name, the test fails, and the file
-// is not written. Read what Golden writes: zero values from a typed object look like intended values. Values of Secrets
-// are written and shown in clear text, so use made-up values.
+// If Apply would reject an intent before any request, for example because the intent has no name, the test fails, and
+// the file is not written. Read the file that Golden writes: zero values from a typed object look like intended values.
+// Values of Secrets are written and shown in clear text, so use made-up values.
 func Golden(t testing.TB, file string, intents ...apply.Intent) {
 	t.Helper()
 	if file == "" {
@@ -100,7 +102,6 @@ func howToWrite(t testing.TB) string {
 	return fmt.Sprintf("%s=1 go test -run '%s' .", updateVariable, t.Name())
 }
 
-// updating reports whether Golden is to write the golden files.
 func updating() (bool, error) {
 	value := os.Getenv(updateVariable)
 	if value == "" {
@@ -139,10 +140,10 @@ func render(intents []apply.Intent) (string, error) {
 	return strings.Join(documents, "---\n"), nil
 }
 
-// documentsOf returns the YAML document of an intent: its configuration, and above it a comment with the other fields.
-// Another configuration in the intent, such as the body of a subresource, is a document of its own. documentsOf uses
-// reflection, so that no future field of Intent is forgotten. It ignores errors of encoding, because checker has
-// already encoded the configurations.
+// documentsOf returns the YAML documents of an intent. The first document is the configuration, after a comment with
+// the other fields. A second configuration in the intent, such as Body, becomes a second document. documentsOf uses
+// reflection, so that future fields of Intent are included. It ignores encoding errors, because checker has already
+// encoded the configurations.
 func documentsOf(intent apply.Intent) []string {
 	config, _ := yaml.Marshal(intent.Config)
 	var document strings.Builder

@@ -10,9 +10,9 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// NewManager returns a manager for controllers under test, whose clients and caches use the server. Options that the
-// test does not set get these values: the server's scheme, no metrics server, and controllers whose names may be used
-// again in the same process.
+// NewManager returns a manager for controllers under test, whose clients and caches use the server. By default, the
+// manager uses the server's scheme, has no metrics server, and permits several controllers with the same name in the
+// process.
 func NewManager(t testing.TB, s *Server, options ctrl.Options) ctrl.Manager {
 	t.Helper()
 	if options.Scheme == nil {

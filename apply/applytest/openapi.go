@@ -22,7 +22,7 @@ import (
 //go:embed openapi/*.json
 var openapiFiles embed.FS
 
-// openapi has the OpenAPI documents of the built-in kinds, the schemas in these documents, and their type converter.
+// openapi contains the OpenAPI documents of the built-in kinds, their schemas, and a type converter.
 type openapi struct {
 	documents map[string]*spec3.OpenAPI // by the path under which they are served
 	schemas   map[string]*spec.Schema

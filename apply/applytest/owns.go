@@ -18,16 +18,16 @@ import (
 	"coapply.dev/fieldowners/contract"
 )
 
-// Owns calls emit for each parent, and checks that the intents match the contract of a field manager. Each field of an
-// intent must be covered by a path that the contract lets the field manager apply. And each of these paths must cover a
-// field of at least one intent: so choose parents for which emit, taken together, returns every field that the field
+// Owns calls emit for each parent, and checks that the intents match the contract of a field manager. The contract must
+// allow the field manager to apply each field of the intents. In addition, each path that the contract allows must
+// cover a field of at least one intent. So choose parents whose intents together contain every field that the field
 // manager may apply.
 //
 // Owns calls emit twice for each parent. If the two calls return different intents, the test fails, and the error names
 // a field that differs.
 //
-// The contract must have the claims of only one field manager, such as all.Of("shop-web"). To find claims of two field
-// managers on the same field, use contract.Check.
+// The contract must contain the claims of only one field manager, such as all.Of("shop-web"). To find claims of two
+// field managers on the same field, use contract.Check.
 func Owns[Parent any](t testing.TB, c contract.Contract, emit func(Parent) ([]apply.Intent, error), parents ...Parent) {
 	t.Helper()
 	managers := c.Managers()
@@ -123,8 +123,8 @@ func encoded(config runtime.ApplyConfiguration) (object unstructured.Unstructure
 	return object, err
 }
 
-// problems returns a message for each field of an intent that no claim covers, and then a message for each claimed
-// path at or below which no intent sets a field.
+// problems returns a message for each field of an intent that no claim covers, and then a message for each claimed path
+// without a field in any intent.
 func (o *owning) problems() []string {
 	var unused []string
 	for kind, claims := range o.kinds {
@@ -177,8 +177,8 @@ func (e *emitted) value(at fieldowners.Path, value any) {
 	e.fields = append(e.fields, at)
 }
 
-// stepInto returns the path element with which a claim names an item of the list. in is false if no claim names an
-// item: then the list is claimed as a whole.
+// stepInto returns the path element by which a claim identifies an item of the list. If no claim identifies an item,
+// the list is claimed as a whole, and stepInto returns false.
 func (e *emitted) stepInto(list fieldowners.Path) (step fieldowners.Element, in bool) {
 	for _, claim := range e.claims {
 		if claim.Len() > list.Len() && claim.HasPrefix(list) {
@@ -188,9 +188,9 @@ func (e *emitted) stepInto(list fieldowners.Path) (step fieldowners.Element, in 
 	return fieldowners.Element{}, false
 }
 
-// item returns the path of a list item. If a claim names the item, this is the path in the claim, which may contain
-// key fields that the API server defaults. Otherwise the path names the item in the notation of like, a path element
-// for another item in a claim: by key fields, by index or, in a set, by value.
+// item returns the path of a list item. If a claim names the item, the result is the path in the claim, which may
+// contain key fields that the API server defaults. Otherwise the given path element of another item determines the
+// notation: key fields, the index or, in a set, the value.
 func (e *emitted) item(list fieldowners.Path, like fieldowners.Element, index int, item any) fieldowners.Path {
 	fields, _ := item.(map[string]any)
 	for _, claim := range e.claims {
@@ -236,7 +236,7 @@ func quoted(value any) string {
 	return string(text)
 }
 
-// below returns the path with one more path element, which is given as text.
+// below returns the path with the given path element appended.
 func below(path fieldowners.Path, step string) fieldowners.Path {
 	return fieldowners.MustParsePath(path.String() + step)
 }

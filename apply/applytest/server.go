@@ -32,7 +32,7 @@ import (
 
 // Server is an API server in memory. It runs the code of kube-apiserver for request handlers, managed fields,
 // validation and storage (k8s.io/apiserver and k8s.io/apiextensions-apiserver), on a map in place of etcd. So it
-// responds as kube-apiserver does. Its methods of client.WithWatch send requests to it.
+// responds like kube-apiserver. A Server is also a client of itself (client.WithWatch).
 type Server struct {
 	client.WithWatch // made with Config
 
@@ -71,8 +71,8 @@ func NewServer(t testing.TB, options ...ServerOption) *Server {
 	return s
 }
 
-// StartServer starts an API server in memory, which runs until ctx ends, for use by several tests. The namespace
-// default exists.
+// StartServer starts an API server in memory, which several tests can share. The server runs until ctx ends. The
+// namespace default exists.
 func StartServer(ctx context.Context, options ...ServerOption) (*Server, error) {
 	s := &Server{etcd: newEtcd(), ctx: ctx, scheme: clientgoscheme.Scheme}
 	for _, option := range options {

@@ -117,8 +117,8 @@ type stream struct {
 
 func (s *stream) Header() http.Header { return s.header }
 
-// CloseNotify is needed because kube-apiserver's wrapper of the ResponseWriter has the method Flush only if this method
-// exists. It is never used.
+// CloseNotify is never called. It exists because kube-apiserver wraps the ResponseWriter, and the wrapper has the
+// method Flush only if the ResponseWriter has CloseNotify.
 func (s *stream) CloseNotify() <-chan bool { return nil }
 func (s *stream) Flush()                   { s.WriteHeader(http.StatusOK) }
 

@@ -1,14 +1,14 @@
 // Package breaker stops a field manager from forcing a field that another field manager takes back again and again.
 //
-// If two field managers both force the same field, they change the field back and forth without end. A Breaker counts, for
-// each object and field, how often this process forces the field. If the field was forced PerMinute times within a minute
-// and has a conflict once more, the Breaker opens for this field: the conflict is rejected instead of forced, and no field
-// of the intent is applied. After a time, the cool-down, the field may be forced once. If another field manager takes the
-// field back within a minute after that, the Breaker opens for twice as long, up to MaxCoolDown. Otherwise the count starts
-// at zero.
+// If two field managers both force the same field, they change the field back and forth without end. A Breaker counts,
+// for each object and field, how often this process forces the field. If the field was forced PerMinute times within a
+// minute, and conflicts again, the Breaker opens for this field. While the Breaker is open, a conflict on the field is
+// rejected instead of forced, and no field of the intent is applied. After a cool-down, the field may be forced once.
+// If another field manager takes the field back within a minute, the Breaker opens for twice as long, up to
+// MaxCoolDown. Otherwise the count starts at zero.
 //
-// A Breaker does not watch objects, and counts from zero when the process starts. It counts only what this process forces
-// by Server-Side Apply. Use `kubectl fieldowners watch` to see other fights.
+// A Breaker does not watch objects, and counts from zero when the process starts. It counts only what this process
+// forces by Server-Side Apply. Use `kubectl fieldowners watch` to see other fights.
 package breaker
 
 import (
@@ -31,14 +31,14 @@ import (
 
 // Config configures a Breaker. A field that is zero has its default.
 type Config struct {
-	// PerMinute is how often a field may be forced within a minute. The default is 3. (For comparison: a
+	// PerMinute is the number of times that a field may be forced within a minute. The default is 3. (For comparison: a
 	// HorizontalPodAutoscaler sets the replicas at most four times a minute.)
 	PerMinute int
-	// CoolDown is the first cool-down of a field: how long the Breaker stays open for the field. The default is a
+	// CoolDown is the first cool-down of a field, during which the Breaker is open for the field. The default is a
 	// minute. Each cool-down is extended at random by up to a fifth.
 	CoolDown time.Duration
-	// MaxCoolDown is the longest cool-down of a field. The default is 10 minutes. The cool-down doubles each time
-	// that the field is taken back within a minute after the first forced apply since a cool-down.
+	// MaxCoolDown is the maximum cool-down of a field. The default is 10 minutes. After a cool-down, the field may be
+	// forced once. If the field is then taken back within a minute, the next cool-down is twice as long.
 	MaxCoolDown time.Duration
 	// Now returns the current time. The default is time.Now.
 	Now func() time.Time
@@ -110,8 +110,8 @@ func (b *Breaker) OnOpen(report func(*OpenError)) {
 	b.report = report
 }
 
-// OpenError is why a field was not forced: another field manager has taken the field back again and again, and the
-// Breaker is open for the field. It is the value of apply.Conflict.Refused.
+// OpenError means that a field was not forced because the Breaker is open for the field: another field manager has
+// taken the field back again and again. The OpenError is in apply.Conflict.Refused.
 type OpenError struct {
 	FieldManager string         // the field manager that must not force the field
 	Conflict     apply.Conflict // the conflict on the field, with the other owner
@@ -132,22 +132,22 @@ func (e *OpenError) often() string {
 
 func (e *OpenError) until() string { return e.Until.UTC().Format(time.TimeOnly + " MST") }
 
-// Message returns a text for an event or a condition. It says which field managers fight over which field, how long the
-// field is not forced, and what to do.
+// Message returns a text for an event or a condition. The text names the field, both field managers, the end of the
+// cool-down and the possible remedies.
 func (e *OpenError) Message() string {
 	return fmt.Sprintf("%s and %s set %s of %v to different values. The field was taken back %s, so %s does not force it before %s. "+
 		"Stop one of the two, or give the field up by the policy apply.Relinquish",
 		e.FieldManager, e.Conflict.Manager, e.Conflict.ServerPath, e.Conflict.Object, e.often(), e.FieldManager, e.until())
 }
 
-// Policy returns a copy of a policy that rejects a conflict, instead of forcing the field, while the Breaker is open
-// for the field.
+// Policy returns a copy of the given policy with one change: while the Breaker is open for a field, the copy rejects a
+// conflict on the field instead of forcing the field.
 func (b *Breaker) Policy(fieldManager string, policy apply.Policy) apply.Policy {
 	return policy.ForceUnless(func(conflict apply.Conflict) error { return b.refuses(fieldManager, conflict) })
 }
 
-// Metrics returns an apply.Metrics for apply.Config, from which the Breaker learns which fields were forced. It passes
-// all observations on to next, which may be nil.
+// Metrics returns an apply.Metrics that counts the forced fields for the Breaker. Use the result as
+// apply.Config.Metrics. The result passes all observations on to the argument next, which may be nil.
 func (b *Breaker) Metrics(next apply.Metrics) apply.Metrics { return counting{next, b} }
 
 type counting struct {
@@ -187,8 +187,8 @@ func (b *Breaker) forced(fieldManager string, conflict apply.Conflict) {
 	f.times = append(f.times, now)
 }
 
-// forget removes what is more than a minute old. It also resets the cool-down in two cases: nobody took the field back
-// within a minute after it was forced, or nobody tried to force the field for a long time after the cool-down.
+// forget removes the times that are more than a minute old. It also resets the cool-down in two cases: the field was
+// not taken back within a minute after it was forced, or the field was not forced for a long time after the cool-down.
 func (f *forces) forget(now time.Time) {
 	for len(f.times) > 0 && now.Sub(f.times[0]) >= window {
 		f.times = f.times[1:]
@@ -236,9 +236,9 @@ const ReasonFight = "OwnershipFight"
 // ConditionContended is the type of the condition that Condition returns.
 const ConditionContended = "Contended"
 
-// Condition returns the condition Contended for the status of a parent. It is True while the Breaker is open for a
-// field in the errors, and its message names these fields and their other owners. errs are the errors of the parent's
-// applies, such as reconciler.Applied.Errs.
+// Condition returns the condition Contended for the status of a parent. The argument errs contains the errors of the
+// parent's applies, such as reconciler.Applied.Errs. The condition is True if an error shows that the Breaker is open
+// for a field. The message names these fields and their other owners.
 func Condition(generation int64, errs []error) metav1.Condition {
 	var fields []string
 	for _, err := range errs {

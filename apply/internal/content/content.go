@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Within reports whether a predicate (the function is) holds for content itself, or for any value inside content.
+// Within reports whether the given function returns true for the content itself, or for any value inside the content.
 func Within(content any, is func(any) bool) bool {
 	if is(content) {
 		return true
