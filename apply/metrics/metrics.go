@@ -93,9 +93,9 @@ func New(registerer prometheus.Registerer) (*Metrics, error) {
 // predefined back-offs of apply/update permit 4, 5 or 10 attempts.
 var attemptBuckets = []float64{0, 1, 2, 3, 4, 5, 8, 16, 32}
 
-// durationBuckets are the buckets of histograms of durations, in seconds: from an apply without a request
-// (microseconds), over one request (milliseconds), to the API server's own time limit for a write with many concurrent
-// writers (34 s).
+// durationBuckets are the buckets of histograms of durations, in seconds. An apply without a request takes
+// microseconds, and one request takes milliseconds. With many concurrent writers, the API server limits the time of a
+// write to 34 s.
 var durationBuckets = []float64{0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 
 func newMetrics() *Metrics {
