@@ -122,9 +122,8 @@ func (s *Set) Enter(ctx context.Context, object Key) (inside context.Context, le
 	return v, v.leave, err
 }
 
-// Join is like Enter, but for a write that needs no earlier read, such as an unforced apply. Several joint writes may
-// be in the lane at the same time, up to its width. Each field manager can have one joint write in the lane. The
-// argument writer is the name of the field manager.
+// Join is like Enter, but for a write that needs no earlier read, such as an unforced apply. The lane lets in several
+// joint writes, up to its width, but only one for each writer. The argument writer is the name of the field manager.
 func (s *Set) Join(ctx context.Context, object Key, writer string) (inside context.Context, leave func(), err error) {
 	v, err := s.enter(ctx, object, false, writer)
 	return v, v.leave, err

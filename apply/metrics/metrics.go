@@ -34,7 +34,7 @@
 //   - kind: Kind.group, such as Deployment.apps, or only the kind for the core group, such as Pod. The version is left out,
 //     so that an upgrade of the API version does not start new series.
 //   - result: the action of a successful apply (Created, Configured, Unchanged, Absent), or Success for a successful
-//     update. After an error it is the result of apply.ResultOf or, only for updates, Exhausted, NotFound or Cancelled.
+//     update. The result of an error is its class, see apply.ResultOf. Updates also have Exhausted, NotFound and Cancelled.
 //   - verb: Do, Status, EnsureFinalizer or RemoveFinalizer.
 //   - decision: the policy's decision on the conflict: Reject, Force, Relinquish or Share.
 package metrics

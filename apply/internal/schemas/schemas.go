@@ -146,9 +146,8 @@ func New(server openapi.Client) *Set {
 	return s
 }
 
-// Good reports whether the given schemas are current according to the last fetched index. Proofs of package steady are
-// valid only while the schemas that they used are current. If the index is old, Good starts to fetch a new index in the
-// background.
+// Good reports whether the given schemas are current according to the last fetched index. If they are not, proofs that
+// used them are not valid (see package steady). If the index is old, Good starts to fetch a new one in the background.
 func (s *Set) Good(ctx context.Context, known *Known, now time.Time) bool {
 	if now.UnixNano() >= s.due.Load() {
 		s.mu.Lock()
@@ -232,7 +231,6 @@ func (s *Set) keepIndex(paths map[string]openapi.GroupVersionWithContext) {
 	}
 }
 
-// fetch starts to fetch the schemas of a group and version in the background.
 func (s *Set) fetch(ctx context.Context, version schema.GroupVersion, d *document, path openapi.GroupVersionWithContext) {
 	log, url := logr.FromContextOrDiscard(ctx), path.ServerRelativeURL()
 	d.ask(func(ctx context.Context) (func(), error) {

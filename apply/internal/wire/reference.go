@@ -43,9 +43,8 @@ func CheckReference(c client.Client, kind schema.GroupVersionKind, name types.Na
 	return CheckScope(c, kind, name)
 }
 
-// CheckScope returns an error if a reference to a namespaced object lacks the namespace, or if a reference to a
-// cluster-scoped object has a namespace. It returns nil for a kind that the client does not know: the request for the
-// object will fail.
+// CheckScope returns an error if a namespaced object lacks a namespace, or if a cluster-scoped object has a namespace.
+// It returns nil for a kind that the client does not know: the request for the object will fail.
 func CheckScope(c client.Client, kind schema.GroupVersionKind, name types.NamespacedName) error {
 	namespaced, err := c.IsObjectNamespaced(Named(kind, name))
 	switch {
