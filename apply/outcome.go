@@ -161,7 +161,7 @@ func (c *call) compare(landed *answer) {
 
 // Conditions returns the wanted conditions as apply configurations, for an intent that applies a status. It sets the
 // lastTransitionTime of each condition, and ignores the lastTransitionTime in wanted. If current contains the condition
-// with the same status, Conditions keeps the time of that condition. Otherwise it sets the time now, which must not be
+// with the same status, Conditions keeps the time of that condition. Otherwise it sets the argument now, which must not be
 // zero: the API server rejects a condition without a time. (For a get-modify-update, use meta.SetStatusCondition.)
 //
 // A condition that is not in wanted is given up, like any field that an intent omits. To give up all conditions, leave

@@ -18,10 +18,10 @@ type lane struct {
 	expiry *time.Timer // the timer that removes the lane when its measurements are too old; nil while there are visits
 }
 
-// admit lets waiting visits into the lane, first come, first served. The lane admits either one visit that is alone
-// (after Enter or Alone), or several joint visits (after Join) up to the width. No visit overtakes a visit that waits
-// to be alone. Each field manager can have one joint visit inside. While its next joint visit waits, later visits of
-// other field managers may overtake that visit. During a measurement of the round-trip time, no visit is let in.
+// admit lets waiting visits into the lane, first come, first served. Inside the lane there can be one visit that is
+// alone (after Enter or Alone), or several joint visits (after Join) up to the width. No visit overtakes a visit that
+// waits to be alone. Each field manager can have one joint visit inside. While its next joint visit waits, later visits
+// of other field managers may overtake that visit. During a measurement of the round-trip time, no visit is let in.
 //
 // The argument is the value that the previous visit passed to HandOn. The next visit gets the value if it is alone.
 func (l *lane) admit(handed any) {
@@ -60,7 +60,7 @@ func without(visits []*visit, v *visit) []*visit {
 
 // yield moves a joint visit from inside the lane to the queue, where the visit waits to be alone. The place of the
 // visit is at the front of the queue, behind earlier visits that yielded. If no other visit is inside the lane, the
-// visit is alone already. In this case yield only returns false.
+// visit stays there and is alone, and yield returns false.
 func (l *lane) yield(v *visit) bool {
 	l.set.mu.Lock()
 	defer l.set.mu.Unlock()

@@ -113,10 +113,9 @@ func (e *ReentryError) Unwrap() error { return ErrReentry }
 // to ten times). Meanwhile, the other writers of the object wait as well. So give contexts a deadline.
 //
 // If the context ends during the wait, Enter returns an error that wraps the error of the context. If the given context
-// is already inside the same lane, Enter returns a *ReentryError. The goroutine that calls Enter does not matter: give
-// a goroutine that shall wait for the lane a context from outside the lane. A caller inside one lane may enter the lane
-// of another object only if all callers enter these lanes in the same order. Otherwise two callers can wait for each
-// other until their contexts end.
+// is already inside the same lane, Enter returns a *ReentryError, even in another goroutine. Give another goroutine a
+// context from outside the lane. A caller inside one lane may enter the lane of another object only if all callers
+// enter these lanes in the same order. Otherwise two callers can wait for each other until their contexts end.
 func (s *Set) Enter(ctx context.Context, object Key) (inside context.Context, leave func(), err error) {
 	v, err := s.enter(ctx, object, true, "")
 	return v, v.leave, err

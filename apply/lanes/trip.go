@@ -173,7 +173,8 @@ func (p *pace) completed(now time.Time) {
 	p.last, p.running = now, true
 }
 
-// pause excludes the current gap between writes from the measurement, because not only the writes determine its length.
+// pause excludes the current gap between writes from the measurement. This gap depends on more than the API server's
+// speed.
 func (p *pace) pause() { p.running = false }
 
 // resume begins to measure again, after a time in which no write could begin.
@@ -194,7 +195,7 @@ func (p *pace) expires(now func() time.Time) time.Duration {
 	return lingers - now().Sub(p.last)
 }
 
-// width returns the best number of writes in flight. The API server processes one of these writes. On the network are
+// width returns the best number of writes in flight. The API server processes one write. Meanwhile, the network carries
 // as many writes as the API server processes in the given round-trip time. Up to one more write is added, because
 // writes arrive unevenly. A fraction of 0.45 or more is rounded up. With too large a width, writes conflict with each
 // other. With too small a width, the API server is idle.

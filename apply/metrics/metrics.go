@@ -1,5 +1,5 @@
-// Package metrics exports Prometheus metrics about applies and updates. Its Metrics implements apply.Metrics. Give the same
-// Metrics to all Appliers and Updaters of a process:
+// Package metrics exports Prometheus metrics about applies and updates. The type Metrics implements apply.Metrics. Use the
+// same Metrics for all Appliers and Updaters of a process:
 //
 //	counted, err := metrics.New(ctrlmetrics.Registry)
 //	applier, err := apply.New(mgr.GetClient(), apply.Config{Metrics: counted, ...})
@@ -22,8 +22,8 @@
 // An apply that needs no request has 0 attempts. coapply_conflicts_total counts ownership conflicts by the decision of the
 // policy. A conflict that the last apply to the object already relinquished or shared is not counted again. A stale write
 // is a write that was refused because the object was no longer at the resourceVersion that was read. A loop is an endless
-// loop of changes, see apply.Loops. The lane wait is the time for which all attempts of one call waited for the object's
-// lane. It is part of the duration.
+// loop of changes, see apply.Loops. The lane wait is the time that one call waited for the object's lane in all attempts
+// together. It is part of the duration.
 //
 // # Labels
 //
@@ -34,7 +34,8 @@
 //   - kind: Kind.group, such as Deployment.apps, or only the kind for the core group, such as Pod. The version is left out,
 //     so that an upgrade of the API version does not start new series.
 //   - result: the action of a successful apply (Created, Configured, Unchanged, Absent), or Success for a successful
-//     update. The result of an error is its class, see apply.ResultOf. Updates also have Exhausted, NotFound and Cancelled.
+//     update. For an error, it is the class of the error (see apply.ResultOf). Errors of updates can also have the classes
+//     Exhausted, NotFound and Cancelled.
 //   - verb: Do, Status, EnsureFinalizer or RemoveFinalizer.
 //   - decision: the policy's decision on the conflict: Reject, Force, Relinquish or Share.
 package metrics

@@ -107,8 +107,8 @@ func sourcesOf(from []From) ([]fieldowners.Source, error) {
 
 // Undo returns a Transfer that moves fields back to their former owners. Use it if the Transfer that Transfer.Do
 // returned is not available, for example in another process. The argument moved is the result of Moves of the former
-// Transfer, stored for example as JSON. Undo writes nothing, but Do of the returned Transfer moves the fields. This Do
-// skips fields that the Applier has given up in the meantime. The other owners of the fields do not change.
+// Transfer, stored for example as JSON. Undo writes nothing. Do of the returned Transfer moves the fields, except
+// fields that the Applier has given up in the meantime. The other owners of the fields do not change.
 //
 // The given object must have the uid of the object whose fields were moved. Transfer.Unmoved lists the fields that the
 // Applier no longer owns. If it lists all fields, the transfer was already undone, or was never carried out. Undo

@@ -9,7 +9,7 @@
 //     were applied for the parent, and releases the fields that were applied with MustExist. Finally it removes the
 //     finalizer and ends, without calling Emit.
 //  4. If the parent lacks the finalizer, it adds the finalizer before any other write, and ends. The next reconcile
-//     begins at once. If the live parent is paused or being deleted, steps 2 and 3 follow instead.
+//     begins at once. If the live parent is paused or being deleted, it continues with step 2 or 3.
 //  5. It calls Config.Emit. Emit has no client and no clock: its intents depend only on the parent, so golden tests can
 //     check them. In the first reconciles of a process, Emit is called twice. If the two calls return different
 //     intents, the reconcile fails (ErrNotPure).
@@ -26,9 +26,9 @@
 // An ownership conflict that the policy rejects is reported in the status, in an event and in the log. It is reported
 // once while it stays the same. The apply is retried after a minute, or when the parent or a child changes. The
 // conflict is not an error of the reconcile, because an immediate retry would not help. An object that belongs to
-// someone else (apply.ErrNotOurs) is handled in the same way. Any other conflict is reported in one event. If the
-// Namespace of an object is being deleted, the status and the log report this without an event, and the apply is
-// retried after a minute. A RetryableError is retried after the time that the API server asked for.
+// someone else (apply.ErrNotOurs) is handled in the same way. Any other conflict is reported in one event. An object in
+// a Namespace that is being deleted is reported in the status and the log, without an event. Its apply is retried after
+// a minute. A RetryableError is retried after the time that the API server asked for.
 //
 // An error that a person must fix is logged once while its text stays the same:
 //   - An invalid intent (apply.ErrInvalidIntent) is a reconcile.TerminalError, because only a change of the parent or
@@ -49,7 +49,7 @@
 // stale write. The caller must watch the children, so that each creation or change of a child triggers a reconcile.
 //
 // With Config.Prune, each call of Emit must return all intents of the parent, because objects without an intent are
-// deleted. If Emit cannot know all intents, it must return an error. Before objects are deleted, the live parent must
-// have the generation for which Emit was called. (For a kind without a generation, the resourceVersion must be the
-// same.) The reconciler does not check whether other inputs of Emit are out of date.
+// deleted. If Emit cannot know all intents, it must return an error. Objects are deleted only if the live parent still
+// has the generation for which Emit was called. (For a kind without a generation, it must have the same
+// resourceVersion.) The reconciler does not check whether other inputs of Emit are out of date.
 package reconciler

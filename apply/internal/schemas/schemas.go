@@ -21,8 +21,8 @@ import (
 
 // inquiry fetches one document from the API server in the background: the index of all schemas, or the schemas of one
 // group and version. It sends one request at a time, in a goroutine that ends after inquiryTimeout at the latest. A
-// failed request is followed by a back-off. A caller waits for the current request until inquiryPatience after its
-// start. After a failed request, callers do not wait, so an unresponsive API server delays them only once.
+// failed request is followed by a back-off. Callers wait for a request until inquiryPatience after its start. After a
+// failed request, callers do not wait, so an unresponsive API server delays them only once.
 type inquiry struct {
 	mu *sync.Mutex // guards the fields below, and the fields in which the response is stored
 
@@ -75,8 +75,8 @@ func (q *inquiry) ask(request func(context.Context) (keep func(), err error), on
 	}()
 }
 
-// wait waits for the end of the current request, until q.patience or the end of the context. If the last request
-// failed, wait returns at once. The caller must hold mu, which is unlocked during the wait.
+// wait returns when the current request ends, when the time q.patience is reached, or when the context ends. If the
+// last request failed, wait returns at once. The caller must hold mu, which is unlocked during the wait.
 func (q *inquiry) wait(ctx context.Context) {
 	if q.failures > 0 {
 		return

@@ -72,8 +72,8 @@ func (c *completion) addFields(value map[string]any, of schema.TypeRef, known *s
 
 // defaultOf returns a copy of the default of a field, or nil. For a built-in kind it uses serverDefaults, because the
 // schemas of built-in kinds lack most defaults, and declare defaults for some fields that the Go types always encode.
-// For other kinds it uses the schema, unless the schema names the type that contains the field. Such types belong to
-// aggregated API servers, which may not add the defaults that their schemas declare.
+// For other kinds it uses the schema. It returns nil if the field belongs to a type with a name in the schema: this is
+// a type of an aggregated API server, which may not add the defaults in its schema.
 func (c *completion) defaultOf(of schema.TypeRef, field schema.StructField) (value any) {
 	switch {
 	case c.servers && of.NamedType != nil:

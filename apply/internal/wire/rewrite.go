@@ -94,7 +94,7 @@ func (r *Rewrite) Rehearse(ctx context.Context, c client.Client, fieldManager st
 	return nil
 }
 
-// AlteredError means that a write of managed fields succeeded, but that the API server changed the managed fields.
+// AlteredError means that a write of managed fields succeeded, but the API server changed the managed fields.
 type AlteredError struct{ Err error }
 
 func (e *AlteredError) Error() string {
@@ -181,8 +181,8 @@ type Unstructured interface {
 	UnstructuredContent() map[string]any
 }
 
-// HoldsNothing reports whether an apply configuration contains a nil *unstructured.Unstructured. Only the unexported
-// type behind client.ApplyConfigurationFromUnstructured can contain one.
+// HoldsNothing reports whether an apply configuration from client.ApplyConfigurationFromUnstructured contains a nil
+// *unstructured.Unstructured.
 func HoldsNothing(holder reflect.Value) bool {
 	if holder.Kind() != reflect.Struct {
 		return false
