@@ -29,7 +29,7 @@ const countedObjects = 2048
 
 // Loops detects endless loops: an object that one field manager changes again and again, because another writer undoes
 // each change. For this, Loops counts the applies that changed an object, by object and field manager. All Appliers of
-// a process share one Loops, because several may use the same field manager. Loops is safe for concurrent use.
+// a process share one Loops, because several Appliers may use the same field manager. Loops is safe for concurrent use.
 type Loops struct {
 	now func() time.Time
 
@@ -51,7 +51,7 @@ type loopKey struct {
 	fieldManager string
 }
 
-// changes records at which times one field manager changed one object.
+// changes records the times at which one field manager changed one object.
 type changes struct {
 	times    []time.Time // the changes within loopWindow, at most loopLimit of them
 	stamp    time.Time   // the time in the field manager's managed fields entry, in the last response
@@ -59,12 +59,12 @@ type changes struct {
 	reported time.Time   // when the loop was last reported; zero if never
 }
 
-// changed counts an apply that may have changed the object, and reports whether to report a loop now. stamp is the time
-// in the field manager's managed fields entry, in the response.
+// changed counts an apply that may have changed the object, and reports whether a loop must be reported now. The given
+// stamp is the time in the field manager's managed fields entry in the response.
 //
-// The API server sets this time, which has the precision of a second, when an apply changes a value. A response may
-// have a new resourceVersion but an old stamp: then another writer has changed the object, and the apply has not. So an
-// apply is not counted if its stamp was first seen more than a second ago.
+// The API server sets this time, with a precision of one second, when an apply changes a value. If another writer has
+// changed the object since the last apply, but this apply has not, the response has a new resourceVersion and an old
+// stamp. So an apply is not counted if its stamp was first seen more than a second ago.
 func (l *Loops) changed(key loopKey, stamp time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +128,7 @@ func loopText(manager string, object ObjectRef, others []fieldowners.Manager) st
 		"writers apply different values under this name. %s. kubectl fieldowners watch shows who changes which field", manager, object, loopLimit, named)
 }
 
-// namesOf returns the names of the first three managers, without repetitions, and how many more there are.
+// namesOf returns the names of the first three different managers, followed by the number of the remaining managers.
 func namesOf(managers []fieldowners.Manager) string {
 	const most = 3
 	var names []string

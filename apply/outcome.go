@@ -28,12 +28,12 @@ const (
 	// Unchanged means that the apply changed nothing. Either no request was sent, because the cached object proved
 	// that nothing would change (see SteadyState), or the response has the resourceVersion that was already known.
 	Unchanged Action = "Unchanged"
-	// Absent means that nothing was written, because the object does not exist. It is a result of an intent with
-	// MustExist or a Subresource, and of a Release. Wait for the object to appear.
+	// Absent means that nothing was written, because the object does not exist. Apply returns Absent for an intent with
+	// MustExist or a Subresource. Release may also return Absent. Wait for the object to appear.
 	Absent Action = "Absent"
 )
 
-// ObjectRef refers to an object by kind and name. In results of this package, UID and ResourceVersion are those of the
+// ObjectRef refers to an object by kind and name. In results of this package, UID and ResourceVersion come from the
 // last read or response.
 type ObjectRef struct {
 	schema.GroupVersionKind
@@ -43,8 +43,8 @@ type ObjectRef struct {
 	ResourceVersion string
 }
 
-// String returns Kind namespace/name. The uid and resourceVersion are left out, so that repeated messages about an
-// object are equal. Parts that are not known are left out, too.
+// String returns Kind namespace/name, without parts that are not known. The uid and resourceVersion are left out, so
+// that repeated messages about an object are equal.
 func (r ObjectRef) String() string { return r.Key().String() }
 
 // Key returns the key of the object's lane: the group and kind without a version, the namespace and the name.
@@ -65,13 +65,13 @@ type Outcome struct {
 	Requests  int        // number of HTTP requests, client-go's own retries included; see RecordExchange
 	Attempts  int        // number of writes sent, dry runs included
 	Conflicts []Conflict // the conflicts on which the policy decided, with the decisions
-	// Differ lists the fields that this apply set, but that have another value in the API server's response, for
-	// example because an admission webhook changed it. Such an intent is sent each time, because the object never has
-	// the intent's values. Differ needs RecordExchange, or unstructured intents.
+	// Differ lists the fields of this apply whose values in the API server's response differ from the intent's values.
+	// For example, an admission webhook may have changed a value. Such an intent is sent each time, because the object
+	// never has the intent's values. Differ needs RecordExchange, or unstructured intents.
 	Differ []Difference
 	// Unread lists the managed fields entries that could not be parsed when conflicts were decided, such as forged
-	// entries. A field that only such an entry lists counts as a field without an owner, unless the API server names
-	// the field in a conflict.
+	// entries. A field that is listed only in such entries counts as a field without an owner, unless the API server
+	// names the field in a conflict.
 	Unread []*fieldowners.EntryError
 }
 
@@ -99,9 +99,9 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s is %s, not %s as wanted: changed by %s", d.Path, live, showUnless(d.Hidden, d.Wanted), who)
 }
 
-// differences returns the fields that this field manager owns and that have another value in the API server's response
-// than in sent. Two notations of the same quantity are no difference, nor are a zero value and an absent value. The
-// stringData of a Secret is not compared, because no response contains it.
+// differences returns the fields of this field manager whose values in the API server's response differ from the sent
+// values. Two notations of the same quantity count as equal, and so do a zero value and an absent value. The stringData
+// of a Secret is not compared, because no response contains it.
 func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) []Difference {
 	if content.SameMeaning(sent.object, answer.Object) { // the usual case: no managed fields need to be parsed
 		return nil
@@ -159,10 +159,10 @@ func (c *call) compare(landed *answer) {
 	}
 }
 
-// Conditions returns the wanted conditions as apply configurations, for an intent that applies a status, and sets
-// lastTransitionTime in each. If current has the condition with the same status, its time is kept, and otherwise the
-// time is now. (meta.SetStatusCondition does the same for a get-modify-update.) The lastTransitionTime in wanted is
-// ignored. now must not be zero, because the API server rejects a condition without a time.
+// Conditions returns the wanted conditions as apply configurations, for an intent that applies a status. It sets the
+// lastTransitionTime of each condition, and ignores the lastTransitionTime in wanted. If current contains the condition
+// with the same status, Conditions keeps the time of that condition. Otherwise it sets the argument now, which must not be
+// zero: the API server rejects a condition without a time. (For a get-modify-update, use meta.SetStatusCondition.)
 //
 // A condition that is not in wanted is given up, like any field that an intent omits. To give up all conditions, leave
 // out the list: the API server rejects an empty list.
@@ -170,8 +170,8 @@ func (c *call) compare(landed *answer) {
 //	status := v1alpha1ac.DevboxStatus().
 //		WithConditions(apply.Conditions(box.Status.Conditions, metav1.Now(), ready)...)
 //
-// current may be from a cache that does not yet have this writer's last write. If that write added a condition or
-// changed its status, Conditions does not see the lastTransitionTime of the write, and sets a new one: now.
+// If current comes from a cache, it may lack this writer's last write. If that write added a condition or changed its
+// status, Conditions does not see the time of the write, and sets the time now instead.
 func Conditions(current []metav1.Condition, now metav1.Time, wanted ...metav1.Condition) []*metav1ac.ConditionApplyConfiguration {
 	configs := make([]*metav1ac.ConditionApplyConfiguration, 0, len(wanted))
 	for _, condition := range wanted {

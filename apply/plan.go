@@ -16,14 +16,14 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Plan is the result of Applier.Plan: what an Apply of the intent would change. It contains no values of Secrets.
+// Plan is the result of Applier.Plan: the changes that an Apply would make. It contains no values of Secrets.
 type Plan struct {
 	FieldManager string
 	Object       ObjectRef // with the uid and resourceVersion that were read; both "" if the object does not exist
 	Subresource  string
 
-	// Action is the Action that Apply would return, and "" if the policy or Belongs would refuse the Apply. It is more
-	// exact than Outcome.Action: Configured always means that a value or an owner would change.
+	// Action is the Action that Apply would return. It is "" if the policy or Belongs would refuse the Apply. Unlike in
+	// an Outcome, Configured always means that a value or an owner would change.
 	Action Action
 	// Refused is the *ConflictError or *NotOursError that Apply would return, or nil.
 	Refused error
@@ -40,9 +40,9 @@ type Plan struct {
 	Dropped   []Dropped           // fields that this field manager would give up
 }
 
-// Dropped is a field that the field manager owns now and that the intent does not set, so that Apply would give the
-// field up. Change has the field's values before and after the Apply. If no other manager owns the field, the API
-// server removes its value (Exists is then false), or replaces the value by a default.
+// Dropped is a field that Apply would give up, because the intent does not set it. Change contains the values of the
+// field before and after the Apply. If no other manager owns the field, the API server removes the value (Exists is
+// then false), or replaces the value by a default.
 type Dropped struct {
 	fieldowners.Change
 
@@ -50,15 +50,15 @@ type Dropped struct {
 	Owners []fieldowners.Manager // the managers that would still own the field
 }
 
-// Plan returns what an Apply of the intent would change, and writes nothing. It takes the same steps as Apply, with the
-// same policy and pins, but sends each write as a dry run (dryRun=All, which includes admission), and compares the
-// response with the object. The result is valid for the resourceVersion in Plan.Object: other managers may write to the
-// object before an Apply. The client must honour dry runs. The fake client of controller-runtime 0.25 does not: it
+// Plan returns the changes that an Apply of the intent would make, and writes nothing. It takes the same steps as
+// Apply, with the same policy and pins. It sends each write as a dry run (dryRun=All, which includes admission), and
+// compares the response with the object. The result is valid for the resourceVersion in Plan.Object: other managers may
+// write to the object before an Apply. The client must honour dry runs. The fake client of controller-runtime 0.25
 // ignores the dryRun of an apply, and writes.
 //
 // If the policy or Intent.Belongs would refuse the Apply, Plan returns no error, but sets Plan.Refused. For an intent
-// with a Body, the response has no managed fields: the Plan then shows no owners, and Unchanged says only that no value
-// would change.
+// with a Body, the response has no managed fields. The Plan then contains no owners, and the Action Unchanged means
+// only that no value would change.
 //
 // Other errors are those of Apply. A ContendedError means that another writer changed the object during each attempt. A
 // Plan is not counted in the metrics.
@@ -89,8 +89,8 @@ func (e *encodedIntent) untyped(intent Intent) Intent {
 	return intent
 }
 
-// plan reads the object, sends the intent as a dry run, and compares the two. If the object changed in between, which
-// the resourceVersion in the response shows, plan starts again.
+// plan reads the object, sends the intent as a dry run, and compares the two. If the resourceVersion in the response
+// shows that the object has changed since the read, plan starts again.
 func (c *call) plan(ctx context.Context, intent Intent) (plan Plan, err error) {
 	log := c.log
 	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() (err error) {
@@ -132,7 +132,7 @@ func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 	return c.planBy(before, after)
 }
 
-// versionOf returns the resourceVersion of an object, or "" for nil. (A dry run of a creation responds with "", too.)
+// versionOf returns the resourceVersion of an object, or "" for nil. (A dry run of a creation also returns "".)
 func versionOf(object *unstructured.Unstructured) string {
 	if object == nil {
 		return ""
@@ -154,8 +154,8 @@ func (c *call) newPlan(before *unstructured.Unstructured) Plan {
 	return plan
 }
 
-// planWithout returns the Plan for an Apply that would write nothing: action is Absent, or the policy or Belongs
-// rejects the Apply with err (ErrConflict or ErrNotOurs). Any other err is returned unchanged.
+// planWithout returns the Plan for an Apply that would write nothing. The given action is Absent, or the given error is
+// an ErrConflict or ErrNotOurs. Any other error is returned unchanged.
 func (c *call) planWithout(before *unstructured.Unstructured, action Action, err error) (Plan, error) {
 	if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotOurs) {
 		return Plan{}, err
@@ -198,8 +198,8 @@ func (c *call) planBy(before, after *unstructured.Unstructured) (Plan, error) {
 	return plan, nil
 }
 
-// tellOurs sets Taken, Gained, Shared and Dropped: the fields that this field manager would gain and lose. owned has
-// the owners after the dry run.
+// tellOurs sets the fields of the Plan for this field manager: Taken, Gained, Shared and Dropped. The argument owned
+// contains the owners after the dry run.
 func (c *call) tellOurs(plan *Plan, owned fieldowners.Ownership, before, after *unstructured.Unstructured) {
 	var got []fieldowners.Path
 	for _, moved := range plan.Ownership.Moved {
@@ -239,7 +239,7 @@ func (c *call) others(owned fieldowners.Ownership, path fieldowners.Path) []fiel
 	return slices.DeleteFunc(owned.OwnersOf(path), c.isOurs)
 }
 
-// hide removes the values of a Secret from a Plan, except from its conflicts, which never contain them.
+// hide removes the values of a Secret from a Plan. The conflicts in a Plan never contain values of Secrets.
 func (p *Plan) hide() {
 	hideChange := func(change *fieldowners.Change) {
 		if change.Existed {

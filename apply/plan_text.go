@@ -55,8 +55,7 @@ func (p Plan) title() string {
 	return fmt.Sprintf("%s: would be %s by %s", subject, strings.ToLower(string(p.Action)), p.FieldManager)
 }
 
-// others returns the items of all whose owner is not this field manager. The fields of this field manager are listed
-// under headings of their own.
+// others returns the given fields without the fields of this field manager, which are listed under separate headings.
 func (p Plan) others(all []fieldowners.Owned) (rest []fieldowners.Owned) {
 	for _, o := range all {
 		if o.Manager.Name != p.FieldManager || o.Manager.Operation != "Apply" || o.Manager.Subresource != p.Subresource {

@@ -89,8 +89,8 @@ func OnConflict(decision Decision) Policy {
 	return Policy{otherwise: decision, err: validDecision(decision, rule{})}
 }
 
-// At returns a copy of the policy with a rule for the conflicts on a field and everything below it, with any other
-// owner. It is the same as When(Match{Path: path}, decision).
+// At returns a copy of the policy with a rule for all conflicts on a field and everything below the field. It is the
+// same as When(Match{Path: path}, decision).
 func (p Policy) At(path string, decision Decision) Policy {
 	return p.When(Match{Path: path}, decision)
 }
@@ -116,10 +116,10 @@ func (p Policy) Never(path string) Policy {
 	return p.At(path, Reject)
 }
 
-// When returns a copy of the policy with a rule: the conflicts that match are decided by decision. If several rules
-// match a conflict, the rule with the longest path decides. Among rules with the same path, a rule with a manager
-// precedes one without, and then a rule with an operation precedes one without. If the match is empty, is already in
-// the policy, or has an invalid path or operation, or if the decision is unknown, apply.New returns an error.
+// When returns a copy of the policy with a rule: conflicts that match get the given decision. If several rules match a
+// conflict, the rule with the longest path decides. Among rules with the same path, rules with a manager precede rules
+// without a manager. Among these, rules with an operation precede rules without an operation. apply.New returns an
+// error if the decision is unknown, or if the match is empty, invalid or already in the policy.
 func (p Policy) When(match Match, decision Decision) Policy {
 	path, err := fieldowners.ParsePath(match.Path)
 	r := rule{match, path, decision}
@@ -128,11 +128,11 @@ func (p Policy) When(match Match, decision Decision) Policy {
 	return p
 }
 
-// Func returns a copy of the policy that calls decide for every conflict, before its rules. If decide returns false,
-// the rules decide. decide may be called several times for the same conflict, so its result must depend on the Conflict
-// alone. If Conflict.Path is the root, the field is not known (see Conflict.ServerPath), and the conflict can only be
-// rejected or forced. The Conflict has no values of Secrets. If decide returns an unknown Decision, Apply fails with a
-// RefusedError.
+// Func returns a copy of the policy that calls the given function for every conflict, before its rules. If the function
+// returns false, the rules decide. The function may be called several times for the same conflict, so its result must
+// depend on the Conflict alone. If Conflict.Path is the root, the field is not known (see Conflict.ServerPath), and the
+// conflict can only be rejected or forced. The Conflict contains no values of Secrets. If the function returns an
+// unknown Decision, Apply fails with a RefusedError.
 func (p Policy) Func(decide func(Conflict) (Decision, bool)) Policy {
 	switch {
 	case decide == nil:
@@ -144,14 +144,14 @@ func (p Policy) Func(decide func(Conflict) (Decision, bool)) Policy {
 	return p
 }
 
-// ForceUnless returns a copy of the policy that calls refuses for each conflict that a rule or Func decides to force.
-// If refuses returns an error, the conflict is rejected instead, so that no field of the intent is applied, and the
-// error becomes Conflict.Refused. refuses is not called for other decisions.
+// ForceUnless returns a copy of the policy that calls the given function for each conflict that a rule or Func decides
+// to force. If the function returns an error, the conflict is rejected, no field of the intent is applied, and the
+// error becomes Conflict.Refused. The function is not called for other decisions.
 //
-// One Apply may call refuses several times for the same conflict. Unlike the function of Func, refuses may return
-// different results, for example by how often the other owner has taken the field back. If refuses returns nil, the
-// field may nevertheless not be forced, for example because another conflict is rejected. refuses must be safe for
-// concurrent use. The Conflict has no values of Secrets.
+// One Apply may call the function several times for the same conflict. The function must be safe for concurrent use.
+// Unlike the function of Func, it may return different results, for example an error after the other owner has taken
+// the field back several times. Even if the function returns nil, the field may not be forced, for example because
+// another conflict is rejected. The Conflict contains no values of Secrets.
 func (p Policy) ForceUnless(refuses func(Conflict) error) Policy {
 	switch {
 	case refuses == nil:
@@ -191,7 +191,7 @@ func (r rule) sameMatch(other rule) bool {
 	return r.path.Equal(other.path) && r.Manager == other.Manager && r.Operation == other.Operation
 }
 
-// String returns what the rule matches, for messages, such as ".spec.replicas of hpa/*".
+// String returns the field and the owner that the rule matches, such as ".spec.replicas of hpa/*".
 func (r rule) String() string {
 	text := cmp.Or(r.path.String(), "every field")
 	if r.Manager != "" || r.Operation != "" {
@@ -215,8 +215,8 @@ func (r rule) compare(other rule) int {
 	)
 }
 
-// decide returns the decision of Func or of the rules for a conflict. It does not call the function of ForceUnless. The
-// decision may be an unknown one, which Func returned.
+// decide returns the decision of Func or of the rules for a conflict. It does not call the function of ForceUnless. If
+// Func returns an unknown decision, decide also returns this decision.
 func (p Policy) decide(conflict Conflict) Decision {
 	decision, decided := Reject, false
 	if p.ask != nil {
@@ -232,7 +232,7 @@ func (p Policy) decide(conflict Conflict) Decision {
 	return settleable(decision, conflict)
 }
 
-// byRules returns the decision of the most specific rule that matches a conflict, or else that of OnConflict.
+// byRules returns the decision of the most specific rule that matches a conflict, or else the decision of OnConflict.
 func (p Policy) byRules(conflict Conflict) Decision {
 	decision, closest := p.otherwise, rule{}
 	for _, r := range p.rules {
@@ -243,8 +243,8 @@ func (p Policy) byRules(conflict Conflict) Decision {
 	return decision
 }
 
-// settleable returns the decision, or Reject in place of Relinquish and Share if the field of the conflict is not
-// known: such a field can neither be left out nor be sent with the live value.
+// settleable replaces Relinquish and Share by Reject if the field of the conflict is not known. Such a field can
+// neither be left out nor be sent with the live value.
 func settleable(decision Decision, conflict Conflict) Decision {
 	if conflict.Path.IsRoot() && decision.valid() && decision != Force {
 		return Reject
@@ -252,8 +252,8 @@ func settleable(decision Decision, conflict Conflict) Decision {
 	return decision
 }
 
-// decideByServerPath decides a conflict of which only the API server's ambiguous name of the field is known. If the
-// rules that may match have different decisions, it returns Reject.
+// decideByServerPath decides a conflict if the field is known only by the API server's ambiguous name. If the rules
+// that may match have different decisions, it returns Reject.
 func (p Policy) decideByServerPath(conflict Conflict) Decision {
 	decision := p.byRules(conflict) // only rules without a path match, because the conflict's path is the root
 	for _, r := range p.rules {

@@ -18,12 +18,12 @@ type lane struct {
 	expiry *time.Timer // the timer that removes the lane when its measurements are too old; nil while there are visits
 }
 
-// admit lets waiting visits into the lane, first come, first served. Inside the lane is either one visit that is alone
-// (after Enter or Alone), or joint visits (after Join), at most as many as the width. No visit overtakes a visit that
-// waits to be alone. While a field manager has a joint visit inside, its next joint visit waits, and later visits of
-// other field managers may overtake it. While the round-trip time is being measured, no visit is let in.
+// admit lets waiting visits into the lane, first come, first served. Inside the lane there can be one visit that is
+// alone (after Enter or Alone), or several joint visits (after Join) up to the width. No visit overtakes a visit that
+// waits to be alone. Each field manager can have one joint visit inside. While its next joint visit waits, later visits
+// of other field managers may overtake that visit. During a measurement of the round-trip time, no visit is let in.
 //
-// handed is the value that the previous visit has passed to HandOn. The next visit gets it if it is alone.
+// The argument is the value that the previous visit passed to HandOn. The next visit gets the value if it is alone.
 func (l *lane) admit(handed any) {
 	if l.probe != nil {
 		l.probe.unlessBusy()
@@ -47,7 +47,6 @@ func (l *lane) admit(handed any) {
 	}
 }
 
-// letIn lets a waiting visit into the lane.
 func (l *lane) letIn(v *visit) {
 	l.waiting, l.inside, v.inside = without(l.waiting, v), append(l.inside, v), true
 	if v.turn != nil {
@@ -59,9 +58,9 @@ func without(visits []*visit, v *visit) []*visit {
 	return slices.DeleteFunc(visits, func(other *visit) bool { return other == v })
 }
 
-// yield makes a joint visit leave the inside of the lane and wait until it can be alone. The visit goes to the front of
-// the queue, behind earlier visits that yielded. If it is already the only visit inside, it need not wait, and yield
-// returns false.
+// yield moves a joint visit from inside the lane to the queue, where the visit waits to be alone. The place of the
+// visit is at the front of the queue, behind earlier visits that yielded. If no other visit is inside the lane, the
+// visit stays there and is alone, and yield returns false.
 func (l *lane) yield(v *visit) bool {
 	l.set.mu.Lock()
 	defer l.set.mu.Unlock()
@@ -92,8 +91,8 @@ func (l *lane) leave(v *visit) {
 	}
 }
 
-// ended is called when a visit leaves that was inside the lane. It updates the measured pace of the lane, and returns
-// the value that the visit has passed to HandOn.
+// ended is called when a visit that was inside the lane leaves the lane. It updates the measured pace of the lane, and
+// returns the value that the visit passed to HandOn.
 func (l *lane) ended(v *visit) (handed any) {
 	contended := len(l.waiting) > 0 || len(l.inside) > 1
 	switch {
@@ -119,17 +118,17 @@ func (l *lane) width() int {
 	return l.pace.width(now, l.set.trip.least(now))
 }
 
-// overtaken makes the lane narrower after a write was overtaken (see Overtaken), by doubling the measured gap between
-// writes. If the width is already 1, the gap must not grow any more: it would soon exceed the longest response time
-// of the API server, and the lane would be narrow for a long time.
+// overtaken makes the lane narrower after a call of Overtaken. It doubles the measured gap between writes, unless the
+// width is already 1. Otherwise the gap would soon exceed the API server's longest response time, and keep the lane
+// narrow for a long time.
 func (l *lane) overtaken() {
 	if l.width() > 1 {
 		l.pace.slower()
 	}
 }
 
-// rest is called when the last visit has left the lane. It removes the lane from the Set: at once, or a second after
-// the last measurement, if the lane has measured its pace.
+// rest is called when the last visit has left the lane. It removes the lane from the Set. If the lane has measured its
+// pace, the lane is removed a second after the last measurement.
 func (l *lane) rest() {
 	l.pace.pause()
 	if left := l.pace.expires(time.Now); left > 0 {
@@ -140,7 +139,7 @@ func (l *lane) rest() {
 	delete(l.set.lanes, l.object)
 }
 
-// wake stops the timer that rest has started to remove the lane, because a visit arrives.
+// wake stops the timer that would remove the lane (see rest). It is called when a visit arrives.
 func (l *lane) wake() {
 	if l.expiry != nil {
 		l.expiry.Stop()
@@ -149,7 +148,7 @@ func (l *lane) wake() {
 	}
 }
 
-// expire is called by the timer that rest has started. It removes the lane from the Set.
+// expire removes the lane from the Set. It is called by the timer that rest has started.
 func (l *lane) expire() {
 	l.set.mu.Lock()
 	defer l.set.mu.Unlock()

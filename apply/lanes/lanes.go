@@ -1,32 +1,35 @@
 // Package lanes serialises the writes of one process to one object, first come, first served.
 //
 // If another write changes the object while the API server processes an apply, the API server repeats the apply
-// internally, without a limit. So many concurrent writers of one object keep the API server busy with repetitions. If the
-// writers of a process take turns instead, they cause no repetitions, and do not make each other's writes stale.
+// internally, without a limit. Many concurrent writers of one object therefore keep the API server busy with
+// repetitions. If the writers of a process take turns, they cause no repetitions, and do not make each other's writes
+// stale.
 //
-// With only one write at a time, the API server is idle while a response and the next request are on the network. So each
-// lane has a width: the number of joint writes (see Join) that may be in flight at the same time. The width is 1 on a fast
-// network. It grows with the product of the round-trip time and the number of writes per second. Both are measured while
-// writers wait. There is nothing to configure.
+// With only one write at a time, the API server is idle while a response and the next request are on the network. So
+// each lane has a width: the number of joint writes (see Join) that may be in flight at the same time. The width is 1
+// on a fast network. It grows with the round-trip time, and with the number of writes per second. Both numbers are
+// measured while writers wait. There is nothing to configure.
 //
 // # Contract
 //
-//  1. Each object has one lane, which is identified by the object's group, kind, namespace and name. Writes to different
-//     objects do not wait for each other.
+//  1. Each object has one lane, which is identified by the object's group, kind, namespace and name. Writes to
+//     different objects do not wait for each other.
 //  2. Turns are first come, first served. A wait ends when the context ends.
 //  3. A caller of Enter is alone in the lane, for a read and a write that depends on the read. A caller of Join writes
-//     without a read, and other joint writes may be in the lane at the same time, up to the width. Nobody overtakes a caller
-//     that waits to be alone.
-//  4. Each field manager has at most one joint write in the lane, so that its writes keep their order. While a write waits
-//     for an earlier write of its own field manager, writes of other field managers may overtake it.
-//  5. If a caller inside a lane enters or joins the same lane again, it would wait for itself. The result is a ReentryError.
-//  6. A Set keeps no state of an object that nobody writes to, with one exception: a lane in which joint writes have waited
+//     without a read. The lane lets in several joint writes at the same time, up to its width. Nobody overtakes a
+//     caller that waits to be alone.
+//  4. Each field manager has at most one joint write in the lane, so that its writes keep their order. If its next
+//     write has to wait for this reason, writes of other field managers may overtake it.
+//  5. If a caller inside a lane enters or joins the same lane again, the result is a ReentryError. Otherwise the caller
+//     would wait for itself.
+//  6. A Set keeps no state of objects without writers. There is one exception: a lane in which joint writes have waited
 //     keeps its measurements for one second.
-//  7. The writers of other processes do not use the lane. Their writes can still conflict with those of this process.
-//  8. The caller's HTTP transport measures the round-trip time when Measure returns a Probe. Until the round-trip time is
-//     known, the width is 1.
+//  7. The writers of other processes do not use the lane. Their writes can still conflict with the writes of this
+//     process.
+//  8. The caller's HTTP transport measures the round-trip time when Measure returns a Probe. Until the round-trip time
+//     is known, the width is 1.
 //
-// Give one Set to all Appliers and Updaters of a process.
+// Use the same Set for all Appliers and Updaters of a process.
 //
 // Valid:
 //
@@ -53,7 +56,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Set has the lanes of a process, one for each object. It is safe for concurrent use. The zero value is ready to use.
+// Set contains the lanes of a process, one for each object. It is safe for concurrent use. The zero value is usable.
 type Set struct {
 	fixed int // the width of all lanes; 0 if the width is measured
 
@@ -63,7 +66,7 @@ type Set struct {
 	trip  roundTrip // the round-trip time to the API server
 }
 
-// New returns a Set whose lanes measure which width they need.
+// New returns a Set whose lanes measure and adapt their width.
 func New() *Set { return &Set{} }
 
 // OfWidth returns a Set whose lanes have a fixed width, for tests and benchmarks.
@@ -84,8 +87,8 @@ func (k Key) String() string {
 	return strings.TrimSpace(k.Kind + " " + name)
 }
 
-// ErrReentry means that a caller inside the lane of an object has called Enter or Join for the same object, and would
-// have waited for itself. Nothing was sent.
+// ErrReentry means that a caller inside the lane of an object called Enter or Join for the same object. The caller
+// would have waited for itself. Nothing was sent.
 var ErrReentry = errors.New("nested write to the same object")
 
 // ReentryError is the error of Enter and Join for a caller that is already inside the lane of Object. It wraps
@@ -101,34 +104,34 @@ func (e *ReentryError) Error() string {
 
 func (e *ReentryError) Unwrap() error { return ErrReentry }
 
-// Enter waits until nobody else is inside the lane of the object, and keeps all others out until leave is called. The
-// returned context inside marks the caller as inside the lane: use it for the read and the write of the object. Call
-// leave with defer, so that a panic also frees the lane, and before a back-off. leave may be called several times, and
-// also after an error.
+// Enter waits until nobody else is inside the lane of the object, and keeps all others out until leave is called. Use
+// the returned context for the read and the write of the object: it marks the caller as inside the lane. Defer the call
+// of leave, so that a panic also frees the lane. Also call leave before a back-off. leave may be called several times,
+// and also after an error.
 //
-// The lane stays occupied while the client waits within a request: for client-go's rate limiter, or for the Retry-After
-// of an API server that is busy, up to ten times. Meanwhile, the other writers of the object wait as well. So give
-// contexts a deadline.
+// The lane stays occupied while the client waits for its rate limiter, or for the Retry-After of a busy API server (up
+// to ten times). Meanwhile, the other writers of the object wait as well. So give contexts a deadline.
 //
-// If the context ends during the wait, Enter returns an error that wraps the error of the context. If ctx is already
-// inside the same lane, even in another goroutine, Enter returns a *ReentryError: give such a goroutine a context from
-// outside the lane. A caller inside one lane may enter the lane of another object only if all callers enter these lanes
-// in the same order. Otherwise two callers can wait for each other until their contexts end.
+// If the context ends during the wait, Enter returns an error that wraps the error of the context. If the given context
+// is already inside the same lane, Enter returns a *ReentryError, even in another goroutine. Give another goroutine a
+// context from outside the lane. A caller inside one lane may enter the lane of another object only if all callers
+// enter these lanes in the same order. Otherwise two callers can wait for each other until their contexts end.
 func (s *Set) Enter(ctx context.Context, object Key) (inside context.Context, leave func(), err error) {
 	v, err := s.enter(ctx, object, true, "")
 	return v, v.leave, err
 }
 
-// Join is like Enter, but for a write that needs no read before it, such as an unforced apply. Other such writes may be
-// in the lane at the same time, up to its width, but only one of each writer. writer is the name of the field manager.
+// Join is like Enter, but for a write that needs no earlier read, such as an unforced apply. The lane lets in several
+// joint writes, up to its width, but only one for each writer. The argument writer is the name of the field manager.
 func (s *Set) Join(ctx context.Context, object Key, writer string) (inside context.Context, leave func(), err error) {
 	v, err := s.enter(ctx, object, false, writer)
 	return v, v.leave, err
 }
 
-// Alone is for a caller of Join whose write turns out to need a read. It waits until all others inside the lane have
-// left, and lets nobody else in. If the caller is alone already, it returns at once. An error wraps the error of the
-// context, and means that the caller is no longer inside the lane. inside is the context that Join returned.
+// Alone makes a caller of Join the only caller inside the lane. Call Alone if the write needs a read after all, and
+// pass the context that Join returned. Alone waits until all others inside the lane have left, and lets nobody else in.
+// If the caller is already alone, it returns at once. An error wraps the error of the context, and means that the
+// caller is no longer inside the lane.
 func Alone(inside context.Context) error {
 	v := visitOf(inside)
 	if v == nil || v.left.Load() || !v.lane.yield(v) {
@@ -145,8 +148,8 @@ func HandOn(inside context.Context, value any) {
 	}
 }
 
-// Handed returns the value that the previous caller inside the lane has passed to HandOn, or nil. Only the first call
-// returns the value. No other writer of this process was inside the lane in between.
+// Handed returns the value that the previous caller inside the lane passed to HandOn, or nil. Only the first call
+// returns the value. No other writer of this process was inside the lane between the previous caller and this caller.
 func Handed(inside context.Context) any {
 	v := visitOf(inside)
 	if v == nil {
@@ -167,15 +170,15 @@ func Overtaken(inside context.Context) {
 	}
 }
 
-// Busy returns the number of lanes with writers, inside or waiting.
+// Busy returns the number of lanes that at least one writer uses or waits for.
 func (s *Set) Busy() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.lanes) - s.quiet
 }
 
-// enter implements Enter (alone is true) and Join (alone is false, and by is the field manager). If it returns an
-// error, the visit is not in the lane any more.
+// enter implements Enter and Join. For Join, alone is false, and by is the name of the field manager. If enter returns
+// an error, the visit is not in the lane any more.
 func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*visit, error) {
 	for outer := visitOf(ctx); outer != nil; outer = visitOf(outer.Context) {
 		if !outer.left.Load() && outer.lane.set == s && outer.lane.object == object {
@@ -214,6 +217,6 @@ func (s *Set) arrive(ctx context.Context, object Key, alone bool, by string) *vi
 	return v
 }
 
-// lingers is how long the pace of a lane is used after the last joint write: a short time without writers does not
-// discard the measurements.
+// lingers is the time for which a lane keeps its measured pace after the last joint write. A short pause between writes
+// does not discard the measurements.
 const lingers = time.Second

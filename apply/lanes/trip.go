@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// roundTrip has the last four measurements of the round-trip time to the API server. Only the shortest one is used,
-// because during the others the API server may have been busy.
+// roundTrip contains the last four measurements of the round-trip time to the API server. Only the shortest time is
+// used, because the API server may have been busy during the longer measurements.
 type roundTrip struct {
 	measured [4]measurement
 	next     int
@@ -29,8 +29,8 @@ const (
 	refusedFor = 10 * time.Minute       // the pause after a measurement whose request the API server refused
 )
 
-// ProbeTimeout is the limit for each of the two waits of a measurement: until no writer is inside the lane, and until
-// the API server responds.
+// ProbeTimeout limits the wait for the lane to become empty, and the wait for the API server's response. Each
+// measurement consists of these two waits.
 const ProbeTimeout = time.Second
 
 // least returns the shortest round-trip time among the measurements that are not too old, or 0 if there is none.
@@ -55,9 +55,10 @@ type Probe struct {
 	began time.Time     // when the request was sent
 }
 
-// Measure returns a Probe if the HTTP transport should now measure the round-trip time, by a request that costs the API
-// server very little. This is so if other callers of Enter or Join are inside the lane or wait, and if the last
-// measurement is long enough ago. Otherwise Measure returns nil. inside is the context of a request.
+// Measure returns a Probe if the HTTP transport should now measure the round-trip time, and otherwise nil. The argument
+// is the context of a request. The transport should measure if other callers of Enter or Join are inside the lane or
+// wait, and if the last measurement is long enough ago. The measurement is a request that costs the API server very
+// little.
 func Measure(inside context.Context) *Probe {
 	v := visitOf(inside)
 	if v == nil || v.lane == nil || v.lane.set.fixed > 0 {
@@ -114,8 +115,8 @@ func (p *Probe) Refused() (first bool) {
 	return first
 }
 
-// end ends the measurement: it calls note to store the result, and lets in the visits that have waited meanwhile. again
-// is the time before which no other measurement begins.
+// end ends the measurement. It calls the given function to store the result, and lets waiting visits into the lane. No
+// other measurement begins before the given time.
 func (p *Probe) end(again time.Time, note func(*roundTrip)) {
 	l := p.lane
 	l.set.mu.Lock()
@@ -129,7 +130,7 @@ func (p *Probe) end(again time.Time, note func(*roundTrip)) {
 	}
 }
 
-// unlessBusy lets Quiet return if nobody is inside the lane.
+// unlessBusy makes Quiet return if nobody is inside the lane. Otherwise it does nothing.
 func (p *Probe) unlessBusy() {
 	if len(p.lane.inside) == 0 {
 		select {
@@ -172,8 +173,8 @@ func (p *pace) completed(now time.Time) {
 	p.last, p.running = now, true
 }
 
-// pause excludes the time until the end of the next write from the measurement, because something other than the writes
-// delays this end.
+// pause excludes the current gap between writes from the measurement. This gap depends on more than the API server's
+// speed.
 func (p *pace) pause() { p.running = false }
 
 // resume begins to measure again, after a time in which no write could begin.
@@ -186,7 +187,7 @@ func (p *pace) resume(now time.Time) {
 // slower doubles the average gap between writes, which makes the lane narrower.
 func (p *pace) slower() { p.gap *= 2 }
 
-// expires returns for how long the measurements can still be used. If it is 0 or less, they are too old.
+// expires returns the remaining time for which the measurements can be used. It returns 0 or less if they are too old.
 func (p *pace) expires(now func() time.Time) time.Duration {
 	if p.last.IsZero() {
 		return 0
@@ -194,10 +195,10 @@ func (p *pace) expires(now func() time.Time) time.Duration {
 	return lingers - now().Sub(p.last)
 }
 
-// width returns how many writes should be in flight at the same time: the write that the API server processes, as many
-// writes as it processes in one round-trip time (trip), and up to one more, because writes arrive unevenly. A fraction
-// of 0.45 or more is rounded up. One write too many causes conflicts between the writes, and one too few leaves the API
-// server idle.
+// width returns the best number of writes in flight. The API server processes one write. Meanwhile, the network carries
+// as many writes as the API server processes in the given round-trip time. Up to one more write is added, because
+// writes arrive unevenly. A fraction of 0.45 or more is rounded up. With too large a width, writes conflict with each
+// other. With too small a width, the API server is idle.
 func (p *pace) width(now time.Time, trip time.Duration) int {
 	if p.seen < few {
 		return 1
@@ -208,5 +209,5 @@ func (p *pace) width(now time.Time, trip time.Duration) int {
 	return min(1+int(onTheWay+min(onTheWay, 1)+0.55), widest)
 }
 
-// stalled is the number of average gaps without the end of a write after which the API server counts as slower.
+// stalled is a multiple of the average gap. If no write ends for longer than this, the API server has become slower.
 const stalled = 4

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// visit is the way of one caller through a lane: from the call of Enter or Join until the caller calls leave. A visit
-// is also the context that Enter or Join returns.
+// visit is the stay of one caller in a lane, from the call of Enter or Join to the call of leave. The caller first
+// waits in the queue, and is then inside the lane. A visit is also the context that Enter or Join returns.
 type visit struct {
 	context.Context
 
@@ -36,13 +36,13 @@ func (v *visit) Value(key any) any {
 	return v.Context.Value(key)
 }
 
-// visitOf returns the visit in a context, or nil. If there are several, this is the innermost one.
+// visitOf returns the innermost visit in a context, or nil.
 func visitOf(ctx context.Context) *visit {
 	v, _ := ctx.Value(visitKey{}).(*visit)
 	return v
 }
 
-// gone returns a visit that is in no lane, as the result of a call of Enter or Join that fails at once.
+// gone returns a visit that is in no lane. Enter and Join return such a visit if they fail at once.
 func gone(ctx context.Context) *visit {
 	v := &visit{Context: ctx}
 	v.left.Store(true)

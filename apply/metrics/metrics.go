@@ -1,5 +1,5 @@
-// Package metrics exports Prometheus metrics about applies and updates. Its Metrics implements apply.Metrics. Give the same
-// Metrics to all Appliers and Updaters of a process:
+// Package metrics exports Prometheus metrics about applies and updates. The type Metrics implements apply.Metrics. Use the
+// same Metrics for all Appliers and Updaters of a process:
 //
 //	counted, err := metrics.New(ctrlmetrics.Registry)
 //	applier, err := apply.New(mgr.GetClient(), apply.Config{Metrics: counted, ...})
@@ -22,8 +22,8 @@
 // An apply that needs no request has 0 attempts. coapply_conflicts_total counts ownership conflicts by the decision of the
 // policy. A conflict that the last apply to the object already relinquished or shared is not counted again. A stale write
 // is a write that was refused because the object was no longer at the resourceVersion that was read. A loop is an endless
-// loop of changes, see apply.Loops. The lane wait is the time for which all attempts of one call waited for the object's
-// lane. It is part of the duration.
+// loop of changes, see apply.Loops. The lane wait is the time that one call waited for the object's lane in all attempts
+// together. It is part of the duration.
 //
 // # Labels
 //
@@ -34,7 +34,8 @@
 //   - kind: Kind.group, such as Deployment.apps, or only the kind for the core group, such as Pod. The version is left out,
 //     so that an upgrade of the API version does not start new series.
 //   - result: the action of a successful apply (Created, Configured, Unchanged, Absent), or Success for a successful
-//     update. After an error it is the result of apply.ResultOf or, only for updates, Exhausted, NotFound or Cancelled.
+//     update. For an error, it is the class of the error (see apply.ResultOf). Errors of updates can also have the classes
+//     Exhausted, NotFound and Cancelled.
 //   - verb: Do, Status, EnsureFinalizer or RemoveFinalizer.
 //   - decision: the policy's decision on the conflict: Reject, Force, Relinquish or Share.
 package metrics
@@ -93,9 +94,9 @@ func New(registerer prometheus.Registerer) (*Metrics, error) {
 // predefined back-offs of apply/update permit 4, 5 or 10 attempts.
 var attemptBuckets = []float64{0, 1, 2, 3, 4, 5, 8, 16, 32}
 
-// durationBuckets are the buckets of histograms of durations, in seconds: from an apply without a request
-// (microseconds), over one request (milliseconds), to the API server's own time limit for a write with many concurrent
-// writers (34 s).
+// durationBuckets are the buckets of histograms of durations, in seconds. An apply without a request takes
+// microseconds, and one request takes milliseconds. With many concurrent writers, the API server limits the time of a
+// write to 34 s.
 var durationBuckets = []float64{0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 
 func newMetrics() *Metrics {

@@ -22,25 +22,26 @@ type From struct {
 	Paths []string
 }
 
-// Migrate returns a Transfer that moves fields of the managers in from to the Applier's field manager. It moves only
+// Migrate returns a Transfer that moves fields of the given managers to the Applier's field manager. It moves only
 // fields that were written by Update, and makes them fields written by Apply. Update means a PUT, a POST or a patch
-// that is not an apply: for example client-side kubectl apply, or a controller with get-modify-update. The owner
-// "before-first-apply" can be migrated, too. Nothing is written before Transfer.Do.
+// that is not an apply: for example client-side kubectl apply, or a controller with get-modify-update. The given
+// managers may include "before-first-apply". Nothing is written before Transfer.Do.
 //
 // Without Migrate, the first Apply makes the Applier a co-owner of the fields. If a later intent omits a field, the
-// field then stays in the object, because the Update entry still owns it. When a controller changes from
-// get-modify-update to intents under the same field manager, put the Applier's own field manager into from.
+// field then stays in the object, because the Update entry still owns the field. If a controller changes from
+// get-modify-update to intents under the same field manager, include this field manager in from.
 //
-// Fields that were written through /scale move into the Applier's entry for the object itself: otherwise the Applier's
+// Fields that were written through /scale move into the Applier's entry for the object itself. Otherwise the Applier's
 // next Apply would conflict with its own entry for /scale. Fields of the status stay in an entry for the status. The
-// moved fields get the apiVersion of object, unless the Applier already has an Apply entry. Some fields cannot be
-// moved, see fieldowners.Transfer. If a name or a path in from matches no field, there is no error: see
+// moved fields get the apiVersion of the given object, unless the Applier already has an Apply entry. Some fields
+// cannot be moved, see fieldowners.Transfer. A name or a path that matches no field is not an error, see
 // Transfer.Unmatched.
 //
-// The error is an *apply.IntentError (before any request), *apply.UIDMismatchError (object has a UID and the live
-// object has another one, or does not exist), *apply.ContendedError (the object changed between its reads in several
-// apiVersions, in each attempt), *apply.RetryableError, *apply.RefusedError (also if the object does not exist) or the
-// error of ctx.
+// Migrate returns one of these errors:
+//   - *apply.IntentError: an argument is invalid, and no request was sent.
+//   - *apply.UIDMismatchError: the given object has a UID, and the live object does not exist or has another UID.
+//   - *apply.ContendedError: in each attempt, the object changed between the reads in several apiVersions.
+//   - *apply.RefusedError (for example, the object does not exist), *apply.RetryableError or the error of the context.
 //
 // Unlike csaupgrade of client-go, Migrate handles several apiVersions (csaupgrade drops fields of versions other than
 // the target's) and all subresources, and can be undone.
@@ -104,14 +105,14 @@ func sourcesOf(from []From) ([]fieldowners.Source, error) {
 	return sources, nil
 }
 
-// Undo returns a Transfer that moves fields back to their former owners. Transfer.Do already returns such a Transfer;
-// Undo is for another process than the one that called Do. moved is the result of Moves of the Transfer that was
-// carried out, stored for example as JSON. Undo itself writes nothing: call Do of the returned Transfer. Do skips
+// Undo returns a Transfer that moves fields back to their former owners. Use it if the Transfer that Transfer.Do
+// returned is not available, for example in another process. The argument moved is the result of Moves of the former
+// Transfer, stored for example as JSON. Undo writes nothing. Do of the returned Transfer moves the fields, except
 // fields that the Applier has given up in the meantime. The other owners of the fields do not change.
 //
-// object must have the uid of the object whose fields were moved. Transfer.Unmoved lists the fields that the Applier no
-// longer owns. If it lists all fields, the transfer was already undone, or was never carried out. The errors are those
-// of Migrate.
+// The given object must have the uid of the object whose fields were moved. Transfer.Unmoved lists the fields that the
+// Applier no longer owns. If it lists all fields, the transfer was already undone, or was never carried out. Undo
+// returns the same errors as Migrate.
 func Undo(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, moved []fieldowners.Handover) (*Transfer, error) {
 	if err := wire.CheckReference(applier.Client(), object.GroupVersionKind, object.NamespacedName); err != nil {
 		return nil, &apply.IntentError{Object: object, Err: err}
@@ -153,9 +154,9 @@ func checkMoved(fieldManager string, object apply.ObjectRef, moved []fieldowners
 	return nil
 }
 
-// Unmatched returns one message for each manager, and each path, in the arguments of Migrate or Rename that matched no
-// field. The message for a manager names the owners of the object's fields. A manager or path without a match is not an
-// error, because often only some of many objects have fields to move. For an undo, Unmatched is empty.
+// Unmatched returns one message for each manager and for each path that Migrate or Rename did not find in the object.
+// The message for a manager names the owners of the object's fields. A manager or path without a match is not an error,
+// because often only some of many objects have fields to move. For an undo, Unmatched is empty.
 func (t *Transfer) Unmatched() []string { return slices.Clone(t.unmatched) }
 
 // findUnmatched computes the result of Unmatched. All managed fields entries of the object can be parsed, because the
@@ -187,7 +188,7 @@ func owns(owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners
 	})
 }
 
-// whoElse returns the part of a message that says who owns the fields of the object, for a manager that owns none.
+// whoElse returns the hint of otherVerb, or else a text about the owners of the object's fields.
 func (t *Transfer) whoElse(owned fieldowners.Ownership, who fieldowners.Manager) string {
 	if other := t.otherVerb("", owned, who, fieldowners.Path{}); other != "" {
 		return other
@@ -204,8 +205,8 @@ func (t *Transfer) whoElse(owned fieldowners.Ownership, who fieldowners.Manager)
 	return "the owners are " + strings.Join(owners, ", ")
 }
 
-// otherVerb returns a hint if the manager owns the fields by the other operation: by Apply for a Migrate, or by
-// Update for a Rename. The hint begins with the text before. If the manager owns no such field, otherVerb returns "".
+// otherVerb returns a hint if the manager owns fields that this Transfer ignores: fields written by Apply for a
+// Migrate, or by Update for a Rename. The given text precedes the hint. Without such fields, otherVerb returns "".
 func (t *Transfer) otherVerb(before string, owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners.Path) string {
 	verb := "Migrate"
 	switch who.Operation {

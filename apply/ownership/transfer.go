@@ -1,22 +1,22 @@
-// Package ownership moves the ownership of fields between field managers: from other managers to the field manager of an
-// Applier, and back. Use it to migrate from get-modify-update to intents, and to rename, merge and split field managers.
-// No value changes.
+// Package ownership moves the ownership of fields between field managers: from other managers to the field manager of
+// an Applier, and back. Use it to migrate from get-modify-update to intents, and to rename, merge and split field
+// managers. No value changes.
 //
 // # What the package promises
 //
-//  1. Migrate, Rename and Undo write nothing. They read the object and return a Transfer, which is a plan. Moves returns
-//     the fields that Do moves, Unmoved those that stay, with the reasons, and Unmatched the managers and paths that
-//     matched no field.
-//  2. Do is one write, pinned to the uid and resourceVersion that were read. So it overwrites no concurrent write, and
-//     does not change an object that was deleted or recreated.
-//  3. Do moves exactly the fields that Moves returns. After a concurrent write, it reads the object again. If it would now
-//     move other fields, it moves nothing and returns a StaleWriteError.
-//  4. No other manager loses a field: if the API server would not store all managed fields as they are sent, nothing is
+//  1. Migrate, Rename and Undo write nothing. They read the object and return a Transfer, which is a plan. Moves
+//     returns the fields that Do moves. Unmoved returns the fields that stay, with the reasons. Unmatched returns
+//     messages about managers and paths that matched no field.
+//  2. Do sends one write, pinned to the uid and resourceVersion that were read. So it overwrites no concurrent write,
+//     and does not change an object that was deleted or recreated.
+//  3. Do moves exactly the fields that Moves returns. After a concurrent write, it reads the object again. If the
+//     fields to move are then different, it moves nothing and returns a StaleWriteError.
+//  4. No other manager loses a field. If the API server would not store all managed fields unchanged, nothing is
 //     written.
-//  5. Do returns a Transfer that moves the fields back. If the process that called Do has ended, Undo builds the
-//     same Transfer from the saved Moves.
+//  5. Do returns a Transfer that moves the fields back. If the process that called Do has ended, Undo builds the same
+//     Transfer from the saved Moves.
 //
-// Errors are those of package apply, one typed error for each class.
+// All errors are typed errors of package apply.
 //
 // # What the caller does
 //
@@ -32,11 +32,11 @@
 //		undo, err = transfer.Do(ctx)
 //	}
 //
-// Invalid: Migrate in each reconcile. One Migrate for each object is enough. If the former manager owns the fields again,
-// it still writes, and must be stopped.
+// Invalid: Migrate in each reconcile. One Migrate for each object is enough. If the former manager owns the fields
+// again, it still writes, and must be stopped.
 //
-// Invalid: Migrate from a manager that still writes, such as an autoscaler. Its next write takes the field, and then the
-// Applier's next apply has a conflict. Leave the field out of the intent instead.
+// Invalid: Migrate from a manager that still writes, such as an autoscaler. Its next write takes the field, and then
+// the Applier's next apply has a conflict. Leave the field out of the intent instead.
 package ownership
 
 import (
@@ -68,8 +68,8 @@ type Transfer struct {
 	unmatched []string
 }
 
-// Moves returns the fields that Do moves. For an undo, these are all fields of the original transfer, also those that
-// the Applier has given up since: Do skips such fields.
+// Moves returns the fields that Do moves. For an undo, Moves returns all fields of the original transfer, but Do skips
+// the fields that the Applier has given up since then.
 func (t *Transfer) Moves() []fieldowners.Handover { return slices.Clone(t.shown.Plan.Moved) }
 
 // Unmoved returns the requested fields that Do does not move, each with the reason.
@@ -142,8 +142,8 @@ func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 	return undo, err
 }
 
-// try is one attempt of Do. If the last write was stale, it first reads the object again. used is the state of the
-// object on which the write was based, or nil if the Transfer would now move other fields than those of Moves.
+// try makes one attempt of Do. If the last write was stale, it first reads the object again. The result used is the
+// state on which the write was based. If the new plan does not match Moves, try writes nothing, and used is nil.
 func (t *Transfer) try(ctx context.Context, state *found) (undo *Transfer, used *found, err error) {
 	if state.stale {
 		now, err := t.readAgain(ctx, state.Sent)
@@ -160,7 +160,7 @@ func (t *Transfer) try(ctx context.Context, state *found) (undo *Transfer, used 
 }
 
 // readAgain reads the object and plans the transfer again. If the fields have already moved, done is set in the result.
-// If the new plan moves other fields than those of Moves, readAgain returns nil without an error.
+// If the new plan does not match Moves, readAgain returns nil without an error.
 func (t *Transfer) readAgain(ctx context.Context, sent int) (*found, error) {
 	now, err := t.readOnce(ctx)
 	if err != nil {
@@ -228,8 +228,8 @@ func (t *Transfer) classify(ctx context.Context, err error) error {
 	return apply.Classify(ctx, t.object, err)
 }
 
-// reverse returns the Transfer that undoes the plan of state. after has the managed fields that the object has after
-// the plan was carried out.
+// reverse returns the Transfer that undoes the plan in the given state. The argument after contains the managed fields
+// of the object after the plan was carried out.
 func (t *Transfer) reverse(state *found, after []metav1.ManagedFieldsEntry) (*Transfer, error) {
 	back := &Transfer{applier: t.applier, object: t.object, fields: state.Plan.Undo(), undoes: true}
 	if verb, isUndo := strings.CutPrefix(t.verb, "Undo of "); isUndo {

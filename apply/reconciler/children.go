@@ -34,11 +34,10 @@ func (r *Reconciler[P]) emit(ctx context.Context, parent P) ([]apply.Intent, err
 // isChild is the default for Config.Belongs. It reports whether an existing object is the parent itself or a child of
 // the parent. An object with owner references is a child if one of them has the parent's uid.
 //
-// Suppose that an object has no owner references. With Prune, it is a child if it is a member of the parent's
-// ApplySet, or if adopts returns true. Without Prune, it is a child if our field manager has applied to it and the
-// intent sets no owner reference. An intent with an owner reference creates its object with this reference. So an
-// object without the reference was created by somebody else, and would wrongly be deleted with the parent if the
-// intent were applied.
+// With Prune, an object without owner references is a child if it is a member of the parent's ApplySet, or if adopts
+// returns true. Without Prune, it is a child if our field manager has applied to it and the intent sets no owner
+// reference. If the intent sets an owner reference, an object without this reference was created by somebody else. The
+// apply would add the reference, and the object would later be deleted with the parent.
 func (r *Reconciler[P]) isChild(ctx context.Context, parent P, intent apply.Intent, object client.Object) bool {
 	isParent := func(owner metav1.OwnerReference) bool { return owner.UID == parent.GetUID() }
 	applied := func(entry metav1.ManagedFieldsEntry) bool {
@@ -57,12 +56,12 @@ func (r *Reconciler[P]) isChild(ctx context.Context, parent P, intent apply.Inte
 	return slices.ContainsFunc(object.GetManagedFields(), applied) && err == nil && len(set) == 0
 }
 
-// adopts reports whether an object without owner references becomes a member of the parent's ApplySet. The object
-// must not have the label of any ApplySet, because an object with such a label belongs to another parent. Our field
-// manager must be the only writer of the object, for example if Prune was not set before: otherwise the content of
-// another writer would be deleted with the parent. If two parents have an intent for the same object, the first one
-// adopts it. adopts checks the live object, because the cached object may be out of date, or may lack the managed
-// fields entries of other managers (see fieldowners.KeepOwn).
+// adopts reports whether an object without owner references becomes a member of the parent's ApplySet. The object must
+// not have the label of any ApplySet, because such an object belongs to another parent. Our field manager must be the
+// only writer of the object, for example if Prune was not set before. Otherwise a deletion of the parent would also
+// delete the work of the other writer. If two parents have an intent for the same object, the first parent adopts it.
+// adopts checks the live object, because the cached object may be out of date, or may lack the managed fields entries
+// of other managers (see fieldowners.KeepOwn).
 func (r *Reconciler[P]) adopts(ctx context.Context, object client.Object) bool {
 	kind, err := r.Applier.Client().GroupVersionKindFor(object)
 	if err != nil || !r.isUnclaimed(object) {

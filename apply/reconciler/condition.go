@@ -145,9 +145,9 @@ func truncated(message string) string {
 	return message
 }
 
-// remedies returns, for each other owner in a conflict, a text that says how a person can make the applier the owner
-// of the fields. There is no text for an entry of the applier's own field manager, because the error already says
-// this, and for a conflict on a subresource, because no command can decide which controller should own a status.
+// remedies returns a text for each other owner in a conflict. The text says how a person can make the applier the owner
+// of the fields. An entry of the applier's own field manager gets no text, because the error already contains the
+// remedy. A conflict on a subresource gets no text, because no command can decide which controller owns a status.
 func remedies(conflict *apply.ConflictError) (steps []string) {
 	if conflict.Subresource != "" {
 		return nil
@@ -169,9 +169,9 @@ func remedies(conflict *apply.ConflictError) (steps []string) {
 	return steps
 }
 
-// takeOver returns the text of remedies for one other owner. If the owner wrote the fields by Update, the text has a
-// command that moves the fields to the applier. If the owner applied the fields, such a command would not help, because
-// the owner would apply them again.
+// takeOver returns the text of remedies for one other owner. If the owner wrote the fields by Update, the text contains
+// a command that moves the fields to the applier. If the owner applied the fields, such a command would not help,
+// because the owner would apply them again.
 func takeOver(conflict *apply.ConflictError, owner fieldowners.Manager, fields []fieldowners.Path) string {
 	if owner.Operation == metav1.ManagedFieldsOperationApply {
 		return fmt.Sprintf("to let %s set %s, remove %s from the configuration that %s applies", conflict.FieldManager, joined(fields), itOrThem(fields), owner.Name)
@@ -189,7 +189,7 @@ func itOrThem(fields []fieldowners.Path) string {
 	return "them"
 }
 
-// joined returns the first five fields as text, and the number of the others.
+// joined returns a list of the first five fields as text, followed by the number of the remaining fields.
 func joined(fields []fieldowners.Path) string {
 	const most = 5
 	var texts []string

@@ -43,11 +43,11 @@ type Applied struct {
 // Report is the result of Config.Status: what to write to the parent's status, and what to do after the write. At most
 // one of Change and Apply may be set.
 type Report[P client.Object] struct {
-	// Change sets the status fields that this reconciler writes. Config.Updater first calls it with a copy of the
-	// parent, and if this changes anything, with the live parent. It writes the changed status by get-modify-update.
+	// Change sets the status fields that this reconciler writes by get-modify-update. Config.Updater first calls it
+	// with a copy of the parent. If the copy changes, the Updater calls Change with the live parent and writes it.
 	Change func(parent P) error
-	// Apply is an apply configuration of the parent that has all status fields that this reconciler owns.
-	// Config.Applier applies it to the status. Make its conditions with apply.Conditions.
+	// Apply is an apply configuration of the parent that contains all status fields of this reconciler. Config.Applier
+	// applies it to the status. Use apply.Conditions to make the conditions.
 	Apply runtime.ApplyConfiguration
 	// Then is called after the status was written. It may be nil.
 	Then func(ctx context.Context) error
@@ -71,25 +71,24 @@ type Config[P client.Object] struct {
 	// ErrNotPure.
 	Emit func(parent P) (Emission, error)
 	// Belongs reports whether an existing object with the name in an intent belongs to this parent. If it returns
-	// false, the object is not changed, even if somebody else creates it during the apply of the intent, and is
-	// reported as an object of someone else (apply.NotOursError, the reason NameTaken).
+	// false, the object is not changed, even if somebody else created it during the apply of the intent. The error is
+	// an apply.NotOursError, and the reason of the condition is NameTaken.
 	//
-	// If Belongs is nil, this depends on the object:
+	// If Belongs is nil, this default applies:
 	//   - An object with owner references belongs to the parent if one of them has the parent's uid.
 	//   - With Prune, an object without owner references belongs to the parent if it has the label of the parent's set.
-	//     An object without any set's label is adopted if, by the live object, only the Applier's field manager wrote
-	//     to it.
+	//     An object without the label of any set is adopted if only the Applier's field manager has written to the live
+	//     object.
 	//   - Without Prune, an object without owner references belongs to the parent if the Applier's field manager has
 	//     applied to it and the intent sets no owner reference.
 	//
 	// Belongs is also called for an intent with MustExist: if it returns false, the Outcome is Absent. If Belongs is
 	// nil, such an intent is applied to any object with the name.
 	Belongs func(parent P, child client.Object) bool
-	// Prune makes the reconciler delete the objects that it applied for a parent before and for which Emit no longer
-	// returns an intent. The parent and its objects become an ApplySet; see applyset.Sets for the cost and the required
-	// permissions. Only one reconciler can prune for a parent. If an apply fails, nothing is deleted. Prune needs a
-	// Finalizer: when a parent is deleted, the reconciler deletes the parent's objects in all namespaces, and does not
-	// leave this to the garbage collector.
+	// Prune makes the reconciler delete the objects of earlier intents that Emit no longer returns. The parent and its
+	// objects become an ApplySet; see applyset.Sets for the cost and the required permissions. Only one reconciler can
+	// prune for a parent. If an apply fails, nothing is deleted. Prune needs a Finalizer: when a parent is deleted, the
+	// reconciler deletes the parent's objects in all namespaces, and does not leave this to the garbage collector.
 	Prune bool
 
 	// Finalizer is the finalizer that is added to each parent; "" adds none. A Finalizer needs Cleanup or Prune.
@@ -207,7 +206,7 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 	return result, err
 }
 
-// withoutCopy is the option by which a read returns the cached object itself, and not a copy.
+// withoutCopy makes a read return the cached object itself, and not a copy.
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
 // read returns a copy of the cached parent, so that Emit and Status cannot change the cache. Only the content of the
@@ -227,8 +226,8 @@ func (r *Reconciler[P]) read(ctx context.Context, name types.NamespacedName) (P,
 	return parent, nil
 }
 
-// atOnce is a RequeueAfter by which the next reconcile begins at once. (Result.Requeue is deprecated, and with a
-// RequeueAfter of 0 no reconcile is scheduled.)
+// atOnce is a RequeueAfter for an immediate reconcile. (Result.Requeue is deprecated, and a RequeueAfter of 0 schedules
+// no reconcile.)
 const atOnce = time.Nanosecond
 
 func (r *Reconciler[P]) gone(ctx context.Context, parent types.NamespacedName) error {
@@ -288,10 +287,10 @@ type part struct {
 	subresource string
 }
 
-// applyOne applies one intent of a reconcile. seen has the results of the intents before. If one of them was for the
-// same object, applyOne returns an error, because each of the two applies would remove the fields of the other intent.
-// If one of them failed because the object belongs to someone else (apply.ErrNotOurs), an intent for a subresource of
-// the object fails with the same error.
+// applyOne applies one intent of a reconcile. seen contains the errors of the earlier intents. If an earlier intent was
+// for the same object, applyOne returns an error, because each of the two applies would remove the fields of the other
+// intent. If an object belongs to someone else (apply.ErrNotOurs), a later intent for a subresource of the object fails
+// with the same error.
 func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen map[part]error) (apply.Outcome, error) {
 	object, err := intent.Object()
 	if err != nil {
@@ -328,8 +327,8 @@ func (r *Reconciler[P]) applyAndPrune(ctx context.Context, parent P) Applied {
 	return applied
 }
 
-// writeStatus calls Config.Status and writes the status in its Report. It returns Report.After, and an error of Status,
-// of the write or of Report.Then.
+// writeStatus calls Config.Status and writes the status. It returns Report.After. The error comes from Status, from the
+// write or from Report.Then.
 func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Applied) (time.Duration, error) {
 	if r.Status == nil {
 		return 0, nil
@@ -352,8 +351,8 @@ func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Appli
 	return report.After, err
 }
 
-// land writes the status in report to the live parent, if the live parent has the uid of the argument parent. gone
-// reports whether the write failed because no parent with this uid exists any more.
+// land writes the status in the report to the live parent, which must have the uid of the given parent. gone reports
+// whether the write failed because no parent with this uid exists any more.
 func (r *Reconciler[P]) land(ctx context.Context, parent P, report Report[P]) (gone bool, err error) {
 	switch {
 	case report.Change != nil && report.Apply != nil:

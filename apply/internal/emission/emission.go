@@ -16,10 +16,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Difference compares the intents that two calls of Emit returned. It returns "" if both have the same objects with the
-// same fields; the order of the intents may differ. Otherwise it returns a message that names the first difference and
-// says how to remove it. The message contains no values, because a value may come from a Secret. An invalid intent is
-// ignored: Apply returns the error for it.
+// Difference compares the intents that two calls of Emit returned. It returns "" if both calls returned the same
+// objects with the same fields, in any order. Otherwise it returns a message that names the first difference and says
+// how to remove it. The message contains no values, because a value may come from a Secret. Invalid intents are
+// ignored: Apply returns an error for each of them.
 func Difference(first, second []apply.Intent) string {
 	one, two := partsOf(first), partsOf(second)
 	all := maps.Clone(one)
@@ -57,8 +57,7 @@ func differing(name string, first, second []byte) string {
 	return fmt.Sprintf("two calls of Emit for the same parent returned different values of %s of %s; %s", changes[0].Path, name, remedy)
 }
 
-// partsOf returns the content of each intent as JSON, by the name of the intent's object, followed by the subresource
-// if there is one.
+// partsOf returns the content of each intent as JSON. The keys of the map name the intent's object and subresource.
 func partsOf(intents []apply.Intent) map[string][]byte {
 	parts := map[string][]byte{}
 	for _, intent := range intents {
@@ -83,7 +82,7 @@ func partsOf(intents []apply.Intent) map[string][]byte {
 	return parts
 }
 
-// reordered reports whether a change is only another order of the items of a list.
+// reordered reports whether a change only reorders the items of a list.
 func reordered(change fieldowners.Change) bool {
 	a, isList := change.Before.([]any)
 	b, isToo := change.After.([]any)

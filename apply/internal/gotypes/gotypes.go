@@ -1,5 +1,5 @@
-// Package gotypes answers questions about a kind from the kind's Go type: which fields the kind has, and in which form
-// the API server stores their values.
+// Package gotypes inspects the Go types of kinds. It finds fields by name or path, and reports whether the API server
+// itself uses a Go type.
 package gotypes
 
 import (
@@ -17,8 +17,8 @@ import (
 )
 
 // serverGroups are the API groups whose kinds are compiled into the API server. The API server decodes and encodes
-// these kinds with the Go types in serverPackages. The package alone does not decide this: VerticalPodAutoscaler is a
-// custom resource, although its Go type is in a package under k8s.io/, too.
+// these kinds with the Go types in serverPackages. The package of a Go type is not sufficient to recognise such a kind:
+// VerticalPodAutoscaler is a custom resource, although the package of its Go type is under k8s.io/.
 var serverGroups = []string{
 	"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps", "authentication.k8s.io",
 	"authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io",
@@ -58,8 +58,8 @@ func FieldType(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// HasOwnForm reports whether a Go type has its own UnmarshalJSON or UnmarshalText. A decoded value of such a type may
-// have another form than the text from which it was decoded: resource.Quantity changes 1024Mi to 1Gi.
+// HasOwnForm reports whether a Go type has its own UnmarshalJSON or UnmarshalText method. Decoding and encoding a value
+// of such a type may change its text. For example, resource.Quantity changes 1024Mi to 1Gi.
 func HasOwnForm(t reflect.Type) bool {
 	pointer := reflect.PointerTo(t)
 	return pointer.Implements(reflect.TypeFor[json.Unmarshaler]()) || pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
@@ -74,8 +74,8 @@ func PointedAt(t reflect.Type) reflect.Type {
 	return t
 }
 
-// IsBytes reports whether the field at a path in a Go type (the argument of) is a []byte. In the API server's schema,
-// such a field has the format byte.
+// IsBytes reports whether the given Go type has a []byte field at the given path. In the API server's schema, such a
+// field has the format "byte".
 func IsBytes(of reflect.Type, path fieldowners.Path) bool {
 	for _, element := range path.Elements() {
 		if of == nil {

@@ -20,10 +20,9 @@ import (
 )
 
 // inquiry fetches one document from the API server in the background: the index of all schemas, or the schemas of one
-// group and version. It sends one request at a time, in a goroutine that ends after inquiryTimeout at the latest. After
-// a failed request there is a back-off before the next one. A caller waits for a request in progress for a short time
-// (inquiryPatience), but only if the request before did not fail. So an API server that does not respond delays callers
-// only once.
+// group and version. It sends one request at a time, in a goroutine that ends after inquiryTimeout at the latest. A
+// failed request is followed by a back-off. Callers wait for a request until inquiryPatience after its start. After a
+// failed request, callers do not wait, so an unresponsive API server delays them only once.
 type inquiry struct {
 	mu *sync.Mutex // guards the fields below, and the fields in which the response is stored
 
@@ -46,8 +45,8 @@ func afterFailures(n int) time.Duration {
 }
 
 // ask starts a request in the background. It does nothing if a request is in progress, or if the back-off has not
-// passed. request sends the request, and returns the function keep, which stores the response. keep is called with mu
-// held. If the request fails, and the one before did not, onFailure is called with the error.
+// passed. The given function sends the request, and returns a function that stores the response. The returned function
+// is called with mu held. onFailure is called with the error of the first of several failures in a row.
 func (q *inquiry) ask(request func(context.Context) (keep func(), err error), onFailure func(error)) {
 	now := time.Now()
 	if q.ended != nil || now.Before(q.next) {
@@ -76,8 +75,8 @@ func (q *inquiry) ask(request func(context.Context) (keep func(), err error), on
 	}()
 }
 
-// wait waits until the current request ends, but not longer than until q.patience or until the context ends. If the
-// last request failed, it does not wait. mu must be held, and is unlocked during the wait.
+// wait returns when the current request ends, when the time q.patience is reached, or when the context ends. If the
+// last request failed, wait returns at once. The caller must hold mu, which is unlocked during the wait.
 func (q *inquiry) wait(ctx context.Context) {
 	if q.failures > 0 {
 		return
@@ -103,12 +102,12 @@ func withoutPanic(ctx context.Context, request func(context.Context) (func(), er
 	return request(ctx)
 }
 
-// Set has the API server's OpenAPI schemas (/openapi/v3), by group and version. A schema defines the types of lists
-// (map, set or atomic), the keys of list items, and the defaults of fields.
+// Set contains the API server's OpenAPI schemas (/openapi/v3), by group and version. A schema defines the types of
+// lists (map, set or atomic), the keys of list items, and the defaults of fields.
 //
 // The index of all schemas and the schemas of each group and version are fetched in the background, independently of
-// each other: a request without a response delays no other request. A known schema is used until the index shows that
-// the API server has another one.
+// each other: a request without a response delays no other request. The Set returns known schemas until the index shows
+// that the API server has replaced them.
 type Set struct {
 	server openapi.ClientWithContext
 	due    atomic.Int64 // when to fetch the index again, in nanoseconds since 1970
@@ -133,8 +132,8 @@ type Known struct {
 	replaced  atomic.Bool // the API server now has other schemas
 }
 
-// How often the index of all schemas is fetched. Schemas change with the version of the API server, and with
-// CustomResourceDefinitions.
+// The intervals between requests for the index of all schemas. Schemas change with the version of the API server, and
+// with CustomResourceDefinitions.
 const (
 	schemasKept  = 10 * time.Minute // the time after which the index is fetched again
 	schemasRetry = 10 * time.Second // the same if a schema is needed that is not in the index
@@ -147,8 +146,8 @@ func New(server openapi.Client) *Set {
 	return s
 }
 
-// Good reports whether proofs (see package steady) that used the schemas in known are still valid: the index does not
-// show that the API server has other schemas. If the index is old, Good starts to fetch it in the background.
+// Good reports whether the given schemas are current according to the last fetched index. If they are not, proofs that
+// used them are not valid (see package steady). If the index is old, Good starts to fetch a new one in the background.
 func (s *Set) Good(ctx context.Context, known *Known, now time.Time) bool {
 	if now.UnixNano() >= s.due.Load() {
 		s.mu.Lock()
@@ -232,7 +231,6 @@ func (s *Set) keepIndex(paths map[string]openapi.GroupVersionWithContext) {
 	}
 }
 
-// fetch starts to fetch the schemas of a group and version in the background.
 func (s *Set) fetch(ctx context.Context, version schema.GroupVersion, d *document, path openapi.GroupVersionWithContext) {
 	log, url := logr.FromContextOrDiscard(ctx), path.ServerRelativeURL()
 	d.ask(func(ctx context.Context) (func(), error) {

@@ -70,10 +70,10 @@ func (c *completion) addFields(value map[string]any, of schema.TypeRef, known *s
 	}
 }
 
-// defaultOf returns a copy of the default of a field, or nil. For a built-in kind it uses serverDefaults and not the
-// schema: the schemas of built-in kinds lack most defaults, and declare defaults for some fields that the Go types
-// always encode. In other groups, a named type in the schema belongs to an aggregated API server. For such a type
-// defaultOf returns nil, because that API server may not add the defaults that its schema declares.
+// defaultOf returns a copy of the default of a field, or nil. For a built-in kind it uses serverDefaults, because the
+// schemas of built-in kinds lack most defaults, and declare defaults for some fields that the Go types always encode.
+// For other kinds it uses the schema. It returns nil if the field belongs to a type with a name in the schema: this is
+// a type of an aggregated API server, which may not add the defaults in its schema.
 func (c *completion) defaultOf(of schema.TypeRef, field schema.StructField) (value any) {
 	switch {
 	case c.servers && of.NamedType != nil:
@@ -88,10 +88,10 @@ func (c *completion) defaultOf(of schema.TypeRef, field schema.StructField) (val
 	return value
 }
 
-// serverDefaults has the defaults of built-in types that are used in atomic lists and structs, by the name of the type
-// in the API server's schemas and by field. A default of a v1 type never changes, and each of these defaults is as old
-// as its type: see docs/design/decisions/0054. If a default is missing here, an intent that relies on it never looks
-// unchanged, and is sent in every reconcile.
+// serverDefaults contains the defaults of built-in types that are used in atomic lists and structs. The keys are the
+// name of the type in the API server's schemas, and the name of the field. The defaults of v1 types never change. Each
+// of these defaults is as old as its type (docs/design/decisions/0054). An intent that relies on a default that is
+// missing here never looks unchanged, and is sent in every reconcile.
 var serverDefaults = map[string]map[string]any{
 	"io.k8s.api.admissionregistration.v1.MatchResources": {
 		"matchPolicy": "Equivalent", "namespaceSelector": map[string]any{}, "objectSelector": map[string]any{},
@@ -101,9 +101,9 @@ var serverDefaults = map[string]map[string]any{
 	"io.k8s.api.networking.v1.NetworkPolicyPort":                  {"protocol": "TCP"},
 }
 
-// emptyDefaults has the value that the API server gives to an empty map, for some maps of built-in kinds, by path. The
-// API server sets the default of each missing field of such a map separately. So if a map has this value, and an apply
-// removes any of the fields, the API server restores the value. The defaults of v1 types never change.
+// emptyDefaults contains the values that the API server gives to empty maps of built-in kinds, by kind and path. The
+// API server sets the default of each missing field of such a map separately. So if an apply removes fields from a map
+// with its default value, the API server restores the value. The defaults of v1 types never change.
 var emptyDefaults = map[runtimeschema.GroupVersionKind]map[string]map[string]any{
 	appsv1.SchemeGroupVersion.WithKind("Deployment"): {
 		".spec.strategy": {"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": "25%", "maxUnavailable": "25%"}},
@@ -113,9 +113,9 @@ var emptyDefaults = map[runtimeschema.GroupVersionKind]map[string]map[string]any
 	},
 }
 
-// notRestored returns the paths in emptied at which the apply would change the object. emptied are the paths of maps
-// that the intent sets to {} or null. The apply removes all fields of such a map, and then the API server sets the
-// defaults of an empty map. If these are the live value of the map, nothing changes.
+// notRestored returns the given paths at which the apply would change the object. The intent sets the maps at these
+// paths to {} or null. The apply removes all fields of such a map, and then the API server sets the defaults of an
+// empty map. If these defaults equal the live value of the map, nothing changes.
 func (r Request) notRestored(emptied []fieldpath.Path, live *typed.TypedValue) []fieldpath.Path {
 	return slices.DeleteFunc(slices.Clone(emptied), func(path fieldpath.Path) bool {
 		restored, ok := emptyDefaults[r.Kind][path.String()]

@@ -10,8 +10,8 @@ import (
 )
 
 // ownEntry returns the managed fields entry of the request's manager. It returns nil if the manager does not have
-// exactly one entry, or if the entry has another apiVersion than the request. If the object is a response of the API
-// server without an entry of the manager, the manager owns no field, and ownEntry returns an empty entry.
+// exactly one entry, or if the entry and the request differ in their apiVersion. If a response of the API server lacks
+// an entry of the manager, the manager owns no field. In this case ownEntry returns an empty entry.
 func (r Request) ownEntry(read Read) *metav1.ManagedFieldsEntry {
 	var own *metav1.ManagedFieldsEntry
 	entries := read.GetManagedFields()

@@ -35,13 +35,13 @@ type Print struct {
 // Kind returns the kind of the object.
 func (p *Print) Kind() schema.GroupVersionKind { return p.kind.Value() }
 
-// IsOf reports whether read is the object for which the proof was made, in any version. If the intent is pinned to a
-// uid (the argument pinned is not ""), an object with another uid is not accepted.
+// IsOf reports whether the proof was made for the given object, in any version. If the given pinned uid is not empty,
+// the object must also have this uid.
 func (p *Print) IsOf(read client.Object, pinned types.UID) bool {
 	return read.GetUID() == p.UID && (pinned == "" || pinned == p.UID)
 }
 
-// HoldsFor reports whether the proof is also valid for the version of the object whose Print is the argument now.
+// HoldsFor reports whether the proof is also valid for the version of the object that the given Print describes.
 func (p *Print) HoldsFor(now *Print) bool {
 	return p.entry != 0 && now.entry == p.entry && now.values == p.values && now.goType == p.goType
 }
@@ -59,9 +59,9 @@ func (r Request) printOfVersion(read Read) *Print {
 
 var seed = maphash.MakeSeed()
 
-// PrintOf returns the Print of an object that has the values of the intent in exactly the same form. The proof is then
-// also valid for other versions of the object in which the managed fields entry of the manager and the values of its
-// fields are the same. If the object lacks one of these values, the proof is valid only for the version that was read.
+// PrintOf returns the Print of an object that contains the values of the intent without any difference in form. The
+// proof is then also valid for other versions of the object, if the manager's entry and the values of its fields are
+// the same. If the object lacks a value of the intent, the proof is valid only for the version that was read.
 func (r Request) PrintOf(read Read) *Print {
 	found := r.printOfVersion(read)
 	entry := r.ownEntry(read)
@@ -84,9 +84,9 @@ func (r Request) PrintOf(read Read) *Print {
 	return found
 }
 
-// hashOwned hashes the values of the fields in a set: scalars, and lists and maps that are owned as a whole. The
-// argument of is the object with these values. hashOwned also hashes the index of each list item, because another
-// order of the items is a change. It returns false if a value is missing.
+// hashOwned hashes the values that an object has in the given set of fields: scalars, and lists and maps that are owned
+// as a whole. It also hashes the index of each list item, because a new order of the items is a change. It returns
+// false if the object lacks a value.
 func hashOwned(hash *maphash.Hash, set *fieldpath.Set, of value.Value) bool {
 	found := true
 	set.Members.Iterate(func(element fieldpath.PathElement) {

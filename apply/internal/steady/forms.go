@@ -16,10 +16,10 @@ import (
 	"coapply.dev/apply/internal/gotypes"
 )
 
-// proveForms returns an error if the values of the intent and of the object differ in more than their form. The API
-// server changes the form of a value in these ways: it adds defaults to a value that is owned as a whole, writes equal
-// quantities in the same way, and leaves out zero values. proveForms also returns an error if another manager owns a
-// field whose form differs: the apply would conflict, because the API server compares the values as they are sent.
+// proveForms returns an error if merging the intent would change more than the form of values. The API server changes
+// the form of a value in three ways: it adds defaults inside a value that is owned as a whole, writes equal quantities
+// in the same way, and leaves out zero values. proveForms also returns an error if another manager owns a field whose
+// form differs. The apply would then conflict, because the API server compares values before it changes their form.
 func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, changes *typed.Comparison, read Read) error {
 	if changes.IsSame() || !changes.Removed.Empty() { // not a change of form: only the order differs, or a field would be removed
 		return fmt.Errorf("the apply would change: %s", changes)
@@ -46,9 +46,8 @@ func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *
 	return nil
 }
 
-// normalForm returns the content of the intent in the form in which the API server would store it, or nil if no field
-// would be left. dropped is the set of fields that the API server would leave out. ok is false if the stored form is
-// not known.
+// normalForm returns the content of the intent in the API server's stored form, or nil if no field would be left.
+// dropped is the set of fields that the API server would leave out. ok is false if the stored form is not known.
 func (r Request) normalForm(wanted *typed.TypedValue, set *fieldpath.Set) (normal *typed.TypedValue, dropped *fieldpath.Set, ok bool) {
 	completed, ok := r.completed(wanted)
 	if !ok {
@@ -93,8 +92,8 @@ func (r Request) asGo(content map[string]any) (value.Value, bool) {
 	return read, err == nil
 }
 
-// heldIn reports whether the object has the parents of all the fields. If it lacks one, the apply would add the parent,
-// and so change the object.
+// heldIn reports whether the object contains the parents of all given fields. The apply would add a missing parent, and
+// so change the object.
 func heldIn(object value.Value, fields *fieldpath.Set) bool {
 	held := true
 	fields.Iterate(func(path fieldpath.Path) {
@@ -181,10 +180,10 @@ func (r Request) setsStringData() bool {
 	return has && r.Kind == corev1.SchemeGroupVersion.WithKind("Secret")
 }
 
-// withoutStringData returns the request with its stringData moved into data. The API server does the same, but after it
-// has computed owners and conflicts: the manager owns the fields of stringData that the request sets, and not the
-// fields of data into which they are moved. So another manager may also own a field of stringData. As no stored object
-// has a stringData, the apply would then conflict even with the same value, and withoutStringData returns an error.
+// withoutStringData returns the request with its stringData moved into data, as the API server moves it. The API server
+// computes owners and conflicts before the move, so the manager owns the fields of stringData, and not the fields of
+// data. If another manager also owns fields of stringData, withoutStringData returns an error. The apply would then
+// conflict even with the same value, because no stored object contains a stringData.
 func (r Request) withoutStringData(read Read) (Request, error) {
 	moved, ok := r.Config[stringData].(map[string]any)
 	if !ok {

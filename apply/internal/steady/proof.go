@@ -1,26 +1,29 @@
 // Package steady proves that an apply would be a no-op: it would change neither a value nor an owner.
 //
-// The package is pure: it sends no requests, and does not change its arguments. It computes a proof from three inputs: the
-// apply, the object that was read, and the API server's schemas. If there is no proof, it returns the reason.
+// The package is pure: it sends no requests, and does not change its arguments. It computes a proof from three inputs:
+// the apply, the object that was read, and the API server's schemas. If there is no proof, it returns the reason.
 //
 // # Contract
 //
-//  1. Request.Prove does what the API server does (structured-merge-diff's Updater.Apply), with the same library and the
-//     API server's own schemas. The manager must have exactly one managed fields entry, with exactly the fields that the
-//     API server would store. Merging the apply configuration into the object must change no value.
-//  2. If there is no proof, Prove returns an error. It also returns an error if the Go type with which the object was read
-//     lacks a field, or if the schemas are not known.
+//  1. Request.Prove repeats the computation of the API server (structured-merge-diff's Updater.Apply), with the same
+//     library and the API server's own schemas. The manager must have exactly one managed fields entry. The entry must
+//     list exactly the fields that the API server would store. Merging the apply configuration into the object must
+//     change no value.
+//  2. If there is no proof, Prove returns an error. Examples are schemas that are not known, and an object whose Go
+//     type lacks a field.
 //  3. For kinds that are compiled into the API server, a value may differ in form, such as 1000m in the intent and 1 in
-//     the object, if no other manager owns the field. The proof also considers the defaults that the API server adds to a
-//     value that is owned as a whole: defaults in the schema of a custom resource, and a few defaults of built-in kinds.
-//  4. A response of the API server (Read.Answer) shows more than a cached object: the stored form of each value, and
-//     whether the manager owns no field. A proof from a response is valid only for the resourceVersion of the response.
-//  5. The stringData of a Secret is compared with the data into which the API server converts it. The empty strategy of a
-//     Deployment or DaemonSet is compared with the default that the API server restores.
-//  6. KeyOf returns different keys for intents whose JSON differs. A Print contains hashes of all data on which the proof
-//     depends: the manager's entry, and the values of the manager's fields. If the object has the intent's values in
-//     exactly the same form, the proof is also valid for other versions of the object with the same hashes.
-//  7. What the API server does beyond Server-Side Apply, such as mutating admission, is not considered.
+//     the object, if no other manager owns the field. The proof also considers the defaults that the API server adds
+//     inside a value that is owned as a whole. These are the defaults in the schema of a custom resource, and a few
+//     defaults of built-in kinds.
+//  4. A response of the API server (Read.Answer) contains the stored form of each value. If it contains no entry of the
+//     manager, the manager owns no field. A proof from a response is valid only for the resourceVersion of the
+//     response.
+//  5. The stringData of a Secret is converted to data before the comparison. The empty strategy of a Deployment or
+//     DaemonSet is compared with the default that the API server restores.
+//  6. KeyOf returns different keys for intents whose JSON differs. A Print contains hashes of the manager's entry and
+//     of the values of the manager's fields. If the object contains the intent's values without any difference in form,
+//     the proof is also valid for other versions of the object with the same hashes.
+//  7. Changes by the API server outside Server-Side Apply, such as mutating admission, are not considered.
 //
 // Valid:
 //
@@ -28,8 +31,8 @@
 //		Manager: "shop", Kind: kind, Config: content, GoType: reflect.TypeFor[appsv1.Deployment](),
 //	}.Prove(steady.Read{Object: cached, Kind: kind}, schemas)
 //
-// Invalid: a Read with metadata only, or with an object from a cache that strips managed fields. There is never a proof
-// without this data.
+// Invalid: a Read that contains only metadata, or an object from a cache that strips managed fields. Such a Read never
+// yields a proof.
 package steady
 
 import (
@@ -67,8 +70,8 @@ type Read struct {
 
 	Kind schema.GroupVersionKind // the kind of the object's Go type in the client's scheme
 
-	// Answer means that the object is the API server's response to a write, as an unstructured object. A response has a
-	// managed fields entry for each manager that owns a field, and a cached object may lack entries.
+	// Answer means that the object is the API server's response to a write. The response must be unstructured. It
+	// contains a managed fields entry for each manager that owns a field, whereas a cached object may lack entries.
 	Answer bool
 }
 
@@ -114,8 +117,8 @@ func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (*Print, 
 	return r.printOfVersion(read), nil
 }
 
-// prove does what Prove does, but returns no Print. exactly reports whether the object has the values of the intent in
-// exactly the same form.
+// prove returns an error unless the apply would change nothing. exactly is true if the object contains the values of
+// the intent without any difference in form.
 func (r Request) prove(read Read, schemas managedfields.TypeConverter) (exactly bool, err error) {
 	entry, held, err := r.compare(read)
 	if err != nil {
@@ -143,8 +146,8 @@ func (r Request) prove(read Read, schemas managedfields.TypeConverter) (exactly 
 	return r.proveContent(wanted, set, held, read)
 }
 
-// proveContent is the second part of the proof: that merging the intent into the object would change no value. The
-// first part has proved that the manager owns exactly the fields of the intent.
+// proveContent returns an error if merging the intent into the object would change a value. The caller has already
+// proved that the manager owns exactly the fields of the intent.
 func (r Request) proveContent(wanted *typed.TypedValue, set *fieldpath.Set, held value.Value, read Read) (exactly bool, err error) {
 	if read.hides(set, wanted.Schema(), wanted.TypeRef()) {
 		return false, fmt.Errorf("%T may hide stored fields, or the stored form of a value; read the object as unstructured", read.Object)
@@ -170,8 +173,8 @@ func (r Request) typed(schemas managedfields.TypeConverter) (wanted *typed.Typed
 	return wanted, set, err
 }
 
-// asStored returns the object as a value with the schema of wanted. A Go type that is newer than the API server may
-// have added an empty struct, such as a status, which is not in the schema: asStored leaves it out.
+// asStored returns the object as a value with the schema of the apply configuration. It leaves out empty structs, such
+// as a status, that are not in the schema. A Go type that is newer than the API server may have added them.
 func (r Read) asStored(held value.Value, wanted *typed.TypedValue) (*typed.TypedValue, error) {
 	live, err := typed.AsTyped(held, wanted.Schema(), wanted.TypeRef(), typed.AllowDuplicates)
 	if _, raw := r.Object.(runtime.Unstructured); err == nil || raw || !held.IsMap() {
@@ -215,8 +218,8 @@ func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held valu
 	return entry, held, nil
 }
 
-// proveValues returns an error if merging the intent into the object would change a value in more than its form.
-// exactly is true if the merge would not change any form either.
+// proveValues returns an error if merging the intent into the object would change more than the form of values. exactly
+// is true if the merge would change nothing at all.
 func (r Request) proveValues(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, read Read) (exactly bool, err error) {
 	merged, err := live.Merge(wanted)
 	if err != nil {
@@ -232,8 +235,7 @@ func (r Request) proveValues(wanted *typed.TypedValue, set *fieldpath.Set, live 
 	return false, r.proveForms(wanted, set, live, changes, read)
 }
 
-// emptiedBy returns the paths of the maps and lists that have content in the object and that the intent sets to {}, []
-// or null.
+// emptiedBy returns the paths of the non-empty maps and lists of the object that the intent sets to {}, [] or null.
 func emptiedBy(set *fieldpath.Set, wanted, live value.Value) (emptied []fieldpath.Path) {
 	set.Leaves().Iterate(func(path fieldpath.Path) {
 		// If a list item on the path omits a key field that has a default, the intent has no value at this path.
@@ -245,7 +247,7 @@ func emptiedBy(set *fieldpath.Set, wanted, live value.Value) (emptied []fieldpat
 	return emptied
 }
 
-// allOwned reports whether each field of the object below one of these paths has an owner.
+// allOwned reports whether all fields of the object below the given paths have an owner.
 func allOwned(below []fieldpath.Path, live *typed.TypedValue, read Read) bool {
 	rest, err := fieldsOf(live)
 	if err != nil {
@@ -268,8 +270,8 @@ func allOwned(below []fieldpath.Path, live *typed.TypedValue, read Read) bool {
 	return all
 }
 
-// hasEmptyItem reports whether a value is a list with an item {}, whose keys all come from defaults. If such a list
-// is applied again and again, the API server adds the item at one apply and removes it at the next.
+// hasEmptyItem reports whether a value is a list with an empty item, {}. The API server adds all keys of such an item
+// as defaults. If the list is applied repeatedly, the API server alternately adds and removes the item.
 func hasEmptyItem(content any) bool {
 	list, _ := content.([]any)
 	return slices.ContainsFunc(list, func(item any) bool {

@@ -11,12 +11,11 @@ import (
 	"coapply.dev/apply/internal/gotypes"
 )
 
-// hides reports whether the Go type with which the object was read may hide something in the fields of the set: a
-// field, a part of a value, or the form in which the API server stores a value.
+// hides reports whether the Go type of the object may show the given fields differently from their stored form.
 //
-// A Go type hides fields that only a newer API server has. It may also hide the form of a value. For example, the API
+// A Go type lacks fields that only a newer API server has. It may also change the form of a value. For example, the API
 // server stores the text 1024Mi in a custom resource, but a resource.Quantity shows 1Gi, and applying 1Gi would change
-// the stored text. A kind that is compiled into the API server is stored in the form that its Go type shows.
+// the stored text. For kinds that are compiled into the API server, the Go type shows the stored form.
 func (r Read) hides(set *fieldpath.Set, server *schema.Schema, of schema.TypeRef) bool {
 	if _, raw := r.Object.(runtime.Unstructured); raw {
 		return false
@@ -46,8 +45,8 @@ type shown struct {
 	exact  bool
 }
 
-// shows reports whether the Go type of a value shows every field of a set completely. The paths in the set start at the
-// value.
+// shows reports whether the Go type of a value shows every field of a set completely. The paths in the set are relative
+// to the value.
 func (v view) shows(set *fieldpath.Set, at seen) bool {
 	at.goType = gotypes.PointedAt(at.goType)
 	if gotypes.HasOwnForm(at.goType) {

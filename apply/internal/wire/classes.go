@@ -31,8 +31,8 @@ func ConflictCauses(err error) []metav1.StatusCause {
 	return causes
 }
 
-// IsImmutableUID reports whether an error is the 422 (metadata.uid is immutable) with which the API server rejects a
-// write that contains the uid of an earlier object with the same name.
+// IsImmutableUID reports whether an error is the 422 for a change of metadata.uid, which is immutable. The API server
+// returns this error for a write with the uid of an earlier object of the same name.
 func IsImmutableUID(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInvalid || status.Status().Details == nil {
@@ -46,9 +46,9 @@ func IsImmutableUID(err error) bool {
 	return false
 }
 
-// RetryAfter reports whether a failed request may succeed if it is sent again. It also returns the Retry-After of the
-// API server, or 0. A request that failed with a 500 may succeed later, unless RefusedBy500 recognises the message.
-// After a 500 with another message, the API server may nevertheless have stored the write.
+// RetryAfter reports whether a failed request may succeed if it is sent again. It also returns the delay that the API
+// server asked for, or 0. A request that failed with a 500 may succeed later, unless RefusedBy500 recognises the
+// message. If RefusedBy500 does not recognise the message, the API server may nevertheless have stored the write.
 func RetryAfter(err error) (time.Duration, bool) {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		return time.Duration(seconds) * time.Second, true
@@ -68,10 +68,10 @@ func RetryAfter(err error) (time.Duration, bool) {
 	return 0, isTransport(err) || isUnreadable(err) || isThrottled(err)
 }
 
-// refusals are parts of the messages of permanent rejections to which the API server responds with a 500 without a
-// reason. They concern an unknown field, a wrong type or a duplicate list key, the scale of a custom resource (which
-// Kubernetes 1.37 cannot apply), and an object that is too large for etcd. When etcd fails, the API server responds
-// with a 500 that differs only in its message.
+// refusals are parts of the messages of permanent rejections. The API server sends each of them as a 500 without a
+// reason, so that only the message distinguishes them from a failure of etcd. The first text is about an unknown field,
+// a wrong type or a duplicate list key. The second is about the scale of a custom resource, which Kubernetes 1.37
+// cannot apply. The last two are about an object that is too large for etcd.
 var refusals = []string{
 	"failed to create typed patch object",
 	"request to convert CR to an invalid group/version",
@@ -93,8 +93,8 @@ func RefusedBy500(status metav1.Status) string {
 	return ""
 }
 
-// FailedWebhook returns the name of the admission webhook that, according to err, the API server could not call, or
-// "". Do not put the message of err into a status: parts of the message, such as a port, differ from call to call.
+// FailedWebhook returns the name of the admission webhook that the API server could not call, or "" for other errors.
+// Do not put the error message into a status: parts of the message, such as a port, differ from call to call.
 func FailedWebhook(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInternalError {
@@ -126,21 +126,20 @@ func isUnreadable(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "couldn't get version/kind; json parse error")
 }
 
-// settleBackoff returns the back-off of Tries: eight attempts, with short jittered waits between them.
 func settleBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 8, Duration: 2 * time.Millisecond, Factor: 2, Jitter: 1}
 }
 
-// Tries calls try until its error is not a stale write, but at most eight times, with short jittered waits in between.
-// If each attempt was a stale write, exhausted is true and err is the last error: the caller makes a ContendedError of
-// it. stale must be apply.IsStaleWrite, which this package cannot import.
+// Tries calls the given function up to eight times, with short jittered waits, while the function returns a stale
+// write. If every attempt was a stale write, exhausted is true and err is the last error, which the caller wraps in a
+// ContendedError. The argument stale must be apply.IsStaleWrite, which this package cannot import.
 func Tries(ctx context.Context, stale func(error) bool, try func() error) (exhausted bool, err error) {
 	return Repeat(ctx, settleBackoff(), stale, try)
 }
 
-// Repeat calls try until worth returns false for the error of try, which may be nil. backoff sets the number of
-// attempts and the waits between them. If all attempts are used up, exhausted is true and err is the last error. If the
-// context ends during a wait, err is the error of the context.
+// Repeat calls the function try until the function worth returns false for its result, which may be nil. The given
+// back-off sets the number of attempts and the waits between them. If all attempts are used up, exhausted is true and
+// err is the last error. If the context ends during a wait, err is the error of the context.
 func Repeat(ctx context.Context, backoff wait.Backoff, worth func(error) bool, try func() error) (exhausted bool, err error) {
 	for {
 		if err := try(); !worth(err) {
@@ -166,9 +165,9 @@ func Sleep(ctx context.Context, d time.Duration) error {
 
 type beforeKey struct{}
 
-// BeforeSending returns a context for one call of Applier.Apply. With this context, Apply calls the function before
-// once, ahead of its first request, and goes on with the context that the function returns. If Apply has nothing to
-// send, it does not call the function. If the function returns an error, Apply sends nothing and returns the error.
+// BeforeSending returns a context for one call of Applier.Apply. Apply calls the given function once, before its first
+// request, and continues with the context that the function returns. If Apply has nothing to send, it does not call the
+// function. If the function returns an error, Apply sends nothing and returns the error.
 func BeforeSending(ctx context.Context, before func(context.Context) (context.Context, error)) context.Context {
 	return context.WithValue(ctx, beforeKey{}, before)
 }

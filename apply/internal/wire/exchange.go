@@ -66,8 +66,8 @@ type (
 	recordedKey struct{}
 )
 
-// Exchange records the requests that one call of an Applier sends, and the last response. It is safe for concurrent
-// use. It is itself the context of the call, which saves an allocation.
+// Exchange records the requests that one call of an Applier sends, and the last response. An Exchange is also the
+// context of the call, which saves an allocation. It is safe for concurrent use.
 type Exchange struct {
 	context.Context
 
@@ -83,7 +83,7 @@ type Answer struct {
 	Body   []byte
 }
 
-// WithExchange returns a context, and the Exchange that records the requests with this context.
+// WithExchange returns a context and an Exchange that records all requests with this context.
 func WithExchange(ctx context.Context) (context.Context, *Exchange) {
 	e := &Exchange{Context: ctx}
 	return e, e
@@ -130,8 +130,8 @@ func (e *Exchange) answered(a Answer) {
 	e.last = a
 }
 
-// Requests returns the number of HTTP requests so far. Without RecordExchange this is the number of calls of the
-// client.
+// Requests returns the number of HTTP requests so far. If the transport does not record requests (see RecordExchange),
+// Requests returns the number of client calls that sent a request.
 func (e *Exchange) Requests() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -157,9 +157,9 @@ type Head struct {
 	ManagedFields []metav1.ManagedFieldsEntry `json:"managedFields"`
 }
 
-// ReadHead decodes the metadata of an object from JSON, and nothing after the metadata, which the API server writes
-// near the beginning. The fieldsV1 of the managed fields entries are not decoded: this would take longer than
-// everything else that the client does for an apply.
+// ReadHead decodes the metadata of an object from JSON. It stops after the metadata, which the API server writes near
+// the beginning. It does not decode the fieldsV1 of the managed fields entries, because decoding them would take longer
+// than everything else that the client does for an apply.
 func ReadHead(object []byte) (found Head, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	begin, err := decoder.Token()
@@ -188,9 +188,9 @@ func ReadHead(object []byte) (found Head, err error) {
 // fairness, and all authenticated users may get it (system:public-info-viewer).
 const probePath = "/livez"
 
-// measure measures the round-trip time to the API server: it sends a GET of probePath, which costs the API server very
-// little, with the same transport as other requests, and passes the result to probe. like is another request to the
-// same API server.
+// measure measures the round-trip time to the API server, and passes the result to the given probe. It sends a GET of
+// probePath, which costs the API server very little, with the given transport. The GET has the host and the headers of
+// the given request.
 func measure(transport http.RoundTripper, like *http.Request, probe *lanes.Probe) {
 	if quiet(probe) != nil {
 		return
@@ -223,8 +223,8 @@ func measure(transport http.RoundTripper, like *http.Request, probe *lanes.Probe
 	}
 }
 
-// quiet waits until no writer of this process is inside the lane of the object. It has a deadline of its own, because
-// the lane lets no waiting writer in before the measurement ends.
+// quiet waits until no writer of this process is inside the lane of the object. The wait is limited to ProbeTimeout,
+// because no waiting writer may enter the lane during a measurement.
 func quiet(probe *lanes.Probe) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lanes.ProbeTimeout)
 	defer cancel()

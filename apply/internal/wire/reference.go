@@ -23,8 +23,8 @@ func Named(kind schema.GroupVersionKind, name types.NamespacedName) *unstructure
 	return object
 }
 
-// CheckReference returns an error if an object cannot be identified by this kind and name: if a part is missing, if the
-// name or namespace cannot be part of a URL, or if CheckScope returns an error.
+// CheckReference returns an error if a version, kind or name is missing, or if the name or namespace cannot be part of
+// a URL. It also returns the error of CheckScope.
 func CheckReference(c client.Client, kind schema.GroupVersionKind, name types.NamespacedName) error {
 	var lacks []string
 	for _, part := range []struct{ name, value string }{
@@ -43,8 +43,8 @@ func CheckReference(c client.Client, kind schema.GroupVersionKind, name types.Na
 	return CheckScope(c, kind, name)
 }
 
-// CheckScope returns an error if a namespaced object has no namespace, or a cluster-scoped object has one. If the
-// client does not know the kind, it returns nil: the request for the object will fail.
+// CheckScope returns an error if a namespaced object lacks a namespace, or if a cluster-scoped object has a namespace.
+// It returns nil for a kind that the client does not know: the request for the object will fail.
 func CheckScope(c client.Client, kind schema.GroupVersionKind, name types.NamespacedName) error {
 	namespaced, err := c.IsObjectNamespaced(Named(kind, name))
 	switch {
@@ -56,9 +56,9 @@ func CheckScope(c client.Client, kind schema.GroupVersionKind, name types.Namesp
 	return nil
 }
 
-// IsAbsent reports whether an error is the 404 that says that the object with this name does not exist. It returns
-// false for the other 404s: a namespace or subresource does not exist, or a kind or version is not served. (In the
-// last case the client makes the Status, and not the API server.)
+// IsAbsent reports whether an error is a 404 because the object with the given name does not exist. It returns false
+// for other causes of a 404: a missing namespace or subresource, or a kind or version that is not served. (For a kind
+// or version that is not served, the client itself creates the Status.)
 func IsAbsent(err error, name string) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {

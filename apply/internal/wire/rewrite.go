@@ -1,5 +1,5 @@
-// Package wire has helpers for packages that send requests to the API server. They encode apply configurations, record
-// requests, classify errors, repeat attempts, and write managed fields.
+// Package wire provides helpers for packages that send requests to the API server. They encode apply configurations,
+// record requests, classify errors, repeat attempts, and write managed fields.
 package wire
 
 import (
@@ -35,8 +35,8 @@ type Rewrite struct {
 // again.
 var ErrChanged = errors.New("the object changed between the reads in two apiVersions")
 
-// PlanRewrite plans a transfer of fields of live, the object that was read. If the plan needs the object in other
-// apiVersions, PlanRewrite reads it in each of them. It returns ErrChanged if the object changed between these reads.
+// PlanRewrite plans a transfer of fields of the given live object. If the plan needs the object in other apiVersions,
+// PlanRewrite reads the object in each of them. It returns ErrChanged if the object changed between these reads.
 func PlanRewrite(ctx context.Context, reader client.Reader, live *unstructured.Unstructured, transfer fieldowners.Transfer) (*Rewrite, error) {
 	r := &Rewrite{Live: live, Objects: fieldowners.Objects{live.GetAPIVersion(): live.Object}}
 	var err error
@@ -73,10 +73,11 @@ func (r *Rewrite) readVersions(ctx context.Context, reader client.Reader) error 
 
 func (r *Rewrite) name() types.NamespacedName { return client.ObjectKeyFromObject(r.Live) }
 
-// Rehearse checks by a dry run that the API server will store the given managed fields (the argument after)
-// unchanged, and returns an error if not. It sends the dry run only if an entry has another apiVersion than the
-// object, because a CustomResourceDefinition may no longer have this version. If the API server cannot convert an
-// entry, each write erases the managed fields of all managers (Kubernetes 1.36) or keeps the old ones (1.37).
+// Rehearse returns an error if the API server would not store the given managed fields unchanged. It checks this by a
+// dry run, but only if an entry and the object differ in their apiVersion: a CustomResourceDefinition may no longer
+// have the version of the entry. If the API server cannot convert an entry, a write does not store the sent managed
+// fields. Kubernetes 1.36 then erases the managed fields of all managers, and Kubernetes 1.37 keeps the old managed
+// fields.
 func (r *Rewrite) Rehearse(ctx context.Context, c client.Client, fieldManager string, after []metav1.ManagedFieldsEntry) error {
 	other := slices.IndexFunc(after, func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != r.Live.GetAPIVersion() })
 	if other < 0 {
@@ -93,18 +94,17 @@ func (r *Rewrite) Rehearse(ctx context.Context, c client.Client, fieldManager st
 	return nil
 }
 
-// AlteredError means that a write of managed fields succeeded, but the API server stored other managed fields than
-// those that were sent.
+// AlteredError means that a write of managed fields succeeded, but the API server changed the managed fields.
 type AlteredError struct{ Err error }
 
 func (e *AlteredError) Error() string {
 	return fmt.Sprintf("the API server accepted the write, but stored other managed fields than were sent: %v", e.Err)
 }
 
-// Unwrap returns an error that says which managed fields are not as they were sent.
+// Unwrap returns an error that names the managed fields that the API server changed.
 func (e *AlteredError) Unwrap() error { return e.Err }
 
-// Store stores the given managed fields in one write. The error is that of the API server, or an AlteredError.
+// Store stores the given managed fields in one write. It returns an AlteredError, or the error of the API server.
 func (r *Rewrite) Store(ctx context.Context, c client.Client, fieldManager string, after []metav1.ManagedFieldsEntry) error {
 	stored, err := r.send(ctx, c, after, client.FieldOwner(fieldManager))
 	if err != nil {
@@ -116,9 +116,9 @@ func (r *Rewrite) Store(ctx context.Context, c client.Client, fieldManager strin
 	return nil
 }
 
-// verify returns an error if stored, the managed fields in the response, are not the managed fields that were sent.
-// Possible reasons are a missing conversion between versions, a mutating webhook, or an object so large that the API
-// server drops managed fields.
+// verify returns an error if the stored managed fields differ from the sent managed fields. Possible reasons are a
+// missing conversion between versions, a mutating webhook, or an object so large that the API server drops managed
+// fields.
 func (r *Rewrite) verify(sent, stored []metav1.ManagedFieldsEntry) error {
 	if err := r.Plan.Done(stored); err != nil {
 		return err
@@ -132,10 +132,10 @@ type patchOperation struct {
 	Value any    `json:"value"`
 }
 
-// send stores the given managed fields, and returns the managed fields in the response. The JSON patch has no "test"
-// of the uid and the resourceVersion, because a failed test is a 422 that cannot be told from other errors. Instead
-// it replaces both with the values that were read. Then a wrong resourceVersion is a stale write, and a wrong uid is
-// an error about an immutable field.
+// send stores the given managed fields, and returns the managed fields in the response. The JSON patch replaces the uid
+// and the resourceVersion with the values that were read. The API server rejects a wrong resourceVersion as a stale
+// write, and a wrong uid as a change of an immutable field. JSON patch tests of these two fields would not work: a
+// failed test is a 422 that looks like other errors.
 func (r *Rewrite) send(ctx context.Context, c client.Client, after []metav1.ManagedFieldsEntry, options ...client.PatchOption) ([]metav1.ManagedFieldsEntry, error) {
 	patch, err := json.Marshal([]patchOperation{
 		{"replace", "/metadata/uid", r.Live.GetUID()},
@@ -157,8 +157,8 @@ type Body struct {
 	JSON []byte
 }
 
-// Encode encodes an apply configuration as JSON. It also encodes unstructured content, instead of copying it:
-// DeepCopyJSON panics on values such as an int.
+// Encode encodes an apply configuration as JSON. Unstructured content is encoded without a copy, because DeepCopyJSON
+// panics on values such as an int.
 func Encode(configuration runtime.ApplyConfiguration) (Body, error) {
 	config := reflect.ValueOf(configuration)
 	if config.Kind() != reflect.Pointer || config.IsNil() {
@@ -181,8 +181,8 @@ type Unstructured interface {
 	UnstructuredContent() map[string]any
 }
 
-// HoldsNothing reports whether an apply configuration from client.ApplyConfigurationFromUnstructured, whose Go type is
-// not exported, contains a nil *unstructured.Unstructured.
+// HoldsNothing reports whether an apply configuration from client.ApplyConfigurationFromUnstructured contains a nil
+// *unstructured.Unstructured.
 func HoldsNothing(holder reflect.Value) bool {
 	if holder.Kind() != reflect.Struct {
 		return false
