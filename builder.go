@@ -104,7 +104,6 @@ func (b *Builder[P]) checkPolicy() error {
 	return nil
 }
 
-// kindOf returns the group, version and kind of a Go object, by the manager's scheme.
 func (b *Builder[P]) kindOf(object client.Object) (schema.GroupVersionKind, error) {
 	return apiutil.GVKForObject(object, b.rt.mgr.GetScheme())
 }
@@ -163,7 +162,7 @@ func sameFields(a, b metav1.ManagedFieldsEntry) bool {
 		a.FieldsV1.GetRawString() == b.FieldsV1.GetRawString()
 }
 
-// resynced is a predicate that accepts the periodic updates with unchanged objects from the cache
+// resynced is a predicate that accepts the updates that the cache sends periodically for unchanged objects
 // (cache.Options.SyncPeriod).
 var resynced = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()

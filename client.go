@@ -157,7 +157,6 @@ type writer struct {
 	err     error
 }
 
-// writer returns the Applier for a key. The first call with the key creates the Applier.
 func (c *applyingClient) writer(key writerKey) (*apply.Applier, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -96,8 +96,8 @@ func (s *writesSubResource) Apply(ctx context.Context, config runtime.ApplyConfi
 }
 
 // wrote records a write to an object, and returns the given error of the write. answer is the decoded response of the
-// API server, or nil if the response does not contain the object's resourceVersion. If the object is being deleted, the
-// resourceVersion in the response is not recorded. The removal of the last finalizer deletes the object, although the
+// API server, or nil if the response does not contain the object's resourceVersion. The resourceVersion of an object
+// that is being deleted is not recorded. After the removal of the last finalizer, the object no longer exists, but the
 // response still contains the old resourceVersion.
 func (c *writesClient) wrote(object, answer client.Object, err error) error {
 	kind, kindErr := c.GroupVersionKindFor(object)

@@ -178,8 +178,8 @@ func (c *call) newLive() *unstructured.Unstructured {
 	return wire.Named(c.ref.GroupVersionKind, c.ref.NamespacedName)
 }
 
-// answer is the result of a call. If an apply was sent, the answer contains the API server's response. Otherwise only
-// the field action is set.
+// answer is the result of a call. Only the field action is set if the result is not the API server's response to an
+// apply.
 type answer struct {
 	action   Action
 	sent     *encodedIntent             // the intent as sent; nil if nothing was sent
@@ -214,12 +214,12 @@ func (a *answer) object() *unstructured.Unstructured {
 
 // judge determines the action of a successful apply, and updates the call's uid and resourceVersion from the response.
 //
-// The action is Created if the HTTP status is 201. It is Unchanged if the object has the same resourceVersion as in
-// this Applier's previous response, or as in the read for MustExist. No other response can be missed in between,
-// because an Applier sends its applies to one object one at a time. Otherwise the action is Configured, even if the
-// change came from another manager and the apply itself changed nothing. The response does not show who made the
-// change. The time in the managed fields entry does not show this either: the API server updates the time for a changed
-// value, but not for a changed owner.
+// The action is Created if the HTTP status is 201. It is Unchanged if the object has the same resourceVersion as in the
+// read for MustExist, or as in this Applier's previous response. There is no later response, because an Applier sends
+// its applies to one object one at a time. Otherwise the action is Configured, even if the change came from another
+// manager and the apply itself changed nothing. The response does not show who made the change. The time in the managed
+// fields entry does not show this either: the API server updates the time for a changed value, but not for a changed
+// owner.
 func (c *call) judge(landed *answer) {
 	object := landed.head()
 	c.ref.UID, c.ref.ResourceVersion = object.UID, object.ResourceVersion
@@ -234,9 +234,9 @@ func (c *call) judge(landed *answer) {
 	}
 }
 
-// head returns the uid, resourceVersion and managed fields in the response. It prefers the response that RecordExchange
-// recorded to the response as the client decoded it. Parts that cannot be read are empty. This is not an error, because
-// the apply has succeeded.
+// head returns the uid, resourceVersion and managed fields in the response. It reads the response that RecordExchange
+// recorded, or else the response as the client decoded it. Parts that cannot be read are empty. This is not an error,
+// because the apply has succeeded.
 func (a *answer) head() wire.Head {
 	if a.sent == nil { // answers without a request are shared between calls, and must not change
 		return wire.Head{}

@@ -31,10 +31,10 @@ import (
 // A typed read of a custom resource may not show the stored form of a value. If the stored time is
 // 2026-01-02T03:04:05.6Z, metav1.Time shows 03:04:05Z. If the stored quantity is 1000m, resource.Quantity shows 1. The
 // cached object then cannot prove that a field is unchanged. Instead, the proof uses the API server's response to a
-// write of this process, and is valid while the object has the resourceVersion of that response. The same is done for
-// an intent that owns no field, because the cached object then has no managed fields entry to compare. Such intents are
-// sent once more after a restart, and after each write of another writer. A proof from a response needs RecordExchange,
-// or unstructured intents.
+// write of this process, and is valid while the object has the resourceVersion of that response. The proof for an
+// intent that owns no field also uses a response, because the cached object has no managed fields entry to compare.
+// Intents with a proof from a response are sent once more after a restart, and after each write of another writer. Such
+// a proof needs RecordExchange, or unstructured intents.
 //
 // The stringData of a Secret is compared with the data into which the API server converts it. The empty strategy of a
 // Deployment or DaemonSet is compared with the API server's default.
@@ -64,7 +64,6 @@ type SteadyState struct {
 	written *ledger
 }
 
-// rememberedIntents is the minimum number of intents whose proofs a SteadyState remembers.
 const rememberedIntents = 1 << 16
 
 // proven is a remembered proof that applying an intent would change nothing. It contains the schema that the proof
@@ -90,7 +89,7 @@ type proven struct {
 // most a second, so that no needless applies are sent after a restart. After that second, and after a failure, intents
 // whose schema is not known are sent. A known schema is trusted until a check shows that the API server has another
 // one. Each request for a schema runs in its own goroutine. This goroutine ends after at most ten seconds if the
-// openapi.Client honours contexts, as the client from discovery does.
+// openapi.Client honours contexts, as the one of a discovery client does.
 func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, error) {
 	if reader == nil {
 		return nil, errors.New("apply: NewSteadyState: a reader is needed, such as mgr.GetCache()")
@@ -124,9 +123,9 @@ type proof struct {
 	unread    []*fieldowners.EntryError
 }
 
-// maySkip reports whether the call may skip its request if there is a proof. A dry run may not, because its caller
-// needs the API server's response. A call for a subresource other than status may not either, because the object does
-// not show the fields of the subresource.
+// maySkip reports whether the call may skip its request if there is a proof. A dry run always sends its request,
+// because its caller needs the API server's response. An apply through a subresource other than status is also always
+// sent, because the object does not show the fields of the subresource.
 func (c *call) maySkip(intent Intent) bool {
 	return c.config.Steady != nil && !c.dryRun && intent.Body == nil &&
 		(intent.Subresource == "" || intent.Subresource == statusSubresource)
@@ -208,8 +207,8 @@ func refOf(ref ObjectRef, object client.Object) ObjectRef {
 	return ref
 }
 
-// look returns Intent.Read, which is the argument given, or else the cached object. It returns nil if neither exists.
-// The caller must not change the object, because it may belong to the cache.
+// look returns the argument (Intent.Read) if it is set, and otherwise the cached object. It returns nil if neither
+// exists. The caller must not change the object, because it may belong to the cache.
 func (c *call) look(ctx context.Context, given client.Object) client.Object {
 	if c.target.read == nil && isRead(given, c.ref) {
 		c.target.read = given

@@ -51,7 +51,6 @@ func (t target) pin() pin {
 // uidGiven reports whether the caller pinned the intent to a uid.
 func (t target) uidGiven() bool { return t.uid != "" && !t.found }
 
-// pinnedRef returns the reference to the intent's object, with the uid to which writes are pinned.
 func (c *call) pinnedRef() ObjectRef {
 	ref := c.intent.ref
 	ref.UID = c.target.uid
@@ -97,7 +96,6 @@ func (c *call) cached(ctx context.Context) (client.Object, error) {
 	return object, err
 }
 
-// pinTo pins the writes of the call to the uid of an object that was read.
 func (c *call) pinTo(object client.Object) error {
 	if c.target.uid != "" && c.target.uid != object.GetUID() {
 		return &UIDMismatchError{Object: c.pinnedRef(), Err: fmt.Errorf("the object that was read has uid %s", object.GetUID())}

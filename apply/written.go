@@ -94,7 +94,7 @@ func (l *ledger) wroteAll(kind schema.GroupKind, namespace string) {
 }
 
 // sending records that an apply is about to be sent. It returns the record from before the apply, and the number of the
-// apply. Until the caller calls landed or refused, trusts returns false for the key's field manager.
+// apply. Until the outcome of the apply is recorded, cached objects are not trusted for the key's field manager.
 func (l *ledger) sending(key writtenKey) (before written, number uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

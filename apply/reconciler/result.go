@@ -23,8 +23,8 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// conflictRetry is the wait before a retry after a conflict that the policy rejected. The retry is necessary because
-// watch predicates may ignore the update by which the other owner gives up the field: no value changes.
+// conflictRetry is the wait before a retry after a conflict that the policy rejected. A retry is necessary because the
+// other owner may give up the field without an event: watch predicates may ignore updates that change no value.
 const conflictRetry = time.Minute
 
 // refusalRetry is the maximum wait that refusalWait returns.
@@ -42,11 +42,10 @@ func refusalWait(since time.Duration) time.Duration {
 // returns the joined errors, so that the controller's rate limiter determines the wait before the next reconcile. There
 // are three exceptions:
 //   - If none of the errors needs the rate limiter (see the package comment), Requeue returns no error and sets
-//     RequeueAfter. This is the longest Retry-After of the API server, or else the minute after which a rejected
-//     conflict is retried. RequeueAfter is extended at random by up to 20 %.
+//     RequeueAfter. The value is the longest Retry-After of the API server, or else the minute after which a rejected
+//     conflict is retried. It is extended at random by up to 20 %.
 //   - If all errors are invalid intents, Requeue returns a reconcile.TerminalError.
-//   - If ctx is cancelled and one of the errors is context.Canceled, the process is stopping. Requeue then returns no
-//     error.
+//   - If ctx is cancelled and one of the errors is context.Canceled, Requeue returns no error: the process is stopping.
 func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	return requeue(ctx, true, unknown, errs...)
 }
@@ -198,7 +197,7 @@ func (r *Reconciler[P]) tellUnread(of trouble, parent P, outcomes []apply.Outcom
 	}
 }
 
-// settled has the reason and the text of the event for each decision by which an apply succeeds despite a conflict.
+// settled holds the reason and the text of the event for each decision by which an apply succeeds despite a conflict.
 var settled = map[apply.Decision]struct{ reason, what string }{
 	apply.Force:      {"OwnershipForced", "set"},
 	apply.Relinquish: {"OwnershipRelinquished", "did not set"},
@@ -279,15 +278,14 @@ const rememberedTroubles = 8192
 
 func newNews() news { return news{recent.New[trouble, reported](rememberedTroubles)} }
 
-// isNew records the present errors of a group, and reports whether they differ from the errors recorded before. If
-// there are no errors, it returns false.
+// isNew records the present errors of a group, and reports whether they differ from the errors recorded before.
 func (n news) isNew(of trouble, errs ...error) bool {
 	isNew, _ := n.about(of, errs...)
 	return isNew
 }
 
-// about records the present errors of a group. isNew is the result of the method isNew. since is the time since the
-// first error after the last success. If the text of the error changes, this time does not start again.
+// about records the present errors of a group. isNew reports whether they differ from the errors recorded before. since
+// is the time since the first error after the last success, even if the text of the errors has changed since then.
 func (n news) about(of trouble, errs ...error) (isNew bool, since time.Duration) {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	if len(errs) == 0 {

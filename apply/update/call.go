@@ -124,8 +124,8 @@ func (c *call[T]) attempted(this attempt, read *unstructured.Unstructured) logr.
 	return log
 }
 
-// send writes an unstructured object, wanted, and replaces its content with the API server's response. stale reports
-// whether the API server refused the write because the object had changed after the read.
+// send writes wanted, and replaces the content of wanted with the API server's response. stale reports whether the API
+// server refused the write because the object had changed after the read.
 func (c *call[T]) send(
 	ctx context.Context, log logr.Logger, this attempt, live *unstructured.Unstructured, object T, wanted *unstructured.Unstructured,
 ) (stale bool, err error) {
@@ -197,7 +197,7 @@ func (a attempt) news(log logr.Logger) logr.Logger {
 	return log
 }
 
-// failed converts the error of a request into a typed error with apply.Classify. A NotFound is only wrapped, so that
+// failed uses apply.Classify to convert the error of a request into a typed error. A NotFound is only wrapped, so that
 // apierrors.IsNotFound recognises it.
 func (c *call[T]) failed(ctx context.Context, doing string, err error) error {
 	if apierrors.IsNotFound(err) {

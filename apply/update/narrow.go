@@ -80,9 +80,9 @@ func (n narrowing) narrow(live *unstructured.Unstructured, before, after client.
 	return wanted, nil
 }
 
-// check decodes the object to write into the Go type, and returns an error if the result differs from the object after
-// mutate. They differ if the Go type decodes list items in another order, or map keys in another form, than in the
-// JSON. The changes by mutate then cannot be located in the live object.
+// check decodes the wanted object into the Go type, and returns an error if the result differs from the object after
+// mutate. They differ if the Go type decodes list items in another order, or map keys in another form, than the JSON
+// has. The changes by mutate then cannot be located in the live object.
 func check(wanted *unstructured.Unstructured, is map[string]any, after client.Object, known goType) error {
 	if _, raw := after.(runtime.Unstructured); raw {
 		return nil // an unstructured object has all fields in the API server's form

@@ -121,8 +121,8 @@ func unknownTo(at *place, live, shown any) *place {
 }
 
 // refuse returns an error if one of the selected live items has a field that the Go type lacks, because the write could
-// drop this field. items has the indices of the selected items. why says why they cannot be matched with the items
-// after mutate.
+// drop this field. items has the indices of the selected items. why is the reason for which the selected items cannot
+// be matched with the items after mutate.
 func (n narrowing) refuse(list *place, live, shown []any, items []int, why error) error {
 	for _, j := range items {
 		var item any
@@ -208,8 +208,8 @@ func (p *place) in(kind *typed.TypedValue) (atom smd.Atom, ok bool) {
 	return smd.Atom{}, false
 }
 
-// index returns the indices of the items in a list as a map. The map's key is the text of the item's key values. ok is
-// false if two items have the same key values.
+// index maps the key values of each list item, as text, to the index of the item. ok is false if two items have the
+// same key values.
 func (k listKeys) index(items []any) (at map[string]int, ok bool) {
 	at = map[string]int{}
 	for i, item := range items {

@@ -78,8 +78,7 @@ var (
 	DefaultRetry = retry.DefaultRetry
 
 	// DefaultBackoff is retry.DefaultBackoff of client-go: 4 attempts, with waits of 10, 50 and 250 ms, each extended
-	// by up to 10 %. It suits objects to which mostly one controller writes. (Some texts mention a fourth wait of 1250
-	// ms. It does not happen, because there is no fifth attempt.)
+	// by up to 10 %. It suits objects to which mostly one controller writes.
 	DefaultBackoff = retry.DefaultBackoff
 
 	// Exponential permits 4 attempts, with waits of 100, 200 and 400 ms, 700 ms in total. It suits objects that are

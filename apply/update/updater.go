@@ -1,8 +1,8 @@
 // Package update is for writes that do not fit Server-Side Apply: finalizers, and a status in which several writers
 // change single fields. It writes by get-modify-update, and retries after stale writes.
 //
-// A stale write failed because another write has changed the resourceVersion, so it is retried after a new read. An
-// ownership conflict is also an HTTP 409, but is not retried, because another field manager owns the field.
+// Only a stale write is retried. It failed because the object has a new resourceVersion, and the retry reads the object
+// again. An ownership conflict is also an HTTP 409, but is not retried, because another field manager owns the field.
 //
 // # Contract of the four functions Do, Status, EnsureFinalizer and RemoveFinalizer
 //
@@ -12,13 +12,13 @@
 //     call.
 //  2. First, mutate is called on a copy of the caller's object. If mutate changes nothing (nil and empty are equal), no
 //     request is sent. So the object must be at least as new as the event that led to the call. If the object has no
-//     uid or resourceVersion, or is older than the Updater's own last write, it is read live instead.
+//     uid or resourceVersion, or is older than the Updater's own last write, the live object is read instead.
 //  3. If there is something to write, each attempt reads the live object and calls mutate again. So a write takes one
 //     read and one PUT, even if the cache is far behind. If another writer has already made the change, only the read
 //     is sent. If several calls of one process wait to write one object, the response to a write replaces the read of
 //     the next call.
 //  4. The object that mutate gets has no managed fields. An error of mutate on the live object ends the call. An error
-//     on the caller's object, which may be out of date, does not end the call, except ErrIdentityChanged.
+//     on the caller's object ends the call only if it is ErrIdentityChanged, because this object may be out of date.
 //  5. An attempt occupies the object's lane (Config.Lanes) from its read to its write. A lane admits one writer of the
 //     process at a time, so only another process can make the write stale. The lane is free between attempts, and is
 //     not used if there is nothing to write.
@@ -31,8 +31,8 @@
 //     item with new keys is a new item. If the keys are not known, a changed item is sent as the Go type writes it. If
 //     this could drop a field that the Go type lacks, nothing is written, and the error matches ErrUnknownField.
 //  8. A write contains the resourceVersion that was read. It contains no managed fields, so that the API server keeps
-//     the live managed fields. An incomplete list, such as from a cache that strips managed fields, would erase the
-//     entries of other managers.
+//     the live managed fields. A write with an incomplete list, such as from a cache that strips managed fields, would
+//     erase the entries of other managers.
 //  9. Only a stale write is retried. All other errors end the call. Errors of the API server are classified by
 //     apply.Classify. If a live read confirms that the object does not exist, RemoveFinalizer succeeds, and the other
 //     functions return a NotFound (apierrors.IsNotFound). An object that was recreated under the same name is not
@@ -43,9 +43,9 @@
 //
 // # Contract of the caller
 //
-//  1. mutate must be idempotent, must not use values that were read earlier, and must keep no state between its calls.
-//     If the response to a write is lost, the write may have succeeded. The next call of mutate would then increment a
-//     counter again.
+//  1. mutate must be idempotent, must use the values of its argument and not values that were read earlier, and must
+//     keep no state between its calls. For example, mutate must not increment a counter: if the response to a
+//     successful write is lost, the next call would increment the counter again.
 //  2. mutate must set single fields. If mutate replaced the whole status or spec with an earlier copy, the changes of
 //     other writers would be lost, without a 409.
 //  3. mutate must not write objects. The call occupies the object's lane, so that a write to the same object would wait
@@ -97,8 +97,8 @@ type Config struct {
 	// Client sends the writes. The Updater does not use it for reads.
 	Client client.Client
 	// LiveReader reads from the API server, as mgr.GetAPIReader() does. It must not read from a cache, because a write
-	// that is based on an outdated object would be stale. An attempt that can use the response to another call's write
-	// does not read.
+	// that is based on an outdated object would be stale. An attempt does not read if it can use another call's
+	// response.
 	LiveReader client.Reader
 	// FieldManager is the field manager of the writes: 1 to 128 printable characters. Each reconciler needs its own.
 	FieldManager string
@@ -109,8 +109,8 @@ type Config struct {
 	// process, so that they do not make each other's writes stale. If Lanes is nil, New makes a set for this Updater
 	// alone.
 	Lanes *lanes.Set
-	// Schemas returns the API server's schemas of a group and version, as apply.SteadyState.Schemas does. The schema
-	// has the key fields of lists. With them, a changed list item keeps the live values that the Go type lacks or
+	// Schemas returns the API server's schemas of a group and version, as apply.SteadyState.Schemas does. The schemas
+	// define the key fields of lists. With them, a changed list item keeps the live values that the Go type lacks or
 	// writes in another form. If Schemas is nil, such an item is sent as the Go type writes it. If this could drop a
 	// field, nothing is written, and the error matches ErrUnknownField.
 	Schemas func(context.Context, schema.GroupVersion) (managedfields.TypeConverter, error)

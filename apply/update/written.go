@@ -48,8 +48,8 @@ func (w *lastWritten) shows(object client.Object) bool {
 	return true
 }
 
-// sending records that a write of the object is about to be sent. Until the response is recorded by the method knows, a
-// cached object is not trusted.
+// sending records that a write of the object is about to be sent. A cached object is not trusted until a call of knows
+// records the response.
 func (w *lastWritten) sending(object client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -60,9 +60,9 @@ func subjectOfObject(object map[string]any) (command.Subject, error) {
 	return command.Subject{Group: version.Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}, nil
 }
 
-// locate sets c.Path to the field that the API server's string, c.ServerPath, stands for. fields has the owned fields
-// of the live object, from byServerPath. locate searches the following sources in order, and stops at the first source
-// that has a field with this string:
+// locate sets c.Path to the field that the API server's string, c.ServerPath, stands for. fields is the result of
+// byServerPath for the live object. locate searches the following sources in order, and stops at the first source that
+// has a field with this string:
 //  1. the fields of the owner's managed fields entry that the intent sets;
 //  2. the fields of the intent;
 //  3. all fields of the owner's entry (the owner before-first-apply may have no entry);

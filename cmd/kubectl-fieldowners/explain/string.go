@@ -68,9 +68,8 @@ func (c Conflict) text() string {
 	return text
 }
 
-// wrapped joins words into lines of at most 80 columns. All lines are indented by the given number of spaces, and those
-// after the first by the length of continued in addition. Every line but the last ends with continued, such as a
-// backslash.
+// wrapped joins words into lines of at most 80 columns, indented by indent spaces. Every line but the last ends with
+// continued, such as a backslash. If continued is not empty, the lines after the first are indented further.
 func wrapped(words []string, indent int, continued string) string {
 	margin := strings.Repeat(" ", indent)
 	return view.Words(words, columns, margin, margin+strings.Repeat(" ", len(continued)), continued) + "\n"

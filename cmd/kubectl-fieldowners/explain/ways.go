@@ -42,9 +42,8 @@ func (e Explanation) waysOut() []Way {
 	}
 }
 
-// perOwner describes a consequence for each owner in conflict, such as "a: CONSEQUENCE.". Owners with the same
-// consequence share one sentence, such as "a, b: CONSEQUENCE.". The given function returns the consequence for one
-// owner.
+// perOwner returns one sentence for each owner in conflict, such as "a: RESULT.". The function what returns the result
+// for one owner. Owners with the same result share a sentence, such as "a, b: RESULT.".
 func (e Explanation) perOwner(what func(view.OwnerItem) string) string {
 	owners := map[string][]string{}
 	var order []string

@@ -135,12 +135,11 @@ func (a *auditor) readFiles() error {
 	})
 }
 
-// small is the size in bytes below which the audit does not report an object's managed fields as large. In such
+// small is the size in bytes below which the audit does not report an object's managed fields as large. In smaller
 // objects, managed fields are usually more than half of the bytes, which does no harm.
 const small = 4 << 10
 
-// holdContract reads the contract from the file of --contract. The audit then reports fields that a manager may not
-// own.
+// holdContract reads the contract of --contract. The audit then reports fields that a manager may not own.
 func (a *auditor) holdContract() error {
 	if a.contract == "" {
 		return nil
