@@ -178,8 +178,8 @@ func (c *call) newLive() *unstructured.Unstructured {
 	return wire.Named(c.ref.GroupVersionKind, c.ref.NamespacedName)
 }
 
-// answer is the result of a call. Only the field action is set if the result is not the API server's response to an
-// apply.
+// answer is the result of a call. If the result is not the API server's response to an apply, only the field action is
+// set.
 type answer struct {
 	action   Action
 	sent     *encodedIntent             // the intent as sent; nil if nothing was sent

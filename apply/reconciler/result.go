@@ -23,8 +23,8 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// conflictRetry is the wait before a retry after a conflict that the policy rejected. A retry is necessary because the
-// other owner may give up the field without an event: watch predicates may ignore updates that change no value.
+// conflictRetry is the wait before a retry after a conflict that the policy rejected. A retry is necessary because no
+// event may arrive when the other owner gives up the field: watch predicates may ignore updates that change no value.
 const conflictRetry = time.Minute
 
 // refusalRetry is the maximum wait that refusalWait returns.

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// items implements rebase for a list. For each item from before the call of mutate, it returns the live item with the
-// changes by mutate. New items are sent unchanged. The live list and the list before mutate have the same items at the
-// same indices, unless the Go type omits or adds items.
+// items implements rebase for a list. For each item that mutate kept, it returns the live item with the changes by
+// mutate. New items are sent unchanged. The live list and the list before mutate have the same items at the same
+// indices, unless the Go type omits or adds items.
 func (n narrowing) items(at *place, live, before, after []any) ([]any, error) {
 	from, err := n.origins(at, live, before, after)
 	if err != nil {
