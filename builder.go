@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// controllers is the list of the controllers that Builder.Complete has added to the manager of one Runtime.
+// controllers is the list of the controllers that were added to a Runtime's manager with Builder.Complete.
 type controllers struct {
 	mu    sync.Mutex
 	added []addedController
@@ -43,14 +43,14 @@ func (c *controllers) add(one addedController) error {
 	return nil
 }
 
-// remove removes a controller from the list again, after adding the controller to the manager has failed.
+// remove removes a controller that could not be added to the manager.
 func (c *controllers) remove(one addedController) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.added = slices.DeleteFunc(c.added, func(other addedController) bool { return other == one })
 }
 
-// check returns an error about mistakes in the kinds given to Owns and in the paths of the policy.
+// check returns an error if the kinds given to Owns or the paths of the policy are invalid.
 func (b *Builder[P]) check(parent client.Object) error {
 	return errors.Join(b.checkOwned(parent), b.checkPolicy())
 }
@@ -104,14 +104,13 @@ func (b *Builder[P]) checkPolicy() error {
 	return nil
 }
 
-// kindOf returns the group, version and kind of a Go object, by the manager's scheme.
 func (b *Builder[P]) kindOf(object client.Object) (schema.GroupVersionKind, error) {
 	return apiutil.GVKForObject(object, b.rt.mgr.GetScheme())
 }
 
-// ReadsStatus is an option of Builder.Owns: every change of a child leads to a reconcile of the parent, even a change
-// of the child's status only. Use ReadsStatus if a function given to Builder.Status or Builder.Belongs reads the status
-// of the children.
+// ReadsStatus is an option of Builder.Owns. With this option, every change of a child leads to a reconcile of the
+// parent, even if only the child's status changes. Use ReadsStatus if a function given to Builder.Status or
+// Builder.Belongs reads the status of the children.
 var ReadsStatus builder.OwnsOption = readsStatus{}
 
 type readsStatus struct{}
@@ -163,14 +162,15 @@ func sameFields(a, b metav1.ManagedFieldsEntry) bool {
 		a.FieldsV1.GetRawString() == b.FieldsV1.GetRawString()
 }
 
-// resynced is a predicate that accepts the updates by which the cache repeats unchanged objects
+// resynced is a predicate that accepts the updates that the cache sends periodically for unchanged objects
 // (cache.Options.SyncPeriod).
 var resynced = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 }}
 
 // nameInformers registers with the Runtime the informers whose events trigger reconciles of this controller. A kind may
-// have several informers, so a cached object proves a no-op only if none of them has a newer version (see watched).
+// have several informers. A cached object proves a no-op only if none of these informers has a newer version of the
+// object (see watched).
 func (b *Builder[P]) nameInformers() error {
 	for _, o := range b.owned {
 		if err := b.rt.watches(o.object, representationOf(o.object)); err != nil {
@@ -190,7 +190,6 @@ func (b *Builder[P]) nameInformers() error {
 	return nil
 }
 
-// onlyMetadata reports whether the options of Owns or Watches include builder.OnlyMetadata.
 func onlyMetadata[O any](opts []O) bool {
 	return slices.ContainsFunc(opts, func(o O) bool { return any(o) == any(builder.OnlyMetadata) })
 }

@@ -21,26 +21,31 @@ import (
 )
 
 // Client returns a client.Client that differs from the manager's client only in the method Apply, for objects and for
-// their subresources. A Patch of the type apply, such as the patch client.Apply, is handled like an Apply. fieldManager
-// is the field manager of all writes, unless client.FieldOwner names another one.
+// their subresources. A Patch of the type apply, such as the patch client.Apply, is handled like an Apply. All writes
+// use the given field manager, unless client.FieldOwner names another one.
 //
-// Apply sends no request if nothing would change, is serialised with the other writes of the process to the object, and
-// decides ownership conflicts by the policy. Otherwise Apply behaves like the method Apply of the manager's client:
+// Apply sends no request if nothing would change. It decides ownership conflicts by the policy. Its requests are
+// serialised with the other writes of the process to the object. Otherwise Apply behaves like the method Apply of the
+// manager's client:
 //
 //   - After Apply, the apply configuration contains the object. If no request was sent, this is the cached object,
 //     without the fields that the cache's transforms remove.
 //   - client.ForceOwnership takes all fields in conflict, whatever the policy decides.
 //   - client.FieldOwner applies under another field manager, with the same policy.
 //   - client.DryRunAll changes nothing, and returns what Apply would return.
-//   - Errors are those of package apply. errors.As finds the API server's response in them, so functions such as
-//     apierrors.IsConflict work. A NotFound means that a live read did not find the object. A 404 for another reason,
-//     such as a missing subresource, is a RefusedError without NotFound.
+//   - Errors are those of package apply. They wrap the API server's response, so functions such as apierrors.IsConflict
+//     work. A NotFound means that a live read did not find the object. A 404 for another reason, such as a missing
+//     subresource, is a RefusedError that does not wrap a NotFound.
 //
-// The API server accepts some apply configurations that package apply rejects: one with a resourceVersion, one that
-// sets a status but is for the object itself, and one for the status subresource without a status. The Client sends
-// such a configuration unchanged, serialised with other writes. It does not use the policy then, and a ConflictError
-// contains no values. A Patch of type apply is also sent unchanged if it has an option that Apply lacks, such as
-// FieldValidation, or if its content is for another object than the one to patch.
+// The API server accepts some apply configurations that package apply rejects:
+//
+//   - a configuration with a resourceVersion;
+//   - a configuration for the object itself that sets a status;
+//   - a configuration for the status subresource without a status.
+//
+// The Client sends such a configuration unchanged, serialised with other writes, and without the policy. A
+// ConflictError then contains no values. A Patch of type apply is also sent unchanged if it has an option that Apply
+// lacks, such as FieldValidation, or if its content is for an object other than the patched object.
 //
 // After a write by this Client, the cached object may be out of date. Until the cache shows the write, every apply to
 // the object is sent.
@@ -87,7 +92,6 @@ func (s *applyingSubResource) Apply(ctx context.Context, config runtime.ApplyCon
 	return s.client.apply(ctx, apply.Intent{Config: config, Subresource: s.name, Body: options.SubResourceBody}, options.ApplyOptions)
 }
 
-// apply is the Apply method of the Client, for an object or for a subresource.
 func (c *applyingClient) apply(ctx context.Context, intent apply.Intent, options client.ApplyOptions) error {
 	options.FieldManager = cmp.Or(options.FieldManager, c.fieldManager)
 	applier, err := c.writer(writerKey{options.FieldManager, options.Force != nil && *options.Force})
@@ -114,8 +118,8 @@ func (c *applyingClient) apply(ctx context.Context, intent apply.Intent, options
 	return e.writeTo(intent.Config)
 }
 
-// absent returns the error for an apply to a subresource of an object that does not exist. The error wraps a NotFound:
-// answer, if answer is a NotFound of the API server, or else a new one.
+// absent returns the error for an apply to a subresource of an object that does not exist. The error wraps the API
+// server's answer if the answer is a NotFound. Otherwise it wraps a new NotFound.
 func absent(object apply.ObjectRef, answer error) error {
 	if !apierrors.IsNotFound(answer) {
 		answer = apierrors.NewNotFound(schema.GroupResource{Group: object.Group, Resource: object.Kind}, object.Name)
@@ -123,8 +127,9 @@ func absent(object apply.ObjectRef, answer error) error {
 	return &apply.RefusedError{Object: object, Err: answer}
 }
 
-// dryRun is Apply with client.DryRunAll. It sends the configuration as a dry run. If the API server responds with an
-// ownership conflict, dryRun calls Applier.Plan, which decides the conflict by the policy with further dry runs.
+// dryRun implements Apply with client.DryRunAll. It sends the configuration as a dry run. If the API server responds
+// with an ownership conflict, dryRun calls Applier.Plan, which decides the conflict by the policy with further dry
+// runs.
 func (c *applyingClient) dryRun(ctx context.Context, applier *apply.Applier, intent apply.Intent, options client.ApplyOptions) error {
 	refused := c.send(ctx, intent, options)
 	if !apply.IsOwnershipConflict(refused) {
@@ -152,7 +157,6 @@ type writer struct {
 	err     error
 }
 
-// writer returns the Applier for a key. The first call with the key creates the Applier.
 func (c *applyingClient) writer(key writerKey) (*apply.Applier, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -27,7 +27,7 @@ type writesClient struct {
 	rt *Runtime
 }
 
-// writes returns the client with which the Clients and the Updaters of the Runtime write.
+// writes returns the client for all writes by the Clients and the Updaters of the Runtime.
 func (rt *Runtime) writes() client.Client { return &writesClient{rt.mgr.GetClient(), rt} }
 
 func (c *writesClient) Create(ctx context.Context, object client.Object, opts ...client.CreateOption) error {
@@ -95,10 +95,10 @@ func (s *writesSubResource) Apply(ctx context.Context, config runtime.ApplyConfi
 	return s.writes.applied(config, s.SubResourceClient.Apply(ctx, config, opts...))
 }
 
-// wrote records a write to an object, and returns err, the error of the write. answer is the value into which the
-// client has decoded the API server's response, or nil if the response does not contain the object's resourceVersion.
-// The resourceVersion of an object that is being deleted is not recorded: after the removal of the last finalizer the
-// object no longer exists, but the response contains its old resourceVersion.
+// wrote records a write to an object, and returns the given error of the write. answer is the decoded response of the
+// API server, or nil if the response does not contain the object's resourceVersion. The resourceVersion of an object
+// that is being deleted is not recorded. After the removal of the last finalizer, the object no longer exists, but the
+// response still contains the old resourceVersion.
 func (c *writesClient) wrote(object, answer client.Object, err error) error {
 	kind, kindErr := c.GroupVersionKindFor(object)
 	if kindErr != nil {
@@ -112,7 +112,7 @@ func (c *writesClient) wrote(object, answer client.Object, err error) error {
 	return err
 }
 
-// applied records an apply that was sent without an Applier, and returns err, the error of the apply.
+// applied records an apply that was sent without an Applier, and returns the given error of the apply.
 func (c *writesClient) applied(config runtime.ApplyConfiguration, err error) error {
 	ref := objectOf(config)
 	if err != nil {
@@ -184,8 +184,8 @@ func named(kind schema.GroupVersionKind, object client.Object) *unstructured.Uns
 }
 
 // contentOf returns the decoded content of an apply patch, which is JSON or YAML. It returns nil if the content is
-// malformed, or is for another object than the one to patch. The caller then sends the patch unchanged, so that the API
-// server returns the error.
+// malformed, or is for an object other than the patched object. The caller then sends the patch unchanged, so that the
+// API server returns the error.
 func (c *applyingClient) contentOf(data []byte, object client.Object) *unstructured.Unstructured {
 	asJSON, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
@@ -202,7 +202,6 @@ func (c *applyingClient) contentOf(data []byte, object client.Object) *unstructu
 	return content
 }
 
-// hasApplyOptionsOnly reports whether all options of a patch are also options of an Apply.
 func hasApplyOptionsOnly(options *client.PatchOptions) bool {
 	return options.Raw == nil && options.FieldValidation == ""
 }
@@ -214,7 +213,7 @@ func applyOptions(options *client.PatchOptions) client.ApplyOptions {
 	}
 }
 
-// decodeInto replaces the content of object by content, the content of the API server's response.
+// decodeInto replaces the content of an object with the content of the API server's response.
 func decodeInto(object client.Object, content *unstructured.Unstructured) error {
 	if raw, ok := object.(runtime.Unstructured); ok {
 		raw.SetUnstructuredContent(content.Object)

@@ -19,31 +19,31 @@ import (
 )
 
 // Release gives up every field of an object that this field manager owns by Apply, through the object itself or through
-// a subresource. It does so by an apply that contains only the object's name (KEP-555). A field with other owners keeps
-// its value and these owners. A field without another owner is removed, or gets the API server's default: the value
-// that it had before this manager's first apply does not return. Only a replica count that was applied through /scale
-// keeps its value: an apply of the name only would set the count to 0. So Release instead removes this manager's
-// managed fields entry for /scale.
+// a subresource. It sends an apply that contains only the object's name (KEP-555). A field with other owners keeps its
+// value. A field without another owner is removed, or gets the API server's default. The value from before this
+// manager's first apply does not return. A replica count that was applied through /scale is an exception: an apply
+// without a count would set the count to 0. For such a count, Release removes only this manager's managed fields entry,
+// and the count keeps its value.
 //
 // The Outcome is Configured if a field was given up, Unchanged if this manager owned no field, and Absent if the object
 // does not exist. A deleted object is not recreated. If the reference has a uid and the object was recreated, the new
 // object is not changed, and the error is a UIDMismatchError. Metrics count a Release as an Apply.
 //
 // If the object would be invalid without the fields, such as a Deployment without its template, the error is a
-// RefusedError. The fields that were not given up before the error still belong to this manager: move them to another
-// manager with package ownership. Fields that this manager owns by Update are not given up: call ownership.Migrate
-// before Release.
+// RefusedError. This manager still owns the fields that were not given up before the error. Use package ownership to
+// move them to another manager. Fields that this manager owns by Update are not given up. Call ownership.Migrate before
+// Release for such fields.
 //
-// If Release removes the last managed fields entry of an object, the API server records no owners any more. From then
-// on, no Update is recorded in the managed fields. The next apply records all fields that the object already has as
-// owned by "before-first-apply".
+// If Release removes the last managed fields entry of an object, the API server no longer tracks the owners of its
+// fields, and does not record later Updates. The next apply records "before-first-apply" as the owner of all fields
+// that the object already has.
 //
 // The errors are an *IntentError, *ContendedError, *UIDMismatchError, *RetryableError, *RefusedError,
 // *lanes.ReentryError or the error of the context. Release does not retry transient errors. Repeating a Release is
 // safe.
 //
-// If subresources are given, Release gives up only the fields that were applied through these subresources; "" is the
-// object itself.
+// If subresources are given, Release gives up only the fields that were applied through these subresources. An empty
+// string stands for the object itself.
 func (a *Applier) Release(ctx context.Context, object ObjectRef, subresources ...string) (Outcome, error) {
 	ctx, call := a.begin(ctx)
 	released, err := call.release(ctx, object, subresources)
@@ -144,8 +144,8 @@ func (c *call) whyNotReleased(refused error) error {
 const scale = "scale"
 
 // ourSubresources returns the subresources through which this field manager has applied, in the order of their release.
-// scale comes first, because its entry must be removed at the resourceVersion that was read. "", the object itself,
-// comes last.
+// The subresource scale comes first, because its entry must be removed at the resourceVersion that was read. An empty
+// string stands for the object itself, and comes last.
 func (c *call) ourSubresources(ownership fieldowners.Ownership) []string {
 	var found []string
 	for _, entry := range ownership.Entries() {

@@ -20,8 +20,7 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// request is one apply to send: the content, the uid and resourceVersion to which the apply is pinned, and whether to
-// force.
+// request is one apply to send, with the uid and resourceVersion to which the apply is pinned.
 type request struct {
 	form  *encodedIntent
 	pin   pin
@@ -109,8 +108,8 @@ func (c *call) apply(ctx context.Context, form *encodedIntent, config runtime.Ap
 	return target, c.client.SubResource(form.Subresource).Apply(ctx, target, subresource)
 }
 
-// emptyObject returns an empty object of the call's kind, into which a read can decode. It is typed if the client's
-// scheme has the kind, because most informers are typed, and otherwise unstructured.
+// emptyObject returns an empty object of the call's kind, as the target of a read. The object is typed if the client's
+// scheme has the kind, because most informers are typed. Otherwise the object is unstructured.
 func (c *call) emptyObject() client.Object {
 	if known, err := c.client.Scheme().New(c.ref.GroupVersionKind); err == nil {
 		if object, ok := known.(client.Object); ok {
@@ -121,7 +120,7 @@ func (c *call) emptyObject() client.Object {
 }
 
 // readCached reads the object with the Applier's client, usually from its cache. If the cache does not return objects
-// of the kind, readCached reads from the API server, for which the right to get is enough.
+// of the kind, readCached reads from the API server. This read needs only the right to get.
 func (c *call) readCached(ctx context.Context) (client.Object, error) {
 	object, err := c.emptyObject(), errNotCached
 	if steady := c.config.Steady; steady == nil || !steady.reads.stuck(c.ref.GroupVersionKind) {
@@ -179,8 +178,8 @@ func (c *call) newLive() *unstructured.Unstructured {
 	return wire.Named(c.ref.GroupVersionKind, c.ref.NamespacedName)
 }
 
-// answer is the result of a call. If the result is the API server's response to an apply, the answer has this response.
-// Otherwise only action is set.
+// answer is the result of a call. If the result is not the API server's response to an apply, only the field action is
+// set.
 type answer struct {
 	action   Action
 	sent     *encodedIntent             // the intent as sent; nil if nothing was sent
@@ -190,15 +189,15 @@ type answer struct {
 	read     *wire.Head                 // the result of head(), computed once
 }
 
-// nothingSent returns an answer that has only an action: the result of a call without a response to an apply.
+// nothingSent returns an answer with the given action and without a response.
 func nothingSent(action Action) *answer { return ends[action] }
 
 var ends = map[Action]*answer{
 	Unchanged: {action: Unchanged}, Absent: {action: Absent}, Configured: {action: Configured},
 }
 
-// object returns the object in the response, with its managed fields. It returns nil if the response was decoded into a
-// typed apply configuration, which has no managed fields, and RecordExchange recorded no response either.
+// object returns the object in the response, with its managed fields. It returns nil if the response is known only as a
+// typed apply configuration, because typed apply configurations have no managed fields.
 func (a *answer) object() *unstructured.Unstructured {
 	if a.known != nil {
 		return a.known
@@ -213,14 +212,14 @@ func (a *answer) object() *unstructured.Unstructured {
 	return a.known
 }
 
-// judge sets landed.action, and the call's uid and resourceVersion, from a successful response.
+// judge determines the action of a successful apply, and updates the call's uid and resourceVersion from the response.
 //
-// The action is Created if the HTTP status says so. It is Unchanged if the resourceVersion in the response is that of
-// this Applier's previous response, or of the object that was read for MustExist. (An Applier sends its applies to one
-// object one by one, in the object's lane, so there is no later response.) Otherwise the action is Configured, even if
-// another manager made the change before the apply and the apply itself changed nothing: the response does not show who
-// made the change. The time in the managed fields entry does not show this either, because the API server updates the
-// time for a changed value, but not for a changed owner.
+// The action is Created if the HTTP status is 201. It is Unchanged if the object has the same resourceVersion as in the
+// read for MustExist, or as in this Applier's previous response. There is no later response, because an Applier sends
+// its applies to one object one at a time. Otherwise the action is Configured, even if the change came from another
+// manager and the apply itself changed nothing. The response does not show who made the change. The time in the managed
+// fields entry does not show this either: the API server updates the time for a changed value, but not for a changed
+// owner.
 func (c *call) judge(landed *answer) {
 	object := landed.head()
 	c.ref.UID, c.ref.ResourceVersion = object.UID, object.ResourceVersion
@@ -236,8 +235,8 @@ func (c *call) judge(landed *answer) {
 }
 
 // head returns the uid, resourceVersion and managed fields in the response. It reads the response that RecordExchange
-// recorded, or otherwise the response as the client decoded it. Parts that cannot be read are empty. This is not an
-// error, because the apply has succeeded.
+// recorded, or else the response as the client decoded it. Parts that cannot be read are empty. This is not an error,
+// because the apply has succeeded.
 func (a *answer) head() wire.Head {
 	if a.sent == nil { // answers without a request are shared between calls, and must not change
 		return wire.Head{}
@@ -262,8 +261,7 @@ func (a *answer) readHead() *wire.Head {
 	return &found
 }
 
-// seenVersions remembers the uid and resourceVersion in the last response for each of the most recently applied
-// objects.
+// seenVersions remembers the uid and resourceVersion in the last response for each recently applied object.
 type seenVersions = recent.Cache[seenKey, wire.Identity]
 
 const seenObjects = 4096
@@ -273,8 +271,8 @@ type seenKey struct {
 	name types.NamespacedName
 }
 
-// seenBefore remembers the uid and resourceVersion of ref, and reports whether both are those that it remembered
-// before.
+// seenBefore reports whether an object has the same uid and resourceVersion as in the previous call. It remembers both
+// for the next call.
 func (a *Applier) seenBefore(ref ObjectRef) bool {
 	key := seenKey{metav1.GroupVersionKind(ref.GroupVersionKind), ref.NamespacedName}
 	now := wire.Identity{UID: ref.UID, ResourceVersion: ref.ResourceVersion}
@@ -283,17 +281,18 @@ func (a *Applier) seenBefore(ref ObjectRef) bool {
 	return before == now && now.ResourceVersion != ""
 }
 
-// RecordExchange wraps an HTTP transport, so that Appliers see facts that the client does not return: the number of
-// HTTP requests, including client-go's own retries, and whether an apply created the object. Wrap the rest.Config
-// before any client is made from it:
+// RecordExchange wraps an HTTP transport to show Appliers two facts that the client does not return. These are the
+// number of HTTP requests, including client-go's own retries, and whether an apply created the object. Wrap the
+// rest.Config before any client is made from it:
 //
 //	cfg.Wrap(apply.RecordExchange)
 //
-// Without RecordExchange, Outcome.Requests counts calls of the client instead of HTTP requests, and Outcome.Action is
-// Configured also for an apply that created the object. Also, the writes of a process to one object are always sent one
-// at a time. With RecordExchange, several applies to one object are sent at the same time if the network is slow. To
-// learn whether the network is slow, RecordExchange measures the round-trip time with a GET of /livez while several
-// applies to one object are queued. Only the requests of Appliers are recorded.
+// Without RecordExchange, Outcome.Requests counts the client's calls instead of the HTTP requests, and Outcome.Action
+// is Configured even if an apply created the object.
+//
+// With RecordExchange, a process may send several applies to one object at the same time if the network is slow.
+// Otherwise it sends its writes to one object one at a time. To measure the round-trip time, RecordExchange sends a GET
+// of /livez while several applies to one object are queued. Only the requests of Appliers are recorded.
 func RecordExchange(next http.RoundTripper) http.RoundTripper { return wire.RecordExchange(next) }
 
 // readable parses managed fields entries. It skips entries of other managers that cannot be parsed, because anybody can

@@ -19,39 +19,38 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// SteadyState proves, without a request, that applying an intent would change nothing. All Appliers of a process share
-// one SteadyState. An intent without a proof is sent.
+// SteadyState proves, without a request, that applying an intent would change nothing. Intents without a proof are
+// sent. All Appliers of a process share one SteadyState.
 //
-// The proof compares the intent with the object that was read from the cache, and uses the API server's schema of the
-// kind. The Applier's field manager must have exactly one managed fields entry in the object, with exactly the fields
-// that the API server would compute from the intent. Merging the intent into the object must change no value. If the Go
-// type of the kind is the API server's own, two differences are allowed. A field that only this manager owns may have
-// another notation, such as 1000m instead of 1. And a value that is owned as a whole may have defaults that the API
-// server has added.
+// The proof compares the intent with the cached object, using the API server's schema of the kind. The Applier's field
+// manager must have exactly one managed fields entry in the object, with exactly the fields that the API server would
+// compute from the intent. Merging the intent into the object must change no value. If the Go type of the kind is the
+// API server's own, two differences are allowed. A field that only this manager owns may have another notation, such as
+// 1000m instead of 1. A value that is owned as a whole may have defaults that the API server has added.
 //
-// A typed read of a custom resource may not show the stored form of a value. For the stored time
-// 2026-01-02T03:04:05.6Z, a field of the Go type metav1.Time shows 03:04:05Z. For the stored quantity 1000m, a
-// resource.Quantity shows 1. Such a read cannot prove that a field is unchanged. Instead, the proof uses the API
-// server's response to a write of this process, and is valid while the object has the resourceVersion of that response.
-// The proof for an intent that owns no field also uses a response, because the cached object has no managed fields
-// entry for such an intent. An intent whose proof uses a response is sent once more after a restart, and after each
-// write of another writer. A proof from a response needs RecordExchange, or unstructured intents.
+// A typed read of a custom resource may not show the stored form of a value. If the stored time is
+// 2026-01-02T03:04:05.6Z, metav1.Time shows 03:04:05Z. If the stored quantity is 1000m, resource.Quantity shows 1. The
+// cached object then cannot prove that a field is unchanged. Instead, the proof uses the API server's response to a
+// write of this process, and is valid while the object has the resourceVersion of that response. The proof for an
+// intent that owns no field also uses a response, because the cached object has no managed fields entry to compare.
+// Intents with a proof from a response are sent once more after a restart, and after each write of another writer. Such
+// a proof needs RecordExchange, or unstructured intents.
 //
 // The stringData of a Secret is compared with the data into which the API server converts it. The empty strategy of a
 // Deployment or DaemonSet is compared with the API server's default.
 //
 // These intents are sent each time:
 //   - an intent with a field that the Go type of a built-in kind lacks, such as a field of a newer server. To avoid
-//     this, update the Go type or read the kind as unstructured;
-//   - an intent that sets a map to {} or null, if the object has fields without an owner in that map. Such fields are
-//     defaults that the proof does not know. Examples are the updateStrategy of a StatefulSet, whose default depends on
-//     a feature gate, and the defaults of a CustomResourceDefinition;
-//   - an intent with stringData, if one of the keys is also in data, or if data is set and empty;
+//     this, update the Go type or read the kind as unstructured objects;
+//   - an intent that sets a map to {} or null, if the object has fields without an owner in that map. The proof does
+//     not know such fields, because they are defaults. Examples are the updateStrategy of a StatefulSet and the
+//     defaults of a CustomResourceDefinition;
+//   - an intent with stringData, if one of its keys is also in data, or if data is set and empty;
 //   - an intent that sets a status but is not sent to the status subresource;
-//   - an intent whose values admission has changed.
+//   - an intent with a value that mutating admission has changed.
 //
-// A proof is remembered as a few hashes. If the object has not changed since, a look-up is enough. If other writers
-// changed the object, only the fields of the Applier's field manager are hashed again. After a restart, the proofs are
+// A proof is remembered as a few hashes. While the object does not change, a look-up is enough. After a change by
+// another writer, only the fields of the Applier's field manager are hashed again. After a restart, the proofs are
 // computed again from the cache, without a request.
 //
 // Mutating admission is not part of the proof. A webhook that was added after the proof changes the object only at the
@@ -65,32 +64,32 @@ type SteadyState struct {
 	written *ledger
 }
 
-// rememberedIntents is the minimum number of intents whose proofs a SteadyState remembers.
 const rememberedIntents = 1 << 16
 
-// proven is a remembered proof that applying an intent would change nothing, with the API server's schema that the
-// proof used.
+// proven is a remembered proof that applying an intent would change nothing. It contains the schema that the proof
+// used.
 type proven struct {
 	*steady.Print
 
 	schema *schemas.Known
 }
 
-// NewSteadyState returns a SteadyState that reads objects with reader. reader must read from a cache: pass
-// mgr.GetCache(), or a client that reads from the cache. Objects are read without being copied, as typed objects if the
-// client's scheme has the kind, and otherwise as unstructured ones. (A manager's client reads unstructured objects from
-// the API server, which costs a request for each apply, unless client.CacheOptions.Unstructured is set.) Like any read
-// of that cache, such a read starts an informer if there is none, which needs the rights to list and watch. (With
-// cache.Options.ReaderFailOnMissingInformer it starts none.) If the cache does not return an object within a second,
-// all intents of the kind are sent. The cache is then tried again once a minute, and the log says once which right may
-// be missing.
+// NewSteadyState returns a SteadyState that reads objects with the given reader. The reader must read from a cache,
+// such as mgr.GetCache(). A manager's client reads unstructured objects from the API server, with one request for each
+// apply, unless client.CacheOptions.Unstructured is set. Objects are read as typed objects if the client's scheme has
+// the kind, and otherwise as unstructured objects. They are not copied.
 //
-// server is discoveryClient.OpenAPIV3(). The schema of a group and version is fetched once, in the background, and
-// checked every ten minutes. The first applies of a group and version wait for the schema for at most a second, so that
-// nothing is sent after a restart. After that second, and after a failure, intents whose schema is not known are sent.
-// A known schema is trusted until a check shows that the API server has another one. Each request for a schema runs in
-// its own goroutine. The goroutine ends after ten seconds at the latest if the openapi.Client honours contexts. The
-// openapi.Client of a discovery client does.
+// A read starts an informer if the cache has none for the kind, unless cache.Options.ReaderFailOnMissingInformer is
+// set. The informer needs the rights to list and watch. If the cache does not return an object within a second, all
+// intents of the kind are sent. The cache is then tried again once a minute, and the log says once which right may be
+// missing.
+//
+// The argument server is the result of discoveryClient.OpenAPIV3(). The schema of a group and version is fetched once,
+// in the background, and checked every ten minutes. The first applies of a group and version wait for the schema for at
+// most a second, so that no needless applies are sent after a restart. After that second, and after a failure, intents
+// whose schema is not known are sent. A known schema is trusted until a check shows that the API server has another
+// one. Each request for a schema runs in its own goroutine. This goroutine ends after at most ten seconds if the
+// openapi.Client honours contexts, as the one of a discovery client does.
 func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, error) {
 	if reader == nil {
 		return nil, errors.New("apply: NewSteadyState: a reader is needed, such as mgr.GetCache()")
@@ -106,9 +105,9 @@ func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, 
 	}, nil
 }
 
-// Schemas returns the API server's schemas of a group and version, for update.Config. The first calls for a group and
-// version wait for the schemas, for about one second at most. Later calls, and calls after a failure, do not wait, and
-// return an error until the schemas have arrived.
+// Schemas returns the API server's schemas of a group and version. It is meant for the field Schemas of update.Config.
+// The first calls for a group and version wait for the schemas, but for no more than about one second. Later calls, and
+// calls after a failure, do not wait. They return an error until the schemas have arrived.
 func (s *SteadyState) Schemas(ctx context.Context, version schema.GroupVersion) (managedfields.TypeConverter, error) {
 	known, err := s.schemas.Of(ctx, version)
 	if err != nil {
@@ -117,15 +116,16 @@ func (s *SteadyState) Schemas(ctx context.Context, version schema.GroupVersion) 
 	return known.Converter, nil
 }
 
-// proof is a proof that applying an intent would change nothing, with the parts that the Outcome reports.
+// proof is a proof that applying an intent would change nothing. The Outcome reports the fields of the proof.
 type proof struct {
 	object    ObjectRef
 	conflicts []Conflict // the conflicts on fields that the policy relinquishes or shares
 	unread    []*fieldowners.EntryError
 }
 
-// maySkip reports whether the call may skip its request if there is a proof. This is not so for a dry run, which needs
-// the API server's response, nor for a subresource other than status, because the object does not show its fields.
+// maySkip reports whether the call may skip its request if there is a proof. A dry run always sends its request,
+// because its caller needs the API server's response. An apply through a subresource other than status is also always
+// sent, because the object does not show the fields of the subresource.
 func (c *call) maySkip(intent Intent) bool {
 	return c.config.Steady != nil && !c.dryRun && intent.Body == nil &&
 		(intent.Subresource == "" || intent.Subresource == statusSubresource)
@@ -207,8 +207,8 @@ func refOf(ref ObjectRef, object client.Object) ObjectRef {
 	return ref
 }
 
-// look returns given, which is Intent.Read, or else the cached object. It returns nil if there is neither. The object
-// may be the cache's own, so it must not be changed.
+// look returns the argument (Intent.Read) if it is set, and otherwise the cached object. It returns nil if neither
+// exists. The caller must not change the object, because it may belong to the cache.
 func (c *call) look(ctx context.Context, given client.Object) client.Object {
 	if c.target.read == nil && isRead(given, c.ref) {
 		c.target.read = given
@@ -232,9 +232,9 @@ func isRead(given client.Object, ref ObjectRef) bool {
 	return at.Kind() == reflect.Pointer && !at.IsNil() && client.ObjectKeyFromObject(given) == ref.NamespacedName
 }
 
-// ReadBy returns a SteadyState that reads objects with another reader, and shares the remembered proofs with s. If the
-// reader does not return an object, the intent is sent, and the Applier's client can refuse the write. So a reader can
-// hide the objects to which an Applier must not write. For a nil SteadyState, ReadBy returns nil.
+// ReadBy returns a SteadyState that reads objects with another reader, and shares the remembered proofs with s. Use a
+// reader that hides the objects to which an Applier must not write. An intent for a hidden object has no proof, so it
+// is sent, and the Applier's client can refuse the write. For a nil SteadyState, ReadBy returns nil.
 func (s *SteadyState) ReadBy(reader client.Reader) *SteadyState {
 	if s == nil {
 		return nil
@@ -244,8 +244,8 @@ func (s *SteadyState) ReadBy(reader client.Reader) *SteadyState {
 	return &other
 }
 
-// asApplied returns the steady.Request for an apply of config through a subresource; "" is the object itself. config is
-// nil if only the managed fields entry of the field manager is compared.
+// asApplied returns the steady.Request for an apply of the given configuration. An empty subresource stands for the
+// object itself. The configuration may be nil if only the field manager's managed fields entry is compared.
 func (c *call) asApplied(config map[string]any, subresource string) steady.Request {
 	return steady.Request{
 		Manager:     c.config.FieldManager,
@@ -261,8 +261,8 @@ func (c *call) asRead(object client.Object) (steady.Read, error) {
 	return steady.Read{Object: object, Kind: kind}, err
 }
 
-// prove tries to prove, by the API server's schema, that applying form would not change object. The error says why
-// there is no proof.
+// prove tries to prove, with the API server's schema, that applying the intent would not change the object. The error
+// says why there is no proof.
 func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Object) (*proven, error) {
 	read, err := c.asRead(object)
 	if err != nil {
@@ -288,8 +288,8 @@ func (c *call) proveBy(ctx context.Context, form *encodedIntent, read steady.Rea
 }
 
 // steadyByAnswer remembers that applying the intent again would change nothing, if the API server's response to a write
-// proves this. It remembers such a proof only in two cases in which the cached object cannot be the proof: for a Go
-// type that may not show the stored form of a time or a quantity, and for an intent that owns no field and so has no
+// proves this. It does so only if the cached object cannot provide the proof. This is the case for a Go type that may
+// not show the stored form of a time or a quantity. It is also the case for an intent that owns no field, and so has no
 // managed fields entry. The proof is valid only while the object has the resourceVersion of the response.
 func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answer) {
 	if key == (steady.Key{}) || landed.sent != c.intent || !c.readsMayHide() && !c.ownsNothing(landed) {
@@ -315,7 +315,7 @@ func (c *call) readsMayHide() bool {
 	return goType != nil && !gotypes.IsServersOwn(c.ref.GroupVersionKind, goType)
 }
 
-// ownsNothing reports whether this field manager owns no field of the object after the apply, as the response shows.
+// ownsNothing reports whether, according to the response, this field manager owns no field of the object.
 func (c *call) ownsNothing(landed *answer) bool {
 	return !slices.ContainsFunc(landed.head().ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == c.config.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == c.intent.Subresource

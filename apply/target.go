@@ -23,8 +23,9 @@ import (
 )
 
 // neverWritten is a resourceVersion that no object ever has, because etcd's revisions of objects begin at 2. An apply
-// with this resourceVersion is an exclusive creation: it creates the object if it is absent, and if the object exists,
-// the API server refuses the apply, even with force. ("0" would not do: it means no resourceVersion.)
+// with this resourceVersion is an exclusive creation. If the object is absent, the apply creates it. If the object
+// exists, the API server refuses the apply, even with force. ("0" is not suitable, because it means no
+// resourceVersion.)
 const neverWritten = "1"
 
 // target holds what a call knows about its object before the first write, and the uid to which the writes are pinned.
@@ -50,15 +51,14 @@ func (t target) pin() pin {
 // uidGiven reports whether the caller pinned the intent to a uid.
 func (t target) uidGiven() bool { return t.uid != "" && !t.found }
 
-// pinnedRef returns the reference to the intent's object, with the uid to which writes are pinned.
 func (c *call) pinnedRef() ObjectRef {
 	ref := c.intent.ref
 	ref.UID = c.target.uid
 	return ref
 }
 
-// aim sets the target for an intent with MustExist or Belongs: it looks at the cached object, and decides to which uid
-// the writes are pinned. For other intents it does nothing.
+// aim sets the target of an intent with MustExist or Belongs from the cached object. The target includes the uid to
+// which the writes are pinned. For other intents aim does nothing.
 func (c *call) aim(ctx context.Context) error {
 	if !c.intent.MustExist && !c.intent.fromBirth() {
 		return nil
@@ -83,8 +83,8 @@ func (c *call) aim(ctx context.Context) error {
 	return err
 }
 
-// cached returns the object that the search for a SteadyState proof (step 2 of Apply) has read from the cache. If that
-// search read nothing, cached reads the object.
+// cached returns the object from the cache. If the object was already read to look for a SteadyState proof, cached does
+// not read it again.
 func (c *call) cached(ctx context.Context) (client.Object, error) {
 	if c.target.read != nil {
 		return c.target.read, nil
@@ -96,7 +96,6 @@ func (c *call) cached(ctx context.Context) (client.Object, error) {
 	return object, err
 }
 
-// pinTo pins the writes of the call to the uid of an object that was read.
 func (c *call) pinTo(object client.Object) error {
 	if c.target.uid != "" && c.target.uid != object.GetUID() {
 		return &UIDMismatchError{Object: c.pinnedRef(), Err: fmt.Errorf("the object that was read has uid %s", object.GetUID())}
@@ -109,12 +108,12 @@ func (c *call) pinTo(object client.Object) error {
 }
 
 // fromBirth reports whether the intent has Belongs and no MustExist. If the object of such an intent is absent, the
-// call creates it exclusively: an object that someone else creates at the same moment is not adopted.
+// call creates it exclusively, so that an object that someone else creates at the same moment is not adopted.
 func (i Intent) fromBirth() bool { return i.Belongs != nil && !i.MustExist }
 
-// expect sets the target of an intent for which fromBirth is true, from the cached object. cached is nil if the cache
-// does not have the object. If this Applier created the object less than madeFor ago, the target gets the uid from the
-// creation, because the cache may not have the new object yet.
+// expect sets the target of an intent that has Belongs and no MustExist. The argument is the cached object, or nil if
+// the cache does not have the object. A new object may be missing in the cache. So if this Applier has just created the
+// object (see madeFor), the target gets the uid from the creation.
 func (c *call) expect(cached client.Object) {
 	switch t := &c.target; {
 	case t.uid != "": // the caller gave a uid, so nothing is created
@@ -136,8 +135,8 @@ func (c *call) unexpected(refused error) bool {
 		(IsStaleWrite(refused) || wire.IsImmutableUID(refused))
 }
 
-// judgeBirth sets the target of an intent for which fromBirth is true, from the live object. live is nil if the object
-// does not exist. If Intent.Belongs rejects the live object, judgeBirth returns a NotOursError.
+// judgeBirth sets the target of an intent that has Belongs and no MustExist. The argument is the live object, or nil if
+// the object does not exist. If Intent.Belongs rejects the live object, judgeBirth returns a NotOursError.
 func (c *call) judgeBirth(live *unstructured.Unstructured) error {
 	t := &c.target
 	given := t.uidGiven()
@@ -172,8 +171,8 @@ func belongs(ask func(client.Object) bool, object client.Object, empty func() cl
 	return ask(object)
 }
 
-// made remembers the uid of each object that was recently applied with Belongs. The cache may not have a new object
-// yet.
+// made remembers the uid of each object that was recently applied with Belongs, because the cache may not have a new
+// object yet.
 type made = recent.Cache[lanes.Key, madeObject]
 
 type madeObject struct {
@@ -225,7 +224,7 @@ type cacheReads struct {
 
 func newCacheReads(reader client.Reader) *cacheReads { return &cacheReads{reader, &sync.Map{}} }
 
-// by returns a cacheReads for another reader. Both share the record of failed reads.
+// by returns a cacheReads with another reader, and the same record of failed reads.
 func (r *cacheReads) by(reader client.Reader) *cacheReads { return &cacheReads{reader, r.failed} }
 
 const (
@@ -243,8 +242,8 @@ func (r *cacheReads) stuck(kind schema.GroupVersionKind) bool {
 	return stuck
 }
 
-// readFrom reads the call's object from a cache into object. The error is errNotCached if the cache does not return
-// objects of the kind in time, or has no informer for the kind or namespace.
+// readFrom reads the call's object from a cache and stores the content in the given object. The error is errNotCached
+// if the cache does not return objects of the kind in time, or has no informer for the kind or namespace.
 func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Object, options ...client.GetOption) error {
 	kind := c.ref.GroupVersionKind
 	next, stuck := reads.failed.Load(kind)

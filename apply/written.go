@@ -11,9 +11,8 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// ledger records this process's own writes to objects, to detect that a cached object is out of date. If a cached
-// object is older than the last recorded write, it proves nothing about the current object. The number of objects is
-// bounded.
+// ledger records this process's own writes to objects. A cached object that is older than the last recorded write is
+// out of date, and proves nothing about the live object. The number of recorded objects is bounded.
 type ledger struct {
 	mu      sync.Mutex
 	clock   uint64 // number of writes so far
@@ -21,11 +20,11 @@ type ledger struct {
 	records *recent.Cache[writtenKey, written]
 }
 
-// writtenKey identifies a record of a ledger. There are three classes of records:
-//   - The record with a manager is for the unforced applies of this field manager to the object, or to its status. It
-//     concerns this manager only, because an unforced apply changes no field of another manager.
-//   - The record without a manager is for forced applies, and for all other writes to the object.
-//   - The record without a name is for DeleteAllOf of the kind, in one namespace or in all.
+// writtenKey is the key of a record in a ledger. There are three classes of records:
+//   - A record with a manager is for the unforced applies of one field manager to an object or its status. An unforced
+//     apply changes no field of another manager.
+//   - A record without a manager is for forced applies, and for all other writes to an object.
+//   - A record without a name is for DeleteAllOf of a kind, in one namespace or in all namespaces.
 type writtenKey struct {
 	kind        schema.GroupKind
 	name        types.NamespacedName
@@ -49,8 +48,8 @@ func (w written) shows(resourceVersion string) bool {
 	return err == nil && !w.unsure && read >= w.resourceVersion
 }
 
-// trusts reports whether an object that was read at this resourceVersion includes all writes in the ledger that may
-// have changed the fields of key's field manager.
+// trusts reports whether an object that was read at this resourceVersion includes all recorded writes that may have
+// changed fields of the key's field manager.
 func (l *ledger) trusts(key writtenKey, resourceVersion string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,7 +94,7 @@ func (l *ledger) wroteAll(kind schema.GroupKind, namespace string) {
 }
 
 // sending records that an apply is about to be sent. It returns the record from before the apply, and the number of the
-// apply. Until the caller calls landed or refused, trusts returns false for the key's field manager.
+// apply. Until the outcome of the apply is recorded, cached objects are not trusted for the key's field manager.
 func (l *ledger) sending(key writtenKey) (before written, number uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,8 +112,8 @@ func (l *ledger) refused(key writtenKey, before written) {
 }
 
 // landed records the response to a successful apply. The response shows the effect of each write that ended before the
-// apply was sent, also of a write with an unknown outcome. The response may not show a write that ended after the apply
-// was sent, because the API server may have processed that write after the apply.
+// apply was sent, even if the outcome of that write is unknown. The response may not show a write that ended later,
+// because the API server may have processed that write after the apply.
 func (l *ledger) landed(key writtenKey, before written, number uint64, resourceVersion string, forced bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,9 +132,9 @@ func (c *call) writtenKey(subresource string) writtenKey {
 	return writtenKey{c.ref.GroupKind(), c.ref.NamespacedName, c.config.FieldManager, subresource}
 }
 
-// Wrote records a write by this process that did not go through an Applier, such as an update or a delete. After it,
-// SteadyState trusts a cached object only if its resourceVersion is at least object.ResourceVersion. If
-// object.ResourceVersion is empty, the next apply to the object is sent: leave it empty after a delete, or if the
+// Wrote records a write by this process that did not go through an Applier, such as an update or a delete. From then
+// on, SteadyState trusts a cached object only if its resourceVersion is at least object.ResourceVersion. If
+// object.ResourceVersion is empty, the next apply to the object is sent. Leave it empty after a delete, or if the
 // outcome of the write is unknown. For a nil SteadyState, Wrote does nothing.
 func (s *SteadyState) Wrote(object ObjectRef) {
 	if s == nil {
@@ -156,8 +155,8 @@ func (c *call) believes(object client.Object, subresource string) bool {
 	return c.config.Steady.written.trusts(c.writtenKey(subresource), object.GetResourceVersion())
 }
 
-// sending records that an apply is about to be sent. Until its result is known, cached reads of the object are not
-// trusted. The caller must call known with the error of the apply, or with nil after a success.
+// sending records that an apply is about to be sent. Cached reads of the object are not trusted until the result is
+// known. The caller must call the returned function with the error of the apply, or with nil after a success.
 func (c *call) sending(form *encodedIntent, forced bool) (known func(err error)) {
 	s := c.config.Steady
 	if s == nil || c.dryRun {

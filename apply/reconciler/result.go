@@ -23,40 +23,39 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// conflictRetry is the wait before a retry after a conflict that the policy rejected. The retry is necessary because
-// the other owner may give up the field without a change of any value, and so without an event.
+// conflictRetry is the wait before a retry after a conflict that the policy rejected. A retry is necessary because no
+// event may arrive when the other owner gives up the field: watch predicates may ignore updates that change no value.
 const conflictRetry = time.Minute
 
-// refusalRetry is the longest wait before a retry after a refusal by the API server (apply.ErrRefused), see
-// refusalWait.
+// refusalRetry is the maximum wait that refusalWait returns.
 const refusalRetry = time.Minute
 
-// refusalWait returns the wait before a retry after a refusal. since is the time since the first refusal. The retry is
-// necessary because no event reports that an administrator granted a right, raised a quota or installed a kind. The
-// first waits are short, because some refusals soon end by themselves. For example, a Pod is refused until the
-// ServiceAccount of its new Namespace exists.
+// refusalWait returns the wait before a retry of a request that the API server refused. The argument is the time since
+// the first refusal. The retry is necessary because no event reports that an administrator granted a right, raised a
+// quota or installed a CRD. The first waits are short, because some refusals soon end. For example, a Pod is refused
+// until the ServiceAccount of its new Namespace exists.
 func refusalWait(since time.Duration) time.Duration {
 	return min(max(since, time.Second), refusalRetry)
 }
 
-// Requeue returns the result of a reconcile that failed with these errors, see the package comment. nil errors are
-// ignored. In most cases Requeue returns the joined errors, so that the controller's rate limiter determines the wait
-// before the next reconcile. The exceptions are:
-//   - If each error determines the wait before its retry, the error is nil and RequeueAfter is set: to the longest
-//     Retry-After of the API server, or else to the minute after which a rejected conflict is retried. RequeueAfter is
-//     extended at random by up to 20 %.
-//   - If all errors are invalid intents, the error is a reconcile.TerminalError.
-//   - If ctx is cancelled and one of the errors is context.Canceled, the process is stopping: Requeue returns no error.
+// Requeue returns the result of a reconcile that failed with the given errors. It ignores nil errors. Usually Requeue
+// returns the joined errors, so that the controller's rate limiter determines the wait before the next reconcile. There
+// are three exceptions:
+//   - If none of the errors needs the rate limiter (see the package comment), Requeue returns no error and sets
+//     RequeueAfter. The value is the longest Retry-After of the API server, or else the minute after which a rejected
+//     conflict is retried. It is extended at random by up to 20 %.
+//   - If all errors are invalid intents, Requeue returns a reconcile.TerminalError.
+//   - If ctx is cancelled and one of the errors is context.Canceled, Requeue returns no error: the process is stopping.
 func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	return requeue(ctx, true, unknown, errs...)
 }
 
-// unknown is a value of since for requeue: the caller does not know for how long the errors have lasted. The
-// controller's rate limiter then determines the wait after a refusal.
+// unknown is passed to requeue if the caller does not know how long the errors have lasted. The controller's rate
+// limiter then determines the wait after a refusal.
 const unknown = time.Duration(-1)
 
-// requeue is Requeue with two more parameters. If isNew is false, the errors are logged at verbosity 1 only. since is
-// the time for which the errors have lasted, and determines the wait after a refusal.
+// requeue implements Requeue. If isNew is false, the errors are logged at verbosity 1 only. The wait after a refusal
+// depends on since, the time for which the errors have lasted.
 func requeue(ctx context.Context, isNew bool, since time.Duration, errs ...error) (reconcile.Result, error) {
 	err := errors.Join(errs...)
 	if err == nil {
@@ -88,7 +87,8 @@ func requeue(ctx context.Context, isNew bool, since time.Duration, errs ...error
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 
-// waits holds the wait before the next reconcile for each class of errors of one reconcile; 0 means no such error.
+// waits holds the wait before the next reconcile for each class of errors. A wait of 0 means that there was no error of
+// that class.
 type waits struct {
 	asked, conflict, refusal time.Duration // asked is the longest Retry-After of the API server
 	severe                   bool          // a person must fix the cause of at least one error
@@ -115,13 +115,12 @@ func (w *waits) add(err error, since time.Duration) bool {
 	return true
 }
 
-// longest returns the wait before the next reconcile: the one that the API server asked for, or else the wait after a
-// refusal, or else the wait after a conflict, or else 0.
+// longest returns the wait before the next reconcile. It prefers the wait that the API server asked for, then the wait
+// after a refusal, and then the wait after a conflict. It returns 0 if none of these waits is set.
 func (w *waits) longest() time.Duration {
 	return cmp.Or(w.asked, w.refusal, w.conflict)
 }
 
-// notReconciled returns the log message for the errors of a reconcile, each of which concerns one object.
 func notReconciled(errs []error) string {
 	n := 0
 	for _, err := range errs {
@@ -141,9 +140,9 @@ func terminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// tell records events on the parent: about conflicts, about objects that belong to someone else, and about objects that
-// were pruned, released or kept. Events about rejected conflicts and about objects that belong to someone else are
-// recorded only if isNew is true, and an event about a kept object only once (see applyset.Kept).
+// tell records events on the parent about conflicts, about objects that belong to someone else, and about pruned,
+// released and kept objects. It records rejected conflicts and objects that belong to someone else only if isNew is
+// true. For each kept object it records only one event (see applyset.Kept).
 func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 	if r.Events == nil {
 		return
@@ -177,8 +176,8 @@ func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 	}
 }
 
-// tellUnread records one event for each managed fields entry that cannot be parsed. If the entries are the same as in
-// the last reconcile, even at other positions in the list, it records none.
+// tellUnread records one event for each managed fields entry that cannot be parsed. It records no event if the
+// unreadable entries have not changed since the last reconcile.
 func (r *Reconciler[P]) tellUnread(of trouble, parent P, outcomes []apply.Outcome) {
 	var all []error
 	for _, outcome := range outcomes {
@@ -198,7 +197,7 @@ func (r *Reconciler[P]) tellUnread(of trouble, parent P, outcomes []apply.Outcom
 	}
 }
 
-// settled maps each decision that lets an apply succeed despite a conflict to the reason and text of its event.
+// settled holds the reason and the text of the event for each decision by which an apply succeeds despite a conflict.
 var settled = map[apply.Decision]struct{ reason, what string }{
 	apply.Force:      {"OwnershipForced", "set"},
 	apply.Relinquish: {"OwnershipRelinquished", "did not set"},
@@ -206,8 +205,8 @@ var settled = map[apply.Decision]struct{ reason, what string }{
 }
 
 // tellSettled records one event for each field with a conflict that the policy forced, relinquished or shared. If the
-// field has several other owners, the event names only the first one, and counts the others: managed fields entries can
-// be forged, so there may be many.
+// field has several other owners, the event names the first owner and only counts the rest, because forged managed
+// fields entries can add many owners.
 func tellSettled(recorder events.EventRecorder, parent client.Object, conflicts []apply.Conflict) {
 	type field struct {
 		decision apply.Decision
@@ -239,9 +238,9 @@ func tellSettled(recorder events.EventRecorder, parent client.Object, conflicts 
 const noteLimit = 1024
 
 // Event records an event about a parent, and shortens the note to the length that the API permits. The recorder merges
-// events that have the same object, reason and action, and keeps only the first note. Event derives the action from the
-// note, because events with different notes must not be merged. Event passes the parent to the recorder without a
-// resourceVersion: otherwise each write of the parent's status would prevent the merging of equal events.
+// events that have the same object, reason and action, and keeps only the first note. To keep events with different
+// notes apart, Event derives the action from the note. It passes the parent to the recorder without a resourceVersion,
+// because otherwise each write of the parent's status would prevent the merging of equal events.
 func Event(recorder events.EventRecorder, parent client.Object, eventType, reason, note string) {
 	if len(note) > noteLimit {
 		// Cutting the note may leave half a character at its end. ToValidUTF8 removes this half.
@@ -254,13 +253,13 @@ func Event(recorder events.EventRecorder, parent client.Object, eventType, reaso
 	recorder.Eventf(regarding, nil, eventType, reason, fmt.Sprintf("Apply-%08x", told.Sum32()), "%s", note)
 }
 
-// news remembers the last errors of each parent, so that an error is logged and reported only once while it stays the
-// same. After a restart of the process, errors are reported again.
+// news remembers the last errors of each parent, so that an unchanged error is logged and reported only once. After a
+// restart of the process, errors are reported again.
 type news struct {
 	byTrouble *recent.Cache[trouble, reported]
 }
 
-// reported describes the errors of one group (see trouble) that were recorded last.
+// reported describes the last recorded errors of one group (see trouble).
 type reported struct {
 	hash  uint64    // a hash of the messages of the errors
 	since time.Time // the time of the first error since the last success
@@ -279,15 +278,14 @@ const rememberedTroubles = 8192
 
 func newNews() news { return news{recent.New[trouble, reported](rememberedTroubles)} }
 
-// isNew records the present errors of a group, and reports whether there are errors that differ from the errors
-// recorded before.
+// isNew records the present errors of a group, and reports whether they differ from the errors recorded before.
 func (n news) isNew(of trouble, errs ...error) bool {
 	isNew, _ := n.about(of, errs...)
 	return isNew
 }
 
-// about records the present errors of a group. isNew reports whether there are errors that differ from those before.
-// since is the time since the first error after the last success: a later error with another text does not reset since.
+// about records the present errors of a group. isNew reports whether they differ from the errors recorded before. since
+// is the time since the first error after the last success, even if the text of the errors has changed since then.
 func (n news) about(of trouble, errs ...error) (isNew bool, since time.Duration) {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	if len(errs) == 0 {

@@ -124,8 +124,8 @@ func (c *call[T]) attempted(this attempt, read *unstructured.Unstructured) logr.
 	return log
 }
 
-// send writes the object wanted, and replaces the content of wanted by that of the API server's response. stale reports
-// whether the API server refused the write because the object had changed after the read.
+// send writes wanted, and replaces the content of wanted with the API server's response. stale reports whether the API
+// server refused the write because the object had changed after the read.
 func (c *call[T]) send(
 	ctx context.Context, log logr.Logger, this attempt, live *unstructured.Unstructured, object T, wanted *unstructured.Unstructured,
 ) (stale bool, err error) {
@@ -197,7 +197,7 @@ func (a attempt) news(log logr.Logger) logr.Logger {
 	return log
 }
 
-// failed returns the typed error for a failed request, by apply.Classify. A NotFound is only wrapped, so that
+// failed uses apply.Classify to convert the error of a request into a typed error. A NotFound is only wrapped, so that
 // apierrors.IsNotFound recognises it.
 func (c *call[T]) failed(ctx context.Context, doing string, err error) error {
 	if apierrors.IsNotFound(err) {
@@ -208,8 +208,8 @@ func (c *call[T]) failed(ctx context.Context, doing string, err error) error {
 
 func copyOf[T client.Object](object T) T { return object.DeepCopyObject().(T) }
 
-// emptyLike returns an empty object of the same Go type and kind, to decode a response into it. Decoding into an object
-// with content would keep map entries and list items that are not in the response.
+// emptyLike returns an empty object of the same Go type and kind. Responses are decoded into such an object, because
+// decoding into an object with content would keep map entries and list items that are not in the response.
 func emptyLike[T client.Object](object T) T {
 	empty := reflect.New(reflect.TypeOf(object).Elem()).Interface().(T)
 	empty.GetObjectKind().SetGroupVersionKind(object.GetObjectKind().GroupVersionKind()) // an unstructured object needs its kind

@@ -9,7 +9,7 @@ import (
 	"coapply.dev/apply"
 )
 
-// Errors of this package, to compare with errors.Is, in addition to those of package apply.
+// Errors of this package for use with errors.Is. The functions also return the errors of package apply.
 var (
 	// ErrExhausted means that each attempt failed with a stale write, and that Config.Backoff permits no further
 	// attempt. Call again later.
@@ -26,8 +26,8 @@ var (
 	// ErrFinalizerRemains means that the API server accepted the write of RemoveFinalizer, but that the object in its
 	// response still has the finalizer.
 	ErrFinalizerRemains = errors.New("the object in the response still has the finalizer")
-	// ErrUnknownField means that nothing was written, because the write could have dropped a field of the live object
-	// that the Go type of the caller's object lacks.
+	// ErrUnknownField means that the live object has a field that the caller's Go type lacks, and that the write could
+	// have dropped this field. Nothing was written.
 	ErrUnknownField = errors.New("the Go type lacks a field")
 )
 

@@ -14,8 +14,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// EnsureFinalizer adds a finalizer, which must have a name like example.com/name, to an object. If the object already
-// has the finalizer, nothing is written. If it lacks the finalizer and is being deleted, the error matches
+// EnsureFinalizer adds a finalizer to an object. The finalizer must have a name like example.com/name. If the object
+// already has the finalizer, nothing is written. If it lacks the finalizer and is being deleted, the error matches
 // ErrBeingDeleted. If the object in the API server's response lacks the finalizer, for example because a mutating
 // webhook removed it, the error matches ErrFinalizerDropped.
 func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T, finalizer string) (Result[T], error) {

@@ -11,9 +11,9 @@ import (
 )
 
 // look calls mutate, the caller's function, on a copy of the caller's object. settled reports whether the call can end
-// without a request. There are two such cases: mutate changed nothing, and the object is at least as new as the
-// Updater's last write to it; or mutate changed the identity of the object. All other results, such as an error of
-// mutate, may be due to a cache that is out of date. The attempts then call mutate again, on the live object.
+// without a request. It is true if mutate changed nothing, and the object is at least as new as the Updater's last
+// write to it. It is also true if mutate changed the identity of the object, which is an error. All other results, such
+// as an error of mutate, may be due to an outdated cache. The attempts then call mutate again, on the live object.
 func (c *call[T]) look() (settled bool, err error) {
 	if c.given.GetUID() == "" || c.given.GetResourceVersion() == "" {
 		return false, nil // the caller's object was not read from the API server or a cache: it has only a name
@@ -30,8 +30,8 @@ func (c *call[T]) look() (settled bool, err error) {
 	return true, nil
 }
 
-// judge calls mutate, the caller's function, on object, and reports whether mutate changed it. before is a copy of the
-// object from before this call.
+// judge calls mutate, the caller's function, on the object, and reports whether mutate changed the object. before is a
+// copy of the object from before the call of mutate.
 func (c *call[T]) judge(object T) (before T, changed bool, err error) {
 	managed := object.GetManagedFields()
 	object.SetManagedFields(nil)

@@ -50,17 +50,17 @@ func encode(object client.Object) (map[string]any, error) {
 	return content, err
 }
 
-// narrowing makes writes narrow: it transfers to the live object exactly the changes that mutate made to the object of
-// the caller's Go type.
+// narrowing repeats, in the live object, the changes that mutate made to the decoded object. All other values of the
+// live object stay the same.
 type narrowing struct {
 	object apply.ObjectRef
 	goType reflect.Type
 	schema func() (*typed.TypedValue, error) // returns the API server's schema for the object's kind
 }
 
-// narrow returns the live object with the changes from before to after. before and after are the decoded object, before
-// and after mutate. All other values stay as in the live object: for example, fields that the Go type lacks, a quantity
-// such as 1024Mi that the Go type would write as 1Gi, and zero values that the Go type would omit or add.
+// narrow returns the live object with the changes that mutate made. before and after are the decoded object before and
+// after the call of mutate. All other values are those of the live object. Examples are a field that the Go type lacks,
+// a quantity such as 1024Mi that the Go type would write as 1Gi, and a zero value that the Go type would omit or add.
 func (n narrowing) narrow(live *unstructured.Unstructured, before, after client.Object) (*unstructured.Unstructured, error) {
 	was, err := encode(before)
 	is, err2 := encode(after)
@@ -80,9 +80,9 @@ func (n narrowing) narrow(live *unstructured.Unstructured, before, after client.
 	return wanted, nil
 }
 
-// check returns an error if wanted, decoded into the Go type, differs from the object after mutate. This happens if the
-// Go type decodes list items in another order, or map keys in another form, than in the JSON. Then it is not known to
-// which values of the live object the changes by mutate belong.
+// check decodes the wanted object into the Go type, and returns an error if the result differs from the object after
+// mutate. They differ if the Go type decodes list items in another order, or map keys in another form, than the JSON
+// has. The changes by mutate then cannot be located in the live object.
 func check(wanted *unstructured.Unstructured, is map[string]any, after client.Object, known goType) error {
 	if _, raw := after.(runtime.Unstructured); raw {
 		return nil // an unstructured object has all fields in the API server's form
@@ -100,8 +100,8 @@ func check(wanted *unstructured.Unstructured, is map[string]any, after client.Ob
 	return nil
 }
 
-// alikeAs reports whether two JSON values are equal. It compares the values in maps and lists one by one, by their Go
-// types: two texts of a resource.Quantity are equal if they denote the same amount.
+// alikeAs reports whether two JSON values are equal. Maps and lists are compared value by value. Two values of the Go
+// type resource.Quantity are equal if they denote the same amount.
 func alikeAs(a, b any, known goType) bool {
 	if same(a, b, known) {
 		return true
@@ -125,9 +125,10 @@ func alikeAs(a, b any, known goType) bool {
 	return false
 }
 
-// rebase returns the live value with the changes from before to after. If nothing changed, this is live itself. A value
-// that the live object does not have yet is sent as in after, with the zero values that the schema may require. The Go
-// type is used only where the JSON is ambiguous: for quantities, and for structs that became zero.
+// rebase returns the live value with the changes that mutate made. The values before and after the call of mutate show
+// these changes. A value that the live object does not have yet is returned as the Go type writes it, with the zero
+// values that the schema may require. The Go type is used only where the JSON is ambiguous: for quantities, and for
+// structs that became zero.
 func (n narrowing) rebase(at *place, live, before, after any) (any, error) {
 	if same(before, after, at.goType) {
 		return live, nil
@@ -151,8 +152,8 @@ func same(before, after any, known goType) bool {
 	return reflect.DeepEqual(before, after) || known.sameQuantity(before, after)
 }
 
-// fields is rebase for a map or a struct. A field that is neither in before nor in after keeps its live value, because
-// the Go type lacks the field or omits its value.
+// fields implements rebase for a map or a struct. A field that only the live object has keeps its value, because the Go
+// type lacks the field or omits its value.
 func (n narrowing) fields(at *place, live, before, after map[string]any) (map[string]any, error) {
 	content := maps.Clone(live)
 	for name, was := range before {

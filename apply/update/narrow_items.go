@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// items is rebase for a list. live and before have the same items at the same indices, unless the Go type omits or adds
-// items. For an item of after that is also in before, the result has the live item with the changes by mutate. A new
-// item of after is sent unchanged.
+// items implements rebase for a list. For each item that mutate kept, it returns the live item with the changes by
+// mutate. New items are sent unchanged. The live list and the list before mutate have the same items at the same
+// indices, unless the Go type omits or adds items.
 func (n narrowing) items(at *place, live, before, after []any) ([]any, error) {
 	from, err := n.origins(at, live, before, after)
 	if err != nil {
@@ -27,13 +27,13 @@ func (n narrowing) items(at *place, live, before, after []any) ([]any, error) {
 	return content, nil
 }
 
-// origins returns, for each item of after, the index of the same item in before, or -1 if the item is new.
+// origins returns, for each item of the list after mutate, the index of the same item in the list before mutate, or -1
+// if the item is new.
 //
-// An item that mutate did not change is found by equality, and a changed item by the keys of the list, as in the API
-// server. If the list has no keys, there are two cases that cannot be told apart. Mutate may have changed the item:
-// then the write must keep the fields of the live item that the Go type lacks. Or mutate may have replaced the item by
-// a new one: then the write must not keep these fields. In both cases the item is sent as it is after mutate. If the
-// live item has a field that the Go type lacks, origins returns an error instead.
+// Unchanged items are found by equality, and changed items by the keys of the list. If the list has no keys, a changed
+// item cannot be distinguished from a new item that replaces the old item. The write would have to keep the fields that
+// the Go type lacks for a changed item, and to drop them for a new item. So if the live item has such a field, origins
+// returns an error. Otherwise the item counts as new.
 func (n narrowing) origins(at *place, live, before, after []any) (from []int, err error) {
 	if len(live) != len(before) { // the Go type omits or adds items, so the indices differ
 		return newItems(after), n.refuse(at, live, nil, indices(live), errOtherNumber)
@@ -56,8 +56,8 @@ func (n narrowing) origins(at *place, live, before, after []any) (from []int, er
 	return from, n.refuse(at, live, before, mixedUp(live, before, gone), errSameItems)
 }
 
-// equalItems is origins for a list whose items are found by equality alone. It first compares the items at the same
-// index, and then the other items in their order.
+// equalItems matches the items of two lists by equality, and returns indices as origins does. It first compares items
+// at the same index, and then the remaining items in order.
 func equalItems(before, after []any, item goType) (from []int) {
 	from = newItems(after)
 	for i := range min(len(before), len(after)) {
@@ -80,8 +80,8 @@ func equalItems(before, after []any, item goType) (from []int) {
 	return from
 }
 
-// originsByKeys is origins for a list whose items are found by the list's key fields, as the API server's schema
-// defines them. It returns an error if the keys are not known, or do not identify the items.
+// originsByKeys matches the items of two lists by the key fields in the API server's schema, and returns indices as
+// origins does. It returns an error if the key fields are not known, or do not identify the items.
 func (n narrowing) originsByKeys(at *place, before, after []any) (from []int, err error) {
 	keys, err := n.keysOf(at)
 	if err != nil {
@@ -102,8 +102,7 @@ func (n narrowing) originsByKeys(at *place, before, after []any) (from []int, er
 }
 
 // mixedUp returns the indices of ambiguous items. Items are ambiguous if they are equal in the Go type but differ in
-// the live object, and mutate removed some of them but not all: it is then not known which of the live items mutate
-// removed.
+// the live object, and mutate removed only some of them. It is not known which of the live items mutate removed.
 func mixedUp(live, before []any, gone []int) (items []int) {
 	equals := map[string][]int{}
 	for j := range before {
@@ -123,8 +122,8 @@ func mixedUp(live, before []any, gone []int) (items []int) {
 	return items
 }
 
-// missing returns the indices of the items of before that are not in after, in ascending order. from is the result of
-// origins.
+// missing returns the indices of the items that are in the list before mutate and not in the list after mutate, in
+// ascending order. from is the result of origins.
 func missing(from []int, before []any) []int {
 	found := make([]bool, len(before))
 	for _, j := range from {

@@ -89,9 +89,9 @@ func (p *place) String() string {
 	return fmt.Sprintf("%v.%s", p.parent, p.name)
 }
 
-// unknownTo returns the place of a field in the live value that the Go type lacks, or nil if there is none. shown is
-// the JSON that the Go type writes for the same value. A field that is not in shown may nevertheless be in the Go type,
-// which may omit zero values.
+// unknownTo searches the live value for a field that the Go type lacks. It returns the place of the first such field,
+// or nil. shown is the JSON that the Go type writes for the same value. A field that is not in shown may still belong
+// to the Go type, because the Go type may omit zero values.
 func unknownTo(at *place, live, shown any) *place {
 	switch live := live.(type) {
 	case map[string]any:
@@ -120,9 +120,9 @@ func unknownTo(at *place, live, shown any) *place {
 	return nil
 }
 
-// refuse returns an error if one of the live items at the indices in items has a field that the Go type lacks. The
-// write could drop this field, so the caller must not write. why is the reason why these live items cannot be matched
-// with the items after mutate.
+// refuse returns an error if one of the selected live items has a field that the Go type lacks, because the write could
+// drop this field. items has the indices of the selected items. why is the reason for which the selected items cannot
+// be matched with the items after mutate.
 func (n narrowing) refuse(list *place, live, shown []any, items []int, why error) error {
 	for _, j := range items {
 		var item any
@@ -160,14 +160,13 @@ func emptyOf(converter managedfields.TypeConverter, kind schema.GroupVersionKind
 	return converter.ObjectToTyped(empty)
 }
 
-// listKeys are the key fields of the items of a list. standard is the default value of the key field, which the API
-// server sets in an item that lacks the field.
+// listKeys are the key fields of the items of a list. standard is the default value that the API server sets in an item
+// without the key field.
 type listKeys []struct {
 	name     string
 	standard any
 }
 
-// keysOf returns the key fields of a list from the API server's schema.
 func (n narrowing) keysOf(list *place) (keys listKeys, err error) {
 	kind, err := n.schema()
 	if err != nil {
@@ -189,8 +188,8 @@ func (n narrowing) keysOf(list *place) (keys listKeys, err error) {
 	return keys, nil
 }
 
-// in returns the type of the value at the place, in the API server's schema of the kind. ok is false if the schema does
-// not have the place.
+// in returns the type of the value at the place, according to the API server's schema of the kind. ok is false if the
+// schema does not contain the place.
 func (p *place) in(kind *typed.TypedValue) (atom smd.Atom, ok bool) {
 	if p.parent == nil {
 		return kind.Schema().Resolve(kind.TypeRef())
@@ -209,8 +208,8 @@ func (p *place) in(kind *typed.TypedValue) (atom smd.Atom, ok bool) {
 	return smd.Atom{}, false
 }
 
-// index returns the indices of the items in a list, by the values of the items' keys as text. ok is false if two items
-// have the same keys.
+// index maps the key values of each list item, as text, to the index of the item. ok is false if two items have the
+// same key values.
 func (k listKeys) index(items []any) (at map[string]int, ok bool) {
 	at = map[string]int{}
 	for i, item := range items {

@@ -25,9 +25,9 @@ type enter func(context.Context) (inside context.Context, leave func(), err erro
 // try is the type of a function that makes one attempt. again reports whether another attempt is necessary.
 type try func(context.Context, attempt) (again bool, err error)
 
-// repeat calls try until no further attempt is necessary or permitted, with the waits of
-// wait.ExponentialBackoffWithContext. Each attempt is made in the object's lane, which is not occupied between two
-// attempts. The end of the context ends a wait.
+// repeat calls try until no further attempt is necessary or permitted. Between attempts it waits as
+// wait.ExponentialBackoffWithContext does. Each attempt is made in the object's lane, which is free between the
+// attempts. If the context ends during a wait, the error is an InterruptedError.
 func repeat(ctx context.Context, backoff wait.Backoff, object apply.ObjectRef, enter enter, try try) (attempts int, err error) {
 	if backoff.Steps < 1 {
 		return 0, &ExhaustedError{Object: object, Err: errNoSteps}
@@ -78,8 +78,7 @@ var (
 	DefaultRetry = retry.DefaultRetry
 
 	// DefaultBackoff is retry.DefaultBackoff of client-go: 4 attempts, with waits of 10, 50 and 250 ms, each extended
-	// by up to 10 %. It suits objects to which mostly one controller writes. (Some texts mention a fourth wait of 1250
-	// ms. It does not happen, because there is no fifth attempt.)
+	// by up to 10 %. It suits objects to which mostly one controller writes.
 	DefaultBackoff = retry.DefaultBackoff
 
 	// Exponential permits 4 attempts, with waits of 100, 200 and 400 ms, 700 ms in total. It suits objects that are
@@ -88,12 +87,12 @@ var (
 	Exponential = wait.Backoff{Steps: 4, Duration: 100 * time.Millisecond, Factor: 2}
 )
 
-// Immediate returns a back-off of steps attempts without waits between them.
+// Immediate returns a back-off with the given number of attempts and without waits between them.
 func Immediate(steps int) wait.Backoff {
 	return wait.Backoff{Steps: steps}
 }
 
-// Fixed returns a back-off of steps attempts with the same wait before each retry.
+// Fixed returns a back-off with the given number of attempts and the same wait before each retry.
 func Fixed(between time.Duration, steps int) wait.Backoff {
 	return wait.Backoff{Steps: steps, Duration: between}
 }

@@ -27,7 +27,7 @@ func Status[T client.Object](ctx context.Context, u *Updater, object T, mutate f
 	return run(ctx, u, object, verb[T]{name: "Status", mutate: mutate, status: true})
 }
 
-// verb describes what distinguishes the functions Do, Status, EnsureFinalizer and RemoveFinalizer.
+// verb defines one of the functions Do, Status, EnsureFinalizer and RemoveFinalizer.
 type verb[T client.Object] struct {
 	name     string
 	invalid  error // the error with which the call fails before its first attempt, or nil
@@ -37,9 +37,9 @@ type verb[T client.Object] struct {
 	absentOK bool                           // the call succeeds if the object does not exist
 }
 
-// put writes an object by a PUT, and replaces its content by that of the API server's response. typed means that the
-// caller's object has a Go type. put then disables the client's read-your-writes consistency, because the client would
-// otherwise start a second informer for the kind, with unstructured objects like the one that is written.
+// put writes an object with a PUT, and replaces its content with the API server's response. typed reports whether the
+// caller's object has a Go type. If so, put disables the client's read-your-writes consistency. The client would
+// otherwise start a second informer for the kind, because the object to write is unstructured.
 func (u *Updater) put(ctx context.Context, object *unstructured.Unstructured, typed bool) error {
 	options := []client.UpdateOption{client.FieldOwner(u.config.FieldManager)}
 	if typed {

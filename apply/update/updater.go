@@ -1,57 +1,59 @@
-// Package update is for writes that do not fit Server-Side Apply: finalizers, and a status that several writers change
-// field by field. It writes by get-modify-update, and retries after stale writes.
+// Package update is for writes that do not fit Server-Side Apply: finalizers, and a status in which several writers
+// change single fields. It writes by get-modify-update, and retries after stale writes.
 //
-// Only a stale write is retried: the resourceVersion has changed, and a new read solves this. An ownership conflict, which
-// is also an HTTP 409, is not retried: another field manager owns the field.
+// Only a stale write is retried. It failed because the object has a new resourceVersion, and the retry reads the object
+// again. An ownership conflict is also an HTTP 409, but is not retried, because another field manager owns the field.
 //
 // # Contract of the four functions Do, Status, EnsureFinalizer and RemoveFinalizer
 //
-// In the first two, mutate is the caller's function that changes the object.
+// Below, mutate is the function that changes the object. The callers of Do and Status pass it as an argument.
 //
-//  1. The caller's object may be the cached object: the call never changes it. Result.Object is the object after the call.
-//  2. First, mutate is called on a copy of the caller's object. If it changes nothing (nil and empty are equal), no request
-//     is sent. So the object must be at least as new as the event that led to the call. If the object has no uid or
-//     resourceVersion, or is older than the Updater's own last write, it is read live instead.
-//  3. If there is something to write, each attempt reads the live object and calls mutate again. So a write takes one read
-//     and one PUT, even if the cache is far behind. If another writer has already made the change, there is only the read.
-//     If several calls in one process wait for each other, the response to one write replaces the read of the next call.
-//  4. The object that mutate gets has no managed fields. An error of mutate on the live object ends the call. An error on
-//     the caller's object, which may be out of date, does not end the call, except ErrIdentityChanged.
-//  5. An attempt occupies the object's lane (Config.Lanes: one writer of the process at a time) from its read to its write.
-//     So only another process can make the write stale. The lane is not occupied between attempts, or if there is nothing
-//     to write.
-//  6. A write is narrow: it sends the live object as the API server has it, byte for byte, with only the changes by mutate.
-//     Fields that the Go type lacks, empty structs and zero values keep their values and their owners. So does a quantity
-//     such as 1024Mi, which the Go type would write as 1Gi. A value that the live object did not have is sent whole, with
-//     the zero values that the Go type writes. A list item that mutate did not change stays the same, even if other items
-//     were added, removed or moved. A changed item replaces the live item with the same keys (by the schema from
-//     Config.Schemas). If no live item has these keys, the item is new. If the list has no keys, or the schema is not
-//     known, a changed item is sent as the Go type writes it. If such a write could drop a field that the Go type lacks,
-//     nothing is written, and the error matches ErrUnknownField.
-//  7. A write contains the resourceVersion that was read, and no managed fields, so that the API server keeps the live
-//     managed fields. A write with an incomplete list, as from a cache that strips managed fields, would erase the entries
-//     of other managers.
-//  8. Only a stale write is retried. All other errors end the call. Errors of the API server are classified by
-//     apply.Classify. If a live read confirms that the object does not exist, the error is a NotFound
-//     (apierrors.IsNotFound), but RemoveFinalizer succeeds. An object that was recreated under the same name is not changed
-//     (apply.ErrUIDMismatch).
-//  9. If the back-off permits no further attempt, the error is an ExhaustedError. If the context ends between attempts, or
-//     while an attempt waits for the lane, the error is an InterruptedError. Both contain the number of attempts and wrap
-//     the last error. Return them from Reconcile, so that the controller retries later.
+//  1. The call never changes the caller's object, which may be the cached object. Result.Object is the object after the
+//     call.
+//  2. First, mutate is called on a copy of the caller's object. If mutate changes nothing (nil and empty are equal), no
+//     request is sent. So the object must be at least as new as the event that led to the call. If the object has no
+//     uid or resourceVersion, or is older than the Updater's own last write, the live object is read instead.
+//  3. If there is something to write, each attempt reads the live object and calls mutate again. So a write takes one
+//     read and one PUT, even if the cache is far behind. If another writer has already made the change, only the read
+//     is sent. If several calls of one process wait to write one object, the response to a write replaces the read of
+//     the next call.
+//  4. The object that mutate gets has no managed fields. An error of mutate on the live object ends the call. An error
+//     on the caller's object ends the call only if it is ErrIdentityChanged, because this object may be out of date.
+//  5. An attempt occupies the object's lane (Config.Lanes) from its read to its write. A lane admits one writer of the
+//     process at a time, so only another process can make the write stale. The lane is free between attempts, and is
+//     not used if there is nothing to write.
+//  6. A write is narrow: it sends the live object with only the changes by mutate, and every other value exactly as the
+//     API server has it. Fields that the Go type lacks, empty structs and zero values keep their values and owners. A
+//     quantity such as 1024Mi is not rewritten as 1Gi. A value that the live object did not have is sent with the zero
+//     values that the Go type writes.
+//  7. A list item that mutate did not change stays the same, even if other items were added, removed or moved. A
+//     changed item is merged into the live item with the same keys, as the schema from Config.Schemas defines them. An
+//     item with new keys is a new item. If the keys are not known, a changed item is sent as the Go type writes it. If
+//     this could drop a field that the Go type lacks, nothing is written, and the error matches ErrUnknownField.
+//  8. A write contains the resourceVersion that was read. It contains no managed fields, so that the API server keeps
+//     the live managed fields. A write with an incomplete list, such as from a cache that strips managed fields, would
+//     erase the entries of other managers.
+//  9. Only a stale write is retried. All other errors end the call. Errors of the API server are classified by
+//     apply.Classify. If a live read confirms that the object does not exist, RemoveFinalizer succeeds, and the other
+//     functions return a NotFound (apierrors.IsNotFound). An object that was recreated under the same name is not
+//     changed (apply.ErrUIDMismatch).
+//  10. If the back-off permits no further attempt, the error is an ExhaustedError. If the context ends between
+//     attempts, or while an attempt waits for the lane, the error is an InterruptedError. Both contain the number of
+//     attempts and wrap the last error. Return these errors from Reconcile, so that the controller retries later.
 //
 // # Contract of the caller
 //
-//  1. mutate must be idempotent, must use the values of its argument and not values that were read earlier, and must keep
-//     no state between its calls. If the response to a write is lost, the write may have succeeded: a counter that mutate
-//     increments would then be incremented twice.
-//  2. mutate must set single fields. If it replaced the whole status or spec by an earlier copy, the changes of other
-//     writers would be lost, without a 409.
-//  3. mutate must not write objects. A write to the same object would wait for the lane, which the call itself occupies,
-//     until the context ends. Put side effects, such as notifications, after the call, because mutate may be called several
-//     times.
-//  4. The caller must handle a NotFound: the object may be deleted at any time.
+//  1. mutate must be idempotent, must use the values of its argument and not values that were read earlier, and must
+//     keep no state between its calls. For example, mutate must not increment a counter: if the response to a
+//     successful write is lost, the next call would increment the counter again.
+//  2. mutate must set single fields. If mutate replaced the whole status or spec with an earlier copy, the changes of
+//     other writers would be lost, without a 409.
+//  3. mutate must not write objects. The call occupies the object's lane, so that a write to the same object would wait
+//     until the context ends. Put side effects, such as notifications, after the call, because mutate may be called
+//     several times.
+//  4. The caller must handle a NotFound, because the object may be deleted at any time.
 //  5. Use Do for metadata and spec, and Status for the status. If the kind has a status subresource, the API server
-//     silently ignores other changes.
+//     silently ignores status changes by Do, and spec changes by Status.
 //
 // Valid:
 //
@@ -60,8 +62,8 @@
 //		return nil
 //	})
 //
-// Invalid: mutate writes a status that was read before the attempt. The write succeeds, and the changes that other
-// reconcilers made in between are lost:
+// Invalid: mutate writes a status that was read before the attempt. The write succeeds, but the changes that other
+// reconcilers made since that read are lost:
 //
 //	mine := box.Status
 //	mine.Phase = phase
@@ -94,8 +96,9 @@ import (
 type Config struct {
 	// Client sends the writes. The Updater does not use it for reads.
 	Client client.Client
-	// LiveReader reads from the API server, as mgr.GetAPIReader() does: a write that is based on a cache that is out of
-	// date would be stale. An attempt that can use the response to another call's write reads nothing.
+	// LiveReader reads from the API server, as mgr.GetAPIReader() does. It must not read from a cache, because a write
+	// that is based on an outdated object would be stale. An attempt does not read if it can use another call's
+	// response.
 	LiveReader client.Reader
 	// FieldManager is the field manager of the writes: 1 to 128 printable characters. Each reconciler needs its own.
 	FieldManager string
@@ -106,10 +109,10 @@ type Config struct {
 	// process, so that they do not make each other's writes stale. If Lanes is nil, New makes a set for this Updater
 	// alone.
 	Lanes *lanes.Set
-	// Schemas returns the API server's schemas of a group and version, as apply.SteadyState.Schemas does. A schema
-	// defines the key fields of a list. They are needed if mutate changed a list item that has fields which the Go type
-	// lacks or writes in another form. If Schemas is nil, such an item is sent as the Go type writes it, or, if this
-	// could drop a field, the error matches ErrUnknownField.
+	// Schemas returns the API server's schemas of a group and version, as apply.SteadyState.Schemas does. The schemas
+	// define the key fields of lists. With them, a changed list item keeps the live values that the Go type lacks or
+	// writes in another form. If Schemas is nil, such an item is sent as the Go type writes it. If this could drop a
+	// field, nothing is written, and the error matches ErrUnknownField.
 	Schemas func(context.Context, schema.GroupVersion) (managedfields.TypeConverter, error)
 	// Metrics receives an observation of each call. It may be nil.
 	Metrics apply.Metrics
@@ -172,7 +175,6 @@ type Result[T client.Object] struct {
 	StaleWrites int
 }
 
-// refer returns a reference to the caller's object.
 func (u *Updater) refer(object client.Object) (apply.ObjectRef, error) {
 	if v := reflect.ValueOf(object); v.Kind() != reflect.Pointer || v.IsNil() {
 		return apply.ObjectRef{}, errors.New("update: the object must be a pointer that is not nil")

@@ -48,8 +48,8 @@ func (w *lastWritten) shows(object client.Object) bool {
 	return true
 }
 
-// sending records that a write of the object is about to be sent. Until the method knows records the response, the
-// method shows returns false for the object.
+// sending records that a write of the object is about to be sent. A cached object is not trusted until a call of knows
+// records the response.
 func (w *lastWritten) sending(object client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,8 +57,7 @@ func (w *lastWritten) sending(object client.Object) {
 }
 
 // knows records the resourceVersion of an object in a response of the API server. wrote reports whether the response is
-// to a write, and not to a read after which nothing was written. A read of an object that lastWritten does not remember
-// is ignored.
+// to a write. A response to a read is ignored if lastWritten does not remember the object.
 func (w *lastWritten) knows(object client.Object, wrote bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,8 +72,8 @@ func (w *lastWritten) knows(object client.Object, wrote bool) {
 	w.versions.Put(uid, version)
 }
 
-// handOn passes shown, an object in a response of the API server, to the next call that waits for the object's lane
-// (Config.Lanes). That call then need not read the object. If the object no longer exists, handOn does nothing.
+// handOn passes an object from a response of the API server to the next call in the object's lane (Config.Lanes). That
+// call then need not read the object. If the object no longer exists, handOn does nothing.
 func handOn(ctx context.Context, shown *unstructured.Unstructured) {
 	gone := shown.GetDeletionTimestamp() != nil && len(shown.GetFinalizers()) == 0
 	if !gone {
@@ -83,7 +82,7 @@ func handOn(ctx context.Context, shown *unstructured.Unstructured) {
 }
 
 // handed returns the object that the previous call in the lane has passed with handOn, or nil. If another process has
-// changed the object since, a write that is based on it will be stale.
+// changed the object since, a write that is based on the passed object will be stale.
 func (c *call[T]) handed(ctx context.Context) *unstructured.Unstructured {
 	shown, _ := lanes.Handed(ctx).(*unstructured.Unstructured)
 	if shown == nil || shown.GroupVersionKind() != c.ref.GroupVersionKind || c.ref.UID != "" && c.ref.UID != shown.GetUID() {
@@ -92,9 +91,10 @@ func (c *call[T]) handed(ctx context.Context) *unstructured.Unstructured {
 	return shown
 }
 
-// writeUpon tries to write without a read, based on handed, the object that the previous call in the lane has passed.
-// Only such a write can show whether handed is still current. ended is false if the attempt must go on with a live
-// read. This is so if mutate changed nothing or failed, the write was stale, or the live object has another uid.
+// writeUpon tries to write without a read, based on the object that the previous call in the lane has passed. ended is
+// false if the attempt must continue with a live read. This is the case if the write was stale or the live object has
+// another uid. It is also the case if mutate changed nothing or failed, because only a write shows whether the passed
+// object is current.
 func (c *call[T]) writeUpon(ctx context.Context, this attempt, handed *unstructured.Unstructured) (ended, stale bool, err error) {
 	object, wanted, _ := c.rejudge(ctx, handed) // wanted is nil after an error
 	if wanted == nil {

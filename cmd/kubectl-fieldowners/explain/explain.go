@@ -1,18 +1,18 @@
-// Package explain explains the API server's response to an apply that has conflicts: which fields
-// conflict, who owns them, and the three ways to resolve the conflicts.
+// Package explain explains the API server's response to an apply that has conflicts. It shows which fields conflict,
+// who owns them, and the three ways to resolve the conflicts.
 //
 // # Contract
 //
-//  1. Answer reads the text that kubectl apply prints, also if a log or a Status in JSON quotes
-//     the text. For a truncated text, Answer returns an error, never an incomplete list.
-//  2. For a response without conflicts, Answer returns an error that names the actual failure: a
-//     stale write, a create of an object that already exists, or another failure.
-//  3. The API server's string for a field may stand for several fields. Conflict.Path is set only
-//     if the live object, the intent (the applied configuration) or the string itself leaves one
-//     possible field. Otherwise Conflict.Path is the root path.
+//  1. Answer reads the text that kubectl apply prints. A log or a Status in JSON may quote the text. For a truncated
+//     text, Answer returns an error, never an incomplete list.
+//  2. For a response without conflicts, Answer returns an error that names the actual failure: a stale write, a create
+//     of an object that already exists, or another failure.
+//  3. The API server's string for a field may stand for several fields. Conflict.Path is set only if the live object,
+//     the intent (the applied configuration) or the string itself leaves one possible field. Otherwise Conflict.Path is
+//     the root path.
 //  4. Every Way describes its consequences. No command of a Way deletes the fields in conflict.
-//  5. Values of Secrets are hidden. The text of an Explanation has no control characters, so it
-//     cannot control a terminal.
+//  5. Values of Secrets are hidden. The text of an Explanation contains no control characters that could control a
+//     terminal.
 //
 // Valid:
 //
@@ -29,8 +29,8 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// Explanation explains one response of the API server to an apply that had conflicts. The command
-// explain prints Explanation, Conflict and Way in this form with -o json and -o yaml.
+// Explanation explains one response of the API server to an apply that had conflicts. With -o json and -o yaml, the
+// command explain prints values of this type.
 type Explanation struct {
 	command.Subject // the object that was applied; its fields are empty if unknown
 
@@ -58,23 +58,22 @@ type Way struct {
 	Go      string `json:"go"`      // a policy of coapply.dev/apply with the same effect, as a Go expression
 }
 
-// Answer explains the API server's responses to applies that had conflicts. answer is the text that
-// kubectl or another client printed; a log or a Status in JSON may quote the text. Answer returns an
-// Explanation for each response, in order, and ignores other text.
+// Answer explains the API server's responses to applies that had conflicts. answer is the text that kubectl or another
+// client printed. A log or a Status in JSON may quote the text. Answer returns an Explanation for each response, in
+// order, and ignores other text.
 //
-// lives are live objects, and intents are the apply configurations that were sent. Both may be empty.
-// They are used for three things:
+// lives are live objects, and intents are the apply configurations that were sent. Both may be empty. Answer uses them
+// for three purposes:
 //   - to find the fields in conflict, because the API server's strings for fields are ambiguous;
 //   - to show the applied and the live value of each field;
-//   - to find out whether client-side apply wrote the object, because kubectl apply --server-side would
-//     then take over the fields of client-side apply. Without a live object, Answer decides this by the
-//     names of the owners.
+//   - to find out whether client-side apply wrote the object. If so, kubectl apply --server-side would also take over
+//     the fields of client-side apply. Without a live object, only the names of the owners can show this.
 //
-// If there are several lives or intents, Answer uses the object that has all fields in conflict. If
-// more than one object has all these fields, no values are shown.
+// If there are several lives or intents, Answer uses the object that has all fields in conflict. If more than one
+// object has all these fields, no values are shown.
 //
-// For a response without conflicts the error names the actual failure: a stale write, a create of an
-// object that already exists, a truncated text, or another failure.
+// For a response without conflicts the error names the actual failure: a stale write, a create of an object that
+// already exists, a truncated text, or another failure.
 func Answer(answer []byte, lives, intents []map[string]any) ([]Explanation, error) {
 	answers, err := readText(string(answer))
 	if err != nil {
@@ -95,9 +94,9 @@ func Answer(answer []byte, lives, intents []map[string]any) ([]Explanation, erro
 	return explanations, nil
 }
 
-// objectsOf returns the live object and the intent to which one response belongs. It finds them by the
-// fields in conflict. Each is nil if no object or several objects have these fields. answers is the
-// number of responses in the text.
+// objectsOf returns the live object and the intent that belong to one response. It identifies them by the fields in
+// conflict. Each result is nil if no object or several objects have these fields. answers is the number of responses in
+// the text.
 func objectsOf(conflicts []Conflict, lives, intents []map[string]any, answers int) (live, intent map[string]any, err error) {
 	candidates := [][]map[string]any{lives, intents}
 	for i, all := range candidates {

@@ -15,8 +15,8 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// subjectOf returns the identity of the object that live and intent describe; the zero Subject if
-// both are nil. It returns an error if live and intent are different objects.
+// subjectOf returns the identity of the object that live and intent describe. If both are nil, it returns the zero
+// Subject. If they describe different objects, it returns an error.
 func subjectOf(live, intent map[string]any) (known command.Subject, err error) {
 	for i, object := range []map[string]any{live, intent} {
 		if object == nil {
@@ -60,16 +60,16 @@ func subjectOfObject(object map[string]any) (command.Subject, error) {
 	return command.Subject{Group: version.Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}, nil
 }
 
-// locate sets c.Path to the field for which the API server writes the string c.ServerPath. fields are
-// the owned fields of the live object, from byServerPath. locate tries the following sources in order,
-// and uses the fields with this string in the first source that has any:
+// locate sets c.Path to the field that the API server's string, c.ServerPath, stands for. fields is the result of
+// byServerPath for the live object. locate searches the following sources in order, and stops at the first source that
+// has a field with this string:
 //  1. the fields of the owner's managed fields entry that the intent sets;
 //  2. the fields of the intent;
 //  3. all fields of the owner's entry (the owner before-first-apply may have no entry);
 //  4. the fields of the live object;
 //  5. the string itself, if it means the same field in every object.
 //
-// If two fields have this string, as {"a.b": 1} and {"a": {"b": 1}} do, c.Path stays the root path.
+// If the source has two fields with this string, as {"a.b": 1} and {"a": {"b": 1}} do, c.Path stays the root path.
 func (c *Conflict) locate(fields map[string][]fieldowners.Owned, live, intent map[string]any) {
 	var owned, wanted []fieldowners.Path
 	for _, o := range fields[c.ServerPath] {
@@ -99,8 +99,8 @@ func (c *Conflict) locate(fields map[string][]fieldowners.Owned, live, intent ma
 	}
 }
 
-// valueOf returns the value of a field in an object; nil if the object does not have the field, or
-// if the path is the root. Values of a Secret are hidden.
+// valueOf returns the value of a field in an object. It returns nil if the object does not have the field, or if the
+// path is the root. Values of a Secret are hidden.
 func valueOf(path fieldowners.Path, object map[string]any, isSecret bool) *any {
 	value, known := path.Value(object)
 	switch {
@@ -113,9 +113,9 @@ func valueOf(path fieldowners.Path, object map[string]any, isSecret bool) *any {
 }
 
 // certain matches the API server's strings that mean the same field in every object. Other strings are ambiguous,
-// because a dot may separate two fields or be part of a map key. So after a field that may be a map, such as
-// .spec.selector, a matching string has at most one further name. After .metadata.labels or .metadata.annotations, the
-// whole rest of the string is one key.
+// because a dot may separate two fields or be part of a map key. Some fields may be maps, such as .spec.selector. After
+// such a field, certain accepts only one more name. After .metadata.labels or .metadata.annotations, the whole rest of
+// the string is one key.
 var certain = regexp.MustCompile(`^(?:(?:\.spec(?:\.template\.spec)?|\.status|\.metadata)?\.\w+(?:\.\w+|` +
 	`\[[^"\]](?:"(?:[^"\\]|\\.)*"|[^"\]])*\](?:\.\w+){0,2})?|\.metadata\.(?:labels|annotations)\.(.+))$`)
 

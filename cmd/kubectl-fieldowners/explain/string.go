@@ -69,14 +69,14 @@ func (c Conflict) text() string {
 }
 
 // wrapped joins words into lines of at most 80 columns, indented by indent spaces. Every line but the last ends with
-// continued, such as a backslash. Lines after the first are indented by len(continued) more spaces.
+// continued, such as a backslash. If continued is not empty, the lines after the first are indented further.
 func wrapped(words []string, indent int, continued string) string {
 	margin := strings.Repeat(" ", indent)
 	return view.Words(words, columns, margin, margin+strings.Repeat(" ", len(continued)), continued) + "\n"
 }
 
-// commandParts splits a command line before each flag, where a line may be broken. It does not
-// split the text after the first quote.
+// commandParts splits a command line into parts that may be printed on separate lines. Each flag begins a new part. The
+// text after the first quote is not split.
 func commandParts(command string) []string {
 	head, quoted, found := strings.Cut(command, "'")
 	parts := strings.Split(strings.ReplaceAll(head, " -", "\x00-"), "\x00")

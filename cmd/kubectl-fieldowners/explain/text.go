@@ -91,8 +91,8 @@ func readMessages(text string) ([][]Conflict, error) {
 	return answers, nil
 }
 
-// readConflicts returns the conflicts of one message. first is the text after "Apply failed with N
-// conflicts: ". rest are the following lines; readConflicts stops where the message ends.
+// readConflicts returns the conflicts of one message. first is the text after "Apply failed with N conflicts: ". rest
+// has the following lines. readConflicts stops where the message ends.
 func readConflicts(first string, rest []string) ([]Conflict, error) {
 	owner, path, err := readOwner(first)
 	if err != nil || path != "" {
@@ -149,8 +149,8 @@ func behindQuoted(text string) (rest string, err error) {
 	return text[len(quoted):], nil
 }
 
-// unquoteMessages returns the conflict messages that a text, such as a log, contains as quoted strings.
-// The messages are unquoted. If there are none, it returns false.
+// unquoteMessages searches a text, such as a log, for quoted strings that contain conflict messages. It returns the
+// messages without the quotes, and false if there are no messages.
 func unquoteMessages(text string) (string, bool) {
 	var found []string
 	for rest := text; ; {

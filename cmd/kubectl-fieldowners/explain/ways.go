@@ -42,8 +42,8 @@ func (e Explanation) waysOut() []Way {
 	}
 }
 
-// perOwner calls the function what for each owner in conflict, and returns the results as sentences such as "a:
-// RESULT.". Owners with the same result share one sentence, such as "a, b: RESULT.".
+// perOwner returns one sentence for each owner in conflict, such as "a: RESULT.". The function what returns the result
+// for one owner. Owners with the same result share a sentence, such as "a, b: RESULT.".
 func (e Explanation) perOwner(what func(view.OwnerItem) string) string {
 	owners := map[string][]string{}
 	var order []string
@@ -63,7 +63,7 @@ func (e Explanation) perOwner(what func(view.OwnerItem) string) string {
 	return strings.Join(sentences, " ")
 }
 
-// afterForce returns what happens at the other owner's next write, after a forced apply took the field.
+// afterForce describes the effect of the other owner's next write after a forced apply took the field.
 func afterForce(owner view.OwnerItem) string {
 	switch {
 	case madeByServer(owner.Name):
@@ -74,7 +74,7 @@ func afterForce(owner view.OwnerItem) string {
 	return "the next apply of this owner conflicts with you; if it is forced as well, the value keeps changing"
 }
 
-// afterShare returns what happens at the other owner's next write, after both managers own the field.
+// afterShare describes the effect of the other owner's next write while both managers own the field.
 func afterShare(owner view.OwnerItem) string {
 	switch {
 	case madeByServer(owner.Name):
@@ -85,7 +85,7 @@ func afterShare(owner view.OwnerItem) string {
 	return "the next apply of another value conflicts with you"
 }
 
-// madeByServer reports whether the name is one that the API server invents for earlier writers.
+// madeByServer reports whether the API server uses this name as a placeholder for earlier writers.
 func madeByServer(name string) bool {
 	return name == fieldowners.BeforeFirstApply || name == fieldowners.AncientChanges
 }
@@ -151,9 +151,9 @@ const (
 		" With another client, the rest of the file is applied, and the fields stay with their owners. If you co-owned them, you no longer do."
 )
 
-// mayTakeOver reports whether kubectl would take over the fields that client-side apply wrote. It
-// would if an owner in conflict has client-side apply's default name, or if live has an Update
-// entry that owns the last-applied annotation. live is empty if the live object is not known.
+// mayTakeOver reports whether kubectl would take over the fields that client-side apply wrote. This is the case if an
+// owner in conflict has client-side apply's default name. It is also the case if live has an Update entry that owns the
+// last-applied annotation. live is empty if the live object is not known.
 func (e Explanation) mayTakeOver(live fieldowners.Ownership) bool {
 	return slices.ContainsFunc(e.Conflicts, func(c Conflict) bool {
 		return c.Owner.Name == fieldowners.ClientSideApply && updatesObject(c.Owner)

@@ -1,5 +1,5 @@
 // Package audit implements the command audit of the plugin. The command reads the objects of a cluster or of files, and
-// prints the report on their field managers that package owneraudit computes.
+// prints a report on their field managers. Package owneraudit computes the report.
 package audit
 
 import (
@@ -135,11 +135,11 @@ func (a *auditor) readFiles() error {
 	})
 }
 
-// small is the minimum size in bytes of an object for which the audit reports large managed fields. In
-// smaller objects, managed fields are usually more than half of the bytes, which does no harm.
+// small is the size in bytes below which the audit does not report an object's managed fields as large. In smaller
+// objects, managed fields are usually more than half of the bytes, which does no harm.
 const small = 4 << 10
 
-// holdContract makes a.audit compare objects with the contract of --contract: which fields each manager may own.
+// holdContract reads the contract of --contract. The audit then reports fields that a manager may not own.
 func (a *auditor) holdContract() error {
 	if a.contract == "" {
 		return nil

@@ -20,8 +20,8 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/lint"
 )
 
-// readCluster adds the objects of the kinds that args name to the audit. If the API server rejects
-// the request for a kind, the audit reports a problem and continues. Any other error ends the audit.
+// readCluster adds the objects of the given kinds to the audit. If the API server rejects the request for a kind, the
+// audit reports a problem and continues. Any other error ends the audit.
 func (a *auditor) readCluster(ctx context.Context, args []string) error {
 	r, kinds, err := a.newCluster(args)
 	if err != nil {
@@ -101,9 +101,8 @@ func (a *auditor) newCluster(args []string) (*cluster, []kind, error) {
 	return r, kinds, err
 }
 
-// read adds the objects of a kind to the audit, page by page. If the API server no longer has the
-// resourceVersion of the first page, read lists the remaining objects in their current state. The list
-// then is not a snapshot of one point in time.
+// read adds the objects of a kind to the audit, page by page. If the API server no longer has the resourceVersion of
+// the first page, read lists the remaining objects in their current state. The list is then not a snapshot.
 func (r *cluster) read(ctx context.Context, kind kind) error {
 	apiVersion, name := kind.kind.ToAPIVersionAndKind()
 	facts := lint.Facts{Served: r.versions(name)}
@@ -142,8 +141,9 @@ func (r *cluster) read(ctx context.Context, kind kind) error {
 	}
 }
 
-// newMetadataClient returns a client that requests only the metadata of objects. By default, metadata.Interface also
-// accepts whole objects, with the values of Secrets, from an API server that does not support metadata requests.
+// newMetadataClient returns a client that requests only the metadata of objects. By default, a metadata.Interface also
+// accepts whole objects from an API server that does not support metadata requests. Whole objects contain the values of
+// Secrets.
 func newMetadataClient(config *rest.Config) (metadata.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // no client-side rate limit: there are at most two requests at a time
