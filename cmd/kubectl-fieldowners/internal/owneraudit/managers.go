@@ -62,7 +62,8 @@ func sizeOf(entry *metav1.ManagedFieldsEntry) int {
 	return len(text)
 }
 
-// rows returns the rows of all managers. Managers with the most objects come first, then those with the most fields.
+// rows returns the rows of all managers, sorted by the number of objects and then by the number of fields,
+// descending.
 func (a *Audit) rows() []ManagerRow {
 	rows := make([]ManagerRow, 0, len(a.managers))
 	for _, tally := range a.managers {
