@@ -105,7 +105,7 @@ func until(ctx context.Context, what string, look func(context.Context) (string,
 	check(err)
 }
 
-// failure is the panic value that ends a failed step. Panics spare the code of the steps the error handling.
+// failure is the panic value that ends a failed step. With panics, the code of a step needs no error handling.
 type failure struct{ error }
 
 // carryOut runs a step. If the step panics with a failure, carryOut returns the failure's error.

@@ -22,15 +22,15 @@ type Advice struct {
 	// be better than the others.
 	Situation summary.Situation
 	// Rows contains the results of all arms in the cell. The compared arms come first, sorted from best to worst. The
-	// other arms were not compared because they lost updates, or because too many of their intents failed
-	// permanently.
+	// other arms were not compared because they lost updates, or because too many intents failed permanently.
 	Rows []summary.Row
 	// Exact means that the cell has exactly the parameters of the Situation.
 	Exact bool
 }
 
-// farthest is the maximum distance of a cell from a Situation in any parameter, in powers of two: each parameter of the
-// cell must be between half and twice that of the Situation. Round-trip times below 1 ms count as 1 ms.
+// farthest is the maximum difference between a parameter of a cell and of a Situation, in powers of two. Each
+// parameter of the cell must be between half and twice the value in the Situation. Round-trip times below 1 ms count
+// as 1 ms.
 const farthest = 1.0
 
 // For returns the advice for a situation, based on the cells of the workload hot-object. It returns an error if the

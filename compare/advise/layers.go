@@ -9,8 +9,7 @@ type Write struct {
 	Cached bool
 	// Updates: does the code update or patch an existing object? Otherwise it creates or deletes objects.
 	Updates bool
-	// Repeatable: may the write be retried? Only an idempotent function without side effects may modify the object
-	// again.
+	// Repeatable: may the write be retried? A retry requires an idempotent modify function without side effects.
 	Repeatable bool
 	// Counts: does the code write to several objects, or make a decision that depends on a number of objects?
 	Counts bool

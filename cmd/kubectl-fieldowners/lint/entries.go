@@ -50,8 +50,8 @@ func (l linting) isUnserved(apiVersion string) bool {
 
 // unserved finds entries with an apiVersion that the API server does not serve. These entries do no harm while the
 // CustomResourceDefinition still lists the version. After the version is removed, the API server rejects applies to
-// the object. The next other write removes all managed fields up to Kubernetes 1.36. From 1.37 on, other writes are
-// not recorded in the managed fields (kubernetes#136949).
+// the object. Up to Kubernetes 1.36, the next write other than an apply removes all managed fields. From 1.37 on,
+// writes other than applies are not recorded in the managed fields (kubernetes#136949).
 func (l linting) unserved() []Finding {
 	var found []Finding
 	for _, entry := range l.managers {

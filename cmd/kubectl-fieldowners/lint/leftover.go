@@ -59,8 +59,8 @@ func (l linting) sharedWithAppliers(entry fieldowners.Entry) (appliers []fieldow
 }
 
 // updateAndApply finds fields that a manager owns by Update although it also applies the object. Usually, the manager
-// changed to Server-Side Apply without migrating its fields. These fields are reported only if the manager also owns
-// them by Apply:
+// changed to Server-Side Apply without migrating its fields. Two kinds of fields are reported only if the manager
+// also owns them by Apply:
 //   - fields that a migration does not move, such as finalizers;
 //   - fields that the manager updates through another subresource.
 func (l linting) updateAndApply() []Finding {

@@ -65,8 +65,8 @@ func whatConflicts(other fieldowners.Manager) string {
 	return fmt.Sprintf("the next apply by %s that sets another value conflicts", other.Name)
 }
 
-// standsForOthers reports whether wideUpdate ignores an entry because other rules report it. The manager of the entry
-// either also applies the object, or represents several writers, as before-first-apply does.
+// standsForOthers reports whether wideUpdate ignores an entry because other rules report it. An ignored entry belongs
+// to a manager that also applies the object, or that represents several writers, such as before-first-apply.
 func (l linting) standsForOthers(entry fieldowners.Entry) bool {
 	return slices.Contains([]string{fieldowners.BeforeFirstApply, fieldowners.AncientChanges, fieldowners.ClientSideApply}, entry.Name) ||
 		len(l.named(entry.Name, metav1.ManagedFieldsOperationApply)) > 0
@@ -127,9 +127,9 @@ func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 }
 
 // giveBack returns the command that moves fields from the entry's manager back to an applier. If the given manager
-// applies the object, it is the new owner. Otherwise, the new owner is the applier with the most fields. The command
-// moves all fields below the top-level parents of the given paths, such as .spec. It does not move finalizers, labels
-// and the status.
+// applies the object, this manager is the new owner. Otherwise, the new owner is the applier with the most fields.
+// The command moves all fields below the top-level parents of the given paths, such as .spec. It does not move
+// finalizers, labels and the status.
 func (l linting) giveBack(entry fieldowners.Entry, to fieldowners.Manager, taken []fieldowners.Path) string {
 	name := to.Name
 	if to.Operation != metav1.ManagedFieldsOperationApply {

@@ -164,8 +164,7 @@ func (d *Detector) Observe(uid string, before, after fieldowners.Ownership, at t
 	return found
 }
 
-// act records an act on the field at the given path. If a fight for the field must be reported now, act returns the
-// fight and true.
+// act records an act on the field at the given path. If a fight must be reported now, act returns the fight and true.
 func (d *Detector) act(uid string, path fieldowners.Path, a act) (Fight, bool) {
 	key := field{uid, path.String()}
 	h, known := d.fields.Get(key)

@@ -56,8 +56,7 @@ func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
 	return nil
 }
 
-// readDocument calls the given function with every object of a document. It reports whether the document contains
-// objects.
+// readDocument calls the given function with every object of a document, and reports whether there are any objects.
 func (r *Reader) readDocument(file string, line int, text []byte, each func(Item) error) (found bool, err error) {
 	object, err := decode(file, line, text)
 	if object == nil || err != nil {

@@ -51,7 +51,7 @@ func (r *Reader) EndWith(ctx context.Context) {
 	}
 }
 
-// ending is an HTTP transport that cancels all its requests when ctx ends.
+// ending is an HTTP transport that cancels all its requests when its context ends.
 type ending struct {
 	ctx  context.Context
 	next http.RoundTripper
@@ -123,8 +123,8 @@ func (r *Reader) Mapping(name string) (*meta.RESTMapping, error) {
 	return builder.ResourceTypeOrNameArgs(true, name).Do().ResourceMapping()
 }
 
-// ReadCluster calls the given function with each object specified by the arguments, in the syntax of kubectl get.
-// After an object that cannot be read, ReadCluster continues with the next object. It returns all errors joined.
+// ReadCluster calls the given function with every object specified by the arguments, which have the syntax of kubectl
+// get. If an object cannot be read, ReadCluster continues with the next object. It returns all errors joined.
 func (r *Reader) ReadCluster(args []string, s Selection, each func(object map[string]any)) error {
 	builder, err := r.Builder(s)
 	if err != nil {

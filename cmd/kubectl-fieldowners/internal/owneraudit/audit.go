@@ -182,8 +182,7 @@ func compareManagers(a, b *Manager) int {
 	return a.Compare(*b)
 }
 
-// Compare sets the contract, which specifies the fields that each manager may own. Add compares later objects with
-// it.
+// Compare sets the contract for all objects added later. A contract specifies the fields that each manager may own.
 func (a *Audit) Compare(with *contract.Comparer) { a.contract = with }
 
 // compare returns the violations of the contract and the remaining findings of package lint. If a manager has a claim

@@ -62,8 +62,7 @@ func sizeOf(entry *metav1.ManagedFieldsEntry) int {
 	return len(text)
 }
 
-// rows returns the rows of all managers, sorted by the number of objects and then by the number of fields,
-// descending.
+// rows returns the rows of all managers, in descending order of their numbers of objects and then of fields.
 func (a *Audit) rows() []ManagerRow {
 	rows := make([]ManagerRow, 0, len(a.managers))
 	for _, tally := range a.managers {

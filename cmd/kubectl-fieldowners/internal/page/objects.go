@@ -123,8 +123,8 @@ const MaxLines = 20_000
 // page.css has a class for every fourth column.
 const minColumn, maxColumn = 36, 76
 
-// linesOf returns the lines of an object, and the CSS class for the column at which the owners begin.
-// This column is after the longest line that is not longer than maxColumn. Longer lines are wrapped.
+// linesOf returns the lines of an object, and the CSS class for the column at which the owners begin. The column
+// follows the longest line of at most maxColumn characters. Longer lines are wrapped.
 func linesOf(known badges, all []view.Line) ([]line, string) {
 	lines := make([]line, 0, len(all))
 	column := minColumn

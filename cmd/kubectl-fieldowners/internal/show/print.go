@@ -58,8 +58,7 @@ func (p *getPrinter) print(o *view.Object) {
 	}
 }
 
-// shows prints the object, or stores the object for close. It reports whether the filter selected any field of the
-// object.
+// shows prints the object or stores it for close. It reports whether the filter selected any field of the object.
 func (p *getPrinter) shows(o *view.Object, filter view.Filter) bool {
 	switch p.output {
 	case "tree":
@@ -123,8 +122,8 @@ func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 	return nil
 }
 
-// summary prints a message on stderr if no object or no field was found. Otherwise, an empty output would be
-// unexplained. It returns an error if owners are unknown or --path is invalid.
+// summary prints a message on stderr if no object or no field was found. It returns an error if some owners are
+// unknown or --path is invalid.
 func (p *getPrinter) summary() error {
 	switch {
 	case p.incomplete:

@@ -133,8 +133,8 @@ func (r *releaseCommand) show(ctx context.Context, applier *apply.Applier, objec
 	return err
 }
 
-// warn prints warnings about two cases: the object would have no recorded owner, or the manager also
-// owns fields by Update, which release does not give up.
+// warn prints a warning if the object would have no recorded owner. It prints another warning if the manager also
+// owns fields by Update, because release does not give up these fields.
 func (r *releaseCommand) warn(object apply.ObjectRef, ownership fieldowners.Ownership, applied int) {
 	if applied > 0 && applied == len(ownership.Entries()) {
 		fmt.Fprintf(r.ErrOut, "warning: %v: %s is the only recorded owner, so that no field has an owner after the release: "+

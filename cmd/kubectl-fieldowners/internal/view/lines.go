@@ -56,8 +56,7 @@ func (l *Line) say(allKnown bool) {
 	}
 }
 
-// isExistence reports whether the owners of a map, list or list item own only its existence, but not all fields
-// below.
+// isExistence reports whether the owners of a map, list or list item own only its existence.
 func isExistence(field fieldowners.Field) bool {
 	return len(field.Owners) > 0 && slices.ContainsFunc(field.Fields, func(below fieldowners.Field) bool { return len(below.Whole) == 0 })
 }

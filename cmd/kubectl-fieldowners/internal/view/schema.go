@@ -59,7 +59,7 @@ func (r Ref) subject() command.Subject {
 	return command.Subject{Group: r.GVK().Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
-// Item is one object as -o json and -o yaml print it: its managers, and the owners of its fields.
+// Item is one object in the output of -o json and -o yaml, with its managers and the owners of its fields.
 type Item struct {
 	Ref
 

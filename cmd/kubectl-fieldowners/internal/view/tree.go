@@ -69,8 +69,8 @@ func (s Screen) legend(w io.Writer, o *Object) {
 	}
 }
 
-// column returns the column at which the owners begin: two columns after the longest line. Lines that are longer than
-// half the width of the terminal do not count. If the width is unlimited, lines longer than 80 columns do not count.
+// column returns the column at which the owners begin, two columns after the longest line. It ignores lines longer
+// than half the width of the terminal. If the width is unlimited, it ignores lines longer than 80 columns.
 func (s Screen) column(lines []Line) int {
 	limit := 80
 	if s.Width > 0 {
@@ -114,8 +114,8 @@ func (s Screen) owners(o *Object, l Line) string {
 	return owners
 }
 
-// names lists the managers with their operations and the times since their last writes. It omits unknown times. On a
-// narrow terminal it omits all times, because the legend shows them.
+// names returns the managers with their operations and the times since their last writes. It omits unknown times. On
+// a narrow terminal it omits all times, because the legend shows them.
 func (s Screen) names(o *Object, managers []fieldowners.Manager) string {
 	var texts []string
 	for _, m := range managers {
@@ -129,8 +129,8 @@ func (s Screen) names(o *Object, managers []fieldowners.Manager) string {
 }
 
 // okabeIto contains the colours of Okabe and Ito's palette that are readable on light and dark backgrounds, as the
-// nearest of a terminal's 256 colours. People with a common colour blindness can distinguish these colours. Each
-// coloured mark also shows a name.
+// nearest of a terminal's 256 colours. People with a common colour blindness can distinguish these colours. A name is
+// always printed beside a colour.
 var okabeIto = []color.Attribute{33, 208, 36, 170, 166, 75, 178}
 
 // Palette styles text for a terminal, with a colour for each manager. The value false disables all styles.

@@ -19,7 +19,7 @@ type change struct {
 	sum           bool      // several changes may be combined into one, because the watch was interrupted
 }
 
-// Event is one event that the command watch prints: as a line of text, or as JSON with -o json.
+// Event is one event that the watch command prints, either as a line of text or as JSON.
 type Event struct {
 	Time time.Time `json:"time"`
 	Type string    `json:"type"`          // such as moved, lost, gained, created, deleted or fight

@@ -25,7 +25,7 @@ import (
 // follower lists and watches one target.
 //
 // It uses client-go's RetryWatcher. After an error, a RetryWatcher resumes the watch after the last event, unless the
-// API server returns 410 Gone. An informer would list the objects again after most errors. It would miss the changes
+// API server returns 410 Gone. An informer would list the objects again after most errors, and would miss the changes
 // between the error and the new list.
 type follower struct {
 	Target

@@ -32,7 +32,8 @@ type reporter struct {
 	behind []error         // the errors of watches that were still interrupted when the command ended
 }
 
-// fightsPerMinute is the default of --fights-per-minute. More moves of one field within one minute are a fight.
+// fightsPerMinute is the default of --fights-per-minute, the largest number of moves of a field per minute that is
+// not reported as a fight.
 const fightsPerMinute = 5
 
 // newReporter returns a reporter that reports a fight if a field moves between managers more than
