@@ -33,8 +33,8 @@ func (d *demonstration) showOwners(ctx context.Context) {
 	d.show.ok("power is the only owner of the replicas, and workload of the image")
 }
 
-// imagePath is the path of the image in the Deployment. The reconciler and the second applier of the demo both set
-// it.
+// imagePath is the path of the image field in the Deployment. Two appliers want to set this field: the reconciler and
+// the second applier of the demo.
 var imagePath = fmt.Sprintf(".spec.template.spec.containers[name=%q].image", devbox.ContainerName)
 
 // checkOwner fails the step unless manager is the only owner of the field at path in object.
