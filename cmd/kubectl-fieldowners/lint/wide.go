@@ -14,7 +14,7 @@ import (
 
 // wideUpdate finds fields that a manager took over by accident. For example, a controller with a typed client changes
 // only a finalizer or the status, but sends the whole object in an update. The client's Go type may format or default
-// other values differently from the live object. The API server then makes the controller the owner of these values.
+// other fields differently from the live object. The API server then makes the controller the owner of these fields.
 //
 // The creator of an object also owns fields outside metadata and status, and managed fields do not distinguish a
 // create from an update. Therefore, wideUpdate skips a manager that created the maps or lists to which other managers
