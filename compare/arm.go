@@ -21,14 +21,15 @@ type Arm struct {
 	Control bool
 	// Cached means that the arm reads from a cache of the trial's objects. Then Session.Cache is set.
 	Cached bool
-	// Whole means that Write gets an intent with several parts as a whole. Otherwise Write gets one part after the other.
+	// Whole means that Write gets all parts of an intent in one call. Otherwise, Write gets one part in each call.
 	Whole bool
 	// New returns the writer of one trial. It is called once per trial and process. The state of the writer is
 	// shared by all writers in the process, as the reconcilers of one process share their state.
 	New func(Session) (Writer, error)
 }
 
-// Writer writes intents. Its method is called concurrently by one goroutine for each writer of the benchmark.
+// Writer writes intents. Each writer of the benchmark has a goroutine of its own, and all goroutines call Write
+// concurrently.
 type Writer interface {
 	// Write returns a Receipt when the API server has acknowledged the write, or when nothing had to change. If the
 	// arm gives up, Write returns an error that wraps the error of the last request. All retries are part of the arm.
@@ -44,7 +45,7 @@ type Receipt struct {
 	Skipped bool
 }
 
-// Session has the clients, the schemas and the cache that a trial provides to an arm.
+// Session provides the clients, the schemas and the cache of a trial to an arm.
 type Session struct {
 	// Client returns the client for a field manager. Each of these clients has a connection of its own, and no
 	// client-side rate limit. It reads from the API server, uses JSON, and authenticates as a user without special
@@ -59,7 +60,7 @@ type Session struct {
 	Cache client.Reader
 }
 
-// Kind is a kind of objects that a workload writes to and that the oracle watches.
+// Kind is an object kind that a workload writes to and that the oracle watches.
 type Kind struct {
 	schema.GroupVersionKind
 	// Resource is the plural name in URLs, such as configmaps.

@@ -116,8 +116,8 @@ func controllerNames() []string {
 
 func knownControllers() string { return strings.Join(controllerNames(), ", ") }
 
-// validate returns the reconcilers to run, or an error if the flags are invalid or contradict each
-// other. It sends no requests. changed reports whether the user has set a flag on the command line.
+// validate returns the reconcilers to run, or an error if the flags are invalid or contradict each other. It sends no
+// requests. The given function reports whether the user has set a flag on the command line.
 func (o *options) validate(changed func(flag string) bool) ([]controllers.Controller, error) {
 	selected, err := selectControllers(o.controllers)
 	if err != nil {

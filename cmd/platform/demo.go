@@ -151,8 +151,8 @@ func phaseIs(phase v1alpha1.DevboxPhase) func(*v1alpha1.Devbox) string {
 	}
 }
 
-// waitFor waits until missing returns "" for the Devbox with this name, and returns the Devbox. The text in what
-// describes the awaited state, for the error message.
+// waitFor waits until the given function returns "" for the Devbox with the given name, and returns the Devbox. The
+// argument what describes the awaited state in the error message.
 func (d *demonstration) waitFor(ctx context.Context, name, what string, missing func(*v1alpha1.Devbox) string) *v1alpha1.Devbox {
 	return await(ctx, d, client.ObjectKey{Namespace: "default", Name: name}, what, missing)
 }

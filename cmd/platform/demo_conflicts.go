@@ -33,7 +33,7 @@ func (d *demonstration) showOwners(ctx context.Context) {
 	d.show.ok("power is the only owner of the replicas, and workload of the image")
 }
 
-// imagePath is the path of a field of the Deployment that two appliers want to set: the reconciler and
+// imagePath is the path of the image field in the Deployment. Two appliers want to set this field: the reconciler and
 // the second applier of the demo.
 var imagePath = fmt.Sprintf(".spec.template.spec.containers[name=%q].image", devbox.ContainerName)
 
@@ -82,7 +82,7 @@ func (d *demonstration) scaleUnderForce(ctx context.Context) {
 	d.show.ok("the replicas are 1, and power is their only owner")
 }
 
-// showEvent waits for an event about alpha with this reason (events are sent in the background), and prints it.
+// showEvent waits for an event about alpha with the given reason, and prints the event.
 func (d *demonstration) showEvent(ctx context.Context, reason string) {
 	until(ctx, "there is an event "+reason, func(ctx context.Context) (string, error) {
 		var events eventsv1.EventList

@@ -39,10 +39,10 @@ func (d *demonstration) maintenance(ctx context.Context) {
 		byUpdate.Attempts, byApply.Attempts, written)
 }
 
-// lose shows a cordon that fails. It cordons the node busy with strategy Update (get-modify-update) while the writers
-// run. Nearly always, all four attempts are stale writes, and lose returns the failed result. If an attempt succeeds,
-// lose stops the writers, undoes the cordon and starts again. The writers must not run during the undo, because the
-// write of the undo is pinned to a resourceVersion, and would be stale.
+// lose demonstrates a cordon that fails. It cordons the node busy with strategy Update (get-modify-update) while the
+// given writers write to the node. Nearly always, all four attempts fail as stale writes. If an attempt succeeds,
+// lose stops the writers, undoes the cordon and starts again. With running writers, the undo could also fail as a
+// stale write.
 func (d *demonstration) lose(ctx context.Context, writers *writers) (status v1alpha1.NodeStatus) {
 	for range 10 {
 		writers.start(ctx, busy)
@@ -104,7 +104,8 @@ type writers struct {
 	failed   error // the first error of a writer
 }
 
-// start starts four writers that change a node without pause. With one writer, the cordon of lose sometimes succeeds.
+// start starts four writers that change a node without pause. With one writer, a cordon with strategy Update
+// sometimes succeeds.
 func (w *writers) start(ctx context.Context, name string) {
 	w.stopping.Store(false)
 	for i := range 4 {

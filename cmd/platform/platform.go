@@ -157,8 +157,9 @@ Ctrl-C ends the platform and deletes its data.
 	return nil
 }
 
-// linkKubeconfig creates a symbolic link at the path link to the cluster's kubeconfig at the path own, so that users
-// can use the same path in each run. It returns link, or own if another run uses that path. unlink removes the link.
+// linkKubeconfig creates a symbolic link to the cluster's kubeconfig, so that users can use the same path in each
+// run. It returns the path of the link, or the path of the kubeconfig if another run uses the link. The function
+// unlink removes the link.
 func linkKubeconfig(link, own string) (path string, unlink func()) {
 	if _, err := os.Stat(link); errors.Is(err, os.ErrNotExist) {
 		_ = os.Remove(link) // the link of a run that was killed

@@ -88,9 +88,8 @@ func commandLine(args []string) string {
 // that is not complete after 30 seconds fails with a reason.
 const patience = 60 * time.Second
 
-// until calls the function look repeatedly until look returns "" or an error. Any other text that look returns
-// describes the current state. After the time patience, the step fails with an error that contains the awaited state,
-// which is described by what, and the last text from look.
+// until polls the given function until it returns "" or an error. Any other text describes the current state. After a
+// timeout, the step fails with an error that contains the awaited state (the argument what) and the last state.
 func until(ctx context.Context, what string, look func(context.Context) (string, error)) {
 	seen := "nothing yet"
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
@@ -106,8 +105,7 @@ func until(ctx context.Context, what string, look func(context.Context) (string,
 	check(err)
 }
 
-// failure is the value with which check panics to end a step. So the lines of a step need no error
-// handling.
+// failure is the panic value that ends a failed step. With panics, the code of a step needs no error handling.
 type failure struct{ error }
 
 // carryOut runs a step. If the step panics with a failure, carryOut returns the failure's error.
@@ -138,9 +136,8 @@ func must[T any](value T, err error) T {
 
 func fail(format string, args ...any) { check(fmt.Errorf(format, args...)) }
 
-// await reads an object repeatedly until missing returns "" for the object, and returns the object.
-// Each read fills a new object: if an old object were reused, fields that are absent in the response
-// would keep their old values.
+// await polls an object until the given function returns "" for the object, and returns the object. Each poll fills a
+// new object, because a reused object would keep the old values of fields that are absent from the response.
 func await[T any, P interface {
 	*T
 	client.Object

@@ -16,24 +16,25 @@ type Situation struct {
 	RTT                                   time.Duration
 }
 
-// Advice is what a run measured in the cell that is the most similar to a Situation.
+// Advice contains the results of a run for the cell that is most similar to a Situation.
 type Advice struct {
-	// Situation has the recommended arms and the reason. If it recommends several arms, no arm was shown to be better
-	// than the others.
+	// Situation contains the recommended arms and the reason. If several arms are recommended, none of them proved to
+	// be better than the others.
 	Situation summary.Situation
-	// Rows are the results of all arms in the cell. First are the compared arms, sorted from best to worst. Then come
-	// the arms that were not compared because they lost updates, or because too many of their intents failed for good.
+	// Rows contains the results of all arms in the cell. The compared arms come first, sorted from best to worst. The
+	// other arms were not compared because they lost updates, or because too many intents failed permanently.
 	Rows []summary.Row
 	// Exact means that the cell has exactly the parameters of the Situation.
 	Exact bool
 }
 
-// farthest is the maximum distance of a cell from a Situation in any parameter, in powers of two: each parameter of the
-// cell must be between half and twice that of the Situation. Round-trip times below 1 ms count as 1 ms.
+// farthest is the maximum difference between a parameter of a cell and of a Situation, in powers of two. Each
+// parameter of the cell must be between half and twice the value in the Situation. Round-trip times below 1 ms count
+// as 1 ms.
 const farthest = 1.0
 
-// For returns the advice for a situation, from the cells of the workload hot-object. It returns an error if the
-// run is void, if no cell is similar enough, or if the most similar cell has no verdict.
+// For returns the advice for a situation, based on the cells of the workload hot-object. It returns an error if the
+// run is void, if no cell is similar enough, or if the most similar cell has no verdict (see docs/benchmarking.md).
 func For(s summary.Summary, situation Situation) (Advice, error) {
 	if s.Void != "" {
 		return Advice{}, fmt.Errorf("the run is void: %s", s.Void)
@@ -58,8 +59,8 @@ func For(s summary.Summary, situation Situation) (Advice, error) {
 	return Advice{}, fmt.Errorf("the most similar cell, %s, has no comparison of the arms by their goodput", nearest.row.Name)
 }
 
-// distant is a cell with its distance from a Situation, in powers of two: the largest distance in one
-// parameter, and the sum over all parameters.
+// distant is a cell with its distance from a Situation. The fields worst and sum are the largest difference of a
+// parameter and the sum of all differences, in powers of two.
 type distant struct {
 	row        summary.Row
 	worst, sum float64

@@ -1,6 +1,6 @@
-// Package advise gives advice on how to write to Kubernetes objects: which protections a write needs, and which arm
-// (way to write) was the best in a benchmark run. A run measures arms in cells: a cell is a workload with parameters,
-// such as 16 writers. See docs/benchmarking.md, also for void runs and missing verdicts.
+// Package advise gives advice on writing to Kubernetes objects. It shows which protections a write needs, and which
+// arm (way to write) was the best in a benchmark run. A run measures arms in cells. A cell is a workload with
+// parameters, such as 16 writers. For details, see docs/benchmarking.md.
 package advise
 
 // Write describes a piece of code that writes to Kubernetes objects, by the answers to four questions.
@@ -9,24 +9,24 @@ type Write struct {
 	Cached bool
 	// Updates: does the code update or patch an existing object? Otherwise it creates or deletes objects.
 	Updates bool
-	// Repeatable: may the write be retried? It may if the function that modifies the object is idempotent and
-	// has no side effects.
+	// Repeatable: may the write be retried? A retry requires an idempotent modify function without side effects.
 	Repeatable bool
 	// Counts: does the code write to several objects, or make a decision that depends on a number of objects?
 	Counts bool
 }
 
-// Layer is one of four protections against lost updates and races. Why says why it is needed or not needed.
+// Layer is one of four protections against lost updates and races. Why contains the reason for the value of Needed.
 type Layer struct {
 	Name   string
 	Needed bool
 	Why    string
 }
 
-// Layers returns the four protections, each marked as needed or not needed. Each protects against a different problem:
-// two goroutines share a cached object (deep copy), two clients write to one API object (resourceVersion), a write
-// fails because it is based on an outdated read (retry), or two decisions are based on the same outdated data
-// (expectations).
+// Layers returns the four protections, each marked as needed or not needed:
+//   - a deep copy, for two goroutines that share a cached object;
+//   - the resourceVersion, for two clients that write to one API object;
+//   - a retry, for a write that fails because it is based on an outdated read;
+//   - expectations, for two decisions that are based on the same outdated data.
 func Layers(w Write) []Layer {
 	layer := func(name string, needed bool, why, otherwise string) Layer {
 		if !needed {

@@ -22,7 +22,7 @@ func (l linting) ancientChanges() []Finding {
 	return found
 }
 
-// unknownManager stands in a remedy for the name of an applier that the user must insert.
+// unknownManager is a placeholder in a remedy. The user must replace it with the name of an applier.
 const unknownManager = "MANAGER"
 
 // findMainApplier returns the name of the applier that owns most fields of the object, or unknownManager if the
@@ -48,10 +48,10 @@ func (l linting) isUnserved(apiVersion string) bool {
 	return known && !served
 }
 
-// unserved finds entries with an apiVersion that the API server does not serve. They do no harm as long
-// as the CustomResourceDefinition lists the version. After the version is removed, the API server
-// rejects applies to the object. The next write other than an apply then removes all managed fields (up
-// to Kubernetes 1.36), or is not recorded in the managed fields (from 1.37 on; kubernetes#136949).
+// unserved finds entries with an apiVersion that the API server does not serve. These entries do no harm while the
+// CustomResourceDefinition still lists the version. After the version is removed, the API server rejects applies to
+// the object. Up to Kubernetes 1.36, the next write other than an apply removes all managed fields. From 1.37 on,
+// writes other than applies are not recorded in the managed fields (kubernetes#136949).
 func (l linting) unserved() []Finding {
 	var found []Finding
 	for _, entry := range l.managers {

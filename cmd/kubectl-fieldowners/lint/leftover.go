@@ -16,8 +16,8 @@ import (
 // The rules in this file are about fields that an Update entry shares with an applier. When the
 // applier no longer lists a shared field, the field stays on the object, owned by the Update entry.
 
-// leftOf finds fields that a manager owns by Update and shares with appliers. The name of the manager
-// is one under which no client writes any more, such as before-first-apply.
+// leftOf finds fields that a former manager, such as before-first-apply, owns by Update and shares with appliers. No
+// client writes under the name of a former manager.
 func (l linting) leftOf(name string, rule Rule) []Finding {
 	var found []Finding
 	for _, left := range l.named(name, metav1.ManagedFieldsOperationUpdate) {
@@ -38,8 +38,8 @@ func (l linting) leftOf(name string, rule Rule) []Finding {
 	return found
 }
 
-// sharedWithAppliers returns the leaf fields of an entry that appliers own as well, and these
-// appliers. The applier with most of these fields is first.
+// sharedWithAppliers returns the leaf fields that the given entry shares with appliers, and these appliers. The
+// applier with the most shared fields is first.
 func (l linting) sharedWithAppliers(entry fieldowners.Entry) (appliers []fieldowners.Manager, shared []fieldowners.Path) {
 	counts := map[fieldowners.Manager]int{}
 	for _, leaf := range entry.Leaves() {
@@ -58,10 +58,11 @@ func (l linting) sharedWithAppliers(entry fieldowners.Entry) (appliers []fieldow
 	return appliers, shared
 }
 
-// updateAndApply finds fields that a manager owns by Update although it also applies the object. The
-// usual cause is a manager that changed to Server-Side Apply without a migration of its fields. Two
-// kinds of fields are reported only if the manager owns them by Apply as well: fields that a migration
-// does not move, such as finalizers, and fields that the manager updates through another subresource.
+// updateAndApply finds fields that a manager owns by Update although it also applies the object. Usually, the manager
+// changed to Server-Side Apply without migrating its fields. Two kinds of fields are reported only if the manager
+// also owns them by Apply:
+//   - fields that a migration does not move, such as finalizers;
+//   - fields that the manager updates through another subresource.
 func (l linting) updateAndApply() []Finding {
 	var found []Finding
 	for _, updated := range l.managers {
@@ -105,9 +106,8 @@ func (l linting) named(name string, operation metav1.ManagedFieldsOperationType)
 
 // selfConflicts finds fields that a manager owns through a subresource such as /scale, although the manager also
 // applies the object. The API server treats the two entries as different owners, so the manager can conflict with
-// itself. Such entries come from migrations by older versions of this plugin, and from kubectl scale after kubectl
-// apply --server-side. selfConflicts skips fields that the manager owns both by Apply and by Update, because
-// updateAndApply reports them.
+// itself. Causes are migrations by older versions of this plugin, and kubectl scale after kubectl apply
+// --server-side. selfConflicts skips fields that updateAndApply reports.
 func (l linting) selfConflicts() []Finding {
 	var found []Finding
 	for _, beside := range l.managers {

@@ -93,16 +93,16 @@ func (f Finding) String() string {
 	return text
 }
 
-// Facts are facts about the object that its managed fields do not show. Check skips the rules
-// whose facts are missing.
+// Facts contains information about the object that its managed fields do not show. Check skips a rule if the
+// information for the rule is missing.
 type Facts struct {
 	// Served reports whether the API server serves an apiVersion. known is false if this could not be determined.
 	Served      func(apiVersion string) (served, known bool)
 	ObjectBytes int // the length of the object in JSON with its managed fields; 0 if not known
 }
 
-// Check returns the problems with an object's managed fields, in the order of rules, then of managers. For an object
-// without entries it returns none. For malformed entries it returns the error of Parse.
+// Check returns the problems with an object's managed fields, sorted by rule and then by manager. It returns no
+// findings for an object without entries, and the error of fieldowners.Parse for malformed entries.
 func Check(entries []metav1.ManagedFieldsEntry, facts Facts) ([]Finding, error) {
 	ownership, err := fieldowners.Parse(entries)
 	if err != nil {

@@ -14,10 +14,9 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// crowd is the smallest number of managers for which RuleManyManagers reports an object. With 16
-// managers, an apply costs the API server two to three times as much work as with one manager. It costs
-// five times as much if the managers own more than one field each (docs/managers.md). Objects of a
-// newly installed cluster have less than half as many managers.
+// crowd is the smallest number of managers that RuleManyManagers reports. With 16 managers, an apply costs the API
+// server two to three times as much work as with one manager. If each manager owns several fields, it costs five
+// times as much (see docs/managers.md). Objects in a newly installed cluster have fewer than eight managers.
 const crowd = 16
 
 // manyManagers reports an object with so many entries that every write costs more. The API server keeps

@@ -12,14 +12,13 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// wideUpdate finds fields that a manager took over by accident. Scenario: a controller with a typed
-// client changes only a finalizer or the status, but sends the whole object in an update. The client
-// formats and defaults all other values as its Go type does. If such a value differs from the live
-// value, the API server makes the controller the owner of the field.
+// wideUpdate finds fields that a manager took over by accident. For example, a controller with a typed client changes
+// only a finalizer or the status, but sends the whole object in an update. The client's Go type may format or default
+// other fields differently from the live object. The API server then makes the controller the owner of these fields.
 //
-// The creator of the object also owns fields outside metadata and status, and managed fields do not show whether a
-// write was a create or an update. So a manager is not reported if it created the maps or lists to which other managers
-// write (see madeFor). A manager is also not reported if no other manager writes content (see isContent).
+// The creator of an object also owns fields outside metadata and status, and managed fields do not distinguish a
+// create from an update. Therefore, wideUpdate skips a manager that created the maps or lists to which other managers
+// write (see madeFor). It also skips a manager if no other manager writes content (see isContent).
 func (l linting) wideUpdate() []Finding {
 	var found []Finding
 	for _, entry := range l.managers {
@@ -66,15 +65,15 @@ func whatConflicts(other fieldowners.Manager) string {
 	return fmt.Sprintf("the next apply by %s that sets another value conflicts", other.Name)
 }
 
-// standsForOthers reports whether wideUpdate ignores an entry, because other rules report it: the
-// manager also applies the object, or its name stands for several writers, such as before-first-apply.
+// standsForOthers reports whether wideUpdate ignores an entry because other rules report it. An ignored entry belongs
+// to a manager that also applies the object, or that represents several writers, such as before-first-apply.
 func (l linting) standsForOthers(entry fieldowners.Entry) bool {
 	return slices.Contains([]string{fieldowners.BeforeFirstApply, fieldowners.AncientChanges, fieldowners.ClientSideApply}, entry.Name) ||
 		len(l.named(entry.Name, metav1.ManagedFieldsOperationApply)) > 0
 }
 
-// besideContent describes the fields of an entry that a controller writes by intention: "a finalizer",
-// "the status", or "a finalizer and the status". It returns "" if the entry has neither.
+// besideContent returns a phrase for the fields that a controller writes intentionally: "a finalizer", "the status",
+// or "a finalizer and the status". It returns "" if the entry contains neither a finalizer nor the status.
 func besideContent(entry fieldowners.Entry) string {
 	var what []string
 	if hasBelow(entry.Fields(), fieldowners.FinalizersPath) {
@@ -96,7 +95,7 @@ func hasBelow(fields []fieldowners.Path, path fieldowners.Path) bool {
 	return at < len(fields) && fields[at].HasPrefix(path)
 }
 
-// isContent reports whether a field is content: outside apiVersion, kind, metadata and status.
+// isContent reports whether a field is content, which means outside apiVersion, kind, metadata and status.
 func isContent(path fieldowners.Path) bool {
 	first := path.Elements()[0].Field
 	return first != nil && !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, *first)
@@ -106,18 +105,19 @@ func contentLeaves(entry fieldowners.Entry) []fieldowners.Path {
 	return slices.DeleteFunc(entry.Leaves(), func(path fieldowners.Path) bool { return !isContent(path) })
 }
 
-// madeBy returns those maps, lists and list items in the content that the entry's manager created.
-// These are the fields of which the manager owns the existence and also a field below.
+// madeBy returns the maps, lists and list items in the content that the entry's manager created. The creator of a
+// map, list or list item owns its existence and also a field below.
 func madeBy(entry fieldowners.Entry) []fieldowners.Path {
 	fields := entry.Fields()
 	return slices.DeleteFunc(slices.Clone(fields), func(path fieldowners.Path) bool { return !isContent(path) || !hasBelow(fields, path) })
 }
 
-// madeFor reports whether the manager that created the maps, lists and list items in made wrote before the manager of
-// the entry other. Then the creator took nothing over by accident. One of these paths in made is enough:
-//   - If other is an Apply entry with content: a top-level field such as .spec, which the creator of the object
-//     creates; a list item; or a map or list in which other owns a field.
-//   - Otherwise: any path, because the control plane may add an Update entry to any object.
+// madeFor reports whether the creator of the given paths wrote before the manager of the given entry. In this case,
+// the creator took over no fields by accident. Whether the creator wrote first depends on the entry:
+//   - An Apply entry with content is later if one of the paths is a top-level field such as .spec, a list item, or a
+//     parent of a field in the entry.
+//   - Any other entry is later if there is at least one path. The control plane may add an Update entry to any
+//     object.
 func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 	theirs := other.Fields()
 	applies := other.Operation == metav1.ManagedFieldsOperationApply && len(contentLeaves(other)) > 0
@@ -126,10 +126,10 @@ func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 	})
 }
 
-// giveBack returns the command that moves fields from the entry's manager back to an applier. If the manager to applies
-// the object, the applier is to. Otherwise the applier is the one that owns most fields (see findMainApplier). The
-// fields are those below the top-level fields of the paths in taken, such as .spec. So finalizers, labels and the
-// status do not move.
+// giveBack returns the command that moves fields from the entry's manager back to an applier. If the given manager
+// applies the object, this manager is the new owner. Otherwise, the new owner is the applier with the most fields.
+// The command moves all fields below the top-level parents of the given paths, such as .spec. It does not move
+// finalizers, labels and the status.
 func (l linting) giveBack(entry fieldowners.Entry, to fieldowners.Manager, taken []fieldowners.Path) string {
 	name := to.Name
 	if to.Operation != metav1.ManagedFieldsOperationApply {

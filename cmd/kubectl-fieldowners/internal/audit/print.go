@@ -12,8 +12,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// note prints warnings on stderr, for every output format: the problems, and the entries and findings
-// that the report leaves out.
+// note prints the errors and warnings about a report on stderr. They are printed for every output format.
 func (a *auditor) note(r owneraudit.Report) {
 	_, width := console.TerminalOf(a.ErrOut)
 	for _, problem := range r.Problems { // a long problem may name all kinds
@@ -48,7 +47,7 @@ func (a *auditor) note(r owneraudit.Report) {
 	}
 }
 
-// absentOnes returns the names of a few objects without managed fields, and the number of further objects.
+// absentOnes returns examples of objects without managed fields, such as "Pod shop/a, Pod shop/b, and 3 more".
 func absentOnes(r owneraudit.Report) string {
 	var names []string
 	for _, example := range r.AbsentExamples {
@@ -60,7 +59,7 @@ func absentOnes(r owneraudit.Report) string {
 	return strings.Join(names, ", ")
 }
 
-// print prints the report. reading is the error that made the report incomplete, or nil.
+// print prints the report. The given error is the reason why the report is incomplete, or nil.
 func (a *auditor) print(cmd *cobra.Command, r owneraudit.Report, reading error) error {
 	switch a.output {
 	case "html":

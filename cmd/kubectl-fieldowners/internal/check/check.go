@@ -1,5 +1,5 @@
-// Package check implements the command check of the plugin. By dry runs on the API server, it finds
-// out what an apply of files would do.
+// Package check implements the check command of the plugin. The command uses dry runs on the API server to show the
+// effects of applying the given files.
 package check
 
 import (
@@ -141,7 +141,7 @@ func (c *command) check(ctx context.Context, item objects.Item) (result, error) 
 	return newResult(item, live.Object, plan), nil
 }
 
-// nameOf returns "KIND NAME: ", the beginning of a message; "" if the object has no name.
+// nameOf returns the prefix "KIND NAME: " for a message, or "" if the object has no name.
 func nameOf(object map[string]any) string {
 	o := unstructured.Unstructured{Object: object}
 	if o.GetName() == "" {

@@ -96,10 +96,10 @@ func newResult(of objects.Item, live map[string]any, plan apply.Plan) result {
 	return item
 }
 
-// takeover describes what kubectl apply --server-side does in addition to the apply, whatever the field
-// manager is (migrateToSSAIfNecessary in k8s.io/kubectl/pkg/cmd/apply). kubectl takes over all fields
-// that client-side apply wrote, and applies the file a second time. The second apply removes those of
-// the fields that the file does not list. Other clients do not do this.
+// takeover describes a side effect of kubectl apply --server-side (see migrateToSSAIfNecessary in
+// k8s.io/kubectl/pkg/cmd/apply). kubectl takes over all fields that client-side apply wrote, and applies the file a
+// second time. The second apply removes the taken-over fields that are not in the file. kubectl does this for every
+// field manager; other clients do not.
 type takeover struct {
 	From    []view.OwnerItem `json:"from"`    // the managers whose fields kubectl takes over
 	Removes []string         `json:"removes"` // the paths of the removed fields, which nobody else owns

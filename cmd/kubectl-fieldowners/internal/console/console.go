@@ -38,7 +38,7 @@ var (
 	ErrSaid = errors.New("said")
 )
 
-// Console has the input and output streams of a command, and settings for printing.
+// Console contains the input and output streams of a command, and its colour setting.
 type Console struct {
 	genericiooptions.IOStreams
 

@@ -48,14 +48,14 @@ func OneOf[T ~string](cmd *cobra.Command, flags *pflag.FlagSet, value *T, name, 
 	Complete(cmd, name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// choice is a flag whose value must be one of values. It implements pflag.Value.
+// choice is a flag that accepts only the listed values. It implements pflag.Value.
 type choice[T ~string] struct {
 	value  *T
 	flag   string // the name of the flag in messages, such as "-o"
 	values []string
 }
 
-// choiceError is the error for a value that is not one of the values of a choice.
+// choiceError is the error for a value that a choice does not accept.
 type choiceError string
 
 func (e choiceError) Error() string { return string(e) }

@@ -15,8 +15,9 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// Screen returns the settings for text output. On a terminal, output is in colour and fits the
-// width. Otherwise it is plain and not truncated. c.Color and NO_COLOR can override the colours.
+// Screen returns the settings for text output. On a terminal, the output is coloured and truncated to the width of
+// the terminal. Otherwise, the output is plain and not truncated. c.Color and the environment variable NO_COLOR can
+// switch colours on or off.
 func (c *Console) Screen(noHeaders bool) view.Screen {
 	terminal, width := TerminalOf(c.Out)
 	s := view.Screen{Width: width, Now: time.Now(), NoHeaders: noHeaders}
@@ -64,8 +65,8 @@ func (c *Console) Structured(output string, content any) error {
 	return err
 }
 
-// output is a writer that keeps the first error of a write. After such an error the command fails,
-// because its output is incomplete.
+// output is a writer that remembers the first write error. A write error makes the command fail, because its output
+// is incomplete.
 type output struct {
 	io.Writer
 

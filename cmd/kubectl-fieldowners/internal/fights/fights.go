@@ -1,15 +1,15 @@
-// Package fights detects field managers that work against each other. In a Fight, managers take a
-// field from each other, or set and delete the field in turn. In a Loop, managers write to an object
-// in turn, probably in reaction to each other, without a common field.
+// Package fights detects field managers that work against each other. In a Fight, managers take a field from each
+// other, or set and delete the field in turn. In a Loop, managers write to the same object in turn without a fight.
+// They probably react to each other's writes.
 //
 // # Contract
 //
-//  1. A Detector uses only the field ownership that a watch shows. So writers with the same name,
-//     operation and subresource are one manager.
-//  2. The caller passes the times of writes. Writes more than one minute ago do not count.
-//  3. A fight or loop is returned when it begins, and once a minute while it continues.
-//  4. Memory is bounded: 10,000 fields, 1,000 objects, and 1,000 acts for each field and for each object. An act is a
-//     write that set or deleted the field, or any write to the object.
+//  1. A Detector uses only the field ownership that a watch shows. It cannot distinguish writers with the same name,
+//     operation and subresource.
+//  2. The caller passes the time of each write. A write counts for one minute.
+//  3. A fight or loop is returned when it begins, and then once a minute while it continues.
+//  4. Memory is bounded: a Detector remembers at most 10,000 fields, 1,000 objects, and 1,000 writes per field or
+//     object.
 //  5. A Detector is not safe for concurrent use.
 //
 // Valid:
@@ -19,8 +19,8 @@
 //		fmt.Println(fight.Path, fight.Message())
 //	}
 //
-// Invalid: observing by polling. A Detector does not see writes between two polls, so it needs every
-// state of an object, as a watch returns them.
+// Invalid: polling. A Detector needs every state of an object, as returned by a watch. Polling misses the writes
+// between two polls.
 package fights
 
 import (
@@ -47,7 +47,7 @@ const (
 	answerWithin   = 2 * time.Second
 )
 
-// Detector detects managers that work against each other. It is made by New.
+// Detector detects managers that work against each other. New creates a Detector.
 type Detector struct {
 	perMinute int
 	fields    *recent.Cache[field, *history]
@@ -56,7 +56,7 @@ type Detector struct {
 
 type field struct{ object, path string }
 
-// object has the recent writes to one object.
+// object records the recent writes to one object.
 type object struct {
 	history // the turns of the last minute; see turnsPerMinute
 
@@ -104,8 +104,8 @@ func (l Loop) Message() string {
 	return fmt.Sprintf("%s wrote in turn %d times in a minute and took no field from each other: each may react to the writes of the other", names(l.Managers), l.Times)
 }
 
-// New returns a Detector. It reports a fight if there are more than perMinute acts on a field within
-// one minute. New returns an error if perMinute is below 1.
+// New returns a Detector that reports a fight if a field changes more than perMinute times within one minute. Observe
+// lists the changes that count. New returns an error if perMinute is less than 1.
 func New(perMinute int) (*Detector, error) {
 	if perMinute < 1 {
 		return nil, fmt.Errorf("the limit for a fight is %d changes of a field per minute, want at least 1", perMinute)
@@ -113,16 +113,17 @@ func New(perMinute int) (*Detector, error) {
 	return &Detector{perMinute, recent.New[field, *history](maxFields), recent.New[string, *object](maxObjects)}, nil
 }
 
-// Observe counts the acts between two consecutive states of an object. It returns the fights that are
-// due for a report, in the order of paths. These acts on a field count:
+// Observe records the changes of field ownership between two consecutive states of an object. It returns the fights
+// to report now, sorted by path. These changes of a field count:
 //   - the field moves from one manager to another;
 //   - a manager deletes another manager's field, except in a status, where deletions are usual;
-//   - a manager sets a field again that another manager deleted.
+//   - a manager sets a field that another manager has deleted.
 //
-// The acts are a fight only if a manager takes a field back that another manager took from it.
+// Observe returns a fight only if a manager has taken back a field that another manager had taken from it.
 //
-// Managed fields show who deleted a field only if the same write also set other fields. Otherwise the
-// zero Manager stands for the deleter, which may even be the manager that had set the field.
+// Managed fields identify the manager that deleted a field only if the same write also set other fields. Otherwise,
+// Observe attributes the deletion to the zero Manager. The unknown deleter may even be the previous owner of the
+// field.
 func (d *Detector) Observe(uid string, before, after fieldowners.Ownership, at time.Time) (found []Fight) {
 	writers := fieldowners.Writers(before, after)
 	diff := fieldowners.Diff(before, after)
@@ -163,8 +164,7 @@ func (d *Detector) Observe(uid string, before, after fieldowners.Ownership, at t
 	return found
 }
 
-// act counts an act on the field at path. If the field is in a fight that is due for a report, act
-// returns the fight and true.
+// act records an act on the field at the given path. If a fight must be reported now, act returns the fight and true.
 func (d *Detector) act(uid string, path fieldowners.Path, a act) (Fight, bool) {
 	key := field{uid, path.String()}
 	h, known := d.fields.Get(key)
@@ -187,9 +187,8 @@ func (d *Detector) act(uid string, path fieldowners.Path, a act) (Fight, bool) {
 	return fight, h.tell(a.at)
 }
 
-// Wrote counts a write to an object by one manager. If the object is in a loop (see turnsPerMinute)
-// that is due for a report, Wrote returns the loop and true. It never returns a loop for an object with
-// a fight, because managers that fight also write in turn.
+// Wrote records a write to an object by one manager. If a loop must be reported now, Wrote returns the loop and true.
+// It returns no loop for an object with a recent fight, because managers that fight also write in turn.
 func (d *Detector) Wrote(uid string, by fieldowners.Manager, at time.Time) (Loop, bool) {
 	o := d.object(uid)
 	last := o.last
@@ -214,7 +213,7 @@ func (d *Detector) object(uid string) *object {
 	return o
 }
 
-// history has the acts of the last minute on one field or one object.
+// history records the acts of the last minute on one field or one object.
 type history struct {
 	acts  []act     // sorted by time
 	since time.Time // when the fight began; zero if there is none
@@ -231,8 +230,8 @@ type act struct {
 	back bool
 }
 
-// add adds an act, and keeps the acts sorted: an act that is earlier than the last act gets the time of the last act.
-// An act that is more than one minute earlier shows that a clock was set back: add then first removes all acts.
+// add appends an act. An act that is older than the last act gets the time of the last act, so that the acts stay
+// sorted. If the act is more than one minute older, a clock was set back, and add removes all previous acts.
 func (h *history) add(a act) {
 	const most = 1_000
 	if n := len(h.acts); n > 0 && a.at.Before(h.acts[n-1].at) {
@@ -268,8 +267,8 @@ func (h *history) actsOf(m fieldowners.Manager) (n int) {
 	return n
 }
 
-// tell reports whether the fight or loop is due for a report at this time: the last report was at least
-// one minute ago.
+// tell reports whether the last report was at least one minute ago. If so, it records the given time as the time of
+// the last report.
 func (h *history) tell(at time.Time) bool {
 	if at.Sub(h.told) < window {
 		return false

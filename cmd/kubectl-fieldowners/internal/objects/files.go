@@ -29,9 +29,10 @@ type Item struct {
 	Content map[string]any
 }
 
-// ReadFiles reads files and calls the function each with every object in them. The path "-" means stdin. A file is
-// JSON, or YAML with one or more documents. For a List, the function each is called with every item. Only one document
-// at a time is in memory. Errors name file and line, but do not quote content, which may be secret.
+// ReadFiles calls the given function with every object in the given files. The path "-" means stdin. A file contains
+// JSON, or YAML with one or more documents. The items of a List are passed to the function one by one. Only one
+// document is in memory at a time. Errors contain the file and line, but no content, because the content may be
+// secret.
 func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
 	for _, path := range paths {
 		file, content, err := r.open(path)
@@ -55,7 +56,7 @@ func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
 	return nil
 }
 
-// readDocument calls the function each with every object of a document, and reports whether the document has objects.
+// readDocument calls the given function with every object of a document, and reports whether there are any objects.
 func (r *Reader) readDocument(file string, line int, text []byte, each func(Item) error) (found bool, err error) {
 	object, err := decode(file, line, text)
 	if object == nil || err != nil {
@@ -64,8 +65,8 @@ func (r *Reader) readDocument(file string, line int, text []byte, each func(Item
 	return true, r.flatten(Item{file, line, fmt.Sprintf("%s, line %d", file, line), object}, each)
 }
 
-// flatten calls the function each with the object, or with every item if the object is a List. Items that are Lists are
-// flattened as well.
+// flatten calls the given function with the object. If the object is a List, flatten calls the function with each
+// item instead, and also flattens nested Lists.
 func (r *Reader) flatten(item Item, each func(Item) error) error {
 	kind, _ := item.Content["kind"].(string)
 	apiVersion, _ := item.Content["apiVersion"].(string)
@@ -99,7 +100,7 @@ func (r *Reader) flatten(item Item, each func(Item) error) error {
 	return nil
 }
 
-// ReadAll returns all objects of files, which it reads as ReadFiles does.
+// ReadAll returns all objects in the given files. ReadFiles describes the format of the files.
 func (r *Reader) ReadAll(paths ...string) (all []map[string]any, err error) {
 	err = r.ReadFiles(paths, func(item Item) error {
 		all = append(all, item.Content)
@@ -144,8 +145,8 @@ func (r *Reader) openStdin() io.ReadCloser {
 	return closing{out, func() { stop() }}
 }
 
-// documents splits YAML at the lines that begin with "---". It calls the function each with every document and the
-// number of the document's first line.
+// documents splits YAML into documents, which are separated by lines that begin with "---". It calls the given
+// function with each document and the number of the document's first line.
 func documents(content io.Reader, each func(line int, text []byte) error) error {
 	lines := bufio.NewReader(content)
 	start := 1

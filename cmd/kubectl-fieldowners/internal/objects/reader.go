@@ -1,7 +1,7 @@
-// Package objects reads the objects that a command line names, from files or from a cluster.
+// Package objects reads the objects specified on a command line, from files or from a cluster.
 //
-// The package does not interpret managed fields. When the command is interrupted, its requests and
-// its reading from stdin end: see Reader.EndWith.
+// The package does not interpret managed fields. An interrupt of the command cancels all requests and all reads from
+// stdin; see Reader.EndWith.
 package objects
 
 import (
@@ -26,7 +26,7 @@ import (
 // PageSize is the maximum number of objects that one list request returns.
 const PageSize = 500
 
-// Reader reads objects for one command, from files or from a cluster. It is made by NewReader.
+// Reader reads objects for one command, from files or from a cluster. NewReader creates a Reader.
 type Reader struct {
 	*console.Console
 
@@ -39,8 +39,8 @@ func NewReader(c *console.Console) *Reader {
 	return &Reader{Console: c, Config: genericclioptions.NewConfigFlags(true), ctx: context.Background()}
 }
 
-// EndWith cancels all requests to the API server, and ends the reading from stdin, when the context ends. The context
-// is not an argument of each call, since some client libraries accept no context.
+// EndWith cancels all requests to the API server and all reads from stdin when the given context ends. The Reader
+// stores the context, because some client libraries do not accept a context in their calls.
 func (r *Reader) EndWith(ctx context.Context) {
 	r.ctx = ctx
 	warnings := rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true}) // all clients share it
@@ -51,7 +51,7 @@ func (r *Reader) EndWith(ctx context.Context) {
 	}
 }
 
-// ending is an HTTP transport whose requests also end when the context ctx ends.
+// ending is an HTTP transport that cancels all its requests when its context ends.
 type ending struct {
 	ctx  context.Context
 	next http.RoundTripper
@@ -102,7 +102,7 @@ func (r *Reader) Namespace() (namespace string, enforced bool, err error) {
 	return r.Config.ToRawKubeConfigLoader().Namespace()
 }
 
-// Builder returns a resource.Builder (the type with which kubectl reads objects) for the objects of the selection.
+// Builder returns a builder that reads the selected objects in the same way as kubectl does.
 func (r *Reader) Builder(s Selection) (*resource.Builder, error) {
 	namespace, _, err := r.Namespace()
 	if err != nil {
@@ -123,8 +123,8 @@ func (r *Reader) Mapping(name string) (*meta.RESTMapping, error) {
 	return builder.ResourceTypeOrNameArgs(true, name).Do().ResourceMapping()
 }
 
-// ReadCluster calls the function each with every object that the arguments name in the syntax of kubectl get. It
-// continues after an object that cannot be read, and returns all errors joined.
+// ReadCluster calls the given function with every object specified by the arguments, which have the syntax of kubectl
+// get. If an object cannot be read, ReadCluster continues with the next object. It returns all errors joined.
 func (r *Reader) ReadCluster(args []string, s Selection, each func(object map[string]any)) error {
 	builder, err := r.Builder(s)
 	if err != nil {
@@ -139,7 +139,7 @@ func (r *Reader) ReadCluster(args []string, s Selection, each func(object map[st
 	})
 }
 
-// Selection says which objects of the cluster a command reads.
+// Selection specifies the objects that a command reads from the cluster.
 type Selection struct {
 	Labels, Fields string // label selector and field selector; "" selects all objects
 	AllNamespaces  bool
@@ -152,7 +152,7 @@ func (s *Selection) AddFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&s.AllNamespaces, "all-namespaces", "A", false, "objects of all namespaces")
 }
 
-// Source says where a command reads objects: from Files, or from the cluster if there are none.
+// Source specifies the objects that a command reads. If Files is empty, the command reads from the cluster.
 type Source struct {
 	Selection
 

@@ -38,7 +38,7 @@ type Object struct {
 	Facts         lint.Facts
 }
 
-// Audit collects the summary of many objects. It is made by New.
+// Audit summarises the field ownership of many objects. New creates an Audit.
 type Audit struct {
 	report   Report
 	managers map[Manager]*managerTally
@@ -105,13 +105,13 @@ func (a *Audit) Problem(err error) {
 	}
 }
 
-// Listed adds l to the report: a list that was read from a cluster.
+// Listed adds the given list, which was read from a cluster, to the report.
 func (a *Audit) Listed(l List) { a.report.Lists = append(a.report.Lists, l) }
 
 // Objects returns the number of objects that were added by Add.
 func (a *Audit) Objects() int { return a.report.Objects }
 
-// later returns the later of two times. A time is nil if it is not known.
+// later returns the later of two times. Each time may be nil, which means unknown.
 func later(known *time.Time, then *metav1.Time) *time.Time {
 	if then == nil || then.IsZero() || known != nil && !then.After(*known) {
 		return known
@@ -182,12 +182,12 @@ func compareManagers(a, b *Manager) int {
 	return a.Compare(*b)
 }
 
-// Compare makes later calls of Add compare their objects with a contract: which fields each field manager may own.
+// Compare sets the contract for all objects added later. A contract specifies the fields that each manager may own.
 func (a *Audit) Compare(with *contract.Comparer) { a.contract = with }
 
-// compare compares an object with the contract, if there is one, and returns the violations as
-// byContract. rest are the findings of lint that remain: for a manager with a claim in the contract,
-// RuleWideUpdate is dropped, because the contract decides which fields the manager may own.
+// compare returns the violations of the contract and the remaining findings of package lint. If a manager has a claim
+// in the contract, compare removes the RuleWideUpdate findings about this manager, because the contract already
+// specifies which fields the manager may own.
 func (a *Audit) compare(o Object, ownership fieldowners.Ownership, findings []lint.Finding) (rest, byContract []lint.Finding) {
 	if a.contract == nil {
 		return findings, nil

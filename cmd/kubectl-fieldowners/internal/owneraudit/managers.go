@@ -62,7 +62,7 @@ func sizeOf(entry *metav1.ManagedFieldsEntry) int {
 	return len(text)
 }
 
-// rows returns the rows of all managers. Managers with the most objects come first, then those with the most fields.
+// rows returns the rows of all managers, in descending order of their numbers of objects and then of fields.
 func (a *Audit) rows() []ManagerRow {
 	rows := make([]ManagerRow, 0, len(a.managers))
 	for _, tally := range a.managers {

@@ -11,8 +11,8 @@ import (
 // Report is the result of an audit, which -o json and -o yaml print. The format is stable: fields may be added, but
 // no field is renamed, removed or given another meaning. Lists are never null, and their order is stable.
 type Report struct {
-	// Complete reports whether all requested objects were read. If not, Problems says which are
-	// missing, and all counts are for the objects that were read.
+	// Complete reports whether all requested objects were read. If not, Problems lists the errors, and the counts
+	// include only the objects that were read.
 	Complete            bool       `json:"complete"`
 	Objects             int        `json:"objects"`
 	Bytes               int        `json:"bytes"`               // the size of all managedFields in JSON
@@ -44,15 +44,15 @@ type ManagerRow struct {
 	APIVersions []string   `json:"apiVersions"` // the apiVersions of the manager's entries
 }
 
-// Kind is a kind of objects, with the number of objects of that kind.
+// Kind counts the objects of one kind.
 type Kind struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Objects    int    `json:"objects"`
 }
 
-// Finding combines all findings that have the same rule, manager and remedy, about any number of objects. The rule is a
-// rule of package lint or of a contract. TYPE/NAME in the remedy stands for the object.
+// Finding combines the findings about different objects that have the same rule, manager and remedy. The rule comes
+// from package lint or from a contract. TYPE/NAME in the remedy is a placeholder for the object.
 type Finding struct {
 	Rule     string    `json:"rule"`
 	Manager  *Manager  `json:"manager"` // null if the finding is not about one manager
@@ -77,24 +77,24 @@ type Example struct {
 	Message string `json:"message"`
 }
 
-// List describes the list of one kind that an audit read from a cluster.
+// List describes the result of listing one resource in a cluster.
 type List struct {
 	Resource  string `json:"resource"`
 	Namespace string `json:"namespace"` // "" for all namespaces
 	Objects   int    `json:"objects"`
-	// Snapshot reports whether the list shows one point in time. This is not the case if reading the
-	// list took longer than the API server keeps old versions.
+	// Snapshot reports whether the list shows all objects at the same point in time. It is false if reading the list
+	// took longer than the API server keeps old versions.
 	Snapshot bool   `json:"snapshot"`
 	Error    string `json:"error,omitempty"` // why reading the list ended early; Objects counts the objects read before
 }
 
-// LeftOut counts the entries of managers and the findings that exceed the limits of a report.
+// LeftOut counts the entries and findings that a report omits because of its limits.
 type LeftOut struct {
 	Managers int `json:"managers"` // the number of entries of managers beyond the first MaxManagers
 	Findings int `json:"findings"` // the number of findings about single objects beyond the first MaxFindings
 }
 
-// The limits of a report, so that it does not grow with the number of objects.
+// These limits bound the size of a report, however many objects are audited.
 const (
 	MaxExamples = 5
 	MaxProblems = 20

@@ -16,7 +16,7 @@ type auditData struct {
 	Rules []rule
 }
 
-// rule is a section of the page, with the findings of one rule. Remedy is "" if the findings have different remedies.
+// rule is a section of the page that lists the findings of one rule. Remedy is "" if their remedies differ.
 type rule struct {
 	Name, Remedy string
 	Findings     []owneraudit.Finding

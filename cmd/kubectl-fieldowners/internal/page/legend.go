@@ -6,8 +6,8 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// shares counts the fields of an object by their owners. It leaves out maps, lists and list items of which managers own
-// only the existence and not the content (the entry "." in managed fields).
+// shares counts the fields of an object by their owners. It ignores a map, list or list item if managers own only its
+// existence (the entry "." in managed fields).
 type shares struct {
 	Total, Shared, Nobody int
 	alone, shared         map[view.OwnerItem]int // the numbers of fields that each owner owns alone, and shares with other owners
@@ -45,7 +45,7 @@ type segment struct {
 	Title          string // the tooltip
 }
 
-// bar is a horizontal bar of segments side by side, whose widths are proportional to counts.
+// bar is a horizontal bar of adjacent segments. The width of each segment is proportional to a count.
 type bar struct {
 	total    int     // the count for which a bar has the full width
 	end      float64 // where the last segment ends, in percent of the full width
@@ -128,8 +128,8 @@ const (
 	maxHighlighted = 40
 )
 
-// badge marks a manager everywhere on the page, by unique letters and by a colour. With more
-// managers than colours, colours repeat.
+// badge identifies a manager on the page by letters and a colour. The letters are unique. The colours repeat if there
+// are more managers than colours.
 type badge struct {
 	Letters string
 	index   int // the number of the badge on its page, from 0
@@ -147,8 +147,8 @@ func (b badge) Look() string {
 // Class returns the suffix of the CSS class that marks the lines of fields owned by the manager.
 func (b badge) Class() string { return fmt.Sprint(b.index) }
 
-// badges has the badge of each manager on a page. Managers get the letters A, B, C in the order of
-// their first appearance on the page.
+// badges maps each manager on a page to its badge. The managers are lettered A, B, C and so on, in the order of their
+// first appearance on the page.
 type badges map[view.OwnerItem]badge
 
 func (b badges) of(m view.OwnerItem) badge {

@@ -10,7 +10,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// Shown is an object with the filter that selects which of its fields are shown.
+// Shown is an object to show on a page. The filter selects the fields to show.
 type Shown struct {
 	*view.Object
 
@@ -116,15 +116,15 @@ type line struct {
 	Class        string // the CSS classes of the line
 }
 
-// MaxLines is the largest number of YAML lines on a page. With more lines, a browser takes seconds.
+// MaxLines is the largest number of YAML lines on a page. A browser takes seconds to display a longer page.
 const MaxLines = 20_000
 
 // minColumn and maxColumn limit the column at which the owners begin, to the right of the YAML.
 // page.css has a class for every fourth column.
 const minColumn, maxColumn = 36, 76
 
-// linesOf returns the lines of an object, and the CSS class for the column at which the owners begin.
-// This column is after the longest line that is not longer than maxColumn. Longer lines are wrapped.
+// linesOf returns the lines of an object, and the CSS class for the column at which the owners begin. The column
+// follows the longest line of at most maxColumn characters. Longer lines are wrapped.
 func linesOf(known badges, all []view.Line) ([]line, string) {
 	lines := make([]line, 0, len(all))
 	column := minColumn
@@ -145,9 +145,9 @@ func linesOf(known badges, all []view.Line) ([]line, string) {
 	return lines, fmt.Sprintf("w%d", column)
 }
 
-// classes returns the CSS classes of the line l, for its appearance and for the owners of its field.
-// said is the same line in the form of package view. before are the owners on the previous line. If
-// they equal the owners of l, the line gets the class "again".
+// classes returns the CSS classes for the appearance and the owners of a line. The arguments are the same line in
+// package view and the owners of the previous line. A line with the same owners as the previous line gets the class
+// "again".
 func (l line) classes(said view.Line, before []chip) string {
 	var classes []string
 	owners := slices.Concat(l.Owners, l.Item)

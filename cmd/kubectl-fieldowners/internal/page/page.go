@@ -26,7 +26,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// About describes a page: when and by which version it was made, and what it shows.
+// About contains the metadata of a page, such as the version of the plugin and the source of the objects.
 type About struct {
 	Version        string    // the version of the plugin
 	Time           time.Time // when the page was made
@@ -82,9 +82,9 @@ func parse(content string) *template.Template {
 	}).Parse(whole)).Parse(content))
 }
 
-// highlights returns the CSS rules that highlight the lines of a manager while the mouse pointer is
-// over the manager's row in the legend, or the row has the focus or is ticked. The :has selectors match
-// only within the legend: matching the whole object would make a browser slow.
+// highlights returns the CSS rules that highlight the lines of a manager while the manager's row in the legend is
+// hovered, focused or ticked. The :has selectors match only within the legend, because matching the whole object
+// would slow down the browser.
 func highlights() string {
 	var rules strings.Builder
 	classes := []string{"none", "many"}
@@ -101,7 +101,7 @@ func highlights() string {
 // object as their value.
 const maxLine = 1000
 
-// cut truncates a line to maxLine characters, and appends how many characters are missing.
+// cut truncates a line to maxLine characters, and appends the number of removed characters.
 func cut(text string) string {
 	runes := []rune(text)
 	if len(runes) <= maxLine {
@@ -123,8 +123,8 @@ func count(n int) string { return humanize.Comma(int64(n)) }
 // plural returns a number with a noun in its singular or plural: 1 field, 2 fields.
 func plural(n int, noun string) string { return count(n) + " " + english.PluralWord(n, noun, "") }
 
-// NewAbout returns the About of a page that is made now. from is the source of the objects. incomplete
-// is the error because of which some objects are missing, or nil.
+// NewAbout returns the metadata of a page that is created now. The given error is the reason why objects are missing,
+// or nil.
 func NewAbout(r *objects.Reader, cmd *cobra.Command, from objects.Source, incomplete error) About {
 	about := About{
 		Version: console.Version(), Time: time.Now(), Narrowed: narrowed(cmd), Incomplete: incomplete, Files: len(from.Files) > 0,
@@ -162,10 +162,10 @@ func clusterOf(r *objects.Reader, from objects.Source) string {
 	return text
 }
 
-// narrowing are the names of the flags that restrict which fields or objects a page shows.
+// narrowing lists the flags that restrict the fields or objects on a page.
 var narrowing = []string{"path", "manager", "operation", "shared", "unowned", "selector", "field-selector"}
 
-// narrowed returns the flags of the command line that are in narrowing, as text for About.Narrowed.
+// narrowed returns the flags on the command line that restrict the page, as text for About.Narrowed.
 func narrowed(cmd *cobra.Command) string {
 	var given []string
 	cmd.Flags().Visit(func(flag *pflag.Flag) {

@@ -95,8 +95,7 @@ func (g *getCommand) validate(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// tell prints errors and warnings about an object, for every output format. It reports whether all
-// owners of the object's fields are known.
+// tell prints the errors and warnings about an object, and reports whether the owners of all its fields are known.
 func tell(w io.Writer, o *view.Object) (complete bool) {
 	for _, err := range o.Unread {
 		fmt.Fprintf(w, "error: %s: %s\n", o, view.Safe(err.Error()))

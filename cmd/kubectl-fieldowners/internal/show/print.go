@@ -58,7 +58,7 @@ func (p *getPrinter) print(o *view.Object) {
 	}
 }
 
-// shows prints the object, or collects it for close. It reports whether the filter selected anything of the object.
+// shows prints the object or stores it for close. It reports whether the filter selected any field of the object.
 func (p *getPrinter) shows(o *view.Object, filter view.Filter) bool {
 	switch p.output {
 	case "tree":
@@ -101,8 +101,8 @@ func (p *getPrinter) shows(o *view.Object, filter view.Filter) bool {
 	return true
 }
 
-// close prints the output if its format is one document for all objects. reading is the error because
-// of which some objects are missing, or nil.
+// close prints the objects stored by shows, as one document. The given error is the reason why objects are missing,
+// or nil.
 func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 	switch p.output {
 	case "json", "yaml":
@@ -122,8 +122,8 @@ func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 	return nil
 }
 
-// summary prints a message on stderr if no object or no field was found, because empty output could be
-// misunderstood. It returns an error if owners are unknown or --path is invalid.
+// summary prints a message on stderr if no object or no field was found. It returns an error if some owners are
+// unknown or --path is invalid.
 func (p *getPrinter) summary() error {
 	switch {
 	case p.incomplete:
@@ -138,8 +138,8 @@ func (p *getPrinter) summary() error {
 	return nil
 }
 
-// hint returns the end of the message "No fields found": the path of --path. If --manager is given instead, it
-// returns the names of the existing managers, because the name in --manager may be misspelt.
+// hint returns a supplement to the message "No fields found". With --path, the supplement contains the path. With
+// --manager, it lists the existing managers, because the name in --manager may be misspelt.
 func (p *getPrinter) hint() string {
 	switch {
 	case p.path != "":

@@ -121,8 +121,8 @@ func (m *migrateCommand) canonicalPaths() (texts []string, err error) {
 	return texts, nil
 }
 
-// migrate shows which fields of one object would move, and moves them if the flag --yes is given. found
-// reports whether there are such fields and --yes is not given.
+// migrate shows the fields of one object that would move, and moves them if --yes is given. It returns true if there
+// are fields to move, but --yes is not given.
 func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, from []ownership.From) (found bool, err error) {
 	applier, err := m.applier(m.to)
 	if err != nil {
@@ -165,8 +165,8 @@ func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, fr
 	return false, nil
 }
 
-// correct rewrites the undo file after the move, so that it lists exactly the fields that an undo moves back. The saved
-// list is wrong if the receiving manager became an owner of some of these fields after the file was saved.
+// correct rewrites the undo file after the move, so that the file lists exactly the fields that an undo moves back.
+// The saved list is wrong if the receiving manager became an owner of a listed field after the save.
 func correct(path string, saved undoFile, undo *ownership.Transfer) error {
 	saved.Moved = nil
 	for _, back := range undo.Moves() {

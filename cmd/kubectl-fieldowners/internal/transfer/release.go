@@ -108,8 +108,8 @@ func (r *releaseCommand) entries(ownership fieldowners.Ownership, operation meta
 	return found
 }
 
-// show makes a dry run, and prints what would happen to the fields of one entry. The entry for the subresource scale
-// needs no dry run: release only removes the entry, because an apply without replicas would set replicas to 0.
+// show prints the effect of release on the fields of one entry, as determined by a dry run. There is no dry run for
+// the subresource scale: release only removes its entry, because an apply without replicas would set replicas to 0.
 func (r *releaseCommand) show(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, entry fieldowners.Entry) error {
 	if entry.Subresource == "scale" {
 		fmt.Fprintln(r.Out, view.Safe(fmt.Sprintf("%v (scale): %s gives up .spec.replicas, whose value stays", object, r.manager)))
@@ -133,8 +133,8 @@ func (r *releaseCommand) show(ctx context.Context, applier *apply.Applier, objec
 	return err
 }
 
-// warn prints warnings about two cases: the object would have no recorded owner, or the manager also
-// owns fields by Update, which release does not give up.
+// warn prints a warning if the object would have no recorded owner. It prints another warning if the manager also
+// owns fields by Update, because release does not give up these fields.
 func (r *releaseCommand) warn(object apply.ObjectRef, ownership fieldowners.Ownership, applied int) {
 	if applied > 0 && applied == len(ownership.Entries()) {
 		fmt.Fprintf(r.ErrOut, "warning: %v: %s is the only recorded owner, so that no field has an owner after the release: "+

@@ -21,8 +21,8 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// engine is the common part of the commands that change managed fields: they show what they would
-// do, and write only with --yes.
+// engine implements the common parts of the commands that change managed fields. Without --yes, these commands only
+// show the changes.
 type engine struct {
 	*objects.Reader
 
@@ -37,8 +37,7 @@ func (e *engine) addFlags(cmd *cobra.Command) {
 	e.CompleteObjects(cmd)
 }
 
-// dryRun returns false if count, the number of fields or entries to change, is 0. Otherwise it prints
-// that nothing was written, and returns true.
+// dryRun reports whether the given number of changes is above 0. If so, it prints that nothing was written.
 func (e *engine) dryRun(count int) (found bool) {
 	if count > 0 {
 		fmt.Fprintln(e.ErrOut, "dry run, nothing was written: to write, repeat the command with --yes")
@@ -72,8 +71,9 @@ func commandLine(cmd *cobra.Command, words ...string) string {
 	return line.String()
 }
 
-// eachNamed calls handle for every object that the arguments name. It prints errors on stderr, and continues after an
-// error. It returns ErrSaid (the errors are already printed) after an error, or else ErrFound if handle returned found.
+// eachNamed calls the given function for each object specified by the arguments. It prints errors on stderr, and
+// continues with the next object. It returns ErrSaid if it printed an error. Otherwise, it returns ErrFound if the
+// function returned true for an object.
 func (e *engine) eachNamed(ctx context.Context, args []string, handle func(apply.ObjectRef) (found bool, err error)) error {
 	builder, err := e.Builder(objects.Selection{})
 	if err != nil {

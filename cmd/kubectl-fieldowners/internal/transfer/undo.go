@@ -55,7 +55,7 @@ func decodeUndo(content []byte) (saved undoFile, err error) {
 	return saved, err
 }
 
-// save writes the undo file. It returns an error if a file exists at path, and does not change it.
+// save writes a new undo file. If the file exists, save returns an error and leaves the file unchanged.
 func (f undoFile) save(path string) error {
 	content, err := f.encode()
 	if err != nil {

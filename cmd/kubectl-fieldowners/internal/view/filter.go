@@ -44,7 +44,7 @@ func (f Filter) matches(field fieldowners.Field) bool {
 	})
 }
 
-// shown is a field of the output, with the fields below it that are in the output as well.
+// shown is a field in the output, with its child fields in the output.
 type shown struct {
 	fieldowners.Field
 
@@ -52,9 +52,8 @@ type shown struct {
 	below   []shown
 }
 
-// choose returns a field with those fields below it that the filter selects. ok is false if the filter
-// selects neither the field nor a field below it. If it selects any part of a list item, the key fields
-// of the item are also included.
+// choose returns a field without the unselected fields below it. If any part of a list item is selected, choose keeps
+// the key fields of the item. It returns false if the filter selects neither the field nor a field below it.
 func (f Filter) choose(field fieldowners.Field) (chosen shown, ok bool) {
 	chosen = shown{Field: field, matches: f.matches(field)}
 	var keys []shown
@@ -74,7 +73,7 @@ func (f Filter) choose(field fieldowners.Field) (chosen shown, ok bool) {
 	return chosen, ok
 }
 
-// Fields returns the fields of an object that the filter selects, each before the fields below it.
+// Fields returns the selected fields of an object. A field comes before its child fields.
 func (f Filter) Fields(o *Object) []fieldowners.Field {
 	var found []fieldowners.Field
 	for field := range o.Root.All() {
@@ -85,13 +84,12 @@ func (f Filter) Fields(o *Object) []fieldowners.Field {
 	return found
 }
 
-// Find returns the fields of the object that a path typed by a user means. The path may have one of
-// these forms:
-//   - the notation of fieldowners.Path, also without the leading dot;
-//   - the same notation with the index of a list item instead of its key;
-//   - the API server's string for a field in a conflict, which may mean several fields.
+// Find returns the paths of the fields that match a text typed by a user. The text has one of these forms:
+//   - the notation of fieldowners.Path, with or without the leading dot;
+//   - the same notation, with the index of a list item instead of its key;
+//   - the API server's string for a field in a conflict message, which may match several fields.
 //
-// Find returns the path itself if the object does not have this field, and an error for an invalid path.
+// If no field matches a valid path, Find returns the path itself. It returns an error for an invalid path.
 func (o *Object) Find(text string) ([]fieldowners.Path, error) {
 	if text == "" {
 		return nil, nil
@@ -138,7 +136,7 @@ func dotted(text string) string {
 	return text
 }
 
-// locate returns the fields of the object for which text is the API server's string in a conflict.
+// locate returns the fields that the API server denotes by the given text in a conflict message.
 func (o *Object) locate(text string) []fieldowners.Path {
 	var found []fieldowners.Path
 	for field := range o.Root.All() {
@@ -149,7 +147,8 @@ func (o *Object) locate(text string) []fieldowners.Path {
 	return found
 }
 
-// find follows the path elements in steps from the field at. It returns the path of the field that it reaches, if any.
+// find follows path elements downwards from a field, and returns the path of the last field. It returns false if a
+// field on the way does not exist.
 func find(at fieldowners.Field, steps []fieldowners.Element) (fieldowners.Path, bool) {
 	if len(steps) == 0 {
 		return at.Path, true

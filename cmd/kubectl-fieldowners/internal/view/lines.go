@@ -19,8 +19,8 @@ type Line struct {
 	item  *shown // the list item that begins on this line
 }
 
-// Lines returns the selected fields of the object as lines of YAML. missing are the selected fields that have an
-// owner, but do not exist in the object. Both results are empty if the filter selects nothing.
+// Lines returns the selected fields of the object as lines of YAML, and the selected fields that have an owner but
+// are missing from the object. Both results are empty if the filter selects nothing.
 func (o *Object) Lines(filter Filter) (lines []Line, missing []fieldowners.Field) {
 	if o.Absent { // the owners are not known
 		filter = Filter{Paths: filter.Paths}
@@ -39,8 +39,7 @@ func (o *Object) Lines(filter Filter) (lines []Line, missing []fieldowners.Field
 	return w.lines, w.missing
 }
 
-// say sets the members of a line that describe the owners of its field. allKnown reports whether the
-// owners of all fields are known. If not, say does not set Nobody.
+// say sets the owner information of a line. It sets Nobody only if the owners of all fields are known.
 func (l *Line) say(allKnown bool) {
 	if l.Context = !l.field.matches && len(l.field.below) == 0; !l.field.matches {
 		return
@@ -57,7 +56,7 @@ func (l *Line) say(allKnown bool) {
 	}
 }
 
-// isExistence reports whether the owners of a field own only its existence, not everything below it.
+// isExistence reports whether the owners of a map, list or list item own only its existence.
 func isExistence(field fieldowners.Field) bool {
 	return len(field.Owners) > 0 && slices.ContainsFunc(field.Fields, func(below fieldowners.Field) bool { return len(below.Whole) == 0 })
 }

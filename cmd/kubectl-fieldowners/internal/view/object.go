@@ -22,8 +22,8 @@ type Object struct {
 
 	ResourceVersion string
 	Unread          []error // an error for each managed-fields entry that cannot be read
-	// Absent reports whether the object has no managed fields. If the object was also not read from a cluster (see
-	// Live), the program that saved it may have removed the managed fields, so the owners are unknown.
+	// Absent reports whether the object has no managed fields. If Live is false, the managed fields may have been
+	// removed before the object was saved. The owners are then unknown.
 	Absent bool
 	Live   bool // the object was read from a cluster
 	Deep   bool // the object is nested as deep as fieldowners.MaxDepth
@@ -57,8 +57,8 @@ func (o *Object) Absence() string {
 // owner may have one.
 func (o *Object) knowsAll() bool { return !o.Absent && len(o.Unread) == 0 }
 
-// withoutSecrets returns content without values of a Secret. For a Secret, it returns a copy in
-// which the values and client-side apply's last-applied annotation are hidden.
+// withoutSecrets returns a copy of a Secret in which the values and the last-applied annotation of client-side apply
+// are hidden. It returns the content of any other kind unchanged.
 func withoutSecrets(kind schema.GroupVersionKind, content map[string]any) map[string]any {
 	if !fieldowners.IsSecret(kind.Group, kind.Kind) {
 		return content

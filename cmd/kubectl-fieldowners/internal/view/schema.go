@@ -14,8 +14,8 @@ import (
 	"coapply.dev/internal/command"
 )
 
-// List is the list that -o json and -o yaml print. The format of the list and of its items is stable:
-// fields may be added, but no field is renamed, removed or given another meaning.
+// List is the output of -o json and -o yaml. The format of the List and its items is stable: fields may be added, but
+// no field is renamed, removed or given another meaning.
 type List[T any] struct {
 	Items []T `json:"items"`
 }
@@ -59,7 +59,7 @@ func (r Ref) subject() command.Subject {
 	return command.Subject{Group: r.GVK().Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
-// Item is one object as -o json and -o yaml print it: its managers, and the owners of its fields.
+// Item is one object in the output of -o json and -o yaml, with its managers and the owners of its fields.
 type Item struct {
 	Ref
 
@@ -106,7 +106,7 @@ func (o OwnerItem) Compare(other OwnerItem) int {
 	return cmp.Or(cmp.Compare(o.Name, other.Name), cmp.Compare(o.Operation, other.Operation), cmp.Compare(o.Subresource, other.Subresource))
 }
 
-// Item returns the object in the form for -o json and -o yaml, with the fields that filter selects.
+// Item converts the object to the format of -o json and -o yaml. The filter selects the fields of the Item.
 func (o *Object) Item(filter Filter) Item {
 	item := Item{
 		Ref: o.Ref, ManagedFieldsAbsent: o.Absent, Managers: []ManagerItem{}, Fields: []FieldItem{},

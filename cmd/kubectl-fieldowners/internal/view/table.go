@@ -75,8 +75,8 @@ func (s Screen) Table(w io.Writer, header []string, rows [][]string) {
 	}
 }
 
-// held returns the fields that get a row in a table. It drops parents without owners. It also drops the parts of a
-// field that is owned as a whole, such as an atomic list, because the table already has that field.
+// held returns the fields that get a row in a table. It omits parents without owners. It also omits the parts of a
+// field that is owned as a whole, such as an atomic list, because the field itself has a row.
 func held(fields []fieldowners.Field) []fieldowners.Field {
 	var kept, above []fieldowners.Field
 	for _, f := range fields {

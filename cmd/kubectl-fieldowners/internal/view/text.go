@@ -31,7 +31,7 @@ func Age(then, now time.Time) string {
 	return duration.HumanDuration(now.Sub(then))
 }
 
-// CutOff truncates a line to width characters, of which the last is "…". A width of 0 means no limit.
+// CutOff truncates a line to the given width in characters, including a final "…". A width of 0 means no limit.
 func CutOff(text string, width int) string {
 	runes := []rune(text)
 	if width <= 0 || len(runes) <= width {
@@ -59,8 +59,8 @@ func IndentedJSON(v any) ([]byte, error) {
 	return []byte(Visible(string(encoded)) + "\n"), err
 }
 
-// YAML encodes a value as YAML. Some characters that JSON escapes are not escaped by the YAML library.
-// If the value has such characters, YAML returns JSON, which is valid YAML.
+// YAML encodes a value as YAML. The YAML library does not escape all characters that JSON escapes. If the value has
+// such characters, YAML returns JSON, which is also valid YAML.
 func YAML(v any) ([]byte, error) {
 	encoded, err := JSON(v)
 	if err != nil {
@@ -73,9 +73,9 @@ func YAML(v any) ([]byte, error) {
 	return text, nil
 }
 
-// Visible returns text with JSON escapes for characters that are not printable, or that would change
-// the order of other characters. It keeps line breaks, tabs and characters above U+FFFF. The latter
-// cannot control a terminal, and their escapes in YAML differ from those in JSON.
+// Visible returns text with JSON escapes for characters that are unprintable or change the direction of text. It
+// keeps line breaks, tabs and characters above U+FFFF. Characters above U+FFFF cannot control a terminal, and YAML
+// escapes them differently from JSON.
 func Visible(text string) string {
 	var b strings.Builder
 	for _, r := range text {

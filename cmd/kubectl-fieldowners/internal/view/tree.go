@@ -69,8 +69,8 @@ func (s Screen) legend(w io.Writer, o *Object) {
 	}
 }
 
-// column returns the column at which the owners begin: two columns after the longest line. Lines that are longer than
-// half the width of the terminal do not count. If the width is unlimited, lines longer than 80 columns do not count.
+// column returns the column at which the owners begin, two columns after the longest line. It ignores lines longer
+// than half the width of the terminal. If the width is unlimited, it ignores lines longer than 80 columns.
 func (s Screen) column(lines []Line) int {
 	limit := 80
 	if s.Width > 0 {
@@ -114,8 +114,8 @@ func (s Screen) owners(o *Object, l Line) string {
 	return owners
 }
 
-// names returns the managers with their operations. It adds how long ago each manager last wrote, if a
-// time was recorded and the terminal is not narrow. The legend has these times in any case.
+// names returns the managers with their operations and the times since their last writes. It omits unknown times. On
+// a narrow terminal it omits all times, because the legend shows them.
 func (s Screen) names(o *Object, managers []fieldowners.Manager) string {
 	var texts []string
 	for _, m := range managers {
@@ -128,12 +128,12 @@ func (s Screen) names(o *Object, managers []fieldowners.Manager) string {
 	return strings.Join(texts, ", ")
 }
 
-// okabeIto has those colours of Okabe and Ito's palette that are readable on light and dark
-// backgrounds. Each is replaced by the nearest of a terminal's 256 colours. People with a common colour
-// blindness can distinguish these colours. Colour is never the only mark: a name is beside each colour.
+// okabeIto contains the colours of Okabe and Ito's palette that are readable on light and dark backgrounds, as the
+// nearest of a terminal's 256 colours. People with a common colour blindness can distinguish these colours. A name is
+// always printed beside a colour.
 var okabeIto = []color.Attribute{33, 208, 36, 170, 166, 75, 178}
 
-// Palette styles text for a terminal, with a colour for each manager. If the Palette is false, text is plain.
+// Palette styles text for a terminal, with a colour for each manager. The value false disables all styles.
 type Palette bool
 
 func (p Palette) manager(index int, text string) string {

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Words joins words into lines. columns is the maximum width of a line, which only a single longer word exceeds; 0
-// means no limit. The text in begin is put before the first line, the text in further before every other line, and the
-// text in end after every line except the last.
+// Words joins words into lines of at most the given number of columns. 0 means no limit, and a longer word gets a
+// line of its own. Words puts the prefix begin before the first line, the prefix further before each other line, and
+// the suffix end after each line except the last.
 func Words(words []string, columns int, begin, further, end string) string {
 	var lines []string
 	line := begin

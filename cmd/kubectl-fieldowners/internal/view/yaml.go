@@ -52,9 +52,8 @@ func (w *yamlWriter) all(fields []*shown, lead string, indent int) {
 	}
 }
 
-// content returns the fields that are written below a field. These are the chosen fields, or all
-// existing fields if the filter selected the field itself but nothing below it. content adds owned
-// fields that the object does not have to w.missing.
+// content returns the child fields to write below a field. These are the selected child fields, or all existing child
+// fields if only the parent is selected. content adds owned fields that are missing from the object to w.missing.
 func (w *yamlWriter) content(field *shown) (below []*shown) {
 	for i := range field.below {
 		switch child := &field.below[i]; {
@@ -77,14 +76,13 @@ func (w *yamlWriter) content(field *shown) (below []*shown) {
 	return below
 }
 
-// hasLine reports whether the field is written on a line of its own. The field must exist, and the filter must have
-// selected the field, an existing field below it, or, for a key field, another part of its list item.
+// hasLine reports whether an existing field has a line in the output. The filter must select the field or an existing
+// field below it. A key field also has a line if any part of its list item is selected.
 func (s *shown) hasLine() bool {
 	return s.Exists && (s.matches || len(s.below) == 0 || slices.ContainsFunc(s.below, func(b shown) bool { return b.hasLine() }))
 }
 
-// lose adds a field that the object does not have, and all fields below the field, to w.missing. It
-// leaves out those without an owner.
+// lose adds a missing field and all fields below it to w.missing, except for fields without an owner.
 func (w *yamlWriter) lose(field fieldowners.Field) {
 	for lost := range field.All() {
 		if len(lost.Owners) > 0 {
@@ -93,8 +91,8 @@ func (w *yamlWriter) lose(field fieldowners.Field) {
 	}
 }
 
-// leaf adds the lines of a field without fields below it. A map or list at fieldowners.MaxDepth is such
-// a field too, and is written as JSON on one line.
+// leaf adds the lines of a field without child fields. A map or list at fieldowners.MaxDepth counts as a field
+// without child fields, and is written as JSON on one line.
 func (w *yamlWriter) leaf(field *shown, lead string, indent int) {
 	first, rest, several := strings.Cut(scalar(field.Value), "\n")
 	w.lines = append(w.lines, Line{Text: lead + first, field: field})

@@ -11,7 +11,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// change is a change of one object between two states that a follower saw in succession.
+// change contains two consecutive states of one object, as seen by a follower.
 type change struct {
 	target        Target
 	before, after *watched  // nil if the object did not exist before or after the change
@@ -19,7 +19,7 @@ type change struct {
 	sum           bool      // several changes may be combined into one, because the watch was interrupted
 }
 
-// Event is one event that the command watch prints: as a line of text, or as JSON with -o json.
+// Event is one event that the watch command prints, either as a line of text or as JSON.
 type Event struct {
 	Time time.Time `json:"time"`
 	Type string    `json:"type"`          // such as moved, lost, gained, created, deleted or fight
@@ -58,7 +58,7 @@ func (s change) parts() []change {
 	return []change{gone, come}
 }
 
-// event returns an event whose type is kind. It sets the members that all events about the change s have in common.
+// event returns an event of the given type. It sets the members that all events about the same change share.
 func (s change) event(kind string) Event {
 	w := s.after
 	if w == nil {
@@ -116,10 +116,10 @@ func (s change) loop(l fights.Loop) Event {
 	return e
 }
 
-// written returns the time at which the API server recorded the change: the latest time in the entries of the writers.
-// After an interruption of the watch, the recorded time can be much earlier than s.at, because the follower sees the
-// changes late. written returns s.at if no time was recorded, or if the recorded time is before the previous write,
-// because an entry that was edited by hand may have any time.
+// written returns the time at which the API server recorded the change, which is the latest time in the entries of
+// the writers. After an interruption of the watch, this time can be much earlier than s.at. written returns s.at if
+// the entries contain no time, or only times before the previous write. Manually edited entries may contain wrong
+// times.
 func (s change) written(writers []fieldowners.Manager) time.Time {
 	var wrote, before time.Time
 	for _, m := range writers {
@@ -138,7 +138,7 @@ func (s change) written(writers []fieldowners.Manager) time.Time {
 	return wrote
 }
 
-// owners returns the managers that own at least one field for which asked returns true, each manager once.
+// owners returns the managers that own at least one field selected by the given function, without duplicates.
 func (w watched) owners(asked func(fieldowners.Manager, fieldowners.Path) bool) []view.OwnerItem {
 	var found []view.OwnerItem
 	for _, entry := range w.ownership.Entries() {

@@ -24,9 +24,9 @@ import (
 
 // follower lists and watches one target.
 //
-// It uses client-go's RetryWatcher. After an error, a RetryWatcher opens the watch again at the resourceVersion of
-// the last event; only 410 Gone ends it. An informer is not used. Its Reflector lists again after most errors, and
-// silently loses the changes between the error and the new list, although the API server still has them.
+// It uses client-go's RetryWatcher. After an error, a RetryWatcher resumes the watch after the last event, unless the
+// API server returns 410 Gone. An informer would list the objects again after most errors, and would miss the changes
+// between the error and the new list.
 type follower struct {
 	Target
 	client metadata.ResourceInterface
@@ -120,8 +120,8 @@ func (f *follower) see(event watch.EventType, object *metav1.PartialObjectMetada
 	return f.report.step(step)
 }
 
-// catchUp is called when the API server no longer has the changes since f.version. It lists the objects
-// again, and reports the differences between their known and their listed states.
+// catchUp lists the objects again when the API server no longer has the changes since f.version. It reports the
+// differences between the last known and the listed state of each object.
 func (f *follower) catchUp(ctx context.Context) error {
 	var known map[types.NamespacedName]watched
 	var version string
@@ -188,13 +188,12 @@ func (f *follower) read(object *metav1.PartialObjectMetadata) watched {
 	return w
 }
 
-// patience is the back-off before the watch is opened again. The RetryWatcher itself waits for one
-// second in addition.
+// patience is the back-off before the watch is opened again. The RetryWatcher adds a delay of one second.
 var patience = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 30 * time.Second}
 
-// WatchWithContext opens a watch for the RetryWatcher. After a failed request it prints a message and waits for the
-// back-off. On its own, the RetryWatcher would retry every second without a message, and for ever if the response to
-// the request is 410 Gone: it ends only at an event with 410 Gone (see errorEvent).
+// WatchWithContext opens a watch for the RetryWatcher. After a failed request, it prints a message and waits for the
+// back-off. It converts the response 410 Gone to an event, because the RetryWatcher would otherwise repeat the
+// request forever.
 func (f *follower) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	w, err := f.client.Watch(ctx, f.options(o))
 	if apierrors.IsUnauthorized(err) { // retry once, because a credential plugin renews the credentials after this response
@@ -226,8 +225,8 @@ func errorEvent(err error) watch.Interface {
 	return watch.NewProxyWatcher(events)
 }
 
-// lost is called when a watch or list failed with err. It waits for the back-off, and reports whether
-// to retry. It prints a message only for the first failure of an interruption.
+// lost handles a failed watch or list request. It waits for the back-off, and reports whether to retry the request.
+// It prints a message only for the first of several failures in a row.
 func (f *follower) lost(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return false

@@ -32,8 +32,8 @@ type reporter struct {
 	behind []error         // the errors of watches that were still interrupted when the command ended
 }
 
-// fightsPerMinute is the default of --fights-per-minute. It is a fight if a field moves between
-// managers more often within one minute.
+// fightsPerMinute is the default of --fights-per-minute, the largest number of moves of a field per minute that is
+// not reported as a fight.
 const fightsPerMinute = 5
 
 // newReporter returns a reporter that reports a fight if a field moves between managers more than
@@ -81,9 +81,9 @@ func (r *reporter) changed(s change) []Event {
 	return append(events, alarms...)
 }
 
-// whole returns the event for an object that appeared or disappeared. w is the state of the object
-// while it existed. The type of the event is kind, such as "created", or bySelector, such as "entered",
-// if the command line has a selector: then the object may have existed before, or may still exist.
+// whole returns the event for an object that appeared or disappeared. The type of the event is kind, such as
+// "created". If the command line has a selector, the type is bySelector, such as "entered", because an existing
+// object may start or stop matching the selector. The argument w is the state of the existing object.
 func (r *reporter) whole(s change, w *watched, kind, bySelector string) []Event {
 	if r.bySelector {
 		kind = bySelector
@@ -117,8 +117,8 @@ func (r *reporter) asksFor(e Event) bool {
 	})
 }
 
-// interrupted prints that the watch was interrupted. Between the resourceVersions from and to, the
-// follower did not see single changes, but only the difference between the two states.
+// interrupted prints that the watch was interrupted. The follower has seen only the combined changes between the two
+// given resourceVersions.
 func (r *reporter) interrupted(t Target, from string, since time.Time, to string, now time.Time) error {
 	r.say("%s: the watch was interrupted: the API server no longer has the changes after resourceVersion %s (%s); the changes up to resourceVersion %s (%s) are shown combined",
 		t, from, since.UTC().Format(time.RFC3339), to, now.UTC().Format(time.RFC3339))
@@ -140,8 +140,7 @@ func (r *reporter) say(format string, args ...any) {
 	fmt.Fprintln(r.errOut, view.Safe(strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")))
 }
 
-// unread prints the error about a managed-fields entry of an object that cannot be read. It prints
-// equal errors only once.
+// unread prints an error about a managed-fields entry that could not be read. It prints each message only once.
 func (r *reporter) unread(object string, err error) {
 	text := fmt.Sprintf("error: %s: %s", object, view.Safe(err.Error()))
 	r.mu.Lock()
@@ -153,8 +152,8 @@ func (r *reporter) unread(object string, err error) {
 	}
 }
 
-// result returns the error with which the command ends after --timeout. It is ErrSaid (the errors are already printed)
-// if a watch is still interrupted or an entry could not be read, and otherwise ErrFound if there was a fight or a loop.
+// result returns the error with which the command ends after --timeout. It returns ErrSaid if a watch is still
+// interrupted or an entry could not be read. Otherwise, it returns ErrFound if there was a fight or a loop.
 func (r *reporter) result() error {
 	for _, err := range r.behind {
 		fmt.Fprintln(r.errOut, console.OneLine(err))
@@ -188,9 +187,9 @@ func (r *reporter) print(events []Event) error {
 	return nil
 }
 
-// wrote counts the write that made the change s, to detect loops. If a loop is due for a report, wrote returns the loop
-// and true. It does not count writes to the status, because a controller writes the status after each change of its
-// object. It also does not count changes by several managers, because the order of their writes is not known.
+// wrote counts a write for the detection of loops. If a loop must be reported now, wrote returns the loop and true.
+// It ignores writes to the status, because a controller writes the status after each change of its object. It also
+// ignores changes by several managers, because the order of their writes is unknown.
 func (r *reporter) wrote(s change, writers []fieldowners.Manager) (fights.Loop, bool) {
 	writers = slices.DeleteFunc(slices.Clone(writers), func(m fieldowners.Manager) bool { return m.Subresource == "status" })
 	if len(writers) != 1 || s.sum {
