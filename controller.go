@@ -128,8 +128,8 @@ func (b *Builder[P]) Gone(gone func(ctx context.Context, parent types.Namespaced
 	return b
 }
 
-// DependsOn names the values in the parent's status or metadata that emit and Status read: each function returns one
-// such value. An update of the parent that changes one of these values leads to a reconcile. See also Relevant.
+// DependsOn declares the values in the parent's status or metadata that emit and Status read. Each function returns one
+// of these values. An update of the parent that changes one of these values leads to a reconcile. See also Relevant.
 func (b *Builder[P]) DependsOn(fields ...func(parent P) any) *Builder[P] {
 	b.dependsOn = append(b.dependsOn, fields...)
 	return b
@@ -190,9 +190,9 @@ func (b *Builder[P]) complete(parent client.Object, r *reconciler.Reconciler[P],
 	return nil
 }
 
-// relevant returns the predicate for updates of the parent. A controller without Status and Finalizer never updates
-// the parent: it owns only fields that it has applied, and the API server records each apply. So if the parent has no
-// managed fields, as in a cache with fieldowners.KeepOwn, an update cannot have removed a field of this controller.
+// relevant returns the predicate for updates of the parent. Without Status and Finalizer, a controller owns only
+// those fields of the parent that it has applied, and the API server records each apply in the managed fields. If a
+// parent has no managed fields, as in a cache with fieldowners.KeepOwn, the controller cannot have lost a field.
 func (b *Builder[P]) relevant() predicate.Predicate {
 	if b.config.Status == nil && b.config.Finalizer == "" {
 		return predicate.Or(resynced, relevantOr(lostRecorded(b.fieldManager), b.dependsOn...))
@@ -203,7 +203,6 @@ func (b *Builder[P]) relevant() predicate.Predicate {
 	}))
 }
 
-// newParent returns an empty object of the parent's kind.
 func newParent[P client.Object]() client.Object {
 	return reflect.New(reflect.TypeFor[P]().Elem()).Interface().(client.Object)
 }

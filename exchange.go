@@ -14,9 +14,9 @@ import (
 	"coapply.dev/apply"
 )
 
-// exchange records, during one Apply of the Client, the cached object that was read and the API server's response. The
-// Client then writes one of them into the caller's apply configuration, as client.Apply does (see writeTo). An Applier
-// itself does not change the caller's configuration.
+// exchange records the cached object and the API server's response during a call of Client.Apply. Client.Apply then
+// writes one of these two objects into the caller's apply configuration (see writeTo), because an Applier does not
+// change this configuration.
 type exchange struct {
 	cached client.Object              // the cached object that was read to prove a no-op; must not be changed
 	answer runtime.ApplyConfiguration // the API server's response to the last apply
@@ -77,16 +77,16 @@ func (e *exchange) writeTo(config runtime.ApplyConfiguration) error {
 	return nil
 }
 
-// unstructuredConfig is an unstructured apply configuration, as client.ApplyConfigurationFromUnstructured returns it.
+// unstructuredConfig is the type of the apply configurations that client.ApplyConfigurationFromUnstructured returns.
 type unstructuredConfig interface {
 	UnstructuredContent() map[string]any
 	SetUnstructuredContent(content map[string]any)
 }
 
-// explain returns an error in which errors.As finds the API server's error, as in an error of client.Apply. If err, an error of package
-// apply, does not wrap the API server's error, explain adds it; a UIDMismatchError is an example. There is one exception: the API
-// server may answer a write with NotFound although the object exists, for example because its kind has no such subresource. Then err is
-// a RefusedError, and explain adds nothing, because a caller that finds a NotFound would conclude that the object does not exist.
+// explain returns an error in which errors.As finds the API server's error, as in an error of client.Apply. If an error of package
+// apply does not wrap the API server's error, explain adds it; an example is UIDMismatchError. There is one exception: the API
+// server may answer a write with NotFound although the object exists, for example because its kind has no such subresource. Then the
+// error is a RefusedError, and explain does not add NotFound. The caller would otherwise conclude that the object does not exist.
 func (e *exchange) explain(err error) error {
 	var status apierrors.APIStatus
 	switch {
@@ -102,8 +102,8 @@ func (e *answeredError) Error() string { return e.typed.Error() }
 
 func (e *answeredError) Unwrap() []error { return []error{e.typed, e.answer} }
 
-// sender is the client with which the Appliers of a Runtime write: the manager's client, with a check before each write
-// that the write is allowed (see mayApply and mayWriteIn).
+// sender is the client with which the Appliers of a Runtime write. It wraps the manager's client. Before each write,
+// it checks whether the write is allowed (see mayApply and mayWriteIn).
 type sender struct {
 	client.Client
 
@@ -161,9 +161,9 @@ func (s subresourceSender) Apply(ctx context.Context, config runtime.ApplyConfig
 	return e.sent(config, s.SubResourceClient.Apply(ctx, config, append(opts, with)...))
 }
 
-// reader reads the object that an Applier compares with an intent, to prove that the intent is a no-op. It reads from the
-// manager's cache, or from the API server if another informer of the kind may have a newer version. For a namespace in which
-// Within does not allow writes, it returns an error. The intent is then not skipped, and its apply returns the reason.
+// reader reads the object that an Applier compares with an intent, to prove that the intent is a no-op. It reads from the manager's
+// cache, or from the API server if another informer of the kind may have a newer version. It returns an error if Within does not
+// allow writes in the namespace. The Applier then tries to apply the intent, and this apply returns the reason as an error.
 type reader struct {
 	client.Client
 

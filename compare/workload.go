@@ -15,23 +15,23 @@ type Workload struct {
 	Summary string
 	// Claims are published claims that the workload measures.
 	Claims []Claim
-	// Demonstration means that the construction of the workload decides the outcome, such as by a barrier
-	// between read and write. The results then show how something fails, and not how often it does.
+	// Demonstration means that the construction of the workload decides the outcome, such as by a barrier between
+	// read and write. The results then show how something fails. They do not show how often it fails.
 	Demonstration bool
-	// Defaults are the values of parameters that are not set otherwise.
+	// Defaults are the values of the parameters that a run does not set.
 	Defaults Parameters
 	// Fixed names the parameters that have no effect in this workload. A run that sets one of them is rejected.
 	Fixed []string
-	// Arms are the names of the arms that make sense in this workload. The other arms are compared with the
-	// first. A workload of the user may leave this empty, and then any arm may run in it.
+	// Arms are the names of the arms that make sense in this workload. The other arms are compared with the first
+	// one. A workload of the user may leave Arms empty. Then any arm may run in it.
 	Arms []string
-	// Local means that the workload needs the local control plane, because it needs its controllers, its nodes,
-	// or cluster-wide rights.
+	// Local means that the workload needs a local control plane, with its controllers, its nodes, and cluster-wide
+	// rights.
 	Local bool
 	// Needs is the name of the CustomResourceDefinition that must be installed; "" if there is none.
 	Needs string
-	// SharedCache means that the cache returns its own objects instead of copies (client.UnsafeDisableDeepCopy).
-	// Every trial then has a cache, whatever its arm, and Stage.Cache returns it.
+	// SharedCache means that the cache returns its own objects instead of copies (client.UnsafeDisableDeepCopy). Then
+	// Stage.Cache returns a cache in every trial, even if the arm does not use a cache.
 	SharedCache bool
 	// Deadline is the time limit of each intent. If it is 0, the limit of the trial applies.
 	Deadline time.Duration
@@ -46,26 +46,26 @@ type Workload struct {
 type Claim struct {
 	// Text is the claim in our own words.
 	Text string `json:"text"`
-	// Measure is the name of the measure in the results that the claim is about, such as "requests_per_intent".
-	// Arm is the arm, and Value the published value.
+	// Measure is the name of the measure that the claim is about, such as "requests_per_intent". Arm is the name of
+	// the arm. Value is the published value.
 	Measure string  `json:"measure,omitempty"`
 	Arm     string  `json:"arm,omitempty"`
 	Value   float64 `json:"value,omitempty"`
-	// Against is the arm that the claim compares Arm with; "" if there is none. The measure is then goodput,
-	// and Value is the ratio.
+	// Against is the arm with which the claim compares Arm; "" if there is none. If Against is set, the measure is
+	// goodput, and Value is the ratio.
 	Against string `json:"against,omitempty"`
 	// Contradiction explains how the claim contradicts itself; "" if it does not.
 	Contradiction string `json:"contradiction,omitempty"`
 }
 
-// Stage has the clients, names, parameters and functions that a trial provides to its workload.
+// Stage contains everything that a trial provides to its workload.
 type Stage struct {
 	// Admin is a live client whose requests are not counted. It is for preparing, for cleaning up, and for
 	// writes that are not made by an arm.
 	Admin client.Client
 	// Namespace is the namespace of the run. Objects outside of it must have names that begin with Prefix.
 	Namespace string
-	// Prefix is the beginning of the names of all objects that the trial creates. Each trial has another prefix.
+	// Prefix is the beginning of the names of all objects that the trial creates. It is different for each trial.
 	Prefix string
 	Parameters
 	// Arm is the name of the trial's arm.
@@ -74,8 +74,8 @@ type Stage struct {
 	// next intent. It must be called before the write, with an intent that has the written values. The oracle
 	// would otherwise report the change. Note is safe for concurrent use.
 	Note func(Intent)
-	// Cache returns the trial's cache, the same as Session.Cache, once the first intent has begun. Cache is
-	// nil, or returns nil, if the trial has no cache.
+	// Cache returns the same cache as Session.Cache. It may be called once the first intent has begun. If the trial
+	// has no cache, Cache is nil or returns nil.
 	Cache func() client.Reader
 }
 
@@ -100,5 +100,5 @@ type Run interface {
 	Clean(context.Context) error
 }
 
-// NodeSetLabel is a label on each pod of a set. Its value is the name of the set. Arms with Arm.Whole find the pods by it.
+// NodeSetLabel is a label on each pod of a set, with the name of the set. Arms with Arm.Whole select pods by this label.
 const NodeSetLabel = "compare.coapply.dev/nodeset"

@@ -60,8 +60,8 @@ type comparison struct {
 	changes []Change
 }
 
-// compare appends the differences between two values of the field at a path (at). place is the text of this path,
-// with [] in place of each list item, such as .spec.containers[].ports.
+// compare appends the differences between two values of a field. The argument at is the path of the field. The
+// argument place is the path as text, with [] for each list item, such as .spec.containers[].ports.
 func (c *comparison) compare(at fieldpath.Path, place string, before, after presence) {
 	if !before.exists && !after.exists || before.exists && after.exists && equalValues(before.value, after.value) {
 		return
@@ -122,10 +122,9 @@ func (c *comparison) compareLists(at fieldpath.Path, place string, before, after
 	return true
 }
 
-// namingOf returns how managed fields identify the items of each list: by which key fields, or by
-// value. It reads this from the paths in the ownerships. A key of the result is the path of a list,
-// with [] for each list item in the path. So .spec.containers[].ports stands for the ports of all
-// containers.
+// namingOf returns how managed fields identify the items of each list: by key fields or by value. It derives this
+// from the paths in the ownerships. The keys of the result are the paths of the lists, with [] for each list item in
+// the path. For example, .spec.containers[].ports is the path of the ports of all containers.
 func namingOf(ownerships []Ownership) map[string]items.Naming {
 	known := map[string]items.Naming{}
 	learn := func(path fieldpath.Path) {

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// JSONLines returns the content of the file results.jsonl. Each line is an object with one key, which is the kind of
-// the line: run, answer, situation, row, comparison, contest, system or check. The value is the item of the summary.
+// JSONLines returns the content of the file results.jsonl: one JSON object per line. Each object has a single key, which is
+// the type of the item: run, answer, situation, row, comparison, contest, system or check. The value is the item itself.
 func (s Summary) JSONLines() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

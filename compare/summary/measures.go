@@ -2,7 +2,7 @@ package summary
 
 import "coapply.dev/compare/results"
 
-// Measure is a quantity that every trial is evaluated for.
+// Measure is a quantity that is computed for every trial.
 type Measure struct {
 	Name, Unit, Text string
 	// Cost means that lower values are better.
@@ -15,7 +15,7 @@ type Measure struct {
 // how busy the load generator is.
 func (m Measure) counts() bool { return m.Unit == "requests" || m.Unit == "answers" }
 
-// The measures of the questions about speed and cost.
+// The names of the measures that answer the questions about speed and cost.
 const (
 	goodput   = "goodput_per_s"
 	serverCPU = "apiserver_cpu_ms_per_intent"

@@ -20,13 +20,13 @@ type Row struct {
 	Control bool   `json:"control,omitempty"` // whether the arm is a negative control
 	Trials  int    `json:"trials"`            // the number of trials that are not void
 	Void    int    `json:"void_trials"`       // the number of void trials
-	// NoVerdict is the reason why the arm is in no comparison of its cell. It is "" if the arm can be compared.
+	// NoVerdict is the reason why the arm cannot be compared with the other arms of its cell. It is "" if the arm can be compared.
 	NoVerdict string `json:"no_verdict,omitempty"`
 	// Bottleneck is not empty if the load generator limited the results of this arm. Then the cell has no verdict.
 	Bottleneck string `json:"bottleneck,omitempty"`
-	// Measures has the measures by name. A measure is missing if a trial has no value for it.
+	// Measures maps the name of each measure to its estimate. A measure is missing if any trial has no value for it.
 	Measures map[string]statistics.Estimate `json:"measures"`
-	// Verbs has the number of requests per landed intent, by verb and status code, such as "PUT 409".
+	// Verbs maps a verb and a status code, such as "PUT 409", to the number of these requests per landed intent.
 	Verbs map[string]float64 `json:"verbs,omitempty"`
 
 	Acknowledged int `json:"acknowledged"` // acknowledged intents that sent a write
@@ -36,7 +36,7 @@ type Row struct {
 	Phantom      int `json:"phantom"`      // changed values that no intent explains
 }
 
-// group has the trials from which a row is computed.
+// group contains the trials of one arm in one cell, and the row that is computed from them.
 type group struct {
 	planned results.PlannedCell
 	row     Row
@@ -114,7 +114,7 @@ func (g group) values(of func(results.Trial) *float64) []float64 {
 	return values
 }
 
-// extras adds the numbers that the workload itself counts to the measures of the row. Their names are "extra.NAME".
+// extras adds one measure, named "extra.NAME", to the row for each number that the workload counts itself.
 func (g group) extras() {
 	if len(g.trials) == 0 {
 		return
@@ -149,7 +149,7 @@ func (g group) verbs() map[string]float64 {
 	return verbs
 }
 
-// bottleneck returns why the results of the group say more about the load generator than about the arm. It returns "" if they do not.
+// bottleneck returns an explanation if the load generator, and not the arm, limited the results. Otherwise it returns "".
 func (g group) bottleneck(decisions decided.File) string {
 	if own, ok := g.row.Measures["own_share"]; ok && own.Mean > decisions.OwnShare {
 		return fmt.Sprintf("the load generator is the bottleneck: its own code took %s of the writers' time", Percent(own.Mean))

@@ -1,8 +1,8 @@
-// Package summary computes the content of a report from the trials of a run: one row for each arm in each cell,
-// comparisons of arms within blocks, the answers to four questions (speed, cost, losses, and when not to use
-// Server-Side Apply), and the checks that the run has to pass. An arm is a way to write, a cell is a workload with
-// parameters, and a block has one trial of every arm of every cell. The functions have no side effects: equal trials
-// give equal summaries. decided.yaml lists, before the run, the cells and comparisons that are evaluated.
+// Package summary computes the content of a report from the trials of a run. An arm is a way to write, a cell is a
+// workload with its parameters, and a block contains one trial of every arm in every cell. The summary has one row for
+// each arm in each cell, comparisons of arms within blocks, and the checks that the run has to pass. It also answers four
+// questions: about speed, about cost, about losses, and about when not to use Server-Side Apply. The file decided.yaml
+// lists the cells and comparisons to evaluate; it is written before the run. Equal trials give equal summaries.
 package summary
 
 import (
@@ -18,7 +18,7 @@ type Summary struct {
 	Run Info
 	// Void is the reason why the whole run is void, such as a negative control that lost no updates. It is "" if the run is valid.
 	Void string
-	// Notes are warnings at the top of the report: that the run was interrupted, or that it was made with another decided.yaml.
+	// Notes are warnings at the top of the report. For example, the run was interrupted, or it used a different decided.yaml.
 	Notes       []string
 	Rows        []Row
 	Comparisons []Comparison
@@ -43,7 +43,7 @@ type Info struct {
 	Void       string  `json:"void,omitempty"` // why the whole run is void
 }
 
-// reckoning has the intermediate results from which the parts of a summary are computed.
+// reckoning holds the intermediate results of the computation of a summary.
 type reckoning struct {
 	decided     decided.File
 	run         results.Run
@@ -93,8 +93,8 @@ func (r *reckoning) info() Info {
 	return info
 }
 
-// findPrimary sets r.primary and reports whether the run has primary cells of decided.yaml. If the run has none, all
-// its closed-loop cells of gridWorkload with several arms become primary.
+// findPrimary sets r.primary to the primary cells of decided.yaml that the run contains, and reports whether there
+// are any. If there are none, it sets r.primary to the closed-loop cells of gridWorkload that have several arms.
 func (r *reckoning) findPrimary() bool {
 	for _, name := range r.decided.Primary {
 		if _, found := r.planned(name); found {
@@ -112,7 +112,7 @@ func (r *reckoning) findPrimary() bool {
 	return false
 }
 
-// gridWorkload is the workload of the questions about speed and cost.
+// gridWorkload is the workload whose cells answer the questions about speed and cost.
 const gridWorkload = "hot-object"
 
 func (r *reckoning) planned(name string) (results.PlannedCell, bool) {
@@ -149,8 +149,8 @@ func short(hash string) string {
 	return hash[:min(12, len(hash))]
 }
 
-// voidRun returns why the whole run is void. It is void unless each negative control lost updates: otherwise
-// the oracle might be unable to find lost updates at all.
+// voidRun returns the reason why the whole run is void, or "" if the run is valid. A run is valid only if each
+// negative control lost updates. This shows that the oracle can find lost updates.
 func (r *reckoning) voidRun() string {
 	controls := 0
 	for _, cell := range r.run.Plan {

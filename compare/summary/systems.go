@@ -10,7 +10,7 @@ import (
 	"coapply.dev/compare/statistics"
 )
 
-// System has a published claim about an existing system, and the value that this run has measured for the claim.
+// System is a published claim about an existing system, with the value that this run measured for the claim.
 type System struct {
 	Workload string `json:"workload"` // the name of the workload that measures the claim
 	Claim    string `json:"claim"`    // the text of the claim
@@ -47,7 +47,7 @@ func published(claim compare.Claim) string {
 	return figure(named(claim.Measure), claim.Value)
 }
 
-// measured returns the values that the run measured for a claim: one for each cell of the workload with the claim's arm.
+// measured returns the measured values for a claim, as text. There is one value for each cell that contains the claim's arm.
 func (r *reckoning) measured(workload string, claim compare.Claim) string {
 	if claim.Measure == "" && claim.Against == "" {
 		return "not a number"
@@ -73,8 +73,8 @@ func (r *reckoning) measured(workload string, claim compare.Claim) string {
 	return several(found)
 }
 
-// answer returns the group's value of a claim's measure. The measure is one of Measures, a number that the
-// workload counts, or lost_updates.
+// answer formats the group's value of the named measure. The name is in Measures, or it is lost_updates, or it is the
+// name of a number that the workload counts.
 func (g group) answer(name string) string {
 	if name == "lost_updates" {
 		return fmt.Sprintf("%s in %s", Count(g.row.LostUpdates), plural(g.row.Acknowledged, "write"))
@@ -94,7 +94,7 @@ func (g group) answer(name string) string {
 	return strings.TrimSpace(Estimated(e) + " " + unitOf(name))
 }
 
-// named returns the name in Measures for the measure of a claim, such as give_up_share for the count give_ups.
+// named converts the name of a claim's measure to the name in Measures, such as give_ups to give_up_share.
 func named(measure string) string {
 	switch measure {
 	case "give_ups", "give_up_rate":

@@ -120,7 +120,7 @@ func Phrase(c compare.Cell) string {
 	return strings.Join(parts, ", ")
 }
 
-// several joins names with commas. Of more than four names it lists the first four, and the number of the others.
+// several joins names with commas. If there are more than four names, it lists four of them and the number of the others.
 func several(names []string) string {
 	const most = 4
 	if len(names) > most {

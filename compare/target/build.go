@@ -11,7 +11,7 @@ import (
 // module is the module path of this project.
 const module = "coapply.dev"
 
-// takePart lists the modules whose versions may influence the results: their code runs in a trial, or evaluates its measurements.
+// takePart lists the modules that may influence the results. Their code runs in a trial, or evaluates its measurements.
 var takePart = []string{
 	"github.com/HdrHistogram/hdrhistogram-go", "github.com/anishathalye/porcupine", "golang.org/x/net", "golang.org/x/perf",
 	"gonum.org/v1/gonum", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime",
@@ -33,8 +33,8 @@ func modules() map[string]string {
 	return versions
 }
 
-// commit returns the commit of coapply that this program was built from. For another program that imports the benchmark, it returns
-// the version of the imported module. With go run and go test the program has no version; then commit asks git in the current folder.
+// commit returns the commit of coapply from which this program was built. For a program that imports the benchmark, it
+// returns the version of the imported module. For go run and go test, it asks git for the commit in the current folder.
 func commit(ctx context.Context) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -28,9 +28,9 @@ type Options struct {
 	Log io.Writer
 }
 
-// Connect prepares a cluster of the user for a run: it creates a namespace, and a service account in it. Before it writes
-// anything, it checks whether the user has the rights that a run needs, and then asks for agreement with confirm. If confirm
-// is nil, Connect returns ErrDeclined. It does not change existing objects, and installs no CustomResourceDefinitions.
+// Connect prepares a cluster of the user for a run. It first checks whether the user has the rights that a run needs. Then
+// it calls confirm, which asks the user to agree; if confirm is nil, it returns ErrDeclined. Then it creates a namespace,
+// and a service account in the namespace. It changes no existing objects, and installs no CustomResourceDefinitions.
 func Connect(ctx context.Context, options Options, confirm func(question string) (bool, error)) (*Target, error) {
 	config, name, err := options.load()
 	if err != nil {

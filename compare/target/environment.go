@@ -19,7 +19,7 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// describe returns the environment of a run. Values that a cluster does not show stay empty, and are no error.
+// describe returns the environment of a run. A value that the cluster does not expose stays empty.
 func (t *Target) describe(ctx context.Context) results.Environment {
 	e := results.Environment{
 		Commit: commit(ctx), Go: runtime.Version(), Modules: modules(),
@@ -56,7 +56,7 @@ func (t *Target) describeLocal(ctx context.Context, e *results.Environment) {
 	}
 }
 
-// fsyncOf returns whether an etcd with these arguments uses fsync: "off" with the flag --unsafe-no-fsync, otherwise "on".
+// fsyncOf returns "off" if the given arguments of etcd contain --unsafe-no-fsync, and otherwise "on".
 func fsyncOf(arguments []string) string {
 	if slices.ContainsFunc(arguments, func(argument string) bool {
 		name, value, _ := strings.Cut(strings.TrimLeft(argument, "-"), "=")
@@ -103,8 +103,8 @@ func (t *Target) whoIs(ctx context.Context) (string, []string) {
 	return review.Status.UserInfo.Username, review.Status.UserInfo.Groups
 }
 
-// emptyGet returns the median latency of requests of the benchmark's user that read no object, on one
-// connection that is already open.
+// emptyGet returns the median latency of GET requests that read no object. The benchmark's user sends them on one
+// open connection.
 func (t *Target) emptyGet(ctx context.Context) *time.Duration {
 	client, address, err := t.asUser()
 	if err != nil {

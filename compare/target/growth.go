@@ -4,11 +4,11 @@ import (
 	"slices"
 )
 
-// where selects time series. For each of its labels, a time series must have the label with one of the listed values.
+// where is a selector for time series. It maps each required label to the allowed values.
 type where map[string][]string
 
-// sum returns the sum of the selected values of a metric. known is false if the page lacks the metric, or has it without these
-// labels. If only the values of the labels are missing, nothing was counted for them yet: the sum is 0 and known is true.
+// sum returns the sum of the selected time series of a metric. It returns false if no time series of the metric has all labels
+// of the selector. If some have the labels but none has the selected values, nothing was counted yet, and the sum is 0.
 func (p page) sum(name string, of where) (float64, bool) {
 	sum, known := 0.0, false
 	for _, s := range p[name] {

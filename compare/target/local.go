@@ -18,9 +18,9 @@ import (
 // localNodes is the number of nodes of a local control plane. It suffices for the workloads that cordon nodes or schedule pods.
 const localNodes = 2
 
-// Local starts a control plane on this machine for a run, with simulated nodes and with the project's CustomResourceDefinitions.
-// etcd runs with fsync, as by default. The first call downloads and builds the programs into the user's cache, which takes
-// minutes. log gets one line for each step; it may be nil. ctx is used only for the start. Close stops the control plane.
+// Local starts a control plane for a run on this machine, with simulated nodes and the project's CustomResourceDefinitions.
+// etcd uses fsync. The first call takes minutes, because it downloads and builds the programs into the user's cache. log
+// gets one line for each step; it may be nil. ctx is used only for the start. Close stops the control plane.
 func Local(ctx context.Context, log io.Writer) (*Target, error) {
 	if log == nil {
 		log = io.Discard

@@ -47,8 +47,8 @@ func allowed() ([]int, error) {
 	return cores, nil
 }
 
-// confine pins all threads of a process to the given cores; pid 0 is this process. Threads and processes that
-// they start later are pinned, too.
+// confine pins all threads of a process to the given cores. The process id 0 stands for this process. Threads and
+// child processes that start later inherit the pinning.
 func confine(pid int, cores []int) error {
 	var set unix.CPUSet
 	for _, core := range cores {
@@ -87,8 +87,8 @@ func memory() uint64 {
 	return *info.MemTotalBytes
 }
 
-// fileSystem returns the type of the file system that has the folder: the file system whose mount point is the
-// nearest parent of the folder. If several are mounted there, the last one counts.
+// fileSystem returns the type of the file system of a folder. Among all mount points above the folder, it uses the
+// nearest one. Of several file systems with this mount point, it uses the one that was mounted last.
 func fileSystem(folder string) string {
 	mounts, err := procfs.GetMounts()
 	if err != nil {
@@ -104,8 +104,8 @@ func fileSystem(folder string) string {
 	return found
 }
 
-// limits returns the CPU and memory limits of this process's control group as text. root is the root folder, /
-// outside of tests. For control groups of version 2, the lowest limit of the group and its parents counts.
+// limits returns the CPU and memory limits of this process's control group as text. For version 2, the lowest limits
+// of the group and its parents count. root is the root folder; it is "/" except in tests.
 func limits(root string) string {
 	path, ok := group(root)
 	if !ok {
@@ -140,7 +140,8 @@ func limits(root string) string {
 	return strings.Join(text, ", ")
 }
 
-// group returns the path of this process's control group of version 2. It returns "/" if the system has only version 1.
+// group returns the path of this process's control group of version 2, or "/" if the system has only version 1. It
+// returns false if the path cannot be read.
 func group(root string) (string, bool) {
 	lines, err := os.ReadFile(filepath.Join(root, "proc", "self", "cgroup"))
 	if err != nil {
@@ -159,8 +160,8 @@ func content(folder, file string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// quotient returns the number that text, the content of a control group file, stands for: one number, or the
-// quotient of two numbers "quota period". It returns 0 if there is no limit ("max", -1 or an empty text).
+// quotient parses the content of a control group file. The content is a number, or a quota and a period whose
+// quotient is returned. It returns 0 if there is no limit ("max", -1 or empty content).
 func quotient(text string) float64 {
 	fields := strings.Fields(text)
 	if len(fields) == 0 {

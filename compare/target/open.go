@@ -36,7 +36,7 @@ const (
 	readyTimeout = 20 * time.Second
 )
 
-// newTarget returns a Target that has clients, but that has not sent a request yet.
+// newTarget returns a Target with its clients. It sends no requests.
 func newTarget(admin *rest.Config, log io.Writer) (*Target, error) {
 	admin = rest.CopyConfig(admin)
 	unhindered(admin)

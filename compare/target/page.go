@@ -28,7 +28,7 @@ var wanted = []string{
 	cpuSeconds, startTime, allocatedBytes, allocatedObjects, requestSeconds, etcdRequests, queueSeconds, proposals,
 }
 
-// page has the values of the wanted metrics of one /metrics page, by the name of the metric. It is nil if the page could not be read.
+// page maps the names of the wanted metrics of a /metrics page to their time series. It is nil if the page could not be read.
 type page map[string][]sample
 
 // sample is one time series: the value of a counter or gauge, or the sum of a histogram.
@@ -37,12 +37,12 @@ type sample struct {
 	value  float64
 }
 
-// accept requests the binary format of Prometheus. It costs the API server half as much CPU as the text format.
-// This CPU counts as CPU of the trial.
+// accept is the Accept header of requests for /metrics. It asks for the binary format of Prometheus, which costs the
+// API server half as much CPU time as the text format. The CPU time of a trial includes this cost.
 const accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited, " +
 	"text/plain;version=0.0.4;q=0.5"
 
-// fetchPage reads the /metrics page at address. It returns nil, without an error, if the page does not exist or
+// fetchPage reads the /metrics page at the given URL. It returns nil without an error if the page does not exist or
 // if the client may not read it.
 func fetchPage(ctx context.Context, client *http.Client, address string) (page, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)

@@ -6,7 +6,7 @@ import (
 	"runtime"
 )
 
-// pinned lists the processor cores to which the servers and the benchmark are pinned. If they are not pinned, why is the reason.
+// pinned lists the cores to which the servers and the benchmark are pinned. Without pinning, the field why gives the reason.
 type pinned struct {
 	server, generator []int
 	why               string
@@ -24,8 +24,8 @@ func (t *Target) Cores() (server, generator int) {
 	return 0, runtime.NumCPU()
 }
 
-// Pin pins the API server and etcd to one core, and this process and its children to the other cores. So neither side takes CPU time
-// from the other side. If this is not possible, the reason is in Environment.Unpinned. Close undoes the pinning of this process.
+// Pin pins the API server and etcd to one core, and this process and its children to the other cores, so that they do not compete
+// for CPU time. If this is not possible, the reason is in Environment.Unpinned. Close undoes the pinning of this process.
 func (t *Target) Pin() {
 	t.pins = t.pin()
 	e := &t.environment

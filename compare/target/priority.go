@@ -13,13 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// priority has the names of the FlowSchema and of the PriorityLevelConfiguration that the API server uses for
-// the requests of the benchmark's user (API priority and fairness). It is empty if API priority and fairness is
-// switched off, or if the names cannot be read.
+// priority names the FlowSchema and the PriorityLevelConfiguration that apply to requests of the benchmark's user. It
+// is empty if API priority and fairness is switched off, or if the names cannot be read.
 type priority struct{ flowSchema, level string }
 
-// priority sends one request as the benchmark's user. The headers of the response have the uids of the
-// FlowSchema and of the PriorityLevelConfiguration; priority looks up their names.
+// priority returns the FlowSchema and the PriorityLevelConfiguration of the benchmark's user. It sends a request as
+// this user, and looks up the names for the UIDs in the response headers.
 func (t *Target) priority(ctx context.Context) priority {
 	header, err := t.answerToUser(ctx)
 	if err != nil {
@@ -54,8 +53,8 @@ func (t *Target) answerToUser(ctx context.Context) (http.Header, error) {
 	return header, err
 }
 
-// asUser returns an HTTP client for the benchmark's user, with a connection of its own, and the URL of
-// /version, which reads no object.
+// asUser returns an HTTP client for the benchmark's user, and the URL of /version. The client has a connection of its
+// own. A request for /version reads no object.
 func (t *Target) asUser() (*http.Client, string, error) {
 	address, _, err := rest.DefaultServerUrlFor(t.user)
 	if err != nil {
@@ -65,9 +64,8 @@ func (t *Target) asUser() (*http.Client, string, error) {
 	return c, address.JoinPath("version").String(), err
 }
 
-// manyServers reports whether the cluster has several API servers, by the addresses of the service kubernetes.
-// If these cannot be read, it returns false. Should there be several servers nevertheless, Snapshot.Until
-// notices this: their processes have different start times.
+// manyServers reports whether the cluster has several API servers. It counts the endpoints of the service kubernetes,
+// and returns false if they cannot be read. Snapshot.Until still detects several servers by their start times.
 func (t *Target) manyServers(ctx context.Context) bool {
 	slices, err := t.set.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{
 		LabelSelector: discoveryv1.LabelServiceName + "=kubernetes",

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// processes finds the processes of a local control plane, by the files that kwokctl writes into its folder dir.
+// processes finds the processes of a local control plane. It reads files that kwokctl writes into its folder.
 type processes struct{ dir string }
 
-// etcd returns the URL of etcd's client port, which also serves etcd's metrics: plain HTTP on the loopback
-// interface, without authentication.
+// etcd returns the URL of etcd's client port, which also serves etcd's metrics. The URL uses plain HTTP on the
+// loopback interface, without authentication.
 func (p processes) etcd() string {
 	file, err := os.Open(filepath.Join(p.dir, "kwok.yaml"))
 	if err != nil {
@@ -26,8 +26,8 @@ func (p processes) etcd() string {
 	return fmt.Sprintf("http://127.0.0.1:%d", config.Options.EtcdPort)
 }
 
-// find returns the process id of a running component, such as etcd, and the arguments with which it
-// runs, from /proc. It fails on systems without /proc.
+// find returns the process id and the command-line arguments of a running component, such as etcd. It fails on
+// systems without /proc.
 func (p processes) find(piece string) (pid int, arguments []string, err error) {
 	var content []byte
 	files, _ := filepath.Glob(filepath.Join(p.dir, "clusters", "*", "pids", piece+".pid"))

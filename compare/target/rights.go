@@ -37,13 +37,13 @@ func (t *Target) namespacedRules(ctx context.Context) ([]rbacv1.PolicyRule, erro
 	return rules, nil
 }
 
-// clusterRules are the cluster-wide rights of the benchmark's user on a local control plane. On a cluster of the user there are none.
+// clusterRules are the cluster-wide rights of the benchmark's user on a local control plane. On other clusters it has none.
 var clusterRules = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"namespaces", "nodes"}, Verbs: verbs},
 }
 
-// checkRights returns an error that lists the missing rights, if whoever started the benchmark lacks rights that a
-// run needs. This includes all rights of the benchmark's user, because nobody may grant rights that they do not have.
+// checkRights returns an error that lists the rights that a run needs and that the current user lacks. A run needs
+// all rights of the benchmark's user, because Kubernetes lets nobody grant rights that they do not have.
 func (t *Target) checkRights(ctx context.Context) error {
 	needed, err := t.namespacedRules(ctx)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// scrapeTimeout is the time limit for reading metrics. Under load, the API server needs a large part of a second for its page.
+// scrapeTimeout is the time limit for reading metrics. Under load, the API server needs a large fraction of a second to return them.
 const scrapeTimeout = 15 * time.Second
 
-// Snapshot has the values of the API server's and etcd's metrics at one moment.
+// Snapshot contains the metrics of the API server and etcd at one moment.
 type Snapshot struct {
 	apiserver, etcd page
 	level           priority
@@ -71,7 +71,7 @@ func (before Snapshot) Until(after Snapshot, kinds ...compare.Kind) results.Serv
 	return server
 }
 
-// of returns a selection of the time series of these kinds whose label has one of the values.
+// of returns a selector for time series of the given kinds in which the given label has one of the given values.
 func of(kinds []compare.Kind, label string, values ...string) where {
 	w := where{label: values}
 	for _, kind := range kinds {

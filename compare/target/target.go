@@ -1,13 +1,13 @@
-// Package target provides the cluster on which a benchmark runs: a control plane that it starts on this
-// machine, or a cluster of the user. On this cluster it creates the namespace and the ordinary user under which
-// arms write. It also describes the environment, and reads the metrics of the API server and etcd.
+// Package target provides the cluster on which a benchmark runs. This is either a control plane that the package
+// starts on this machine, or a cluster of the user. The package creates a namespace, and a user for the writes of the
+// arms. It also describes the environment, and reads the metrics of the API server and etcd.
 //
-// The package makes sure that results are honest:
+// The package follows some rules to avoid misleading results:
 //
-//   - The arms' user is never an administrator: API priority and fairness does not limit administrators.
-//   - No client has a rate limit of its own.
+//   - The arms' user is never an administrator, because API priority and fairness does not limit administrators.
+//   - Clients have no client-side rate limit.
 //   - Whether etcd uses fsync is read from the running process.
-//   - A value that a cluster does not show is nil, and never 0.
+//   - A value that a cluster does not expose is nil, and never 0.
 package target
 
 import (
@@ -70,7 +70,7 @@ func (t *Target) Namespace() string { return t.namespace }
 // also write outside of Namespace.
 func (t *Target) IsLocal() bool { return t.cluster != nil }
 
-// Environment returns the description of the environment, as found out when the target was opened.
+// Environment returns the description of the environment. It was made when the target was opened; Pin adds its own result.
 func (t *Target) Environment() results.Environment { return t.environment }
 
 // Close deletes the objects that the target has created, and nothing else. It also works after ctx has ended,
@@ -101,8 +101,8 @@ func (t *Target) Close(ctx context.Context) error {
 	return nil
 }
 
-// remove deletes an object if it has this run's label. It reads the object first: if a creation was
-// interrupted, its uid is not known, and another run may have an object of this name.
+// remove deletes an object if the object has this run's label. It first reads the object, because another run may
+// have created an object with the same name.
 func (t *Target) remove(ctx context.Context, object client.Object) error {
 	live := object.DeepCopyObject().(client.Object)
 	if err := t.client.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// delaying is a transport that adds a round-trip time to each request: half of the time before and half after the
-// request. It delays the events of a watch by half of the time. So a cache is as stale as over a network with this
+// delaying is a transport that adds a round-trip time to each request: half of it before the request and half after.
+// It also delays the events of a watch by half the round-trip time. A cache is then as stale as with a real network
 // delay.
 type delaying struct {
 	next http.RoundTripper
@@ -43,17 +43,17 @@ func (d *delaying) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// WrappedRoundTripper returns the wrapped transport, which client-go looks for.
+// WrappedRoundTripper implements RoundTripperWrapper of k8s.io/apimachinery/pkg/util/net.
 func (d *delaying) WrappedRoundTripper() http.RoundTripper { return d.next }
 
-// punctual sleeps for the requested time on average: it shortens each sleep by the expected lateness of the timer.
-// Timers are late by up to 1 ms. Two late timers would turn a round-trip time of 5 ms into more than 6 ms.
+// punctual sleeps for the requested time on average. It shortens each sleep by the expected lateness of the timer,
+// which can be 1 ms. Otherwise two sleeps would turn a round-trip time of 5 ms into more than 6 ms.
 type punctual struct {
 	wait func(context.Context, time.Duration) error
 	late atomic.Int64 // expected lateness of a timer, in nanoseconds
 }
 
-// learning sets the weight of the last sleep, 1/learning, in the moving average that is the expected lateness.
+// learning is the inverse of the weight of the last sleep in the moving average of the timer's lateness.
 const learning = 8
 
 func (p *punctual) sleep(ctx context.Context, d time.Duration) error {
@@ -66,7 +66,7 @@ func (p *punctual) sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// sleep waits for d. If the context ends first, it returns an error.
+// sleep waits for the given duration. It returns an error if the context ends first.
 func sleep(ctx context.Context, d time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// panicError is the error for a panic of an arm or a workload. Such a panic only makes the trial void, because their code may
-// be the user's.
+// panicError is the error for a panic of an arm or a workload. Such a panic makes only the trial void, because arms
+// and workloads may be code of the user.
 type panicError struct {
 	what, where string
 	value       any

@@ -90,7 +90,7 @@ func operation(intent compare.Intent) history.Operation {
 	}
 }
 
-// operations returns the operations of all writers, sorted by their beginning.
+// operations returns the operations of all writers, sorted by start time.
 func (l *log) operations() []history.Operation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +148,8 @@ func (l *log) count(t *results.Trial) (err error) {
 	return err
 }
 
-// unstarted returns the number of arrivals that were not started before the end, and how many of these arrived in the timed part.
+// unstarted returns the number of arrivals that no writer had started when the trial ended. timed is the number of
+// such arrivals in the timed part.
 func (l *log) unstarted() (all, timed int) {
 	for _, at := range l.left {
 		due := l.start + at

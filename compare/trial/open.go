@@ -10,15 +10,15 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// arrivals are the times at which intents arrive in an open loop. They are random, as a Poisson process, and do not depend on
-// earlier intents.
+// arrivals are the times at which intents arrive in an open loop. They are a Poisson process: they are random and do
+// not depend on earlier intents.
 type arrivals struct {
 	times []time.Duration // since the writers began
 	taken atomic.Int64
 	begun atomic.Int64
 }
 
-// newArrivals returns random arrivals within a duration, with a mean of rate per second.
+// newArrivals returns random arrivals within the given duration. The given rate is their mean number per second.
 func newArrivals(rate float64, within time.Duration, random *rand.Rand) *arrivals {
 	a := &arrivals{}
 	for at := 0.0; ; {
@@ -30,8 +30,8 @@ func newArrivals(rate float64, within time.Duration, random *rand.Rand) *arrival
 	}
 }
 
-// take returns the next arrival for an idle writer, which waits if the arrival is in the future. It returns false if there
-// are no more. So each arrival is handled by the first idle writer.
+// take returns the next arrival for an idle writer, or false if there are no more arrivals. If the arrival is in the
+// future, the writer has to wait for it. Each arrival is handled by the first idle writer.
 func (a *arrivals) take() (time.Duration, bool) {
 	i := a.taken.Add(1) - 1
 	if i >= int64(len(a.times)) {
@@ -40,10 +40,10 @@ func (a *arrivals) take() (time.Duration, bool) {
 	return a.times[i], true
 }
 
-// convergeBound is the maximum time after the last arrival for which writers handle the remaining arrivals.
+// convergeBound is the time that writers have after the last arrival to handle the remaining arrivals.
 const convergeBound = 5 * time.Second
 
-// open returns the additional numbers of an open loop, or nil for a closed loop.
+// open returns the results that only an open loop has. It returns nil for a closed loop.
 func (l *log) open(unstarted int) *results.Open {
 	if l.arrivals == nil {
 		return nil

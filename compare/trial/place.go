@@ -59,7 +59,7 @@ func placeOf(t *target.Target) place {
 	return p
 }
 
-// scrapeOf returns the function scrape for a target. If reading the counters fails, it returns no values, which are shown as n/a.
+// scrapeOf returns the function for the field place.scrape. If the counters cannot be read, the function returns no values.
 func scrapeOf(t *target.Target) func(context.Context, []compare.Kind) func(context.Context) results.Server {
 	return func(ctx context.Context, kinds []compare.Kind) func(context.Context) results.Server {
 		before, err := t.Scrape(ctx)

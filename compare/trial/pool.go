@@ -18,14 +18,13 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// Pool manages the child processes that run writers; each runs this same program. They are started when a trial first needs
-// them, and used by one trial after the other. They end at Close, or when this process ends, because their input then ends.
-// The zero Pool is ready to use.
+// Pool manages the child processes that run writers. Each child runs this same program. Children start when a trial
+// first needs them, and later trials use them again. They end at Close, or when this process ends and their input is
+// closed. The zero Pool is ready to use.
 type Pool struct {
 	children []*child
 }
 
-// child is one process that runs writers.
 type child struct {
 	command *exec.Cmd
 	in      io.WriteCloser
@@ -160,10 +159,10 @@ func (t *trial) assign(ctx context.Context) error {
 	return nil
 }
 
-// barrier is the time between the order to start and the start, so that all processes have received the order.
+// barrier is the time between the start order and the start of the writers. All processes must receive the order within this time.
 const barrier = 50 * time.Millisecond
 
-// release orders all processes to start at the same time, and returns at this time.
+// release orders all processes to start at the same time in the near future, and waits until then.
 func (t *trial) release(ctx context.Context) error {
 	at := time.Now().Add(barrier)
 	for _, c := range t.children {
@@ -175,8 +174,8 @@ func (t *trial) release(ctx context.Context) error {
 	return nil
 }
 
-// gather is the function writing for child processes: it waits for the results of all children. Their writers end
-// when they have no more intents, or when open ends.
+// gather waits for the results of all child processes. It implements the type writing for trials with child
+// processes. The writers of a child end when they have no more intents, or when the context open ends.
 func (t *trial) gather(open, inflight context.Context, stop func(error)) {
 	stopped := context.AfterFunc(open, func() {
 		for _, c := range t.children {
@@ -247,14 +246,14 @@ type assignment struct {
 	Began             time.Time // the beginning of the trial, to which all times are relative
 }
 
-// answer is a message from a process that runs writers: that it is ready, or the results of its writers.
+// answer is a message from a process that runs writers. It reports that the process is ready, or it contains the results.
 type answer struct {
-	// Error is the reason if the trial is void.
+	// Error is the reason why the trial is void. It is "" if the trial is not void.
 	Error string `json:",omitempty"`
 	Part  *part  `json:",omitempty"`
 }
 
-// part has the results of the writers of one process.
+// part is the result of the writers in one process.
 type part struct {
 	Writers map[int]*writerLog // by the number of the writer
 	Client  results.Client

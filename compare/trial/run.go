@@ -21,7 +21,7 @@ type Spec struct {
 	Cell     compare.Cell
 	Arm      compare.Arm
 	Workload compare.Workload
-	// AA, Block, Order and Seed are as in results.Trial.
+	// AA, Block, Order and Seed have the same meaning as in results.Trial.
 	AA           bool
 	Block, Order int
 	Seed         uint64

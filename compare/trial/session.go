@@ -23,8 +23,8 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// session has the clients of one trial. Each field manager has a connection of its own, as the process of a controller has.
-// Requests of field managers are counted, and requests of admin are not.
+// session contains the clients of one trial. Each field manager has a connection of its own, like the process of a
+// controller. Requests of field managers are counted; requests of the administrator are not.
 type session struct {
 	user   *rest.Config
 	rtt    time.Duration
@@ -57,8 +57,8 @@ var scheme = func() *runtime.Scheme {
 
 var codecs = serializer.NewCodecFactory(scheme).WithoutConversion()
 
-// newSession returns a session with the connection of the administrator. All clients use the administrator's discovery,
-// because requests of their own would be counted.
+// newSession returns a session with a connection of the administrator. All clients share the administrator's
+// discovery, because discovery requests of the other clients would be counted.
 func newSession(p place, rtt time.Duration) (*session, error) {
 	s := &session{user: p.user, rtt: rtt, tally: newTally(), byManager: map[string]*connection{}}
 	admin, err := connect(p.admin, nil, waiting)
@@ -76,8 +76,8 @@ func newSession(p place, rtt time.Duration) (*session, error) {
 	return s, s.admin.open(s.mapper)
 }
 
-// connect returns a connection with a transport of its own, which uses JSON and has no rate limit. Authentication is part of
-// the transport. So all clients made from the configuration use this connection.
+// connect returns a connection with its own HTTP transport. Its clients use JSON and have no rate limit. The
+// transport also authenticates the requests, so all clients made from the configuration use this connection.
 func connect(
 	base *rest.Config, dialled func(), wrap func(http.RoundTripper) http.RoundTripper,
 ) (*connection, error) {
@@ -116,7 +116,7 @@ func (c *connection) open(mapper meta.RESTMapper) (err error) {
 
 func (c *connection) close() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
 
-// of returns the connection of a field manager, and makes it if necessary.
+// of returns the connection of a field manager. The connection is made at the first call for this manager.
 func (s *session) of(manager string) *connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +143,7 @@ func (s *session) connectUser() *connection {
 	return made
 }
 
-// arms returns the session in the form in which arms get it.
+// arms returns the session as a compare.Session for the arms.
 func (s *session) arms(cache client.Reader) compare.Session {
 	return compare.Session{
 		Client:  func(manager string) client.Client { return s.of(manager).client },

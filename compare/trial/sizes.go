@@ -9,13 +9,13 @@ import (
 	"coapply.dev/compare"
 )
 
-// sizes has the sizes of the trial's objects at the end, encoded as JSON.
+// sizes contains the number and the JSON sizes of the trial's objects at the end of the trial.
 type sizes struct {
 	objects, bytes, managedFields int
 	yaml                          string // the first object
 }
 
-// add adds the objects of the trial among items, and returns the highest revision of these objects.
+// add counts and measures the items that are objects of the trial. It returns the highest revision of these objects.
 func (s *sizes) add(w *watch, items []json.RawMessage, fields fieldsOf) (highest uint64, err error) {
 	for _, item := range items {
 		found, err := w.version(nil, event{Object: item}, fields)

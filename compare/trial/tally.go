@@ -17,7 +17,7 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// tally has the counts of the trial's clients.
+// tally counts the requests of the trial's clients.
 type tally struct {
 	mu        sync.Mutex
 	client    results.Client
@@ -88,8 +88,8 @@ func (t *tally) silentFor() int {
 	return t.silence
 }
 
-// result returns the counts. The error is the reason if the trial is void, because the API server was unreachable or a client
-// had a rate limit.
+// result returns the counts. It returns an error if the API server was unreachable or if a client had a rate limit.
+// The trial is then void.
 func (t *tally) result() (results.Client, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -20,7 +20,7 @@ type counting struct {
 	tally *tally
 }
 
-// attempt has the counts of the requests of one intent. The context of a request has its attempt.
+// attempt counts the requests of one intent. The context of each request contains the attempt of its intent.
 type attempt struct {
 	requests atomic.Int64
 	// open is the number of writes for which no response shows whether they were stored.
@@ -36,8 +36,8 @@ func withAttempt(ctx context.Context, a *attempt) context.Context {
 	return context.WithValue(ctx, attemptKey{}, a)
 }
 
-// attemptOf returns the attempt in a context. For a request that does not belong to an intent it returns a new attempt, which
-// nobody reads.
+// attemptOf returns the attempt in a context. If the request does not belong to an intent, it returns a new attempt,
+// and the counts of this attempt are ignored.
 func attemptOf(ctx context.Context) *attempt {
 	if a, ok := ctx.Value(attemptKey{}).(*attempt); ok {
 		return a
@@ -45,7 +45,7 @@ func attemptOf(ctx context.Context) *attempt {
 	return &attempt{}
 }
 
-// RoundTrip sends a request. The request is counted when its response has been read completely, or closed.
+// RoundTrip sends a request. The request is counted when the response body has been read to the end or closed.
 func (c *counting) RoundTrip(request *http.Request) (*http.Response, error) {
 	began, of := time.Now(), attemptOf(request.Context())
 	of.requests.Add(1)
@@ -71,10 +71,10 @@ func (c *counting) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// WrappedRoundTripper returns the wrapped transport, which client-go looks for.
+// WrappedRoundTripper implements RoundTripperWrapper of k8s.io/apimachinery/pkg/util/net.
 func (c *counting) WrappedRoundTripper() http.RoundTripper { return c.next }
 
-// classify counts a response 409 as an ownership conflict or as a stale write.
+// classify counts a response with status 409 as an ownership conflict or as a stale write.
 func (c *counting) classify(response *http.Response) (*http.Response, error) {
 	body, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
@@ -110,7 +110,7 @@ func isWatch(request *http.Request) bool {
 	return value == "1" || value == "true"
 }
 
-// verb returns the method of a request, or WATCH or APPLY for these requests.
+// verb returns "WATCH" for a watch, "APPLY" for an apply, and the HTTP method for any other request.
 func verb(request *http.Request) string {
 	switch {
 	case isWatch(request):
@@ -151,8 +151,8 @@ func (b *countedBody) tell() {
 	}
 }
 
-// waiting returns a transport for the administrator. The time of its requests in Run.Next counts as waiting on purpose,
-// because it is not part of the load.
+// waiting returns a transport for the administrator. The time of its requests in Run.Next counts as time that the
+// writer waits on purpose, and not as time of the load generator.
 func waiting(next http.RoundTripper) http.RoundTripper { return waitingTransport{next} }
 
 type waitingTransport struct{ next http.RoundTripper }
@@ -163,5 +163,5 @@ func (w waitingTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	return w.next.RoundTrip(request)
 }
 
-// WrappedRoundTripper returns the wrapped transport, which client-go looks for.
+// WrappedRoundTripper implements RoundTripperWrapper of k8s.io/apimachinery/pkg/util/net.
 func (w waitingTransport) WrappedRoundTripper() http.RoundTripper { return w.next }

@@ -71,7 +71,7 @@ func (t *trial) void(reason error) {
 	}
 }
 
-// Each stream of random numbers in a trial has one of these numbers. Its seed is the trial's seed and this number.
+// Numbers of the trial's random number generators. Each generator is seeded with the trial's seed and its own number.
 const (
 	offsetNumbers  = iota + 1
 	arrivalNumbers // of process 0; process n uses arrivalNumbers+n
@@ -100,7 +100,7 @@ func (t *trial) stage(prefix string) compare.Stage {
 	}
 }
 
-// startArm makes the writer of the arm, and a cache if the arm or the workload needs one.
+// startArm makes the writer of the arm. If the arm or the workload needs a cache, it starts the cache first.
 func (t *trial) startArm(ctx context.Context) error {
 	if t.Arm.Cached || t.Workload.SharedCache {
 		var err error

@@ -46,7 +46,7 @@ func (e event) revision() (string, error) {
 // fieldsOf returns the tracked fields of an object, or nil if the object does not belong to the trial.
 type fieldsOf func(*unstructured.Unstructured) (map[string]string, error)
 
-// watched has the versions of the trial's objects that the watches have seen.
+// watched contains the versions of the trial's objects that the watches have seen.
 type watched struct {
 	versions []history.Version // sorted by revision
 	// events is the number of all events, including repeated events. revisions is the number of versions that are newer than
@@ -84,7 +84,7 @@ func (w *watches) read(fields fieldsOf) (seen watched, err error) {
 	return seen, nil
 }
 
-// version appends the version of an event, if the object belongs to the trial.
+// version appends the version of the object in an event to the given versions, if the object belongs to the trial.
 func (w *watch) version(versions []history.Version, e event, fields fieldsOf) ([]history.Version, error) {
 	object := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(e.Object, &object.Object); err != nil { // utiljson parses integers as int64, as clients do

@@ -17,8 +17,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// watch stores every version of the objects of one kind, as the lines that the API server sent. The lines are parsed only
-// after the trial, so that the writers have all CPU time.
+// watch stores every version of the objects of one kind, as unparsed lines from the API server. The lines are parsed
+// only after the trial, so that the writers have all CPU time.
 type watch struct {
 	kind   compare.Kind
 	path   string
@@ -36,7 +36,7 @@ type watch struct {
 	gap     error
 }
 
-// objectList has the fields that lists of all kinds have.
+// objectList is a list response for objects of any kind.
 type objectList struct {
 	Metadata struct {
 		ResourceVersion string `json:"resourceVersion"`
@@ -82,7 +82,7 @@ const (
 	watchMemory = 512 << 20
 )
 
-// follow watches until the context ends or versions were missed.
+// follow runs the watch until the context ends or the watch misses versions.
 func (w *watch) follow(ctx context.Context) {
 	var failing time.Time // the time since which connecting fails
 	for ctx.Err() == nil {
@@ -128,7 +128,7 @@ func (w *watch) stream(ctx context.Context) error {
 // hopelessError is an error that reconnecting cannot solve.
 type hopelessError struct{ error }
 
-// judge returns err if the watch cannot continue, and nil if it can reconnect. failing is the time since which connecting fails.
+// judge returns the given error unless the watch can reconnect. The argument failing is the time when connecting began to fail.
 func (w *watch) judge(err error, failing time.Time) error {
 	_, hopeless := errors.AsType[*hopelessError](err)
 	if hopeless || err != nil && (apierrors.IsGone(err) || apierrors.IsResourceExpired(err) || time.Since(failing) > watchPatience) {

@@ -11,7 +11,7 @@ import (
 	"coapply.dev/compare"
 )
 
-// watches are the watches of all kinds of a trial. They have a connection of their own.
+// watches contains one watch for each kind of a trial. The watches share a connection of their own.
 type watches struct {
 	all        []*watch
 	connection *connection
@@ -53,7 +53,8 @@ func startWatches(ctx context.Context, p place, kinds []compare.Kind) (*watches,
 	return w, nil
 }
 
-// onLost sets the function to call if a watch misses versions. If this has already happened, stop is called at once. stop may be nil.
+// onLost sets the function that is called if a watch misses versions, or removes it if stop is nil. If a watch has
+// already missed versions, onLost calls stop at once.
 func (w *watches) onLost(stop func(error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -20,7 +20,7 @@ type oneWriter struct {
 	offset time.Duration
 }
 
-// loop writes intents until open ends or the workload has no more. An error makes the trial void.
+// loop writes intents until the context open ends or the workload has no more intents. An error makes the trial void.
 func (w *oneWriter) loop(open, inflight context.Context) error {
 	began := time.Now()
 	defer func() { w.log.Own = time.Since(began) - w.log.Busy - w.log.Waited }()
@@ -51,7 +51,7 @@ func (w *oneWriter) unlessEnded(open context.Context, err error) error {
 	return fmt.Errorf("the next intent of writer %d: %w", w.number, err)
 }
 
-// wait waits, and counts the time as waiting on purpose.
+// wait waits for the given duration, and adds it to the time that the writer has waited on purpose.
 func (w *oneWriter) wait(ctx context.Context, d time.Duration) {
 	if d > 0 {
 		began := time.Now()
@@ -60,8 +60,8 @@ func (w *oneWriter) wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// due returns the time at which the next intent must begin: in a closed loop -1 (at once), in an open loop the time
-// of the next arrival, for which due waits. It returns false if no more intents may begin.
+// due returns the time at which the next intent must begin. In a closed loop it returns -1, which means at once. In
+// an open loop it waits for the next arrival and returns its time. It returns false if no more intents may begin.
 func (w *oneWriter) due(open context.Context) (time.Duration, bool) {
 	if w.trial.log.arrivals == nil {
 		return -1, open.Err() == nil
@@ -75,8 +75,8 @@ func (w *oneWriter) due(open context.Context) (time.Duration, bool) {
 	return at, open.Err() == nil
 }
 
-// next gets the next intent from the workload. In a trial by rounds, Run.Next also waits for the other writers, so all its
-// time counts as waiting on purpose. Otherwise only the time of the administrator's requests does.
+// next gets the next intent from the workload, and records the time that the writer waits on purpose. In a trial by rounds, this
+// is all the time of Run.Next, which also waits for other writers. Otherwise it is the time of the administrator's requests.
 func (w *oneWriter) next(ctx context.Context, sequence int) (intent compare.Intent, more bool, err error) {
 	began, of := time.Now(), &attempt{}
 	err = guard("workload "+w.Workload.Name, func() error {
@@ -94,7 +94,8 @@ func (w *oneWriter) next(ctx context.Context, sequence int) (intent compare.Inte
 // unreachable is the number of consecutive requests without a response after which the API server is considered gone.
 const unreachable = 20
 
-// write writes one intent and records the outcome. The arm gets the intent part by part, or as a whole if it is an arm with Whole.
+// write writes one intent and records the outcome. If Arm.Whole is set, the arm gets the whole intent. Otherwise it
+// gets one part after the other.
 func (w *oneWriter) write(ctx context.Context, intent compare.Intent, due time.Duration, sequence int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.bound(), fmt.Errorf("the intent took longer than %s", w.bound()))
 	defer cancel()
@@ -172,8 +173,8 @@ func (w *oneWriter) writeOne(ctx context.Context, intent compare.Intent, m *meas
 	return o, nil
 }
 
-// outcome returns the outcome of an intent, from the error of the arm and from the requests. If an earlier write had no
-// response, the outcome is unknown: a later stale write may be stale because of this write.
+// outcome returns the outcome of an intent. If the arm failed and a write had no response, the outcome is unknown:
+// this write may have been stored, and may even be the reason why a later write was stale.
 func outcome(err error, of *attempt) history.Outcome {
 	o := arms.Classify(err)
 	switch {

@@ -21,7 +21,7 @@ const (
 	startSpread = 100 * time.Millisecond
 )
 
-// Reasons why no new intents begin. In addition to errBeside, the part that failed reports its own error.
+// Reasons why no new intents begin. If the reason is errBeside, another error of the trial describes the failure.
 var (
 	errEnded  = errors.New("the trial's time is over")
 	errBeside = errors.New("stopped: the background writes of the benchmark or a process of writers failed")
@@ -45,11 +45,11 @@ func (t *trial) write(ctx context.Context, w *watches) error {
 	return errors.Join(t.writeTimed(ctx, open, stop, writers), end())
 }
 
-// writing runs writers. It returns when no intent is in progress any more. After the end of open no new intents begin;
-// inflight is the context of intents.
+// writing is a function that runs writers. When the context open ends, no new intents begin. The intents use the
+// context inflight. The function returns when no intent is in progress.
 type writing func(open, inflight context.Context, stop func(error))
 
-// writeTimed runs writers until their time or rounds are over, and records the counts of the client side.
+// writeTimed runs writers until their time or rounds are over, and records the client-side counts.
 func (t *trial) writeTimed(ctx, open context.Context, stop func(error), writers writing) error {
 	inflight, abort := context.WithCancelCause(ctx)
 	defer abort(errEnded)
@@ -80,8 +80,8 @@ func ownCPU() (time.Duration, error) {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), err
 }
 
-// drain calls abort, which cancels inflight, if intents are still in progress when drainBound has passed since the
-// end of open. The caller must call drained when all writers have ended.
+// drain limits the time for intents in progress. It calls abort when drainBound has passed since the context open
+// ended. The caller must call drained when all writers have ended.
 func drain(open, inflight context.Context, abort func(error)) (drained func()) {
 	waiting, cancel := context.WithCancel(inflight)
 	var running sync.WaitGroup
@@ -109,7 +109,7 @@ func failureOf(ctx, open context.Context) error {
 	return cause
 }
 
-// background runs Run.Background. The returned function ends it and waits for it.
+// background runs Run.Background in a goroutine. The returned function stops the goroutine, and then returns its error.
 func (t *trial) background(ctx context.Context, stop func(error)) (end func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
@@ -144,7 +144,7 @@ func (t *trial) beginTiming() {
 	}
 }
 
-// deadline calls stop when the time of a trial is over. A trial with rounds has no such time.
+// deadline calls stop when the time of a trial is over. For a trial by rounds it does nothing.
 func (t *trial) deadline(stop func(error)) (cancel func()) {
 	p := t.Cell.Parameters
 	if p.Rounds > 0 {

@@ -36,8 +36,8 @@ func inTrial(stage compare.Stage, name string) string {
 	return strings.TrimSuffix(stage.Prefix, "-") + "-" + name
 }
 
-// configured makes a function for Intent.Configure from modify. The function returns the fields that modify sets on
-// an empty object.
+// configured returns a function for Intent.Configure. The returned function calls modify with an empty object, and
+// returns the fields that modify has set.
 func configured(modify func(*unstructured.Unstructured) error) func(*unstructured.Unstructured) map[string]any {
 	return func(*unstructured.Unstructured) map[string]any {
 		o := unstructured.Unstructured{Object: map[string]any{}}

@@ -32,7 +32,7 @@ func (c configMaps) Fields(object *unstructured.Unstructured) map[string]string 
 // dataField returns the name of the tracked field for a key of the data.
 func dataField(key string) string { return ".data." + key }
 
-// prepare creates the ConfigMaps. It makes the j-th manager the owner of the data that owned(j) returns, unless this is nil.
+// prepare creates the ConfigMaps. For the j-th manager, owned returns the data that the manager owns, or nil for none.
 func (c configMaps) prepare(ctx context.Context, owned func(j int) map[string]any) error {
 	none := func() map[string]any { return nil }
 	return c.objects.prepare(ctx, none, func(ctx context.Context, name string) error {
@@ -47,7 +47,7 @@ func (c configMaps) prepare(ctx context.Context, owned func(j int) map[string]an
 	})
 }
 
-// setData returns the intent, changed so that it sets the data of a ConfigMap: each key in keys to its value.
+// setData makes an intent set the given keys in the data of a ConfigMap to the given values. It returns the intent.
 func setData(intent compare.Intent, keys map[string]string) compare.Intent {
 	intent.Wants = map[string]string{}
 	for key, value := range keys {

@@ -36,8 +36,8 @@ const counterKey = "counter"
 
 type counters struct{ configMaps }
 
-// prepareIncrement uses one manager for all writers. With several managers, the API server would reject the applies
-// of managers that do not own the counter, with a conflict.
+// prepareIncrement uses a single field manager for all writers. With several managers, only one could own the
+// counter, and the API server would reject the applies of the other managers with a conflict.
 func prepareIncrement(ctx context.Context, stage compare.Stage) (compare.Run, error) {
 	stage.Managers = 1
 	r := counters{newConfigMaps(stage)}

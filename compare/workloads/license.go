@@ -11,8 +11,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// licenseFinalizer is a workload in which each of several controllers keeps one finalizer in the same list. For
-// Server-Side Apply, this list is a set.
+// licenseFinalizer is a workload in which several controllers write to the list of finalizers of an object. Each of
+// them keeps one finalizer in the list. Server-Side Apply treats this list as a set.
 func licenseFinalizer() compare.Workload {
 	return compare.Workload{
 		Name: "license-finalizer",
@@ -50,16 +50,16 @@ func prepareLicense(ctx context.Context, stage compare.Stage) (compare.Run, erro
 	})
 }
 
-// finalizersOf returns the beginning of the finalizers of the j-th manager.
+// finalizersOf returns the prefix of the finalizers of the j-th manager.
 func finalizersOf(j int) string { return domain + managerName(j) + "-" }
 
-// finalizerField returns the name of the tracked field for the finalizer of a manager. Its value is the
-// finalizer without the beginning.
+// finalizerField returns the name of the tracked field for the finalizer of a manager. The value of the field is the
+// finalizer without the prefix.
 func finalizerField(manager string) string { return "finalizer/" + manager }
 
-// Next returns, for an even sequence, an intent that replaces the writer's finalizer. For an odd sequence it
-// returns the same intent again. An arm that compares before it writes then sends nothing, unless the first
-// intent failed. So a value is shared by two intents.
+// Next returns each intent twice. For an even sequence, the intent replaces the writer's finalizer. For the odd
+// sequence after it, Next returns the same intent. An arm that compares before it writes then sends nothing, unless
+// the first intent failed.
 func (r license) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
 	pair := sequence / 2
 	j, value := r.manager(writer), uniqueValue(writer, 2*pair)
@@ -92,8 +92,8 @@ func replaceFinalizer(object *unstructured.Unstructured, prefix, finalizer strin
 	object.SetFinalizers(slices.Insert(others, at, finalizer))
 }
 
-// Fields implements compare.Run. There is one tracked field for each manager that has a finalizer. If a manager
-// has several, the value is a list of all, which no intent wants.
+// Fields implements compare.Run. There is one tracked field for each manager that has a finalizer. If a manager has
+// several finalizers, the value is a comma-separated list, which is never the value of an intent.
 func (r license) Fields(object *unstructured.Unstructured) map[string]string {
 	if !r.mine(object) {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// userNamespace is a workload in which several reconcilers ensure the same namespace at the same time. None of
-// them finds it, so each creates it.
+// userNamespace is a workload in which several reconcilers look for the same namespace at the same time. None of them
+// finds the namespace, so all of them try to create it.
 func userNamespace() compare.Workload {
 	return compare.Workload{
 		Name:    "user-namespace",

@@ -13,8 +13,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// nodesetScale is a workload in which two reconciles decide about the number of pods of a set, both from the
-// same outdated cache.
+// nodesetScale is a workload in which two reconciles scale the same set of pods. Both of them read the same outdated
+// cache.
 func nodesetScale() compare.Workload {
 	return compare.Workload{
 		Name: "nodeset-scale",
@@ -50,7 +50,7 @@ const (
 	nodesetShrunk   = 3 // number of pods after shrinking from 5
 )
 
-// nodesets is a trial of the workload. Each round has a set of its own.
+// nodesets is a trial of the workload nodeset-scale. Each round uses a new set of pods.
 type nodesets struct {
 	ofKind
 
@@ -70,7 +70,7 @@ func (r *nodesets) set(round int) string {
 	return inTrial(r.stage, fmt.Sprintf("grow-%d", round))
 }
 
-// counts reports whether the arm decides by the number of pods. Only such an arm can also shrink a set.
+// counts reports whether the arm creates or deletes pods according to their current number. Only such an arm can shrink a set.
 func (r *nodesets) counts() bool { return r.stage.Arm == "naive" || r.stage.Arm == "expectations" }
 
 func (r *nodesets) shrinks(round int) bool { return r.counts() && round%2 == 1 }

@@ -16,8 +16,8 @@ import (
 
 const podPatience = 10 * time.Second
 
-// found creates the pods that exist at the start of a round, in the same way as the arm creates pods. Then it waits until
-// the arm's cache has them. So in the round, the cache is stale only because both reconciles read before they write.
+// found creates the pods that a set has at the start of a round, in the same way as the arm creates pods. It waits until these
+// pods are in the arm's cache. During the round, the cache is stale only because both reconciles read before they write.
 func (r *nodesets) found(ctx context.Context, round int) error {
 	before, _ := r.sizes(round)
 	for ordinal := range before {
@@ -39,8 +39,8 @@ func (r *nodesets) found(ctx context.Context, round int) error {
 	})
 }
 
-// create creates a pod. It retries while pods are forbidden: a new namespace gets its default service account a
-// moment after its creation.
+// create creates a pod. It retries while pods are forbidden, because a new namespace gets its default service account
+// only a moment after its creation.
 func (r *nodesets) create(ctx context.Context, intent compare.Intent) error {
 	return wait.PollUntilContextTimeout(ctx, nodePoll, podPatience, true, func(ctx context.Context) (bool, error) {
 		pod := &unstructured.Unstructured{Object: intent.Configure(nil)}
@@ -78,8 +78,8 @@ func (r *nodesets) pods(ctx context.Context, from client.Reader) (map[string][]u
 	return sets, nil
 }
 
-// Finish returns, as means over the rounds, the surplus pods after growing and the wanted pods that are missing
-// after shrinking.
+// Finish returns mean numbers of pods per round, such as the surplus pods after growing and the missing pods after
+// shrinking.
 func (r *nodesets) Finish(ctx context.Context) (map[string]float64, error) {
 	sets, err := r.pods(ctx, r.stage.Admin)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// ofKind is the base of all workloads. It implements the methods of compare.Run for a workload with one kind of
-// objects, without writes in the background and without numbers of its own.
+// ofKind is the base of all workloads. It implements methods of compare.Run for a workload that has one kind of
+// objects, no background writes, and no numbers that only this workload counts.
 type ofKind struct {
 	stage compare.Stage
 	kind  compare.Kind
@@ -38,8 +38,8 @@ func (o ofKind) has(object *unstructured.Unstructured, prefix string) bool {
 	return strings.HasPrefix(object.GetName(), inTrial(o.stage, prefix))
 }
 
-// objects is the base of workloads with a fixed number of objects, which are created at the start and written
-// to one after the other.
+// objects is the base of workloads with a fixed number of objects. The objects are created at the start, and each
+// writer writes to the objects in turn.
 type objects struct{ ofKind }
 
 func newObjects(stage compare.Stage, of schema.GroupVersionKind, resource string) objects {
@@ -53,7 +53,7 @@ func (o objects) name(i int) string { return inTrial(o.stage, strconv.Itoa(i)) }
 
 func (o objects) mine(object *unstructured.Unstructured) bool { return o.has(object, "") }
 
-// manager returns the number of the manager as which a writer writes.
+// manager returns the number of the field manager that a writer uses.
 func (o objects) manager(writer int) int { return writer % max(o.stage.Managers, 1) }
 
 // intent returns an intent with writer, manager and object, but without a change.
@@ -66,8 +66,8 @@ func (o objects) intent(writer, sequence int) compare.Intent {
 	}
 }
 
-// prepare creates the objects, and calls owners for each of them, which makes the managers the owners of their
-// fields. The objects are prepared concurrently.
+// prepare creates the objects, and makes the managers the owners of their fields by calling owners for each object.
+// The objects are prepared concurrently.
 func (o objects) prepare(ctx context.Context, fields func() map[string]any, owners func(ctx context.Context, name string) error) error {
 	return together(ctx, max(o.stage.Objects, 1), func(ctx context.Context, i int) error {
 		if err := create(ctx, o.stage, o.kind, o.name(i), fields()); err != nil {

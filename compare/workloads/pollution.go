@@ -83,9 +83,9 @@ func (r *pollution) intent(sequence, object int) compare.Intent {
 	}
 }
 
-// Next returns an intent whose first write is stale, because a foreign write comes before it. The foreign write
-// happens after the arm has changed the object that it read. If the arm does not change the object, as in an
-// apply, it happens before the arm's write.
+// Next returns an intent whose first write is stale, because another client writes to the object before. If the arm
+// applies, the other client writes before the apply. Otherwise the other client writes after the arm has changed the
+// object that the arm has read.
 func (r *pollution) Next(ctx context.Context, _, sequence int) (compare.Intent, bool, error) {
 	if r.over(sequence) {
 		return compare.Intent{}, false, nil
@@ -109,9 +109,9 @@ func (r *pollution) Next(ctx context.Context, _, sequence int) (compare.Intent, 
 	return intent, true, nil
 }
 
-// disturb first reads the object from the cache, as another goroutine would, and checks whether it has the
-// arm's value. Then it writes to the object twice, as another controller would. After the second write the
-// cache has a new object, which the arm does not hold.
+// disturb first reads the object from the cache, as another goroutine would, and checks whether it has the arm's
+// value. Then it writes to the object twice, as another controller would. After the second write, the cache contains
+// a new object, and the arm still holds the old one.
 func (r *pollution) disturb(ctx context.Context, intent compare.Intent) error {
 	if cache := r.cache(); cache != nil {
 		o := build(r.stage, r.kind, intent.Name, nil)
@@ -173,8 +173,8 @@ func (r *pollution) Fields(o *unstructured.Unstructured) map[string]string {
 	return fields
 }
 
-// Finish returns how many reads from the cache saw a value that the API server did not have: the arm had changed the
-// cached object before its write, and this write was then rejected.
+// Finish returns the number of polluted reads, and their share of all reads from the cache. A polluted read returns a
+// value that the arm has put into the cached object, but that the API server has not stored.
 func (r *pollution) Finish(context.Context) (map[string]float64, error) {
 	if r.looks == 0 {
 		return nil, nil // the trial has no cache

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Finish counts the EndpointSlices of the trial's Services, and their ready endpoints. A client of Slurm finds
-// slurmctld by them.
+// Finish returns the numbers of EndpointSlices and of ready endpoints per Service of the trial. Clients of Slurm find
+// slurmctld through these endpoints.
 func (r *slurm) Finish(ctx context.Context) (map[string]float64, error) {
 	var slices, endpoints int
 	err := wait.PollUntilContextTimeout(ctx, nodePoll, slicePatience, true, func(ctx context.Context) (done bool, err error) {

@@ -7,7 +7,7 @@ import (
 	"coapply.dev/compare"
 )
 
-// steadyState is the workload of a controller most of the time: it reconciles, and finds that nothing has to change.
+// steadyState is a workload of reconciles that find nothing to change. Most reconciles of a controller are of this kind.
 func steadyState() compare.Workload {
 	return compare.Workload{
 		Name: "steady-state",
@@ -34,8 +34,8 @@ func prepareSteady(ctx context.Context, stage compare.Stage) (compare.Run, error
 	return r, r.prepare(ctx, func(j int) map[string]any { return map[string]any{managerName(j): steadyValue} })
 }
 
-// Next returns an intent for a value that the manager owns from the start. The value is the same in each
-// intent. So unlike other workloads' values, it cannot show which intent has written a version.
+// Next returns an intent for a value that the manager already owns. All intents of a manager have the same value, so
+// the value in a version of the object does not show which intent wrote it.
 func (r steady) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
 	keys := map[string]string{managerName(r.manager(writer)): steadyValue}
 	return setData(r.intent(writer, sequence), keys), true, nil

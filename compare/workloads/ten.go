@@ -49,8 +49,8 @@ func prepareTen(ctx context.Context, stage compare.Stage) (compare.Run, error) {
 }
 
 // Next returns an intent whose Pause waits until all writers of the round have read. A writer that starts the round
-// early may read while other writers still write in the previous round; its read is then stale. The writer that ends
-// the previous round as the last one reads the newest version. So one of the first attempts succeeds.
+// early may read while other writers still write in the previous round, and its read is then stale. The last writer
+// of the previous round reads the newest version, so one of the first attempts always succeeds.
 func (r *ten) Next(_ context.Context, writer, round int) (compare.Intent, bool, error) {
 	r.gate.arrive(writer, round-1)
 	if r.over(round) {
@@ -62,8 +62,8 @@ func (r *ten) Next(_ context.Context, writer, round int) (compare.Intent, bool, 
 	return intent, true, nil
 }
 
-// Finish returns the number of rounds that all writers took part in. The requests of a trial divided by this
-// number are the calls per round.
+// Finish returns the number of rounds in which all writers took part. The trial's requests divided by this number are
+// the requests per round.
 func (r *ten) Finish(context.Context) (map[string]float64, error) {
 	r.gate.mu.Lock()
 	defer r.gate.mu.Unlock()

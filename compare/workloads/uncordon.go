@@ -68,7 +68,7 @@ func prepareUncordon(ctx context.Context, stage compare.Stage) (compare.Run, err
 	return r, createNodes(ctx, stage.Admin, r.nodes)
 }
 
-// Next cordons a node, which is not measured, and returns the intent that uncordons the node. If several writers
+// Next cordons a node and returns the intent that uncordons the node. The cordon is not measured. If several writers
 // share a node, the first one cordons it, after all writers have ended the previous round.
 func (r *uncordon) Next(ctx context.Context, writer, round int) (compare.Intent, bool, error) {
 	if r.over(round) {
@@ -117,9 +117,9 @@ func (r *uncordon) cordonOnce(ctx context.Context, writer, round int) error {
 	return r.gate.pass(ctx, writer, after)
 }
 
-// cordon cordons a node. Before, it waits until the node lifecycle controller has removed the taint of the previous
-// cordon, and afterwards until this controller has added the taint. Otherwise a late write of the controller would
-// make the arm's writes stale.
+// cordon cordons a node. Before it does so, it waits until the node lifecycle controller has removed the taint of the
+// previous cordon. Then it waits until this controller has added the new taint. Otherwise a late write of the
+// controller could make the arm's writes stale.
 func (r *uncordon) cordon(ctx context.Context, writer, round int, node string) error {
 	id := uniqueValue(writer, round)
 	if err := r.leaveTime(ctx, node, false); err != nil {
@@ -142,8 +142,8 @@ func (r *uncordon) cordon(ctx context.Context, writer, round int, node string) e
 	return r.seeCordon(ctx, node)
 }
 
-// writeCordon writes the cordon. If the arm removes fields by an apply, the fields must have been set by an
-// apply, too. Otherwise writeCordon uses a merge patch.
+// writeCordon writes the cordon. It uses an apply if the arm removes fields by an apply, because an apply removes
+// only fields that were applied before. For other arms it uses a merge patch.
 func (r *uncordon) writeCordon(ctx context.Context, node string, wanted map[string]any) error {
 	if !appliesFields(r.stage.Arm) {
 		return mergeInto(ctx, r.stage.Admin, node, wanted, operator)

@@ -105,7 +105,7 @@ func waitNode(ctx context.Context, c client.Client, name, what string, done func
 	return nil
 }
 
-// mergeInto sets fields of a node by a merge patch without a resourceVersion, whatever other clients write.
+// mergeInto sets fields of a node by a merge patch. The patch has no resourceVersion, so it is never stale.
 func mergeInto(ctx context.Context, c client.Client, name string, part map[string]any, manager string) error {
 	patch, err := json.Marshal(part)
 	if err != nil {

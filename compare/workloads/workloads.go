@@ -1,5 +1,5 @@
-// Package workloads has the workloads of the benchmark. Most of them imitate the writes to one kind of object of the
-// example platform, and test published claims about these writes. The other workloads show a single effect.
+// Package workloads defines the workloads of the benchmark. Most of them imitate the writes of the example platform
+// to one kind of object, and check published claims about such writes. Each of the others shows a single effect.
 package workloads
 
 import "coapply.dev/compare"

@@ -8,8 +8,8 @@ import (
 	"coapply.dev/fieldowners/contract"
 )
 
-// resourceRules returns the field resourceRules of an admission policy as YAML. It has one rule for
-// each API group, with all kinds in the contract and their subresources.
+// resourceRules returns the field resourceRules of an admission policy as YAML. There is one rule for each API group.
+// The rule lists the group's kinds in the contract, with their subresources.
 func resourceRules(claims contract.Contract, kinds kinds) string {
 	var text strings.Builder
 	for _, r := range kinds.resources(claims) {

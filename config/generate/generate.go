@@ -115,7 +115,7 @@ func sampleFiles(root string) (string, error) {
 	return lines.String(), err
 }
 
-// removeOtherRoles removes files of generated roles that are not in files, because their kind no longer exists.
+// removeOtherRoles deletes the role files of kinds that no longer exist.
 func removeOtherRoles(root string, files map[string]string) error {
 	for _, level := range levels {
 		paths, err := filepath.Glob(filepath.Join(root, "config", "rbac", "*_"+level.name+"_role.yaml"))

@@ -66,7 +66,7 @@ func (k kinds) resourceOf(of schema.GroupKind) string {
 	return guessed.Resource
 }
 
-// resources has the sorted resource names of one API group.
+// resources lists the resource names of one API group in sorted order.
 type resources struct {
 	group string
 	names []string

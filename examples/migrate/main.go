@@ -60,7 +60,7 @@ func run(ctx context.Context, config *rest.Config, args []string) (err error) {
 	return steps[args[0]](ctx, applier, apply.Intent{Config: web(args[1], args[2])})
 }
 
-// newApplier returns an Applier for a cluster. A manager of controller-runtime can be used as the cluster, too.
+// newApplier returns an Applier for a cluster. A manager of controller-runtime is also a cluster.
 func newApplier(shop cluster.Cluster) (*apply.Applier, error) {
 	schemas, err := discovery.NewDiscoveryClientForConfigAndClient(shop.GetConfig(), shop.GetHTTPClient())
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package summarytest makes up runs for tests. Their values are similar to those of a machine with two cores,
-// and the same each time. Nothing was measured.
+// Package summarytest makes up runs for tests. Nothing is measured: the values resemble the results of a machine with
+// two cores, and they are the same each time.
 package summarytest
 
 import (
@@ -108,7 +108,7 @@ func workloads() []results.WorkloadInfo {
 	}
 }
 
-// way has the made-up costs of one arm.
+// way describes the made-up costs of one arm.
 type way struct {
 	verb   string
 	reads  float64 // GET requests per attempt
@@ -136,7 +136,7 @@ var ways = map[string]way{
 	"shared-manager":    {"APPLY", 0, 0, 0, 2.9, 2.9, 1.5, false},
 }
 
-// loses returns the share of the acknowledged values of a workload that an arm loses.
+// loses returns the made-up share of the acknowledged values that an arm loses in a workload.
 func loses(arm, workload string) float64 {
 	switch {
 	case arm == "put-no-rv", arm == "shared-manager":
@@ -149,8 +149,8 @@ func loses(arm, workload string) float64 {
 	return 0
 }
 
-// trial returns a made-up trial. Contention has the same cost for each arm. Arms with turns have contention
-// only between processes. A few random numbers vary the values.
+// trial returns a made-up trial with small random variations. Contention costs the same for each arm. If the writers
+// of a process take turns, only the processes contend with each other.
 func trial(cell results.PlannedCell, arm string, aa bool, block, order int, shared float64) results.Trial {
 	random := rand.New(rand.NewPCG(Seed, uint64(order)))
 	w, meeting := ways[arm], float64(cell.Writers) // meeting is the number of writers that contend
@@ -213,8 +213,8 @@ func counts(landed, givenUp int, noop bool) results.Counts {
 	return c
 }
 
-// latency returns made-up latencies that obey Little's law: the given number of writers, busy all the time,
-// makes the given number of intents.
+// latency returns made-up latencies. By Little's law, their mean follows from the given numbers of writers and
+// intents, if the writers are never idle.
 func latency(writers, landed, givenUp int, seconds float64, random *rand.Rand) results.Latency {
 	mean := 0.99 * float64(writers) * seconds * 1e6 / float64(landed+givenUp)
 	sigma := 0.2 + 0.04*float64(min(writers, 20))

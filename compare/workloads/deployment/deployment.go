@@ -1,5 +1,5 @@
-// Package deployment defines the Deployment on which the benchmarks of this module are made. Four field
-// managers own its fields, as controllers of a platform do.
+// Package deployment defines a Deployment for the benchmarks of this module. Four field managers own its fields, like
+// the controllers of a platform.
 package deployment
 
 import (
@@ -30,8 +30,8 @@ const Managers = 4
 // Domain is the beginning of the keys of the managers' annotations.
 const Domain = "peers.coapply.dev/"
 
-// Annotation returns the key of the annotation of the j-th manager. Benchmarks in which an apply must change
-// something change this annotation.
+// Annotation returns the key of the j-th manager's annotation. A benchmark changes the value of this annotation if
+// its applies must not be no-ops.
 func Annotation(j int) string { return Domain + Manager(j) }
 
 // Manager returns the name of the j-th field manager. The first manager is Workload; it owns the most fields.
@@ -56,7 +56,8 @@ func Intent(namespace, name string, j int, value string) *appsv1ac.DeploymentApp
 	return config.WithLabels(map[string]string{"cost-centre": "research"})
 }
 
-// Prepare creates the Deployment: it applies the intents of the managers 0 to managers-1, one after the other.
+// Prepare creates the Deployment. It applies the intents of the first managers, one after the other. The argument
+// managers is their number.
 func Prepare(ctx context.Context, c client.Client, namespace, name string, managers int, labels map[string]string) error {
 	for j := range managers {
 		config := Intent(namespace, name, j, Start)
@@ -70,7 +71,7 @@ func Prepare(ctx context.Context, c client.Client, namespace, name string, manag
 	return nil
 }
 
-// Unstructured converts an apply configuration to an unstructured object, as programs that decode files have it.
+// Unstructured converts an apply configuration to an unstructured object.
 func Unstructured(config *appsv1ac.DeploymentApplyConfiguration) (*unstructured.Unstructured, error) {
 	raw, err := json.Marshal(config)
 	if err != nil {
@@ -85,8 +86,8 @@ func labels(name string) map[string]string {
 	return map[string]string{"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "peers"}
 }
 
-// workload returns about 20 fields, with quantities, and with lists to whose items the API server adds default
-// values. The Deployment is paused, so that its controller creates no pods.
+// workload returns a spec with about 20 fields. It contains quantities, and lists to whose items the API server adds
+// default values. The Deployment is paused, so that its controller creates no pods.
 func workload(name string) *appsv1ac.DeploymentSpecApplyConfiguration {
 	container := corev1ac.Container().WithName("web").WithImage("registry.example.com/web:1.4.2").
 		WithArgs("--listen=:8080", "--log=json").
