@@ -44,7 +44,7 @@ func decodeFields(text string) (*fieldpath.Set, error) {
 }
 
 // decodeObject reads a nested object of FieldsV1 into a set. self reports whether the manager owns the field to
-// which the object belongs: the object is empty, or has the key ".".
+// which the object belongs. This is the case if the object is empty or has the key ".".
 func decodeObject(r *json.Decoder, into *fieldpath.Set, depth int) (self bool, err error) {
 	if depth > MaxDepth {
 		return false, fmt.Errorf("nested deeper than %d levels", MaxDepth)

@@ -60,8 +60,8 @@ func (p Path) Cut(object map[string]any, keep func(parent Path) bool) bool {
 	return true
 }
 
-// cut removes the field at path from the value at path[:depth], which is the argument parent. It returns the changed
-// value and reports whether this value is now empty.
+// cut removes the field at path from the given parent, which is the value at path[:depth]. It returns the changed
+// parent and reports whether the parent is now empty.
 func cut(parent any, path fieldpath.Path, depth int, keep func(Path) bool) (rest any, empty bool) {
 	element := path[depth]
 	if depth < len(path)-1 {

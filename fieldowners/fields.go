@@ -18,7 +18,7 @@ type Field struct {
 	Exists bool      // false if an entry names the field, but the object does not have it
 	Owners []Manager // the managers whose managed fields entries name exactly this field
 	// Whole lists the managers that own a parent of the field as a whole, such as an atomic list, and therefore own
-	// the field. If no managed fields entry names a key field, its Whole also lists the owners of the list item.
+	// the field. For a key field that no managed fields entry names, Whole also lists the owners of the list item.
 	Whole []Manager
 	// Server reports whether the API server maintains the field itself and records no owner.
 	// Examples are apiVersion, kind, metadata.name and metadata.uid.
@@ -31,8 +31,8 @@ type Field struct {
 // a leaf, and its value contains the fields below.
 //
 // List items are identified as in the managed fields, or by index if no entry names the item. A manager owns a field
-// as a whole if its entry names the field, and no entry of the same apiVersion names a field below. Such a manager
-// also owns all fields below, and is in Field.Whole of these fields.
+// as a whole if its entry names the field, and no entry of the same apiVersion names a field below the field. Such a
+// manager also owns all fields below, and is in Field.Whole of these fields.
 func (o Ownership) Join(object map[string]any) Field {
 	j := joining{naming: namingOf([]Ownership{o})}
 	return j.join(place{value: object, owned: ownedTree(o)})

@@ -139,8 +139,8 @@ var (
 
 // serverKept has the paths of all fields that never have an owner, except for metadata.managedFields. The API server
 // strips most of them from every managed fields entry
-// (k8s.io/apimachinery/pkg/util/managedfields/internal/stripmeta.go). It sets the two deletion fields itself, so
-// these fields have no owner either.
+// (k8s.io/apimachinery/pkg/util/managedfields/internal/stripmeta.go). The two deletion fields have no owner either,
+// because the API server sets them itself.
 var serverKept = map[string]bool{
 	".apiVersion": true, ".kind": true,
 	".metadata.name": true, ".metadata.namespace": true, ".metadata.uid": true, ".metadata.resourceVersion": true,

@@ -166,8 +166,8 @@ type comparing struct {
 	present map[string]bool // the managers of the contract that own a field of the object
 }
 
-// named returns the findings about a managed fields entry of a manager that the contract names. The findings list
-// the fields that the manager owns but does not claim.
+// named returns the findings about one entry of the managed fields. The contract names the entry's manager, and the
+// findings list the fields that this manager owns but does not claim.
 func (c comparing) named(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {
@@ -202,8 +202,8 @@ func (c comparing) ownerOf(manager string, path fieldowners.Path) (owner fieldow
 	return owner
 }
 
-// stranger returns the findings about a managed fields entry of a manager that the contract does not name. The
-// findings list the exclusive fields (see Compare) that the manager owns.
+// stranger returns the findings about one entry of the managed fields. The contract does not name the entry's
+// manager, and the findings list the exclusive fields (see Compare) that this manager owns.
 func (c comparing) stranger(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {

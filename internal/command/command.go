@@ -51,8 +51,8 @@ func (s Subject) String() string {
 	return strings.TrimSpace(s.Kind + " " + name)
 }
 
-// Migrate returns the command that moves fields from a field manager (from), which owns them by Update,
-// to an applier (to). With paths, the command moves only the fields at and below these paths.
+// Migrate returns the command that moves fields from the first manager, which owns them by Update, to the second
+// manager, an applier. If paths are given, the command moves only the fields at and below these paths.
 func Migrate(from, to string, paths ...fieldowners.Path) string {
 	words := []string{"kubectl fieldowners migrate", Placeholder, "--from", Quote(from), "--to", Quote(to)}
 	for _, path := range paths {

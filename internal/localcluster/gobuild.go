@@ -24,8 +24,7 @@ import (
 var buildEnv = []string{"CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off"}
 
 // compileFlags leaves out debug information, which would take up a quarter of Go's build cache. The Makefile
-// compiles coapply's commands with the same flags, so that the packages they share with the control plane are
-// compiled once.
+// compiles coapply's commands with the same flags, so that packages of both builds are compiled only once.
 const compileFlags = "-gcflags=all=-dwarf=false"
 
 // buildPace contains environment variables that make the compiler collect garbage less often. The build is a fifth
