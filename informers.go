@@ -20,13 +20,13 @@ import (
 )
 
 // watched records, for each kind, the informers whose events may trigger reconciles. controller-runtime has one
-// informer for each API version of a kind and each representation: typed, unstructured or metadata only. Each informer
-// has its own watch, so one may have an older version of an object than another.
+// informer for each API version of a kind and each representation: typed, unstructured or metadata only. Each
+// informer has its own watch, so one informer may have an older version of an object than another informer.
 //
-// Suppose that somebody changes an object, and that the event of a metadata-only watch triggers a reconcile. The
-// reconcile applies while the typed informer still has the old object. If the old object proved that the apply is a
-// no-op, the change would never be corrected, because no further event comes. So a cached object proves a no-op only if
-// no other informer of the kind has a newer version.
+// A cached object proves a no-op only if no other informer of the kind has a newer version. Suppose that the event
+// of a metadata-only watch triggers a reconcile while the typed informer still has the old object. If the old object
+// proved that the apply is a no-op, the change that caused the event would never be corrected, because no further
+// event comes.
 type watched struct {
 	mu        sync.RWMutex
 	requested map[schema.GroupResource][]form // informers of the manager's cache, as seen by their HTTP requests
@@ -35,8 +35,8 @@ type watched struct {
 	resources map[schema.GroupKind]schema.GroupResource
 }
 
-// form identifies an informer of a kind: by API version and by representation. The resourceVersion of an object does
-// not depend on either, so the resourceVersions in different informers of a kind can be compared.
+// form identifies an informer of a kind by API version and representation. An object has the same resourceVersion in
+// every form, so the resourceVersions in different informers of a kind can be compared.
 type form struct {
 	version string
 	as      representation
@@ -61,8 +61,8 @@ func representationOf(object runtime.Object) representation {
 	return typed
 }
 
-// informer is an informer of an additional cache (see AlsoWatched): the API version and representation of its objects,
-// and the cache to read from.
+// informer is an informer of an additional cache (see AlsoWatched). It has the form of the cached objects and the
+// cache.
 type informer struct {
 	form
 
@@ -76,13 +76,13 @@ func newWatched() *watched {
 	}
 }
 
-// AlsoWatched is an option of New. Use it if events of an additional cache also trigger reconciles in this process: it
-// registers the cache for the kind of object. The manager's own cache needs no such option. object must have the Go
-// type with which the additional cache reads the kind: *metav1.PartialObjectMetadata, *unstructured.Unstructured or a
-// type of the manager's scheme.
+// AlsoWatched is an option of New for an additional cache whose events also trigger reconciles in this process. The
+// option registers the cache for the kind of the given object. The manager's own cache needs no such option. The
+// object must have the Go type that the additional cache uses for the kind: *metav1.PartialObjectMetadata,
+// *unstructured.Unstructured or a type of the manager's scheme.
 //
-// Each apply to an object of the kind then also reads the object from the additional cache. If that cache has a newer
-// version than the manager's cache, or does not have the object, the object is read from the API server.
+// Each apply to an object of the kind then also reads the object from the additional cache. If that cache has a
+// newer version than the manager's cache, or does not have the object, the object is read from the API server.
 func AlsoWatched(cache client.Reader, object client.Object) Option {
 	return func(rt *Runtime) error {
 		kind, err := rt.mgr.GetClient().GroupVersionKindFor(object)
@@ -94,7 +94,8 @@ func AlsoWatched(cache client.Reader, object client.Object) Option {
 	}
 }
 
-// watchRecorder is an HTTP transport that records which informers the manager's cache starts, by their requests.
+// watchRecorder is an HTTP transport that records the informers that the manager's cache starts. It recognises an
+// informer by its requests.
 type watchRecorder struct {
 	next    http.RoundTripper
 	watched *watched
@@ -110,8 +111,9 @@ func (r watchRecorder) RoundTrip(request *http.Request) (*http.Response, error) 
 // WrappedRoundTripper returns the wrapped transport. client-go looks for this method.
 func (r watchRecorder) WrappedRoundTripper() http.RoundTripper { return r.next }
 
-// see records the informer that sent request, if request is a watch, or the list with which an informer starts. Such a
-// list has a resourceVersion in its query. A list by mgr.GetAPIReader() has none, and is not recorded.
+// see records the informer that sent a request. An informer starts with a list that has a resourceVersion in its
+// query, and then sends a watch. Other requests are not recorded: a list by mgr.GetAPIReader() has no
+// resourceVersion.
 func (w *watched) see(request *http.Request) {
 	query := request.URL.RawQuery
 	if !strings.Contains(query, "watch=") && !strings.Contains(query, "resourceVersion=") {
@@ -162,8 +164,9 @@ func resourceIn(path string) (schema.GroupVersionResource, bool) {
 	return schema.GroupVersionResource{Group: group, Version: rest[0], Resource: rest[1]}, true
 }
 
-// informers returns the known informers of a kind. requested and built are informers of the manager's cache: those seen
-// by their requests, and those registered by Builders. others are informers of additional caches.
+// informers returns the known informers of a kind. For the manager's cache, the results are the informers that have
+// sent requests and the informers that Builders have registered. The last result has the informers of additional
+// caches.
 func (rt *Runtime) informers(kind schema.GroupKind, resource schema.GroupResource) (requested, built []form, others []informer) {
 	rt.watched.mu.RLock()
 	defer rt.watched.mu.RUnlock()
@@ -193,8 +196,8 @@ func (rt *Runtime) resourceOf(kind schema.GroupVersionKind) (schema.GroupResourc
 	return mapping.Resource.GroupResource(), nil
 }
 
-// get reads an object with the manager's client. If another informer of the kind may have a newer version of the
-// object, get reads the object from the API server instead.
+// get reads an object with the manager's client. If a different informer of the same kind may have a newer version
+// of the object, get reads the object from the API server instead.
 func (rt *Runtime) get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	err := rt.mgr.GetClient().Get(ctx, key, object, opts...)
 	if client.IgnoreNotFound(err) != nil {
@@ -214,8 +217,8 @@ func (rt *Runtime) get(ctx context.Context, key client.ObjectKey, object client.
 	return err
 }
 
-// isBehind reports whether an informer of the kind may have a newer version of an object than the version that was
-// read. version is the resourceVersion that was read, or "" if the object was not found.
+// isBehind reports whether an informer of the kind may have a newer version of an object than the given
+// resourceVersion. An empty resourceVersion means that the read did not find the object.
 func (rt *Runtime) isBehind(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, as representation, version string) bool {
 	resource, err := rt.resourceOf(kind)
 	if err != nil {
@@ -228,16 +231,17 @@ func (rt *Runtime) isBehind(ctx context.Context, kind schema.GroupVersionKind, k
 	return slices.ContainsFunc(requested, isNewerIn) || slices.ContainsFunc(built, isNewerIn) || slices.ContainsFunc(others, isNewer)
 }
 
-// getLive reads an object from the API server. It first sets *object to zero, because after a read from the cache the
-// value may share maps with the cache.
+// getLive reads an object from the API server. It first clears the given object, because an object that was read
+// from a cache may share maps with the cache.
 func (rt *Runtime) getLive(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, object client.Object) error {
 	reflect.ValueOf(object).Elem().SetZero()
 	object.GetObjectKind().SetGroupVersionKind(kind)
 	return rt.mgr.GetAPIReader().Get(ctx, key, object)
 }
 
-// hasNothingNewer reports whether other surely has no newer version of an object than version, which is "" if the
-// object was not found. If other cannot be read, hasNothingNewer returns false.
+// hasNothingNewer reports whether the given informer certainly has no newer version of an object than the given
+// resourceVersion. An empty resourceVersion means that the object was not found. The result is false if the informer
+// cannot be read.
 func (rt *Runtime) hasNothingNewer(
 	ctx context.Context, other informer, kind schema.GroupKind, key client.ObjectKey, version string,
 ) bool {

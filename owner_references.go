@@ -14,9 +14,9 @@ import (
 	"coapply.dev/apply/reconciler"
 )
 
-// ownerCheck checks the owner references of intents before they are applied, because the API server accepts wrong ones. If the owner is
-// in another namespace than the object, the garbage collector deletes the object although the owner exists. If the owner has a
-// namespace and the object has none, the garbage collector never deletes the object.
+// ownerCheck checks the owner references of intents before they are applied. The API server accepts owner references
+// that mislead the garbage collector. If the owner is in another namespace than the object, the object is deleted
+// although the owner exists. If the owner has a namespace and the object has none, the object is never deleted.
 type ownerCheck struct {
 	parent schema.GroupVersionKind
 	// owned contains the kinds that were given to Owns and not to Watches: only the owner reference leads from an
@@ -25,8 +25,8 @@ type ownerCheck struct {
 	owned, everyOwner map[schema.GroupKind]bool
 }
 
-// ownerCheck returns the ownerCheck for the kinds given to Owns. A kind that is also given to Watches needs no owner
-// reference, because the event handler finds the parent.
+// ownerCheck returns the ownerCheck for the kinds that were passed to Owns. If a kind was also passed to Watches,
+// its objects need no owner reference, because the event handler finds their parent.
 func (b *Builder[P]) ownerCheck(parent client.Object) (ownerCheck, error) {
 	kind, err := b.kindOf(parent)
 	if err != nil {
@@ -51,8 +51,8 @@ func (b *Builder[P]) ownerCheck(parent client.Object) (ownerCheck, error) {
 	return check, nil
 }
 
-// checkingOwners returns a function that calls emit, and returns an error if the owner references of an intent are
-// wrong.
+// checkingOwners wraps an emit function. The returned function also fails if the owner references of an intent are
+// wrong or missing.
 func checkingOwners[P client.Object](check ownerCheck, emit func(P) (reconciler.Emission, error)) func(P) (reconciler.Emission, error) {
 	return func(parent P) (reconciler.Emission, error) {
 		emission, err := emit(parent)
@@ -68,8 +68,8 @@ func checkingOwners[P client.Object](check ownerCheck, emit func(P) (reconciler.
 	}
 }
 
-// of returns an *apply.IntentError if the owner references of an intent are wrong or missing. For an invalid intent it
-// returns nil: Apply later returns the error.
+// of returns an *apply.IntentError if the owner references of an intent are wrong or missing. It returns nil for an
+// invalid intent, because Apply rejects the intent later.
 func (c ownerCheck) of(parent client.Object, intent apply.Intent) error {
 	owners, err := intent.OwnerReferences()
 	if err != nil {
@@ -91,8 +91,9 @@ func (c ownerCheck) of(parent client.Object, intent apply.Intent) error {
 	return nil
 }
 
-// missing returns an error if the kind of an intent's object needs an owner reference to the parent. An intent with
-// MustExist, a Subresource or Belongs needs none.
+// missing returns an error if an intent needs an owner reference to the parent. An intent with MustExist,
+// Subresource or Belongs needs none. Only objects of a kind that was passed to Owns and not to Watches need an owner
+// reference.
 func (c ownerCheck) missing(parent client.Object, intent apply.Intent, object apply.ObjectRef) error {
 	if intent.MustExist || intent.Subresource != "" || intent.Belongs != nil || !c.owned[object.GroupKind()] {
 		return nil
@@ -103,8 +104,8 @@ func (c ownerCheck) missing(parent client.Object, intent apply.Intent, object ap
 		c.name(parent), object.Kind)
 }
 
-// wrong returns an error if owner, an owner reference with the uid of the parent, is of no use to the garbage collector
-// or to Owns.
+// wrong returns an error if the garbage collector or Owns cannot use the given owner reference, which has the uid of
+// the parent.
 func (c ownerCheck) wrong(parent client.Object, owner metav1ac.OwnerReferenceApplyConfiguration, object apply.ObjectRef) error {
 	group, err := schema.ParseGroupVersion(ptr.Deref(owner.APIVersion, ""))
 	kind, name := ptr.Deref(owner.Kind, ""), ptr.Deref(owner.Name, "")

@@ -13,16 +13,16 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// MaxDepth is the maximum number of nested levels. Managed fields with more levels are an error. Join
-// and Changes treat a value of an object at this depth as one field, even if it is a map or a list.
+// MaxDepth is the maximum number of nested levels in managed fields. Managed fields with more levels are an error.
+// In an object, Join and Changes treat a map or list at this depth as one field.
 const MaxDepth = 1000
 
-// decodeFields parses FieldsV1, the API server's encoding of a set of fields: nested objects whose
-// keys are path elements, or "." for the field itself.
+// decodeFields parses FieldsV1, the API server's encoding of a set of fields. FieldsV1 is a nested object. Its keys
+// are path elements, or "." for the field itself.
 //
-// It returns the same set as fieldpath.Set.FromJSON (a fuzz test compares both). It returns an
-// error for input that FromJSON ignores: text after the value, keys of an unknown form (which a
-// newer API server may use), duplicate keys, and fields below the key ".".
+// The result equals the result of fieldpath.Set.FromJSON (a fuzz test compares both). Unlike FromJSON, decodeFields
+// returns an error for text after the value, duplicate keys, fields below the key ".", and keys of an unknown form,
+// which a newer API server may use.
 func decodeFields(text string) (*fieldpath.Set, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("fieldsV1 is not UTF-8")
@@ -43,9 +43,8 @@ func decodeFields(text string) (*fieldpath.Set, error) {
 	return set, nil
 }
 
-// decodeObject reads a nested object of FieldsV1 into a set. The object is the value of a field's key,
-// and contains the keys of the fields below. self reports whether the manager owns the field itself:
-// the object has the key ".", or is empty.
+// decodeObject reads a nested object of FieldsV1 into a set. self reports whether the manager owns the field to
+// which the object belongs. This is the case if the object is empty or has the key ".".
 func decodeObject(r *json.Decoder, into *fieldpath.Set, depth int) (self bool, err error) {
 	if depth > MaxDepth {
 		return false, fmt.Errorf("nested deeper than %d levels", MaxDepth)

@@ -41,7 +41,8 @@ type Difference struct {
 // IsEmpty reports whether no manager gained or lost a field.
 func (d Difference) IsEmpty() bool { return len(d.Gained)+len(d.Lost)+len(d.Moved) == 0 }
 
-// All returns the path of each field with a text such as "lost by kubectl/Update", sorted by path.
+// All yields the path of each changed field and a description of the change, such as "lost by kubectl/Update". The
+// changes are sorted by path.
 func (d Difference) All() iter.Seq2[Path, string] {
 	type finding struct {
 		path Path
@@ -76,16 +77,16 @@ func (d Difference) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Diff returns which managers gained and lost which leaf fields. Parent fields are not listed: if a
-// manager keeps one field of a list item and gives up another field, Diff lists only the field that
-// was given up, and not the list item.
+// Diff returns the leaf fields that managers gained or lost. Parent fields are not listed: if a manager keeps one
+// field of a list item and gives up another field, Diff lists only the field that was given up, and not the list
+// item.
 //
-// Managers are identified by name, operation and subresource. A manager whose entry changed only its
-// apiVersion or time has gained and lost nothing.
+// Managers are identified by name, operation and subresource. A manager whose entry changed only its apiVersion or
+// time has gained and lost nothing.
 //
-// If some managers lost a field and other managers gained the field, Moved has one item for each pair
-// of such managers, as the ownerships do not show who took the field from whom. If a manager gained a
-// field that another manager still owns, the field is in Gained.
+// If several managers lost and gained the same field, Moved has one item for each pair of a losing and a gaining
+// manager, because an ownership does not show from whom a field was taken. A field that no manager lost is in
+// Gained, even if another manager still owns the field.
 func Diff(before, after Ownership) Difference {
 	lost, gained := without(before, after), without(after, before)
 	moved := map[string]bool{}
@@ -121,9 +122,8 @@ func without(o, other Ownership) []Owned {
 	return found
 }
 
-// byWriter returns the entries of an ownership by their name, operation and subresource. Entries that
-// differ only in their apiVersion are merged. A merged entry has the apiVersion and the time of its
-// latest entry.
+// byWriter returns one entry for each name, operation and subresource. Entries that differ only in their apiVersion
+// are merged. A merged entry has the apiVersion and the time of the latest of these entries.
 func byWriter(o Ownership) map[Manager]Entry {
 	merged := map[Manager]Entry{}
 	for _, entry := range o.entries {
@@ -141,8 +141,7 @@ func byWriter(o Ownership) map[Manager]Entry {
 	return merged
 }
 
-// gainersOf returns the managers of those items of gained that have this path. gained must be sorted by
-// path.
+// gainersOf returns the managers that gained the field at the given path. The gained fields must be sorted by path.
 func gainersOf(gained []Owned, path Path) []Manager {
 	first, _ := slices.BinarySearchFunc(gained, path, func(o Owned, p Path) int { return o.Path.Compare(p) })
 	var managers []Manager

@@ -9,9 +9,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// Nearest returns p if an unstructured object has the field. If a parent of p is null or a scalar, the object cannot
-// have the field, and Nearest returns the path of this parent. If the object could have the field, but the field or a
-// parent of it is missing, ok is false.
+// Nearest returns the path itself if an unstructured object has the field. If a parent of the field is null or a
+// scalar, Nearest returns the path of this parent. ok is false if the field or one of its parents is missing.
 func (p Path) Nearest(object any) (nearest Path, ok bool) { return p.nearest(object, child) }
 
 func (p Path) nearest(object any, child childOf) (nearest Path, ok bool) {
@@ -50,9 +49,9 @@ func (p Path) Set(object, v any) bool {
 	return true
 }
 
-// Cut removes the field from an unstructured object, in place. Then it removes parents that have become
-// empty: maps and lists without content, and list items that have only their key fields. A parent stays
-// if keep, which may be nil, returns true for its path. Cut reports whether the object had the field.
+// Cut removes the field from an unstructured object, in place. Then it removes parents that have become empty: maps
+// and lists without content, and list items that have only their key fields. An empty parent stays if keep returns
+// true for its path. If keep is nil, no empty parent stays. Cut reports whether the object had the field.
 func (p Path) Cut(object map[string]any, keep func(parent Path) bool) bool {
 	if _, has := p.Value(object); !has || p.IsRoot() {
 		return false
@@ -61,8 +60,8 @@ func (p Path) Cut(object map[string]any, keep func(parent Path) bool) bool {
 	return true
 }
 
-// cut removes the field at path from a parent of the field, and reports whether the parent is now
-// empty. parent is the value at path[:depth], and rest is the same value without the field.
+// cut removes the field at path from the given parent, which is the value at path[:depth]. It returns the changed
+// parent and reports whether the parent is now empty.
 func cut(parent any, path fieldpath.Path, depth int, keep func(Path) bool) (rest any, empty bool) {
 	element := path[depth]
 	if depth < len(path)-1 {

@@ -17,8 +17,8 @@ type Field struct {
 	Value  any       // not copied from the object, and not hidden for a Secret; nil if the field does not exist
 	Exists bool      // false if an entry names the field, but the object does not have it
 	Owners []Manager // the managers whose managed fields entries name exactly this field
-	// Whole are the managers that own the field because they own one of its parents as a whole, such as
-	// an atomic list. For a key field that no entry names, Whole also has the owners of the list item.
+	// Whole lists the managers that own a parent of the field as a whole, such as an atomic list, and therefore own
+	// the field. For a key field that no managed fields entry names, Whole also lists the owners of the list item.
 	Whole []Manager
 	// Server reports whether the API server maintains the field itself and records no owner.
 	// Examples are apiVersion, kind, metadata.name and metadata.uid.
@@ -26,14 +26,13 @@ type Field struct {
 	Fields []Field // map fields sorted by name, or list items in their order; then fields that do not exist
 }
 
-// Join returns the fields of an unstructured object with their owners, as a tree, without
-// metadata.managedFields. The values of a Secret are included: hide them before you show them (see
-// Hide). A field nested 1000 levels deep is a leaf, and its value contains the fields below.
+// Join returns the fields of an unstructured object with their owners, as a tree, without metadata.managedFields.
+// The values of a Secret are included: hide them (see Hide) before you show them. A field nested 1000 levels deep is
+// a leaf, and its value contains the fields below.
 //
-// List items are identified as in the managed fields, or by index if no entry has the item. A manager
-// owns a field as a whole if its entry names the field, and no entry of the same apiVersion names a
-// field below. The manager then also owns all fields below, and Field.Whole of these fields lists the
-// manager.
+// List items are identified as in the managed fields, or by index if no entry names the item. A manager owns a field
+// as a whole if its entry names the field, and no entry of the same apiVersion names a field below the field. Such a
+// manager also owns all fields below, and is in Field.Whole of these fields.
 func (o Ownership) Join(object map[string]any) Field {
 	j := joining{naming: namingOf([]Ownership{o})}
 	return j.join(place{value: object, owned: ownedTree(o)})
@@ -169,7 +168,7 @@ type joining struct {
 	naming map[string]items.Naming
 }
 
-// place is a value of the object, with the part of the tree of owned fields at the value's path.
+// place is a value of the object, with the owned fields at and below the path of the value.
 type place struct {
 	path  fieldpath.Path
 	list  string // the path with [] for each list item, which is the key of joining.naming
@@ -194,8 +193,7 @@ func (j *joining) join(at place) Field {
 	return field
 }
 
-// below returns the places of the fields of a map, or of the items of a list. It returns nothing at
-// MaxDepth.
+// below returns the places of the fields of a map, or of the items of a list. The result is empty at MaxDepth.
 func (j *joining) below(at place) []place {
 	if len(at.path) >= MaxDepth {
 		return nil
@@ -226,10 +224,10 @@ func (j *joining) below(at place) []place {
 	return found
 }
 
-// itemNames returns the path element of each item of a list. If the managed fields show whether the items are
-// identified by key or by value, and all items have distinct keys or values, the elements are these keys or values.
-// Otherwise, the element of an item is the element that identifies the item in a managed fields entry, or its index
-// if no entry has the item.
+// itemNames returns the path element of each item of a list. If the managed fields show whether keys or values
+// identify the items, and all items have distinct keys or values, the path elements are these keys or values.
+// Otherwise, an item that a managed fields entry names has the path element of the entry. Any other item has its
+// index.
 func (j *joining) itemNames(at place, list []any) []fieldpath.PathElement {
 	names := make([]fieldpath.PathElement, len(list))
 	named := make([]bool, len(list))

@@ -9,10 +9,10 @@ import (
 	"coapply.dev/fieldowners/internal/notation"
 )
 
-// Index finds fields of an unstructured object with the same results as Path.Value, Path.Nearest and
-// Locate, but faster. To find a list item, those functions compare the wanted key with every item of
-// the list. An Index looks the key up in a map, and compares it only with items that lack a key field.
-// The object must not change while the Index is used. An Index is not safe for concurrent use.
+// Index finds fields of an unstructured object with the same results as Path.Value, Path.Nearest and Locate, but
+// faster. To find a list item, those functions compare the wanted key with every item of the list. An Index looks up
+// the key in a map, and compares the key only with items that lack a key field. The object must not change while the
+// Index is used. An Index is not safe for concurrent use.
 type Index struct {
 	object any
 	lists  map[listOf]itemFinder
@@ -60,9 +60,9 @@ func (x *Index) child(parent any, element fieldpath.PathElement) (any, bool) {
 	return nil, false
 }
 
-// Locate returns the paths of the fields of an unstructured object that a path string of the API
-// server may mean (see Path.ServerString), sorted by Path.Compare. There are several paths if map
-// keys with dots make the string ambiguous. There is no path if the object does not have the field.
+// Locate returns the paths of an unstructured object's fields that have the given path string of the API server (see
+// Path.ServerString), sorted by Path.Compare. It returns several paths if map keys with dots make the string
+// ambiguous. It returns no path if the object does not have the field.
 func Locate(object any, serverPath string) []Path {
 	var found []Path
 	locate(object, serverPath, nil, child, &found)

@@ -9,27 +9,24 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// KeepOwn returns a transform function for a cache (cache.TransformFunc of client-go,
-// cache.Options.DefaultTransform of controller-runtime). The function keeps the managed fields
-// entries of the given managers, and the entries of other managers that own a field which a given
-// manager owns as well. It drops all other entries, which are often half of the memory of a cache.
-// If no managers are given, it drops all entries.
+// KeepOwn returns a transform function for a cache (cache.TransformFunc of client-go, cache.Options.DefaultTransform
+// of controller-runtime). The function keeps the managed fields entries of the given managers. It also keeps the
+// entry of any other manager that owns a field together with a given manager. It drops all other entries, which
+// often take half of the memory of a cache. If no managers are given, it drops all entries.
 //
-// Two managers own the same field if both entries name the field, or if one entry owns a field as a
-// whole (an empty map, an atomic list) of which the other entry owns a part. The entry of the other
-// manager is also kept if this cannot be determined, because one of the two entries is malformed or
-// because their apiVersions differ.
+// Two managers own a field together if both entries name the field. They also own a field together if one entry owns
+// the field as a whole (an empty map, an atomic list) and the other entry owns a part of the field. If one of the
+// two entries is malformed, or if their apiVersions differ, the entry of the other manager is kept.
 //
-// The transform function changes the object in place. The object may be typed, unstructured or
-// metadata only. A value without metadata, such as a tombstone, is not changed. The function is
-// idempotent and never fails.
+// The transform function changes the object in place. The object may be typed, unstructured or metadata only. A
+// value without metadata, such as a tombstone, is not changed. The function is idempotent and never fails.
 //
-// Readers of such a cache see owners only of those fields that the given managers own. To see all
-// owners, watch metadata with a second informer. If a manager's entry is dropped, the Extract
-// functions of client-go's apply configurations return an empty configuration and no error. An
-// apply of this configuration would give up all fields. So name every manager that you extract for
-// or apply as. Never update an object from such a cache with the remaining managed fields: a
-// partial list erases the other entries on the API server.
+// Readers of such a cache see owners only of the fields that the given managers own. To see all owners, watch
+// metadata with a second informer. Pass every field manager under whose name the program applies or calls the
+// Extract functions of client-go's apply configurations. If the entry of a manager is dropped, Extract returns an
+// empty configuration and no error, and an apply of this configuration would give up all fields. Never update an
+// object from such a cache with the remaining managed fields: a partial list erases the other entries on the API
+// server.
 func KeepOwn(managers ...string) func(object any) (any, error) {
 	managers = slices.Clone(managers)
 	return func(object any) (any, error) {
@@ -65,8 +62,8 @@ func keepOwn(entries []metav1.ManagedFieldsEntry, managers []string) (kept []met
 	return kept
 }
 
-// mayShare reports whether the entry raw and an entry in ours own the same field, or whether this
-// cannot be determined.
+// mayShare reports whether the given raw entry and one of our entries own the same field. It also returns true if
+// the raw entry is malformed or if the apiVersions differ, because the fields cannot be compared then.
 func mayShare(ours []Entry, raw metav1.ManagedFieldsEntry) bool {
 	theirs, err := parseEntry(raw)
 	return err != nil || slices.ContainsFunc(ours, func(our Entry) bool {
@@ -82,8 +79,8 @@ func overlap(a, b *fieldpath.Set) bool {
 	return covers(a, b) || covers(b, a) || deeper(a, b)
 }
 
-// covers reports whether a and b overlap in a top-level field of a: b has the same field, or a has the
-// field as a whole and b has a field below it.
+// covers reports whether the sets overlap in a top-level field of the first set. The second set must contain the
+// same field, or the first set must contain the field as a whole and the second set a field below it.
 func covers(a, b *fieldpath.Set) (found bool) {
 	a.Members.Iterate(func(name fieldpath.PathElement) {
 		if found || b.Members.Has(name) {
@@ -97,7 +94,7 @@ func covers(a, b *fieldpath.Set) (found bool) {
 	return found
 }
 
-// deeper reports whether the two sets overlap in fields below their top level.
+// deeper reports whether the two sets overlap in fields below a common top-level field.
 func deeper(a, b *fieldpath.Set) (found bool) {
 	a.Children.Iterate(func(name fieldpath.PathElement) {
 		if found {

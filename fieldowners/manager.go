@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Manager identifies one managed fields entry: a field manager, with how and when it wrote the fields.
+// Manager identifies one managed fields entry: the field manager, its operation and subresource, and the apiVersion
+// and time of the entry.
 type Manager struct {
 	Name        string                            `json:"name"`
 	Operation   metav1.ManagedFieldsOperationType `json:"operation"`             // Apply or Update
@@ -20,7 +21,8 @@ type Manager struct {
 	Time        time.Time                         `json:"time,omitzero"`         // when the entry last changed; zero if not recorded
 }
 
-// String returns name/operation and, if there is one, [subresource]: "hpa/Update[scale]".
+// String returns the name and the operation, followed by the subresource in brackets if there is one:
+// "hpa/Update[scale]".
 func (m Manager) String() string {
 	s := m.Name + "/" + string(m.Operation)
 	if m.Subresource != "" {
@@ -124,7 +126,7 @@ const (
 	ClientSideApply = "kubectl-client-side-apply"
 )
 
-// Fields that objects of every kind may have, and that an apply configuration usually does not list.
+// Paths of fields that an object of any kind may have and that an apply configuration usually does not list.
 var (
 	// LastAppliedPath is the annotation in which client-side kubectl apply stores the applied
 	// configuration, including the values of a Secret.
@@ -135,10 +137,10 @@ var (
 	StatusPath = MustParsePath(".status")
 )
 
-// serverKept has the paths of all fields that never have an owner, except for metadata.managedFields.
-// The API server strips most of them from every managed fields entry
-// (k8s.io/apimachinery/pkg/util/managedfields/internal/stripmeta.go). The last two fields mark a
-// deletion, and no write of a manager sets them.
+// serverKept has the paths of all fields that never have an owner, except for metadata.managedFields. The API server
+// strips most of them from every managed fields entry
+// (k8s.io/apimachinery/pkg/util/managedfields/internal/stripmeta.go). The two deletion fields have no owner either,
+// because the API server sets them itself.
 var serverKept = map[string]bool{
 	".apiVersion": true, ".kind": true,
 	".metadata.name": true, ".metadata.namespace": true, ".metadata.uid": true, ".metadata.resourceVersion": true,

@@ -1,40 +1,40 @@
-// Package fieldowners reads the managed fields of a Kubernetes object as ownership: which field
-// manager owns which field.
+// Package fieldowners reads the managed fields of a Kubernetes object as ownership: which field manager owns which
+// field.
 //
-// The package is pure data: no client, no clock, no logging. It reads what the API server recorded
-// (KEP-555, Server-Side Apply).
+// The package is pure data: no client, no clock, no logging. It reads what the API server recorded (KEP-555,
+// Server-Side Apply).
 //
-// Package contract describes which manager may own which field. Package internal/command returns
-// commands that a person runs to change owners. Both import this package.
+// Package contract describes which manager may own which field. Package internal/command returns commands that a
+// person runs to change owners. Both import this package.
 //
 // # Contract
 //
-//  1. Parse returns the Ownership for metadata.managedFields. For malformed input it returns an
-//     error that names the entry, never a partial result, and it never panics.
-//  2. A Path has one notation, that of Path.String. Map keys that are not plain identifiers are
-//     quoted: .metadata.annotations["a.b/c"]. List items are named by key, [name="web"], members of
-//     a set by value, [="v"], and items of an atomic list by index, [3].
+//  1. Parse returns the Ownership for metadata.managedFields. For malformed input it returns an error that names the
+//     entry, and never a partial result. It never panics.
+//  2. A Path has one notation, which is the notation of Path.String. Map keys that are not plain identifiers are
+//     quoted: .metadata.annotations["a.b/c"]. The path element of a list item is its key ([name="web"]), its value if
+//     the list is a set ([="v"]), or its index if the list is atomic ([3]).
 //  3. The order of all results is stable.
-//  4. If an object has no managed fields, its owners are unknown: a cache or a client may have
-//     removed the managed fields.
-//  5. Join returns the fields of an object with their owners.
-//  6. Diff compares two ownerships, and Changes compares two objects. Neither needs a schema: list
-//     items are identified as in the managed fields. Changes and Join return the values of the
-//     objects, including those of Secrets: see Hide and Path.HoldsSecret before you show them.
-//  7. Transfer plans how fields move between managers, and returns the resulting managed fields. No
-//     field loses its last owner, all other entries stay unchanged, and TransferPlan.Undo reverts
-//     the move. Package apply/ownership writes the result to the API server.
-//  8. Path.Set, Path.Cut and the function that KeepOwn returns change the given object in place.
-//     All other functions leave their arguments unchanged.
+//  4. If an object has no managed fields, its owners are unknown: a cache or a client may have removed the managed
+//     fields.
+//  5. Join returns the fields of an object with their owners and their values.
+//  6. Diff compares two ownerships, and Changes compares two objects. Neither function needs a schema, because list
+//     items are identified as in the managed fields. The results of Changes and Join contain the values of Secrets.
+//     Before you show a value of a Secret, pass the value to Hide if Path.HoldsSecret returns true.
+//  7. Transfer plans how fields move between managers, and returns the resulting managed fields. No field loses its
+//     last owner, and all other entries stay unchanged. TransferPlan.Undo reverts the move. Package apply/ownership
+//     writes the result to the API server.
+//  8. Path.Set, Path.Cut and the function that KeepOwn returns change the given object in place. All other functions
+//     leave their arguments unchanged.
 //
 // Valid:
 //
 //	ownership, err := fieldowners.Parse(deployment.GetManagedFields())
 //	owners := ownership.OwnersOf(fieldowners.MustParsePath(".spec.replicas"))
 //
-// Invalid: to parse path strings of the API server with ParsePath. The API server does not quote map
-// keys, so ParsePath reads .metadata.labels.a.b as four names. Instead, compare the string with
-// Path.ServerString of known paths, or find the field in an object with Locate.
+// Invalid: ParsePath for path strings of the API server. The API server does not quote map keys, so ParsePath reads
+// .metadata.labels.a.b as four names. Instead, compare the string with Path.ServerString of known paths, or find the
+// field in an object with Locate.
 package fieldowners
 
 import (
@@ -175,8 +175,8 @@ func parseEntry(raw metav1.ManagedFieldsEntry) (Entry, error) {
 	return entry, err
 }
 
-// EntriesOf returns the well-formed managed fields entries of an unstructured object, and an error for
-// each malformed entry. In contrast, Unstructured.GetManagedFields returns nothing if one entry is malformed.
+// EntriesOf returns the well-formed managed fields entries of an unstructured object, and an error for each
+// malformed entry. Unstructured.GetManagedFields would return nothing if one entry were malformed.
 func EntriesOf(object map[string]any) (entries []metav1.ManagedFieldsEntry, unread []error) {
 	metadata, _ := object["metadata"].(map[string]any)
 	list, isList := metadata["managedFields"].([]any)
@@ -211,9 +211,9 @@ func readEntry(raw any) (entry metav1.ManagedFieldsEntry, err error) {
 	return entry, err
 }
 
-// Writers returns the managers that wrote to an object between two reads of its ownership: the managers
-// whose entries have a new time or new fields. Managed fields do not show a manager that only deleted a
-// field. They also do not show a second write within the same second that changed no owner.
+// Writers returns the managers that wrote to an object between two reads of its ownership: the managers whose
+// entries have a new time or new fields. A manager that only deleted a field is not found. A write that changed no
+// owner is not found either if the manager's previous write was within the same second.
 func Writers(before, after Ownership) []Manager {
 	was := byWriter(before)
 	var writers []Manager

@@ -47,10 +47,11 @@ func (p Path) IsRoot() bool { return len(p.elements) == 0 }
 // Equal reports whether both paths name the same field.
 func (p Path) Equal(other Path) bool { return p.elements.Equals(other.elements) }
 
-// Compare orders paths. The result is negative if p sorts before other, and 0 if they are equal.
+// Compare orders paths. The result is negative if p sorts before other, 0 if the paths are equal, and otherwise
+// positive.
 func (p Path) Compare(other Path) int { return p.elements.Compare(other.elements) }
 
-// HasPrefix reports whether p equals prefix or is a path below prefix.
+// HasPrefix reports whether the path is equal to, or below, the given prefix.
 func (p Path) HasPrefix(prefix Path) bool {
 	n := len(prefix.elements)
 	return n <= len(p.elements) && p.elements[:n].Equals(prefix.elements)

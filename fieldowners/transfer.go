@@ -8,39 +8,37 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Transfer describes a move of fields from the managed fields entries of some managers to the Apply
-// entries of the manager To. The values of the fields do not change, and no field loses its last owner.
+// Transfer describes a move of fields from the managed fields entries of some managers to the Apply entries of the
+// manager To. The values of the fields do not change, and no field loses its last owner.
 //
 // Uses:
 //
 //   - From Update to Apply: to migrate a client-side writer to Server-Side Apply.
-//   - From Apply to Apply: to rename a manager, to merge several managers into one, or to split a
-//     manager by paths.
+//   - From Apply to Apply: to rename a manager, to merge several managers into one, or to split a manager by paths.
 //   - From Apply to Apply of the same manager: to move fields that the manager applied through a subresource into its
 //     entry for the object itself.
 //
-// Fields that a manager wrote through a subresource such as /scale move to To's entry for the object itself. If they
-// moved to a separate entry of To for the subresource, the API server would treat this entry as another owner, and
-// the next apply of To to the object could conflict with it. Only the following fields move to To's entry for the
-// subresource:
+// Fields that a manager wrote through a subresource such as /scale move to To's entry for the object itself. The API
+// server would treat a separate entry of To for the subresource as another owner, and the next apply of To to the
+// object could conflict with this entry. Only the following fields move to To's entry for the subresource:
 //
 //   - fields of the status;
 //   - fields that To already applies through the subresource, and not with the object;
-//   - if Operation is Apply, fields that the former manager applies through the subresource only.
+//   - if Operation is Apply and the manager changes, fields that the former manager applies through the subresource,
+//     and not with the object.
 //
 // # What stays
 //
-//   - Fields of an entry in another apiVersion than To's entry, unless the fields are proven to mean
-//     the same in both apiVersions. A manager has one Apply entry for each subresource, in one
-//     apiVersion.
+//   - Fields of an entry in another apiVersion than To's entry, unless the fields are proven to mean the same in both
+//     apiVersions. A manager has one Apply entry for each subresource, in one apiVersion.
 //   - The annotation kubectl.kubernetes.io/last-applied-configuration of client-side kubectl apply, if an Update
 //     entry owns it. Apply configurations do not list the annotation, so the next apply of To would delete it, but
 //     client-side tools need it to prune. To move the annotation, name its path in Source.Paths.
 //   - Finalizers that an Update entry owns. Apply configurations do not list finalizers, so the next apply of To
 //     would remove them, and the object could be deleted without cleanup. To move finalizers, name
 //     .metadata.finalizers or the path of one finalizer in Source.Paths.
-//   - In a split, the list items that contain the moved fields, and the key fields of these items. They
-//     have both owners afterwards, because the next apply of either manager sets them.
+//   - In a split, the list items that contain moved fields, and the key fields of these items. Both managers own them
+//     afterwards, because the next apply of either manager sets them.
 type Transfer struct {
 	From       []Source
 	Operation  metav1.ManagedFieldsOperationType // the operation by which the managers of From own the fields
@@ -103,19 +101,18 @@ func (u Unmoved) compare(other Unmoved) int {
 type TransferPlan struct {
 	Moved   []Handover
 	Unmoved []Unmoved
-	// Unread lists the apiVersions in which the caller must read the object and then call Plan again.
-	// Until then, fields that would move from or to these apiVersions are in Unmoved.
+	// Unread lists the apiVersions in which the caller must read the object before the next call of Plan. Until
+	// then, Unmoved contains the fields that would move from or to an entry in these apiVersions.
 	Unread []string
 }
 
-// Objects holds the same object as read in several apiVersions, at the same resourceVersion. The
-// keys are the apiVersions. nil means that the API server does not serve an apiVersion.
+// Objects holds one object in several apiVersions, all read at the same resourceVersion. The key is the apiVersion.
+// The value nil means that the API server does not serve the apiVersion.
 type Objects map[string]any
 
-// Plan returns the changes that the transfer would make to the managed fields of an object, in a stable
-// order. entries are the object's managed fields; it is an error if they are malformed. objects is
-// needed only for fields that would move to another apiVersion. It may be nil in a first call:
-// TransferPlan.Unread then lists the needed apiVersions.
+// Plan returns the changes that the transfer would make to the given managed fields of an object, in a stable order.
+// It returns an error if the managed fields are malformed. The objects are needed only for fields that would move to
+// another apiVersion. The first call may pass nil: TransferPlan.Unread then lists the needed apiVersions.
 func (t Transfer) Plan(entries []metav1.ManagedFieldsEntry, objects Objects) (TransferPlan, error) {
 	owners, err := parseSlots(entries)
 	if err != nil {

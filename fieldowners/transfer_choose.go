@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// choose returns the handovers of the fields that a source selects. It adds selected fields that must
-// not move to plan.Unmoved.
+// choose returns the handovers of the fields that a source selects. It adds the selected fields that must stay with
+// their owner to plan.Unmoved.
 func (t Transfer) choose(plan *TransferPlan, owners slots, source Source) []Handover {
 	var wanted []Handover
 	for _, owner := range owners {
@@ -46,8 +46,8 @@ func (t Transfer) receiver(subresource string) Manager {
 	}
 }
 
-// through returns the subresource of To's entry that should get the field at path from owner, by the
-// rules in the comment of Transfer. "" stands for To's entry for the object itself.
+// through returns the subresource of the entry of To that gets the field. The comment of Transfer has the rules. ""
+// stands for To's entry for the object itself.
 func (t Transfer) through(owners slots, owner *slot, path Path) string {
 	applied := func(name, subresource string) bool {
 		entry := owners.of(Manager{Name: name, Operation: metav1.ManagedFieldsOperationApply, Subresource: subresource})
@@ -65,9 +65,9 @@ func (t Transfer) through(owners slots, owner *slot, path Path) string {
 	return ""
 }
 
-// inNoIntent returns the reason why a field owned by Update must stay with its owner, or "" if the
-// field may move. A field must stay if apply configurations do not list it, because the next apply of
-// the new owner would then delete it. It may move if a path of the source names the field.
+// inNoIntent returns the reason why a field owned by Update must stay with its owner, or "" if the field may move.
+// Finalizers and the annotation of client-side kubectl apply must stay, because apply configurations do not list
+// them and the next apply of the new owner would delete them. They may move if the source names their path.
 func (s Source) inNoIntent(path Path) (reason string) {
 	named := func(what Path) bool {
 		return slices.ContainsFunc(s.Paths, func(p Path) bool { return p.HasPrefix(what) })
@@ -85,16 +85,16 @@ func (s Source) covers(path Path) bool {
 	return len(s.Paths) == 0 || slices.ContainsFunc(s.Paths, path.HasPrefix)
 }
 
-// surrounds reports whether a path is a parent of a field that the source selects, or a key field of a
-// list item with such a field.
+// surrounds reports whether a path is a parent of a field that the source selects, or a key field of a list item
+// that contains a selected field.
 func (s Source) surrounds(path Path) bool {
 	return slices.ContainsFunc(s.Paths, func(moving Path) bool {
 		return moving.HasPrefix(path) || path.IsKeyField() && moving.HasPrefix(path.Parent())
 	})
 }
 
-// indivisible returns the fields that the manager owns as a whole, such as atomic lists, if the source
-// selects only a part of the field.
+// indivisible returns the fields that the source selects only in part. They cannot move, because the manager owns
+// each of them as a whole, such as an atomic list.
 func (s Source) indivisible(owner Entry) []Unmoved {
 	var kept []Unmoved
 	for _, leaf := range owner.Leaves() {
@@ -107,9 +107,9 @@ func (s Source) indivisible(owner Entry) []Unmoved {
 	return kept
 }
 
-// withoutLoneSurroundings removes unneeded handovers. In a split, choose adds handovers with FromKeeps
-// for the parents of a moving field and for the key fields of its list item. If the field does not move
-// after all, for example because it must stay, its parents and key fields must not be shared either.
+// withoutLoneSurroundings removes handovers of parents and key fields that surround no moving field. In a split,
+// choose adds such handovers, with FromKeeps, for each selected field. If the selected field does not move after
+// all, its parents and key fields must not become shared.
 func withoutLoneSurroundings(wanted []Handover) []Handover {
 	return slices.DeleteFunc(slices.Clone(wanted), func(around Handover) bool {
 		item := around.Path
@@ -122,8 +122,8 @@ func withoutLoneSurroundings(wanted []Handover) []Handover {
 	})
 }
 
-// settle adds the handover m to Moved if the field can move, and otherwise to Unmoved. If the managed
-// fields would not change, it adds m to neither.
+// settle adds a handover to Moved if the field can move, and otherwise to Unmoved. It drops a handover that would
+// not change the managed fields.
 func (p *TransferPlan) settle(m Handover, owners slots, objects Objects) {
 	from, to := owners.of(m.From), owners.of(m.To)
 	if from == nil || !from.Owns(m.Path) {
@@ -149,9 +149,9 @@ func (p *TransferPlan) settle(m Handover, owners slots, objects Objects) {
 	p.Moved = append(p.Moved, m)
 }
 
-// differs returns "" if the field is proven to mean the same in the apiVersions of both managers, and
-// otherwise a reason. For example, scaleTargetRef is owned as a whole in autoscaling/v1, but by its
-// parts in autoscaling/v2. After a move to autoscaling/v2, the parts would have no owner.
+// differs returns "" if the field is proven to mean the same in the apiVersions of both managers. Otherwise it
+// returns the reason. For example, scaleTargetRef is one field in the managed fields of autoscaling/v1, and several
+// fields in those of autoscaling/v2. After a move to autoscaling/v2, these fields would have no owner.
 func (p *TransferPlan) differs(m Handover, leaf bool, objects Objects) string {
 	versions := []string{m.From.APIVersion, m.To.APIVersion}
 	if p.unread(versions, objects) {

@@ -9,15 +9,15 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// Rewrite returns the managed fields of the object with the planned moves made. Other entries stay
-// unchanged, in their order. An entry that loses its last field is left out. A new entry is inserted
-// before the entry from which it gains fields.
+// Rewrite returns the managed fields of the object after the planned moves. Other entries stay unchanged, in their
+// order. An entry that loses its last field is left out. A new entry is inserted before the entry from which it
+// gains fields.
 //
-// Writes through /scale can leave several entries of one manager. Rewrite merges them, because the API
-// server would keep only the last entry.
+// Writes through /scale can leave several entries of one manager. Rewrite merges them, because the API server would
+// keep only the last entry.
 //
-// Rewrite returns an error if entries are malformed or are not the managed fields for which the plan
-// was made.
+// Rewrite returns an error if the given entries are malformed, or if they are not the managed fields for which the
+// plan was made.
 func (p TransferPlan) Rewrite(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	owners, err := parseSlots(entries)
 	if err != nil {
@@ -155,8 +155,7 @@ func (s *slots) move(m Handover) error {
 	return nil
 }
 
-// encode returns the entry after the rewrite: with the gained fields and without the lost fields. It returns nil if
-// no field is left.
+// encode returns the entry with the gained fields and without the lost fields. It returns nil if no field is left.
 func (s *slot) encode() (*metav1.ManagedFieldsEntry, error) {
 	if !s.merged && s.gain.Empty() && s.lose.Empty() {
 		return &s.raw, nil

@@ -15,10 +15,11 @@ import (
 type Rule string
 
 const (
-	// RuleOutside means that a manager owns fields that the contract does not allow it to own.
+	// RuleOutside means that a manager owns fields that the contract does not allow it to own, and that RuleWide
+	// does not apply.
 	RuleOutside Rule = "outside-contract"
-	// RuleWide means that a manager owns fields outside of metadata and status by Update, although the
-	// ownership contract does not allow it. The usual cause is an update of the whole object.
+	// RuleWide means that a manager of the contract has updated fields outside of metadata and status, although the
+	// contract does not allow the manager to own these fields. The usual cause is an update of the whole object.
 	RuleWide Rule = "wide-update"
 )
 
@@ -28,8 +29,8 @@ type Finding struct {
 	Manager fieldowners.Manager
 	Kind    schema.GroupKind
 	Paths   []fieldowners.Path // the fields that Manager owns and must not own, sorted
-	// Owner is the manager that may own the fields by the contract, with its operation. It is the
-	// zero value if the contract allows no manager to own the fields.
+	// Owner is the manager to which the contract assigns the fields, with the allowed operation. If the contract
+	// assigns the fields to no manager, Owner is the zero value.
 	Owner fieldowners.Manager
 	// Missing means that Owner owns no field of the object.
 	Missing bool
@@ -74,10 +75,10 @@ type grant struct {
 	selector  labels.Selector // matches the objects of the manager; nil if the claim has no selector
 }
 
-// expects reports whether the manager should own its path on an object. Its arguments are the managers of the
-// contract that own a field of the object, and the labels of the object. The manager should own its path if it owns
-// any field of the object, or if its selector matches the labels. Without a selector, it should also own its path if
-// another manager of the contract owns a field of the object.
+// expects reports whether the manager should own its path on an object. The first argument contains the managers of
+// the contract that own a field of the object, and the second argument contains the object's labels. A manager that
+// owns any field of the object should own its path. For any other manager, the selector decides. A manager without a
+// selector should own its path if another manager of the contract owns a field of the object.
 func (g grant) expects(present map[string]bool, of labels.Set) bool {
 	switch {
 	case present[g.manager]:
@@ -124,17 +125,17 @@ func grantsOf(claim Claim) []grant {
 	return grants
 }
 
-// Names reports whether the contract has a claim of the field manager, for any kind.
+// Names reports whether any claim of the contract is for the given field manager.
 func (c *Comparer) Names(manager string) bool { return c.managers[manager] }
 
-// Compare compares the contract with the ownership of an object of the given kind and labels. It
-// returns the findings sorted by manager. If no manager of the contract owns a field of the object and
-// no Selector matches the object, there are no findings.
+// Compare compares the contract with the ownership of an object of the given kind and labels. It returns the
+// findings sorted by manager. If no manager of the contract owns a field of the object and no Selector matches the
+// object, there are no findings.
 //
-// A manager of the contract may own only the fields that it claims, and only by the operation of the claim. Any other
-// manager may own every field that is not exclusive. A field is exclusive if a manager of the contract claims the
-// field, Shared of the claim does not list the field, and this manager owns a field of the object or must own one
-// (see Claim.Selector). Managers that the API server invents, such as before-first-apply, are skipped.
+// A manager of the contract may own only the fields that it claims, and only by the claimed operation. Any other
+// manager may own every field that is not exclusive. A claimed field is exclusive unless Shared of the claim lists
+// the field. It is exclusive only on objects of which the claiming manager owns a field, or must own a field (see
+// Claim.Selector). Managers that the API server invents, such as before-first-apply, are skipped.
 func (c *Comparer) Compare(kind schema.GroupKind, of labels.Set, ownership fieldowners.Ownership) (found []Finding) {
 	entries := ownership.Entries()
 	present := map[string]bool{}
@@ -165,8 +166,8 @@ type comparing struct {
 	present map[string]bool // the managers of the contract that own a field of the object
 }
 
-// named returns the findings about a manager of the contract, for the fields that it owns outside of
-// its claims.
+// named returns the findings about one entry of the managed fields. The contract names the entry's manager, and the
+// findings list the fields that this manager owns but does not claim.
 func (c comparing) named(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {
@@ -190,8 +191,8 @@ func (c comparing) allows(entry fieldowners.Entry, path fieldowners.Path) bool {
 	})
 }
 
-// ownerOf returns the manager that may own a field by the contract. If the contract allows several
-// managers, ownerOf prefers the given manager, which may own the field by another operation.
+// ownerOf returns the manager and operation to which the contract assigns a field. If several claims include the
+// field, ownerOf prefers a claim of the given manager.
 func (c comparing) ownerOf(manager string, path fieldowners.Path) (owner fieldowners.Manager) {
 	for _, g := range c.grants {
 		if Covers(g.path, path) && (owner.Name == "" || g.manager == manager) {
@@ -201,8 +202,8 @@ func (c comparing) ownerOf(manager string, path fieldowners.Path) (owner fieldow
 	return owner
 }
 
-// stranger returns the findings about a manager outside of the contract, for the fields that only a manager of the
-// contract may own.
+// stranger returns the findings about one entry of the managed fields. The contract does not name the entry's
+// manager, and the findings list the exclusive fields (see Compare) that this manager owns.
 func (c comparing) stranger(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {
@@ -231,8 +232,8 @@ func isContent(path fieldowners.Path) bool {
 // findings are the findings about one manager, with one finding for each pair of rule and owner.
 type findings []Finding
 
-// add adds a path to the finding with the same rule and owner as the given finding (like). If there is none, add
-// appends the given finding, whose Paths must be empty, with this path.
+// add adds a path to the finding that has the same rule and owner as the given finding. If there is no such finding,
+// add appends the given finding with this path. Paths of the given finding must be empty.
 func (f *findings) add(like Finding, path fieldowners.Path) {
 	i := slices.IndexFunc(*f, func(known Finding) bool { return known.Rule == like.Rule && known.Owner == like.Owner })
 	if i < 0 {

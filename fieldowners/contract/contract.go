@@ -1,33 +1,31 @@
-// Package contract describes which fields each field manager may own. For each manager and kind, a
-// contract lists the paths that the manager may own by Apply and the paths that it may own by Update. It
-// also lists which of these paths other managers may own as well, with the reason.
+// Package contract describes which fields each field manager may own. For each manager and kind, a contract lists
+// the paths that the manager may own by Apply and the paths that it may own by Update. It also lists which of these
+// paths other managers may own as well, with the reason.
 //
 // The package is pure data: no client, no clock, no logging.
 //
 // # Contract
 //
-//  1. A Contract is a list of claims, one for each field manager and kind. A path, in the notation
-//     of fieldowners.ParsePath, means the field and everything below it. If a path leads to a part
-//     of a list item, the claim includes the key fields of the item.
+//  1. A Contract is a list of claims, one for each field manager and kind. A path, in the notation of
+//     fieldowners.ParsePath, means the field and everything below it. If a path leads to a part of a list item, the
+//     claim includes the key fields of the item.
 //  2. Check rejects invalid names of field managers, malformed kinds and paths, and duplicate claims. It also rejects
 //     a field that two managers claim for the same kind, unless Shared of one of the two claims gives the reason.
-//  3. Write writes a contract as sorted YAML, which can be committed and compared. Read reads
-//     contracts that Write or a person has written. Read is strict: an error names the line, the
-//     manager, the kind and the path. Read returns only contracts that Check accepts.
-//  4. A Comparer compares a contract with the managed fields of an object. If a manager owns a
-//     field that it may not own, the result is a Finding. If a manager does not own a field that it
-//     may own, there is no finding.
-//  5. Every manager may own labels, annotations, owner references and finalizers, even if another
-//     manager claims all labels, for example.
+//  3. Write writes a contract as sorted YAML. Read reads YAML that Write or a person has written, and returns only
+//     contracts that Check accepts. An error of Read names the line, the manager, the kind and the path.
+//  4. A Comparer compares a contract with the managed fields of an object. If a manager owns a field that it may not
+//     own, the result is a Finding. If a manager does not own a field that it may own, there is no finding.
+//  5. A manager that claims all labels, annotations, owner references or finalizers does not exclude other managers
+//     from these fields.
 //  6. An object is compared if a manager of the contract owns any of its fields, or if a Selector matches the object.
-//     Other objects are skipped, because most objects of a kind in a cluster do not belong to a manager of the
-//     contract. A manager must own fields of each object that its Selector matches or, without a Selector, of each
-//     object of which another manager of the contract owns a field. Even if the manager owns no field of such an
-//     object, the manager's claims are compared with the object. Finding.Missing is then true.
+//     Other objects are skipped, because most objects of a kind do not belong to a manager of the contract.
+//  7. A manager must own a field of each object that its Selector matches. A manager without a Selector must own a
+//     field of each object of which another manager of the contract owns a field. If a manager must own a field but
+//     owns none, its claims are compared with the object nevertheless, and Finding.Missing is true.
 //
-// A program should call Check before its first write. Its tests should compare the contract with the
-// program's apply configurations (applytest.Owns). A person should sometimes compare the contract with a cluster
-// (kubectl fieldowners audit --contract FILE).
+// A program should call Check before its first write. Its tests should compare the contract with the program's apply
+// configurations (applytest.Owns). A person should sometimes compare the contract with a cluster (kubectl
+// fieldowners audit --contract FILE).
 //
 // Valid:
 //
@@ -69,10 +67,10 @@ type Claim struct {
 	// Shared lists the claimed paths that other managers may own as well. The key is the path, and the value is the
 	// reason.
 	Shared map[string]string
-	// Selector is a label selector for the objects on which the manager must own fields. If the manager owns no field
-	// of such an object, Compare reports every manager outside of the contract that owns one of the claimed paths,
-	// except paths in Shared. If Selector is empty, the manager must own fields of each object of which another
-	// manager of the contract owns a field.
+	// Selector is a label selector for the objects of which the manager must own a field. On these objects, Compare
+	// reports managers outside of the contract that own a claimed path, even if the claiming manager owns no field
+	// of the object. Compare does not report paths in Shared. If Selector is empty, the manager must own a field of
+	// each object of which another manager of the contract owns a field.
 	Selector string
 }
 
@@ -101,14 +99,15 @@ func (c Claim) paths(operation metav1.ManagedFieldsOperationType) []string {
 // operations are all operations by which a manager can own a field.
 var operations = []metav1.ManagedFieldsOperationType{metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate}
 
-// Covers reports whether a manager that claims the path claimed may also own the field at path. The
-// field must be at or below claimed, or be a key field of the list item that contains claimed.
+// Covers reports whether a manager with the given claimed path may also own the field at the given path. This is the
+// case if the field is at or below the claimed path, or is a key field of the list item that contains the claimed
+// path.
 func Covers(claimed, path fieldowners.Path) bool {
 	return path.HasPrefix(claimed) || claimed.HasPrefix(path.Parent()) && path.IsKeyField()
 }
 
-// isEverybodys reports whether every manager may own parts of the field at a path: the labels,
-// annotations, ownerReferences or finalizers of an object or of a template in an object.
+// isEverybodys reports whether a path is the labels, annotations, ownerReferences or finalizers of an object or of a
+// template in an object. Every manager may own parts of these fields.
 func isEverybodys(path fieldowners.Path) bool {
 	steps := path.Elements()
 	n := len(steps)

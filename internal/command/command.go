@@ -51,8 +51,8 @@ func (s Subject) String() string {
 	return strings.TrimSpace(s.Kind + " " + name)
 }
 
-// Migrate returns the command that moves fields from a field manager (from), which owns them by Update,
-// to an applier (to). With paths, the command moves only the fields at and below these paths.
+// Migrate returns the command that moves fields from the first manager, which owns them by Update, to the second
+// manager, an applier. If paths are given, the command moves only the fields at and below these paths.
 func Migrate(from, to string, paths ...fieldowners.Path) string {
 	words := []string{"kubectl fieldowners migrate", Placeholder, "--from", Quote(from), "--to", Quote(to)}
 	for _, path := range paths {
@@ -61,7 +61,8 @@ func Migrate(from, to string, paths ...fieldowners.Path) string {
 	return strings.Join(words, " ")
 }
 
-// Reapply returns the command that applies the manifest FILE again under the name of a field manager.
+// Reapply returns the command that applies a manifest again under the name of a field manager. In the command, FILE
+// stands for the path of the manifest.
 func Reapply(manager string) string {
 	return fmt.Sprintf("kubectl apply --server-side --field-manager %s -f FILE", Quote(manager))
 }
@@ -71,9 +72,9 @@ func Release(manager string) string {
 	return fmt.Sprintf("kubectl fieldowners release %s --field-manager %s", Placeholder, Quote(manager))
 }
 
-// EndSharing returns the command that makes one manager (by, an applier) the only owner of the fields at paths, which
-// it shares with another manager (with). If the other manager later writes one of these fields again, the other
-// manager becomes an owner again or gets a conflict.
+// EndSharing returns the command that makes the first manager, an applier, the only owner of fields that it shares
+// with the second manager. If the second manager later writes one of these fields again, the second manager becomes
+// an owner again or gets a conflict.
 func EndSharing(by, with fieldowners.Manager, paths []fieldowners.Path) string {
 	command := Migrate(with.Name, by.Name, paths...)
 	if with.Operation == metav1.ManagedFieldsOperationApply {

@@ -1,4 +1,4 @@
-// Package flagerror rewrites errors about invalid flag values in plain words, instead of the messages of Go's parsers.
+// Package flagerror replaces the messages of Go's parsers for invalid flag values by messages in plain words.
 package flagerror
 
 import (

@@ -50,8 +50,8 @@ func apiServerBinaries(ctx context.Context, log io.Writer) (Binaries, error) {
 	return Ensure(ctx, log)
 }
 
-// start starts etcd and kube-apiserver with envtest. The Start method of envtest takes no context. So if ctx ends,
-// start kills the processes of the run, and envtest fails at once.
+// start starts etcd and kube-apiserver with envtest. If the context ends, start kills the processes of the run, so
+// that envtest fails at once: the Start method of envtest takes no context.
 func (s *APIServer) start(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.run.end(context.WithoutCancel(ctx)) })
 	defer stop()

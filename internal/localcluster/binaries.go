@@ -35,8 +35,8 @@ func binariesIn(dir string) Binaries {
 	}
 }
 
-// withAssets returns a copy of b in which etcd, kube-apiserver and kubectl are those in the folder
-// dir, the value of KUBEBUILDER_ASSETS. If dir is "", it returns b unchanged.
+// withAssets returns a copy of b with the paths of etcd, kube-apiserver and kubectl in the given folder. If the
+// folder is "", withAssets returns b unchanged.
 func (b Binaries) withAssets(dir string) Binaries {
 	if dir == "" {
 		return b
@@ -50,8 +50,8 @@ func (b Binaries) all() []string {
 	return append(b.apiServer(), b.KubeControllerManager, b.KubeScheduler, b.Kwok, b.Kwokctl)
 }
 
-// apiServer returns the paths of the binaries that StartAPIServer needs. These are the binaries that a folder of
-// KUBEBUILDER_ASSETS contains.
+// apiServer returns the paths of the binaries that StartAPIServer needs. A folder of KUBEBUILDER_ASSETS contains the
+// same binaries.
 func (b Binaries) apiServer() []string {
 	return []string{b.Etcd, b.KubeAPIServer, b.Kubectl}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Clean deletes the files of this package in the user's cache folder, and prints the freed space to out. It
-// deletes the folders of runs whose starting process has ended, after killing the other processes of these
-// runs. If no cluster is running, it also deletes the built binaries of all versions. Go's own caches stay.
+// Clean deletes the files of this package in the user's cache folder, and prints the freed space. For each run whose
+// starting process has ended, it kills the remaining processes and deletes the run folder. If no cluster is running,
+// it also deletes the built binaries of all versions. It does not touch Go's own caches.
 func Clean(ctx context.Context, out io.Writer) error {
 	owned, err := userFolders()
 	if err != nil {

@@ -133,9 +133,9 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.run.end(ctx)
 }
 
-// ActAs writes a kubeconfig for a program that should have only the rights of a service account, and returns the path
-// of the kubeconfig. With this kubeconfig, the administrator impersonates the service account, so there is no token
-// that could expire.
+// ActAs writes a kubeconfig for a program that should have only the rights of a service account, and returns the
+// path of the kubeconfig. A program that uses the kubeconfig authenticates as the administrator and impersonates the
+// service account, so there is no token that could expire.
 func (c *Cluster) ActAs(name types.NamespacedName) (kubeconfig string, err error) {
 	config, err := clientcmd.LoadFromFile(c.kubeconfig)
 	if err != nil {
@@ -155,9 +155,10 @@ func (c *Cluster) ActAs(name types.NamespacedName) (kubeconfig string, err error
 // etcd's data. Stop deletes the folder, including files that the caller put there.
 func (c *Cluster) Dir() string { return c.run.dir }
 
-// Command returns an exec.Cmd, not started yet, for a program that belongs to the cluster. However this process ends,
-// the watchdog (see the package comment) kills both the program and the control plane. When the context ends, the
-// program gets SIGTERM. The program has its own process group, so that a Ctrl-C in the terminal does not reach it.
+// Command returns an exec.Cmd, not started yet, for a program that belongs to the cluster. When the calling process
+// ends for any reason, the watchdog (see the package comment) kills both the program and the control plane. When the
+// context ends, the program gets SIGTERM. The program has its own process group, so that a Ctrl-C in the terminal
+// does not reach it.
 func (c *Cluster) Command(ctx context.Context, program string, args ...string) (*exec.Cmd, error) {
 	program, err := filepath.Abs(program)
 	if err != nil {
@@ -193,7 +194,7 @@ func Attach(kubeconfig string) (*Cluster, error) {
 	return c, err
 }
 
-// WriteKubeconfig writes the administrator's kubeconfig into file. Other processes can pass the file to
+// WriteKubeconfig writes the administrator's kubeconfig to the given file. Other processes can pass the file to
 // AttachAPIServer.
 func (s *APIServer) WriteKubeconfig(file string) error {
 	if err := os.WriteFile(file, s.environment.KubeConfig, 0o600); err != nil {

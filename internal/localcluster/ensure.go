@@ -10,7 +10,7 @@ import (
 	"regexp"
 )
 
-// unfinished is the prefix of the name of a folder while a build into this folder has not completed.
+// unfinished is the prefix of the name of a build folder until the build has completed.
 const unfinished = "building-"
 
 // Ensure returns the paths of the control plane's binaries, and compiles them first if they are missing.

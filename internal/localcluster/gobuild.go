@@ -18,18 +18,17 @@ import (
 	"golang.org/x/term"
 )
 
-// buildEnv has environment variables that make the build independent of the user's settings: the build uses no C
-// compiler, and only the modules that go.sum pins. Without them, the user's go.work file or GOFLAGS could change the
+// buildEnv contains environment variables that make the build independent of the user's settings: the build uses no
+// C compiler, and only the modules that go.sum pins. The user's go.work file or GOFLAGS could otherwise change the
 // binaries without changing the name of the build folder.
 var buildEnv = []string{"CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off"}
 
-// compileFlags leaves out debug information, which would be a quarter of Go's build cache. The Makefile compiles
-// coapply's commands with the same flags. Half of the packages of these commands are also packages of the control
-// plane, and so are compiled only once.
+// compileFlags leaves out debug information, which would take up a quarter of Go's build cache. The Makefile
+// compiles coapply's commands with the same flags, so that packages of both builds are compiled only once.
 const compileFlags = "-gcflags=all=-dwarf=false"
 
-// buildPace has environment variables that make the compiler collect garbage less often. This saves a fifth of the
-// build time.
+// buildPace contains environment variables that make the compiler collect garbage less often. The build is a fifth
+// faster.
 var buildPace = []string{"GOGC=400", "GOMEMLIMIT=2GiB"}
 
 // versionFlags returns linker flags that set the version of the binaries, as the build of Kubernetes
@@ -73,8 +72,8 @@ func countPackages(ctx context.Context, from source) (int, error) {
 	return bytes.Count(out.Bytes(), []byte("\n")), nil
 }
 
-// runGo runs a go command in dir. If compiled is not nil, runGo adds the number of compiled packages to the counter.
-// If the command fails, the error contains the last lines of the command's output.
+// runGo runs a go command in the given folder. If the given counter is not nil, runGo adds the number of compiled
+// packages to the counter. If the command fails, the error contains the last lines of the command's output.
 func runGo(ctx context.Context, dir string, stdout io.Writer, compiled *atomic.Int64, args ...string) error {
 	last := &lastLines{keep: 12, compiled: compiled}
 	cmd := exec.CommandContext(ctx, "go", args...)
@@ -187,8 +186,8 @@ func newBar(out io.Writer, total int) *progressbar.ProgressBar {
 	)
 }
 
-// report prints the progress periodically until stop is called. On a terminal it prints once a second. So the elapsed
-// time advances even while the linker runs, which prints nothing.
+// report prints the progress periodically until stop is called. On a terminal it prints once a second, so that the
+// elapsed time advances even while the linker runs without output.
 func (m *meter) report() {
 	defer close(m.quitted)
 	period := linePeriod

@@ -38,9 +38,9 @@ func (k kwokctl) configFile() string { return filepath.Join(k.run.dir, "kwok.yam
 func (k kwokctl) kubeconfig() string { return filepath.Join(k.run.dir, "kubeconfig") }
 func (k kwokctl) logDir() string     { return filepath.Join(k.run.dir, "clusters", k.name, "logs") }
 
-// configure writes the configuration file of kwokctl. The file includes the stages, which are the rules by which kwok
-// simulates nodes and pods. It also includes kwok's own node stages, because kwokctl uses its default stages only if
-// the configuration has no stage.
+// configure writes the configuration file of kwokctl. The file includes the stages, which are the rules by which
+// kwok simulates nodes and pods. The file also includes kwok's own node stages, because kwokctl adds its default
+// stages only to a file without stages.
 func (k kwokctl) configure(apiServerPort int) error {
 	ports, err := freePorts(6)
 	if err != nil {
@@ -120,8 +120,8 @@ func (k kwokctl) scaleNodes(ctx context.Context, nodes int) error {
 	return k.do(ctx, "scale", "node", "--replicas", strconv.Itoa(nodes), "--param", ".allocatable.pods="+podsOfNode)
 }
 
-// do runs a kwokctl command. It starts kwokctl by the link in the run folder, so that the watchdog can find the
-// process.
+// do runs a kwokctl command. It starts kwokctl through the link in the run folder, because the watchdog finds
+// processes by this path.
 func (k kwokctl) do(ctx context.Context, args ...string) error {
 	last := &lastLines{keep: 12}
 	cmd := exec.CommandContext(ctx, k.run.binaries().Kwokctl, append(args, "--name", k.name, "--config", k.configFile())...)
@@ -210,7 +210,7 @@ func countUsable(nodes []corev1.Node) int {
 	return usable
 }
 
-// withLogs returns err extended by the last lines of each log in dir. The caller then deletes the logs.
+// withLogs returns the given error with the last lines of each log in a folder appended.
 func withLogs(err error, dir string) error {
 	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
 	var text strings.Builder

@@ -2,9 +2,9 @@
 // outside the Go module proxy.
 //
 // [Ensure] compiles etcd, the Kubernetes components, kubectl and kwok from the modules pinned in tools/cluster, once
-// per version, into the user's cache folder. The version of Kubernetes is the value of the environment variable K8S,
-// such as 1.36.3, or else the version in tools/cluster/go.mod. [Start] runs a whole cluster with kwokctl; kwok
-// simulates its nodes. [StartAPIServer] runs only etcd and kube-apiserver, with envtest. [Cluster.ActAs] lets a
+// for each version, into the user's cache folder. The environment variable K8S selects the version of Kubernetes,
+// such as 1.36.3. The default is the version in tools/cluster/go.mod. [Start] runs a whole cluster with kwokctl, and
+// kwok simulates the nodes. [StartAPIServer] runs only etcd and kube-apiserver, with envtest. [Cluster.ActAs] lets a
 // program act as a service account. [Clean] deletes the compiled binaries and the folders of old runs.
 //
 //	cluster, err := localcluster.Start(ctx, localcluster.Options{Name: "demo", Nodes: 3, Log: os.Stderr})
@@ -16,22 +16,22 @@
 //
 // The package guarantees:
 //
-//  1. No process of a cluster outlives the process that started the cluster. A watchdog in its own session waits on a
-//     pipe that only the starting process holds open. Whether that process stops, panics or is killed, the pipe closes.
-//     The watchdog then kills every process of the run and deletes the run folder. After a power cut the next start
+//  1. No process of a cluster outlives the process that started the cluster. A watchdog process waits on a pipe that
+//     only the starting process holds open. The pipe closes when the starting process stops, panics or is killed. The
+//     watchdog then kills every process of the run and deletes the run folder. After a power cut, the next start
 //     deletes the run folder.
 //  2. All servers listen on loopback only.
 //  3. The user's kubeconfig, ~/.kwok and KWOK_ variables are neither read nor written.
-//  4. Any number of clusters run at once; each has its own run folder and its own ports.
+//  4. Any number of clusters can run at once. Each cluster has its own run folder and its own ports.
 //  5. Simulated pods terminate as real pods do: see stages/pod-terminate.yaml. A pod with a finalizer stays until the
 //     finalizer is removed.
 //
-// The watchdog recognises the processes of a run by the path of their executable: a link in the
-// run folder. So a process of a run must not be started by another path:
+// The watchdog recognises the processes of a run by the path of their executable, which is a link in the run folder.
+// Never start a process of a run by another path:
 //
-//	exec.Command(binaries.Etcd, "--data-dir", dir) // wrong: nobody will stop it
+//	exec.Command(binaries.Etcd, "--data-dir", dir) // wrong: the watchdog will not stop this process
 //
-// The package works on Linux and macOS only: it needs /bin/sh, flock and process groups.
+// The package works on Linux and macOS only, because it needs /bin/sh, flock and process groups.
 package localcluster
 
 import "errors"

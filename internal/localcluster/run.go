@@ -15,8 +15,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// run is one running control plane. Its folder has links to the binaries, and also has the data, the certificates and
-// the logs. A process belongs to the run if it was started by one of these links.
+// run is one running control plane. The run folder contains the data, the certificates, the logs, and links to the
+// binaries. A process belongs to the run if it was started through one of these links.
 type run struct {
 	dir   string
 	alive *flock.Flock // the file's lock is held while this process runs; if another process can take it, the run is orphaned
@@ -42,8 +42,8 @@ func newRun(ctx context.Context, name string, binaries []string, log io.Writer) 
 	return r, nil
 }
 
-// newRunFolder creates a run folder and locks the file called "alive" in this folder. Until it has locked this file,
-// newRunFolder holds the lock over all runs, so that no other process regards the new folder as orphaned.
+// newRunFolder creates a run folder and locks the file called "alive" in this folder. It holds the lock over all
+// runs until the file is locked, so that no other process regards the new folder as orphaned.
 func newRunFolder(ctx context.Context, runs, name string, log io.Writer) (string, *flock.Flock, error) {
 	l, err := lock(ctx, filepath.Join(runs, "lock"), func() {
 		fmt.Fprintln(log, "waiting for another process that is removing old runs")
@@ -84,10 +84,11 @@ func (r *run) prepare(binaries []string) error {
 
 func (r *run) binDir() string { return filepath.Join(r.dir, "bin") }
 
-// binaries returns the links in the run folder. All processes of the run must be started by these links.
+// binaries returns the links in the run folder. All processes of the run must be started through these links.
 func (r *run) binaries() Binaries { return binariesIn(r.binDir()) }
 
-// end kills the processes of the run, deletes its folder, and waits for both. It may be called more than once.
+// end kills the processes of the run and deletes the run folder. It waits until both are done, and may be called
+// more than once.
 func (r *run) end(ctx context.Context) error {
 	if err := r.dog.release(ctx); err != nil {
 		return fmt.Errorf("stopping the control plane in %s: %w", r.dir, err)
@@ -139,9 +140,9 @@ func reapOrphans(ctx context.Context, runs string, log io.Writer) error {
 	return nil
 }
 
-// tryLock takes an exclusive file lock without waiting. If another process has the lock, it returns nil and no error.
-// The kernel releases the lock when that process ends for any reason. So if tryLock succeeds, no process that had the
-// lock is still alive.
+// tryLock takes an exclusive file lock without waiting. If another process holds the lock, tryLock returns nil and
+// no error. The kernel releases the lock when that process ends for any reason, so tryLock succeeds if that process
+// is dead.
 func tryLock(path string) (*flock.Flock, error) {
 	l := flock.New(path)
 	held, err := l.TryLock()
@@ -154,8 +155,8 @@ func tryLock(path string) (*flock.Flock, error) {
 	return l, nil
 }
 
-// lock takes an exclusive file lock. If another process has the lock, it calls waiting once, and waits until the lock
-// is free.
+// lock takes an exclusive file lock. If another process holds the lock, lock calls the given function once, and
+// waits until the lock is free.
 func lock(ctx context.Context, path string, waiting func()) (*flock.Flock, error) {
 	if l, err := tryLock(path); l != nil || err != nil {
 		return l, err
@@ -170,9 +171,9 @@ func lock(ctx context.Context, path string, waiting func()) (*flock.Flock, error
 
 const loopback = "127.0.0.1"
 
-// The range of ports for the servers of a run. It is below the ports of outgoing connections, and ports are chosen
-// from it at random. The kernel does not choose them, because it would soon give the same free port to another
-// process. kwokctl does not choose them, because it would choose the same ports for every cluster.
+// The range of ports for the servers of a run. It is below the ports of outgoing connections. This package chooses
+// ports from the range at random. If the kernel chose the ports, it would soon give the same free port to another
+// process. If kwokctl chose the ports, every cluster would get the same ports.
 const (
 	firstPort = 20000
 	portCount = 10000

@@ -26,7 +26,8 @@ type source struct {
 
 func sourceDir(checkout string) string { return filepath.Join(checkout, "tools", "cluster") }
 
-// chosenSource returns the source of a version. An empty version means the version in tools/cluster/go.mod.
+// chosenSource returns the source of the given Kubernetes version. The version "" means the version in
+// tools/cluster/go.mod.
 func chosenSource(dir, version string) (source, error) {
 	if version == "" {
 		return readSource(dir, filepath.Join(dir, "go.mod"))
@@ -106,8 +107,8 @@ func (s source) flags() []string {
 
 func (s source) linkFlags() string { return "-ldflags=-s" + versionFlags(s.kubernetes) }
 
-// name returns the name of the build folder. The name contains a hash of all inputs of the build,
-// so two checkouts share a build folder exactly if they would build the same binaries.
+// name returns the name of the build folder. The name contains a hash of all inputs of the build, so two checkouts
+// share a build folder if and only if they would build the same binaries.
 func (s source) name() (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.Version(), runtime.GOOS, runtime.GOARCH, buildEnv, compileFlags, s.linkFlags())

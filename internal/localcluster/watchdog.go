@@ -13,9 +13,9 @@ import (
 //go:embed reap.sh
 var reapScript string
 
-// watchdog is a shell process that waits for the end of its standard input. This is a pipe whose other end only this
-// process has open. When this process ends for any reason, the kernel closes the pipe. The shell then kills the
-// processes of the run and deletes the run folder. A normal stop of the run also closes the pipe.
+// watchdog is a shell process that waits until a pipe is closed. Only this process holds the other end of the pipe.
+// When this process ends for any reason, the kernel closes the pipe. The shell then kills the processes of the run
+// and deletes the run folder. A normal stop of the run also closes the pipe.
 type watchdog struct {
 	run    string
 	pipe   *os.File

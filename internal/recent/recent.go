@@ -3,9 +3,9 @@ package recent
 
 import "sync"
 
-// Cache keeps the most recently used values: at least limit values (once so many were put) and at most 2*limit. It is
-// safe for concurrent use. Unlike in k8s.io/utils/lru, where a look-up allocates memory twice, a look-up allocates
-// none.
+// Cache keeps the most recently used values. Once limit values have been put, it keeps at least limit and at most
+// 2*limit values. It is safe for concurrent use. A look-up does not allocate memory, unlike a look-up in
+// k8s.io/utils/lru.
 type Cache[K comparable, V any] struct {
 	limit int
 
@@ -18,7 +18,8 @@ func New[K comparable, V any](limit int) *Cache[K, V] {
 	return &Cache[K, V]{limit: limit, young: map[K]V{}}
 }
 
-// Get returns the value of a key and marks the value as recently used. For an absent key it returns false.
+// Get returns the value of a key and marks the value as recently used. If the key is absent, the second result is
+// false.
 func (r *Cache[K, V]) Get(key K) (V, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

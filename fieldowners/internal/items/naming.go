@@ -1,12 +1,10 @@
-// Package items identifies the items of lists in the same way as managed fields: by key fields, or
-// by the value of a scalar.
+// Package items names list items as managed fields do: by key fields, or by the value of a scalar item.
 //
 // # Contract
 //
-//  1. NamingOf derives, from the path element of one list item, how all items of the list are named.
-//     No schema is needed.
-//  2. An item that lacks a key field has no name. NameAll fails if an item has no name or two items
-//     have the same name.
+//  1. NamingOf returns the Naming of a list for the path element of one of its items. It needs no schema.
+//  2. An item that lacks a key field has no name. NameAll fails if an item has no name or two items have the same
+//     name.
 //
 // Valid:
 //
@@ -30,8 +28,8 @@ type Naming struct {
 	Disputed bool     // whether entries disagree about the key fields; the items then have no names
 }
 
-// NamingOf returns how the items of a list are named, from the path element of one of its items. ok is
-// false if the element is not the key or the value of a list item.
+// NamingOf returns the Naming of the list to which an item with the given path element belongs. ok is false if the
+// element is neither the key nor the value of a list item.
 func NamingOf(element fieldpath.PathElement) (how Naming, ok bool) {
 	if element.Key != nil {
 		for _, field := range *element.Key {
@@ -56,8 +54,8 @@ func (n Naming) NameAll(items []any) (names []fieldpath.PathElement, ok bool) {
 	return names, true
 }
 
-// NameOf returns the name of one item: its key fields with their values, or its own value. ok is false
-// if the item lacks a key field, or if one of these values is not a scalar.
+// NameOf returns the name of one item: its key fields with their values, or its own value. ok is false if the item
+// lacks a key field, or if its own value or the value of a key field is not a scalar.
 func (n Naming) NameOf(item any) (name fieldpath.PathElement, ok bool) {
 	if n.Disputed {
 		return fieldpath.PathElement{}, false
