@@ -248,8 +248,8 @@ func (rt *Runtime) UpdaterConfig(fieldManager string) update.Config {
 const rememberedLooks = 1024
 
 // lookForStripped checks whether the manager's cache strips managed fields. The proof is a cached object without
-// managed fields whose live version, at the same resourceVersion, has an entry of the given field manager. After a
-// proof, refusal returns an error. (A manager does not expose its cache options, so they cannot be checked instead.)
+// managed fields whose live version, at the same resourceVersion, has an entry of the given field manager. Later calls
+// of refusal then return an error. (A manager does not expose its cache options, so they cannot be checked instead.)
 func (rt *Runtime) lookForStripped(ctx context.Context, fieldManager string, cached client.Object) {
 	if len(cached.GetManagedFields()) > 0 || rt.refusal() != nil {
 		return

@@ -14,7 +14,7 @@
 // the new contentID, and applies it to the Deployment together with the new image. The contentID is in an annotation
 // of the pod template, so each later contentID also replaces the pod.
 //
-// The workload reconciler does not own the replicas of the Deployment. If it creates the Deployment, the API server
+// The workload reconciler does not own the replicas of the Deployment. When it creates the Deployment, the API server
 // sets the replicas to 1, and a pod starts. Therefore the Deployment is not created before spec.state is Running. A
 // Devbox that is created with the state Stopped has no Deployment and no pod.
 package devbox

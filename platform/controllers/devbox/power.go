@@ -51,7 +51,7 @@ func powerStatus(_ context.Context, box *v1alpha1.Devbox, applied reconciler.App
 }
 
 // emitPower returns an intent that sets only the replicas of the Deployment. The replicas are 1 if spec.state is
-// Running, and 0 otherwise. The intent does not create the Deployment. Only the workload reconciler creates it.
+// Running, and 0 otherwise. If the Deployment does not exist, the intent has no effect.
 func emitPower(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	var replicas int32
 	if isToRun(box) {

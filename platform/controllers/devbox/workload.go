@@ -228,9 +228,9 @@ func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool,
 	return w.removePods(ctx, ownPods(box, pods), ours, kept)
 }
 
-// removePods removes our finalizer from the pods and deletes them, except the pods of ReplicaSets whose uid is in
-// kept. The argument replaced means that the Deployment still exists and would replace deleted pods. Then only pods
-// that are already being deleted are handled, and none is false. Otherwise none reports that no pod had to be deleted.
+// removePods removes our finalizer from the pods and deletes them, except the pods of ReplicaSets whose uid is in kept.
+// If replaced is true, the Deployment still exists and would replace deleted pods. Then only pods that are already
+// being deleted are handled, and the result is false. Otherwise the result is true if no pod had to be deleted.
 func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced bool, kept map[types.UID]bool) (none bool, err error) {
 	none = !replaced
 	var errs []error
@@ -246,9 +246,9 @@ func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced b
 	return none, errors.Join(errs...)
 }
 
-// deleteReplicaSets deletes ReplicaSets of the Devbox that still exist after the Deployment was deleted with the
-// propagation policy Orphan. These ReplicaSets would replace every deleted pod. The argument taken is the uid of a
-// Deployment of another owner with the Devbox's name, if any. Its ReplicaSets are kept, and kept contains their uids.
+// deleteReplicaSets deletes ReplicaSets of the Devbox that still exist after the Deployment was deleted with the propagation
+// policy Orphan. These ReplicaSets would replace every deleted pod. If the Devbox's name is taken by a Deployment of another
+// owner, the argument taken is its uid. The ReplicaSets of this Deployment are not deleted. Their uids are returned.
 func (w workload) deleteReplicaSets(ctx context.Context, box *v1alpha1.Devbox, taken types.UID) (kept map[types.UID]bool, err error) {
 	var list appsv1.ReplicaSetList
 	err = w.live.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})

@@ -78,8 +78,8 @@ const (
 	kind = "License"
 )
 
-// emit returns two intents for a License: one for the User's Namespace, and one for the ResourceQuota in this Namespace.
-// It returns no intents until the status contains the name of the Namespace. All values are those of the status.
+// emit returns two intents with the values of the License's status: one for the User's Namespace, and one for the
+// ResourceQuota in this Namespace. It returns no intents until this status contains the name of the Namespace.
 func emit(license *v1alpha1.License) ([]apply.Intent, error) {
 	if license.Status.Namespace != user.NamespaceOf(license.Name) {
 		return nil, nil

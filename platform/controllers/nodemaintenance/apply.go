@@ -106,7 +106,7 @@ func (a applying) try(ctx context.Context, work *v1alpha1.NodeMaintenance, name 
 
 // uncordon removes spec.unschedulable and our annotations from a node, in at most three writes. It reads the node live
 // before each write. A write releases the fields that our field manager has applied, and the API server removes them.
-// If there are none, the write applies the fields that an Uncordon may take from their owners (see mayTake).
+// If no field is applied, the write applies the fields that an Uncordon may take from their owners (see mayTake).
 func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) (wrote bool, err error) {
 	const steps = 3
 	for step := 0; ; step++ {

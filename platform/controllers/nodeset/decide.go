@@ -141,9 +141,9 @@ func (d *decision) replaceFinished(pod *corev1.Pod, now time.Time) {
 	}
 }
 
-// replace adds pods of an old revision to d.remove. It begins with the pods that are not ready, and in each group with
-// the highest ordinal. A ready pod is deleted only if at most maxUnavailable desired pods are then missing or not
-// ready. Therefore the replacement stops if the new revision never becomes ready. Pods of other owners are not counted.
+// replace adds pods of an old revision to d.remove: first the pods that are not ready, then ready pods, each by
+// descending ordinal. A ready pod is added only if at most maxUnavailable desired pods are then missing or not ready.
+// Therefore the replacement stops if the new revision never becomes ready. Pods of other owners are not counted.
 func (d *decision) replace(set *v1alpha1.NodeSet, w wanted) {
 	slices.Reverse(w.oldIdle)
 	slices.Reverse(w.oldReady)

@@ -17,8 +17,8 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// writeStatus writes the result of a reconcile into the NodeSet's status: the counts of pods and the conditions. If the
-// generation of the live NodeSet has changed, nothing is written. The event of the new spec starts another reconcile.
+// writeStatus writes the result of a reconcile into the NodeSet's status: the counts of pods and the conditions. If
+// the live NodeSet has a newer generation, nothing is written, and the event of the new spec starts another reconcile.
 func (n nodeSets) writeStatus(ctx context.Context, seen view, d *decision, done result) error {
 	conditions := []metav1.Condition{applied(seen.set.Generation, d, done), ready(seen.set.Generation, d)}
 	n.tell(seen.set, conditions[0])

@@ -18,9 +18,9 @@ import (
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
-// Belongs reports whether the parent of the given kind and name is the controller of an object. For an object without
-// a controller, it returns the result of Orphaned. The parent's uid is not compared. So an object of a deleted parent
-// with the same name also belongs, until it is garbage collected. For an empty name, Belongs returns false.
+// Belongs reports whether the parent of the given kind and name is the controller of an object. For an object without a
+// controller, it returns the result of Orphaned with the given label. The parent's uid is not compared, so an object of a
+// deleted parent with the same name belongs until it is garbage collected. For an empty name, Belongs returns false.
 func Belongs(object metav1.Object, kind, name, label string) bool {
 	owner := metav1.GetControllerOf(object)
 	if owner == nil {

@@ -5,8 +5,8 @@
 // to the status only if the Namespace belongs to the User. So nothing is ever written into a Namespace of another owner.
 // All objects are written by Server-Side Apply and not by create, so two concurrent reconciles of one User both succeed.
 //
-// The License reconciler (package license) owns one label and one annotation of the Namespace. It also waits until the
-// User's status contains the name of the Namespace.
+// The License reconciler (package license) owns one label and one annotation of the Namespace. The License reconciler
+// also waits until the User's status contains the name of the Namespace.
 package user
 
 import (
@@ -66,8 +66,8 @@ func Of(object client.Object) string {
 	return ""
 }
 
-// Owns reports whether an object belongs to a User. The object must be the Namespace user-NAME or in this Namespace.
-// The User NAME must be its controller, or it must have lost its owner reference to this User (see setup.Orphaned).
+// Owns reports whether an object belongs to a User. The object must be the Namespace user-NAME or in this Namespace. Its
+// controller must be the User NAME, or the object must have lost its owner reference to this User (see setup.Orphaned).
 func Owns(object client.Object) bool {
 	return setup.Belongs(object, kind, Of(object), OwnerLabel)
 }
