@@ -17,7 +17,7 @@ import (
 )
 
 // Relevant returns the predicate that a Builder uses for updates of a parent. It accepts an update that changes the
-// spec, the deletion timestamp, the pause annotation or a value that a function in fields returns. It also accepts an
+// spec, the deletion timestamp, the pause annotation, or the result of one of the given functions. It also accepts an
 // update after which the field manager owns fewer fields of the parent, such as a status field or a finalizer. For a
 // kind without a generation, such as ConfigMap, it accepts every update.
 func Relevant[P client.Object](fieldManager string, fields ...func(P) any) predicate.Predicate {
@@ -57,10 +57,9 @@ func Changed(of func(client.Object) any) predicate.Predicate {
 	}}
 }
 
-// lostFields returns a predicate that accepts an update after which the field manager owns fewer fields of the
-// object: somebody removed a field, set it to another value or took its ownership, or the field manager gave it up.
-// An object may have no managed fields, for example because it was created without a spec. The API server then does
-// not record the owners of later updates, so the predicate accepts every update.
+// lostFields returns a predicate that accepts an update after which the field manager owns fewer fields of the object.
+// It also accepts every update of an object without managed fields, such as an object that was created without a spec.
+// For this object, the API server does not record the owners of later updates.
 func lostFields(manager string) predicate.Predicate {
 	return predicate.Or(lostRecorded(manager), unrecorded)
 }
@@ -84,8 +83,8 @@ func entriesOf(manager string, object client.Object) []metav1.ManagedFieldsEntry
 	})
 }
 
-// lost reports whether the managed fields entries before contain a field that the entries after do not contain. If the
-// entries are equal, as after most updates, it does not parse them.
+// lost reports whether the first list of managed fields entries contains a field that is missing in the second list.
+// If the lists are equal, as after most updates, they are not parsed.
 func lost(before, after []metav1.ManagedFieldsEntry) bool {
 	if len(after) == 0 {
 		return len(before) > 0
@@ -103,11 +102,10 @@ func lost(before, after []metav1.ManagedFieldsEntry) bool {
 	return err != nil || len(fieldowners.Diff(was, is).Lost) > 0
 }
 
-// BesidesStatus returns a predicate that accepts an update if it changes the object, but not the value that the
-// function status returns. It also accepts an update that changes only managed fields. (In a cache without managed
-// fields, such an update changes only the resourceVersion.) Note that after a broken watch, two writes may arrive as
-// one update: if one of them changed the status, the predicate does not accept the update, and the other write is
-// missed.
+// BesidesStatus returns a predicate that drops an update if it changes the result of the given function, usually the
+// status of the object. It also drops an update that changes nothing, such as a resync. It accepts an update that
+// changes only managed fields, even if the cache strips managed fields. After a broken watch, two writes may arrive as
+// one update. If one of these writes changed the status, the predicate drops the update, and the other write is missed.
 func BesidesStatus[T client.Object](status func(T) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(T)
@@ -117,13 +115,13 @@ func BesidesStatus[T client.Object](status func(T) any) predicate.Predicate {
 	}}
 }
 
-// ControllerChanged returns a predicate that accepts an update after which the object has another controller owner
-// reference, or none any more. Such an update does not change the generation.
+// ControllerChanged returns a predicate that accepts an update that adds, changes or removes the object's controller
+// owner reference. Such an update does not change the generation.
 func ControllerChanged() predicate.Predicate {
 	return Changed(func(object client.Object) any { return metav1.GetControllerOf(object) })
 }
 
-// ReasonLoop is the reason of the warning event on an object that is in an endless loop of changes, see apply.Loops.
+// ReasonLoop is the reason of the warning event on an object that is in an endless loop of changes (see apply.Loops).
 const ReasonLoop = "ApplyLoop"
 
 // loopEvents is an apply.Metrics that also records a warning event on an object in an endless loop of changes.

@@ -10,8 +10,8 @@
 //	c := rt.Client("shop-web", apply.OnConflict(apply.Reject))
 //	err = c.Apply(ctx, deployment)
 //
-// A new controller is a pure function. For a parent object, it returns the intents of the child objects. An intent is an
-// apply configuration and how to apply it (see apply.Intent):
+// A new controller is a pure function that returns the intents of a parent's child objects. An intent contains an apply
+// configuration and options for the apply (see apply.Intent):
 //
 //	err = coapply.For(rt, "shop-web", emit). // func(*Shop) ([]apply.Intent, error)
 //		Owns(&appsv1.Deployment{}).
@@ -20,23 +20,22 @@
 //
 // # What the package promises
 //
-//  1. The writes of one process to one object are serialised: applies by the Clients, Appliers and controllers of a
-//     Runtime, and writes by its Updaters. So none of these writes makes the API server repeat another one.
+//  1. A Runtime serialises the writes of its Clients, Appliers, Updaters and controllers to one object. So none of
+//     these writes makes the API server repeat another write.
 //  2. No request is sent if the manager's cache and the API server's schemas prove that nothing
 //     would change.
 //  3. An ownership conflict is a typed error that names the field, both values and the other owner.
 //     errors.As still finds the API server's response in the error.
 //  4. If the cache strips managed fields, each apply returns an error that names the cache option.
-//  5. A change of a child leads to a reconcile if it changes more than the child's status. See
-//     Builder.Owns.
+//  5. A change of a child starts a reconcile, unless only the child's status changes. See Builder.Owns.
 //  6. With WithBreaker, a controller stops forcing a field for some time if another field manager takes the field
 //     back after each forced apply. An event names both field managers. See package breaker.
-//  7. New starts no controller and no informer. It changes nothing in the manager except the transport of its HTTP
-//     client, which it wraps to see requests and responses.
+//  7. New starts no controller and no informer. Its only change to the manager is that it wraps the transport of the
+//     manager's HTTP client, in order to see requests and responses.
 //
 // # What the caller does
 //
-//  1. Call New once, before the manager starts: the writes of two Runtimes are not serialised.
+//  1. Call New once, before the manager starts. The writes of two Runtimes are not serialised.
 //  2. Give each controller its own field manager. Two controllers with one field manager remove each other's fields.
 //  3. Watch the objects to which a controller applies, as for any controller.
 //
@@ -71,8 +70,8 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// Runtime has what the controllers of a process share: the lanes, which serialise the writes to one object, the
-// SteadyState, which proves that an apply would change nothing, and the metrics. It is safe for concurrent use.
+// Runtime contains the lanes, the SteadyState and the metrics that the controllers of a process share. The lanes serialise
+// the writes to one object. The SteadyState proves that an apply would change nothing. A Runtime is safe for concurrent use.
 type Runtime struct {
 	mgr     ctrl.Manager
 	lanes   *lanes.Set
@@ -93,8 +92,8 @@ type Runtime struct {
 // Option is an option of New.
 type Option func(*Runtime) error
 
-// WithMetrics is an option of New. The Runtime then passes its observations to counted. Without this option, New
-// registers metrics in controller-runtime's registry.
+// WithMetrics is an option of New. The Runtime then passes its observations to the given metrics. Without this option,
+// New registers metrics in controller-runtime's registry.
 func WithMetrics(counted apply.Metrics) Option {
 	return func(rt *Runtime) error {
 		rt.metrics = counted
@@ -102,10 +101,9 @@ func WithMetrics(counted apply.Metrics) Option {
 	}
 }
 
-// WithBreaker is an option of New. If other field managers take a field back each time that a field manager forces the
-// field, the Breaker opens: for some time the field manager then does not force the field, see package breaker. Each
-// opening is reported by an event on the object, and by the metric coapply_breaker_opened_total in controller-runtime's
-// registry.
+// WithBreaker is an option of New. If another field manager takes a field back after each forced apply, the Breaker
+// opens, and the field is not forced for some time (see package breaker). Each opening is reported by an event on the
+// object, and by the metric coapply_breaker_opened_total in controller-runtime's registry.
 func WithBreaker(b *breaker.Breaker) Option {
 	return func(rt *Runtime) error {
 		if b == nil {
@@ -178,14 +176,13 @@ func claimManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// recordExchanges wraps the transport of the manager's HTTP client, to see requests and responses. All clients of the
-// manager share this HTTP client, and use the new transport from the next request on. No request may be in progress,
-// so New must be called before the manager starts. The Runtime cannot make its own client instead: the manager's
-// client may have options of the caller, such as read-your-writes or dry runs, or may be the caller's own
-// implementation.
+// recordExchanges wraps the transport of the manager's HTTP client in order to see requests and responses. All clients
+// of the manager share this HTTP client. No request may be in progress, so New must be called before the manager
+// starts. The Runtime cannot use its own client, because the manager's client may have options of the caller, such as
+// read-your-writes or dry runs, or may be the caller's own implementation.
 //
-// A manager for plain HTTP uses http.DefaultClient, which belongs to the whole process. That client is not changed, and
-// apply.Outcome.Requests then counts calls of the client instead of HTTP requests.
+// A manager for plain HTTP uses http.DefaultClient, which belongs to the whole process and is not changed. For this
+// manager, apply.Outcome.Requests counts calls of the client instead of HTTP requests.
 func recordExchanges(c *http.Client, informers *watched) {
 	if c == nil || c == http.DefaultClient {
 		return
@@ -200,8 +197,8 @@ func recordExchanges(c *http.Client, informers *watched) {
 	c.Transport = watchRecorder{next, informers}
 }
 
-// Applier returns an Applier for a field manager, whose ownership conflicts are decided by policy. Its writes are
-// serialised with the other writes of the Runtime, and applies that would change nothing are not sent.
+// Applier returns an Applier with the given field manager and conflict policy. Its writes are serialised with the
+// other writes of the Runtime, and applies that would change nothing are not sent.
 func (rt *Runtime) Applier(fieldManager string, policy apply.Policy) (*apply.Applier, error) {
 	return rt.applier(rt.ApplierConfig(fieldManager, policy))
 }
@@ -250,9 +247,9 @@ func (rt *Runtime) UpdaterConfig(fieldManager string) update.Config {
 // rememberedLooks is the maximum number of object versions that Runtime.looked remembers.
 const rememberedLooks = 1024
 
-// lookForStripped detects that the manager's cache strips managed fields: the cached object has no managed fields, and
-// the live object at the same resourceVersion has an entry of this field manager. (The Runtime cannot look at the
-// options of the cache instead, because a manager does not show them.) From then on, refusal returns an error.
+// lookForStripped checks whether the manager's cache strips managed fields. The proof is a cached object without
+// managed fields whose live version, at the same resourceVersion, has an entry of the given field manager. Later calls
+// of refusal then return an error. (A manager does not expose its cache options, so they cannot be checked instead.)
 func (rt *Runtime) lookForStripped(ctx context.Context, fieldManager string, cached client.Object) {
 	if len(cached.GetManagedFields()) > 0 || rt.refusal() != nil {
 		return
@@ -290,11 +287,11 @@ func (rt *Runtime) refusal() error {
 	return nil
 }
 
-// Within returns a copy of the Runtime that applies only in Namespaces for which the given function returns true. Use
-// it to keep a controller out of Namespaces that belong to somebody else: an apply that creates an object there gets
-// no conflict, because nobody owns a field of the new object. A Namespace that does not exist or is being deleted is
-// not written to, either. Updates and cluster-scoped objects are not limited. Namespaces are read from the manager's
-// cache, so the manager needs the right to watch Namespaces.
+// Within returns a copy of the Runtime that applies only in Namespaces for which the given function returns true. It
+// keeps a controller out of Namespaces that belong to somebody else. Ownership conflicts do not prevent the creation
+// of objects in such a Namespace, because nobody owns a field of a new object. The copy also applies nothing in a
+// Namespace that does not exist or is being deleted. Updates and cluster-scoped objects are not limited. Namespaces
+// are read from the manager's cache, so the manager needs permission to watch Namespaces.
 func (rt *Runtime) Within(may func(namespace *corev1.Namespace) bool) *Runtime {
 	limited := *rt
 	limited.within = may

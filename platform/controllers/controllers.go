@@ -13,7 +13,7 @@ import (
 	"coapply.dev/platform/controllers/user"
 )
 
-// Controller describes one reconciler of the platform to cmd/manager.
+// Controller describes a reconciler that cmd/manager can run.
 type Controller struct {
 	Name        string                                  // the name that the flag --controllers accepts
 	Description string                                  // the objects and fields that the reconciler writes, for --help

@@ -17,8 +17,8 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// SetupContent adds the content reconciler, which owns a Devbox's status.contentID, to a manager.
-// This reconciler applies no object, so the status has no condition for it.
+// SetupContent adds the content reconciler to a manager. This reconciler owns status.contentID of a Devbox. It applies
+// no object and sets no condition.
 func SetupContent(_ ctrl.Manager, options setup.Options) error {
 	return coapply.For(options.Runtime, fieldmanagers.DevboxContent, emitContent).
 		Named("devbox-content").
@@ -45,8 +45,8 @@ func emitContent(*v1alpha1.Devbox) ([]apply.Intent, error) {
 	return nil, nil
 }
 
-// contentStatus returns the change that sets status.contentID. The contentID is computed from the live Devbox,
-// read for the status write. This Devbox may be newer than the cached Devbox that is being reconciled.
+// contentStatus returns a Report that sets status.contentID. Report.Change computes the contentID from the live
+// Devbox, which may be newer than the cached Devbox.
 func contentStatus(context.Context, *v1alpha1.Devbox, reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 	return reconciler.Report[*v1alpha1.Devbox]{Change: func(box *v1alpha1.Devbox) error {
 		box.Status.ContentID = contentOf(box)
@@ -54,24 +54,24 @@ func contentStatus(context.Context, *v1alpha1.Devbox, reconciler.Applied) (recon
 	}}, nil
 }
 
-// contentID matches the possible values of status.contentID: "c-", a hash of the Devbox's uid and
-// image, "-", and a hash of the container whose changes are included (zeros if there is none).
+// contentID matches a valid status.contentID, c-HASH1-HASH2. HASH1 is a hash of the Devbox's uid and image. HASH2 is a
+// hash of the ID of the container that last changed the content. It is all zeros if the content is that of the image.
 var contentID = regexp.MustCompile(`^c-[0-9a-f]{8}-[0-9a-f]{8}$`)
 
 const nothingCommitted = "00000000"
 
-// contentOf returns the new status.contentID of a Devbox. A contentID identifies the file system content that the next pod starts from:
+// contentOf returns the new status.contentID of a Devbox. A contentID identifies the file system content from which
+// the next pod starts:
 //
 //   - For a new Devbox, for a new image, and after a Shutdown, it is the content of the image.
-//   - Once the Devbox is Stopped, it is the content of the image with the changes that the last
-//     container made. The changes count only if this container started from the current contentID,
-//     and not from another image or from content that a Shutdown has discarded.
+//   - Once the Devbox is Stopped, the content also includes the changes that the last container made. They are
+//     included only if the last container started from the current contentID.
 //
-// While the Devbox is Running, the contentID stays the same. Otherwise each crash of the container would change
-// the contentID, which replaces the pod. The end of this pod would change the contentID again, and so on forever.
+// While the Devbox is Running, the contentID does not change. Otherwise there would be an endless loop: the end of a
+// container would change the contentID, the new contentID would replace the pod, and its container would end.
 //
-// The result depends only on the given Devbox, whose status has the current contentID. Calling contentOf again with
-// the result in the status returns the same contentID. So a second leader, a restart or a stale cache does no harm.
+// The result depends only on the given Devbox. contentOf is idempotent: with the result as status.contentID, it
+// returns the same contentID again. So a second leader, a restart or a stale cache does no harm.
 func contentOf(box *v1alpha1.Devbox) string {
 	own := imageContent(box) + nothingCommitted
 	current := box.Status.ContentID

@@ -1,20 +1,22 @@
-// Package devbox has the four reconcilers of Devboxes. Each has its own field manager and its own
-// file, and the intents that it applies depend only on the Devbox:
+// Package devbox contains the four reconcilers of Devboxes. Each reconciler has its own field manager and its own
+// file. The intents of a reconciler depend only on the Devbox:
 //
-//	content   status.contentID; applies no object
-//	workload  the Deployment without its replicas; the status of ended pods; the finalizers of the Devbox and of its pods
-//	power     the Deployment's replicas
-//	network   the Service
+//	content   sets status.contentID; applies no object
+//	workload  applies the Deployment without its replicas; records the status of ended pods; handles the finalizers
+//	power     applies the replicas of the Deployment
+//	network   applies the Service
 //
-// Each pod of a Devbox has a finalizer. The workload reconciler removes it once the pod has ended and the Devbox's status has two facts
-// about the pod: the last status of its container, and the contentID from which the container started.
+// Each pod of a Devbox has a finalizer. When a pod has ended, the workload reconciler first records two facts in the
+// Devbox's status: the last status of the pod's container, and the contentID from which this container started. Then
+// it removes the finalizer of the pod.
 //
-// When spec.image changes, the content reconciler first computes a new status.contentID. Only then does the workload reconciler apply the
-// new image to the Deployment, together with this contentID. After that, each new contentID also replaces the pod.
+// When spec.image changes, the content reconciler computes a new status.contentID. The workload reconciler waits for
+// the new contentID, and applies it to the Deployment together with the new image. The contentID is in an annotation
+// of the pod template, so each later contentID also replaces the pod.
 //
-// The workload reconciler does not own the replicas. It creates the Deployment without them, so the
-// API server sets them to 1, and a pod is started. Therefore it does not create the Deployment before
-// spec.state is Running: a Devbox that is created with the state Stopped has no Deployment and no pod.
+// The workload reconciler does not own the replicas of the Deployment. When it creates the Deployment, the API server
+// sets the replicas to 1, and a pod starts. Therefore the Deployment is not created before spec.state is Running. A
+// Devbox that is created with the state Stopped has no Deployment and no pod.
 package devbox
 
 import (
@@ -48,15 +50,15 @@ const (
 	Finalizer = "platform.coapply.dev/devbox-workload"
 	// PodFinalizer is the finalizer of a Devbox's pod. It is removed once the Devbox's status has the last status of the pod's container.
 	PodFinalizer = "platform.coapply.dev/record-status"
-	// ContentAnnotation is an annotation of the pod template and so of each pod. Its value is the
-	// Devbox's status.contentID when the template was applied.
+	// ContentAnnotation is an annotation of the pod template and of each pod. Its value is the status.contentID with
+	// which the pod template was applied.
 	ContentAnnotation = "platform.coapply.dev/content-id"
 	// ContainerName is the name of the container in a Devbox's pod.
 	ContainerName = "devbox"
 )
 
-// labels returns the labels of all objects of a Devbox. A Deployment's selector has only the label Label, because the
-// selector is immutable, whereas a new version of the platform may change the other labels.
+// labels returns the labels of all objects of a Devbox. The Deployment's selector is immutable. It uses only the label
+// platform.coapply.dev/devbox, so that a new version of the platform may change the other labels.
 func labels(box *v1alpha1.Devbox) map[string]string {
 	return map[string]string{
 		Label:                          box.Name,
@@ -95,8 +97,8 @@ func isOwnSet(box metav1.Object, set *appsv1.ReplicaSet) bool {
 	return set.Name == setName(box, set) && (owner == nil || owner.Kind == "Deployment" && owner.Name == box.GetName())
 }
 
-// setName returns the name that the Devbox's ReplicaSet has for a pod template hash. The hash is a
-// label of hashed, which is the ReplicaSet or one of its pods.
+// setName returns the ReplicaSet name NAME-HASH. NAME is the name of the Devbox. HASH is the pod template hash in the
+// labels of the given ReplicaSet or pod.
 func setName(box, hashed metav1.Object) string {
 	return box.GetName() + "-" + hashed.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey]
 }

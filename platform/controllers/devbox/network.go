@@ -19,7 +19,7 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// SetupNetwork adds the network reconciler, which owns a Devbox's Service and status.network, to a manager.
+// SetupNetwork adds the network reconciler to a manager. This reconciler owns the Service of a Devbox and status.network.
 func SetupNetwork(mgr ctrl.Manager, options setup.Options) error {
 	return coapply.For(options.Runtime, fieldmanagers.DevboxNetwork, emitNetwork).
 		Named("devbox-network").
@@ -34,9 +34,9 @@ type network struct {
 	live   client.Reader
 }
 
-// status returns the change of the Devbox's status: the type and the node port of its Service. If spec.network.type
-// is None and the Service exists, the returned Report also has a function (Then) that deletes the Service after the
-// status write. The event of this deletion starts another reconcile, which sets status.network.type to None.
+// status returns a Report that sets the condition NetworkApplied and writes the type and the node port of the Service
+// into status.network. If spec.network.type is None but the Service exists, Report.Then deletes the Service after the
+// status write. The deletion event starts another reconcile, which sets status.network.type to None.
 func (n network) status(ctx context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 	condition := reconciler.Condition(v1alpha1.ConditionNetworkApplied, box.Generation, applied)
 	var service corev1.Service

@@ -31,10 +31,9 @@ func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName)
 	return pods, nil
 }
 
-// endedPods returns the pods that have ended and that the workload reconciler handles next: it removes our
-// finalizer from them, and for a Shutdown also deletes them. This includes pods of other owners that have
-// our finalizer because they were created from a copy of our pod template. If spec.state is Shutdown, the
-// Devbox's own pods count as ended once they are finished or being deleted, even if containers still run.
+// endedPods returns the pods from which the workload reconciler must remove our finalizer: all pods with our finalizer that
+// have ended. A pod of another owner has our finalizer if it was created from a copy of our pod template. During a Shutdown,
+// endedPods also returns the Devbox's own pods that are finished or being deleted, even if their containers still run.
 func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	var ended []*corev1.Pod
 	for _, pod := range pods {
@@ -51,8 +50,8 @@ func isShutdown(box *v1alpha1.Devbox, pod *corev1.Pod) bool {
 	return box.Spec.State == v1alpha1.DevboxShutdown && isOwnPod(box, pod)
 }
 
-// hasEnded reports whether all containers of a pod have ended. A pod that is being deleted with a grace period of 0 has ended, too:
-// either the kubelet has stopped its containers, or the pod garbage collector has removed it from a lost node.
+// hasEnded reports whether all containers of a pod have ended. It returns true for a pod that is being deleted with a
+// grace period of 0: the kubelet has stopped the containers, or the pod garbage collector deletes the pod of a lost node.
 func hasEnded(pod *corev1.Pod) bool {
 	if setup.PodFinished(pod) {
 		return true
@@ -69,7 +68,7 @@ func hasEnded(pod *corev1.Pod) bool {
 	})
 }
 
-// lastEnded returns the most recently created of these pods that has a container status. It returns nil if there is none.
+// lastEnded returns the most recently created pod that has a container status. It returns nil if no pod has a container status.
 func lastEnded(ended []*corev1.Pod) *corev1.Pod {
 	var last *corev1.Pod
 	for _, pod := range ended {
@@ -93,8 +92,8 @@ func setLast(status *v1alpha1.DevboxStatus, pod *corev1.Pod) {
 	}
 }
 
-// phaseOf returns the phase of a Devbox from its own pods. If no pod should run, pods that have
-// finished do not count, unless they are being deleted.
+// phaseOf returns the phase of a Devbox from its own pods. If spec.state is not Running, the phase is Stopping while a
+// pod has not finished or is being deleted.
 func phaseOf(box *v1alpha1.Devbox, pods []*corev1.Pod) v1alpha1.DevboxPhase {
 	running := isToRun(box)
 	switch {

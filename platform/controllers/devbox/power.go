@@ -19,7 +19,7 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// SetupPower adds the power reconciler, which owns the replicas of a Devbox's Deployment, to a manager.
+// SetupPower adds the power reconciler to a manager. This reconciler owns the replicas of a Devbox's Deployment.
 func SetupPower(_ ctrl.Manager, options setup.Options) error {
 	return coapply.For(options.Runtime, fieldmanagers.DevboxPower, emitPower).
 		Named("devbox-power").
@@ -32,9 +32,9 @@ func SetupPower(_ ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// replicasPolicy returns the conflict policy of the power reconciler. The given decision is for conflicts
-// over the replicas; other conflicts are rejected. If the replicas are owned by before-first-apply, they are
-// always taken: the API server makes up this owner for an object whose managed fields a client has emptied.
+// replicasPolicy returns the conflict policy of the power reconciler. It uses the given decision for conflicts over
+// the replicas, and rejects other conflicts. Replicas that are owned by before-first-apply are always forced. The API
+// server adds this owner at an apply to an object whose managed fields a client has cleared.
 func replicasPolicy(decision apply.Decision) apply.Policy {
 	const replicas = ".spec.replicas"
 	return apply.OnConflict(apply.Reject).At(replicas, decision).
@@ -50,8 +50,8 @@ func powerStatus(_ context.Context, box *v1alpha1.Devbox, applied reconciler.App
 	}}, nil
 }
 
-// emitPower returns an intent that sets only the replicas of the Deployment: 1 if spec.state is Running,
-// and else 0. If the Deployment does not exist, nothing is applied: the workload reconciler creates it.
+// emitPower returns an intent that sets only the replicas of the Deployment. The replicas are 1 if spec.state is
+// Running, and 0 otherwise. If the Deployment does not exist, the intent has no effect.
 func emitPower(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	var replicas int32
 	if isToRun(box) {

@@ -11,9 +11,9 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// readyOf returns the condition Ready of a Devbox. It is True if all three reconcilers with a condition have
-// applied this generation of the spec, and the pod is in the desired state: ready, or absent if none should
-// run. The other conditions and the phase are read from box. deployment is the Devbox's Deployment, or nil.
+// readyOf returns the condition Ready of a Devbox. Ready is True if the conditions of the workload, power and network
+// reconcilers are True for the given generation, and the pod is in the desired state. If spec.state is Running, the pod
+// must be ready. Otherwise all pods must have ended. The argument deployment is nil if the Deployment does not exist.
 func readyOf(generation int64, box *v1alpha1.Devbox, deployment *appsv1.Deployment) metav1.Condition {
 	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: generation}
 	for _, conditionType := range []string{v1alpha1.ConditionWorkloadApplied, v1alpha1.ConditionPowerApplied, v1alpha1.ConditionNetworkApplied} {
@@ -39,7 +39,7 @@ func readyOf(generation int64, box *v1alpha1.Devbox, deployment *appsv1.Deployme
 	return rolledOut(ready, box.Status.Phase, deployment, wasReady)
 }
 
-// said returns a condition of the Devbox without its lastTransitionTime, in a form that can be compared with ==.
+// said returns the condition of the given type as a comparable value. The value does not contain the lastTransitionTime.
 func said(box *v1alpha1.Devbox, conditionType string) [4]string {
 	condition := meta.FindStatusCondition(box.Status.Conditions, conditionType)
 	if condition == nil {
@@ -56,10 +56,10 @@ func atRest(ready metav1.Condition, phase v1alpha1.DevboxPhase) metav1.Condition
 	return ready
 }
 
-// rolledOut returns the condition Ready of a Devbox that should run. If the Deployment cannot create its pod, for example because of a
-// quota, Ready has the reason and message of the Deployment's condition. If Ready was True (wasReady), it remains True while the
-// Deployment controller has not observed the newest generation of the Deployment: an annotation that another client sets also causes a
-// new generation, but does not replace the pod.
+// rolledOut returns the condition Ready of a Devbox that should run. If the Deployment cannot create its pod, for
+// example because of a quota, Ready has the reason and message of the Deployment's condition. Ready becomes True only
+// once the Deployment controller has observed the newest generation of the Deployment. If Ready was already True
+// (wasReady), it stays True meanwhile, because some new generations do not replace the pod.
 func rolledOut(ready metav1.Condition, phase v1alpha1.DevboxPhase, deployment *appsv1.Deployment, wasReady bool) metav1.Condition {
 	status := deployment.Status
 	for _, condition := range status.Conditions {

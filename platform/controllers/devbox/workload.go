@@ -53,7 +53,7 @@ var workloadDependsOn = []func(*v1alpha1.Devbox) any{
 	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionNetworkApplied) },
 }
 
-// devboxOfPod returns the key of the Devbox that the pod's label names. The owner reference of a pod is no help: it names a ReplicaSet.
+// devboxOfPod returns the key of a pod's Devbox, from the pod's label. (The owner reference of a pod names only a ReplicaSet.)
 func devboxOfPod(pod client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.GetNamespace(), Name: pod.GetLabels()[Label]}
 }
@@ -64,8 +64,8 @@ type workload struct {
 	updater *update.Updater
 }
 
-// status returns the change of the Devbox's status, computed from its pods and its Deployment. After the status
-// write, the finalizer of the pods that have ended is removed. By then the status of their containers is recorded.
+// status returns a Report with the status of the Devbox, computed from its pods and its Deployment. Report.Then runs
+// after the status write has recorded the container statuses of ended pods. It removes our finalizer from these pods.
 func (w workload) status(ctx context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 	none := reconciler.Report[*v1alpha1.Devbox]{}
 	pods, err := podsOf(ctx, w.client, client.ObjectKeyFromObject(box))
@@ -120,8 +120,8 @@ func workloadCondition(box *v1alpha1.Devbox, applied reconciler.Applied) metav1.
 	return condition
 }
 
-// deploymentCondition returns a condition, of the given type, for an apply to the Deployment. It is
-// True if the apply succeeded, and also if the Deployment does not exist and no pod should run.
+// deploymentCondition returns the condition of a reconciler that applies to the Deployment. The condition is True if
+// the apply succeeded. It is also True if the Deployment does not exist and spec.state is not Running.
 func deploymentCondition(conditionType string, box *v1alpha1.Devbox, applied reconciler.Applied) metav1.Condition {
 	condition := reconciler.Condition(conditionType, box.Generation, applied)
 	if condition.Reason == string(apply.Absent) && !isToRun(box) {
@@ -162,9 +162,10 @@ func (w workload) gone(ctx context.Context, box types.NamespacedName) error {
 	return errors.Join(errs...)
 }
 
-// emitWorkload returns the intent of the Deployment without its replicas. It returns no intent until status.contentID has been computed
-// for the image in spec.image: the contentID is in the pod template, so its change would replace the pod a moment later. If no pod should
-// run, the intent may change an existing Deployment but creates none: for a new Deployment the API server would set the replicas to 1.
+// emitWorkload returns the intent of the Deployment, without its replicas. It returns no intent until status.contentID
+// has been computed for the image in spec.image. The pod template contains the contentID, so a later change of the
+// contentID would replace the new pod. If spec.state is not Running, the intent does not create the Deployment,
+// because the API server would set the replicas of a new Deployment to 1.
 func emitWorkload(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	if !contentFits(box) {
 		return nil, nil
@@ -201,8 +202,8 @@ func container(box *v1alpha1.Devbox) *corev1ac.ContainerApplyConfiguration {
 }
 
 // cleanup runs before a Devbox's finalizer is removed. It deletes the Deployment in the foreground, so that its
-// ReplicaSets create no more pods, and removes our finalizer from the pods. done is true once a live read finds
-// no pod of the Devbox: nothing would remove our finalizer from a pod that exists longer than the Devbox.
+// ReplicaSets create no more pods, and removes our finalizer from the pods. done is true once a live read finds no pod
+// of the Devbox. If the Devbox's finalizer were removed earlier, a remaining pod could keep our finalizer forever.
 func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool, err error) {
 	var deployment appsv1.Deployment // without a name if the Deployment does not exist
 	err = w.live.Get(ctx, client.ObjectKeyFromObject(box), &deployment)
@@ -227,9 +228,9 @@ func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool,
 	return w.removePods(ctx, ownPods(box, pods), ours, kept)
 }
 
-// removePods removes our finalizer from the pods and deletes them, except pods of ReplicaSets whose uid is in kept.
-// It returns true if there were no pods to delete. If replaced is true, the Deployment still exists and would replace
-// a deleted pod. removePods then handles only pods that are already being deleted, and returns false.
+// removePods removes our finalizer from the pods and deletes them, except the pods of ReplicaSets whose uid is in kept.
+// If replaced is true, the Deployment still exists and would replace deleted pods. Then only pods that are already
+// being deleted are handled, and the result is false. Otherwise the result is true if no pod had to be deleted.
 func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced bool, kept map[types.UID]bool) (none bool, err error) {
 	none = !replaced
 	var errs []error
@@ -245,9 +246,9 @@ func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced b
 	return none, errors.Join(errs...)
 }
 
-// deleteReplicaSets deletes ReplicaSets of the Devbox that still exist after the Deployment was deleted with the propagation policy
-// Orphan: they would replace every deleted pod. removePods deletes their pods later. taken is the uid of a Deployment of another owner
-// that has the Devbox's name, if there is one. Its ReplicaSets and their pods are not deleted; kept has the uids of these ReplicaSets.
+// deleteReplicaSets deletes ReplicaSets of the Devbox that still exist after the Deployment was deleted with the propagation
+// policy Orphan. These ReplicaSets would replace every deleted pod. If the Devbox's name is taken by a Deployment of another
+// owner, the argument taken is its uid. The ReplicaSets of this Deployment are not deleted. Their uids are returned.
 func (w workload) deleteReplicaSets(ctx context.Context, box *v1alpha1.Devbox, taken types.UID) (kept map[types.UID]bool, err error) {
 	var list appsv1.ReplicaSetList
 	err = w.live.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})

@@ -53,7 +53,7 @@ func Check(c contract.Contract) error {
 	return nil
 }
 
-// The Kubernetes kinds to whose objects the platform writes.
+// Kinds of the Kubernetes objects that the platform writes.
 var (
 	deployment     = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	statefulSet    = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
@@ -71,8 +71,8 @@ func ours(kind string) schema.GroupKind {
 	return schema.GroupKind{Group: v1alpha1.SchemeGroupVersion.Group, Kind: kind}
 }
 
-// shared returns a value for Claim.Shared, which permits other field managers to claim these paths, too. Each path
-// gets the same reason, the argument why.
+// shared returns a value for Claim.Shared, with the same reason for each of the given paths. Claim.Shared permits
+// other field managers to claim these paths.
 func shared(why string, paths ...string) map[string]string {
 	reasons := map[string]string{}
 	for _, path := range paths {
@@ -91,8 +91,8 @@ var serviceFields = []string{
 	".spec.ports",
 }
 
-// devbox lists the fields of the four Devbox reconcilers. They write only to Deployments and
-// Services that belong to a Devbox (setup.Belongs).
+// devbox lists the fields that the four Devbox reconcilers own. These reconcilers write only to Deployments and
+// Services that belong to a Devbox (see setup.Belongs).
 var devbox = contract.Contract{
 	{Manager: DevboxWorkload, Kind: deployment, Applies: []string{
 		".metadata.labels",

@@ -1,11 +1,12 @@
-// Package license is the reconciler of Licenses. A License limits the resources that the User of the same name may use, and for how long.
+// Package license contains the reconciler of Licenses. A License defines which resources the User of the same name may
+// use, and for how long.
 //
-// A reconcile computes the status first: the phase from the clock, the limits from the phase, and the Namespace
-// from the User's status. All written objects depend only on this status: a label and an annotation of the
-// Namespace, and a ResourceQuota in it. The User reconciler owns the other fields of the Namespace (package user).
+// Each reconcile first computes the status of the License: the current phase, the limits in this phase, and the name of the
+// User's Namespace. The applied fields depend only on this status. They are a label and an annotation of the Namespace, and
+// a ResourceQuota in the Namespace. The User reconciler owns the other fields of the Namespace (see package user).
 //
-// If another client changes the limits or the phase in these objects, the next reconcile sets them
-// again by force. Other conflicts are only reported.
+// If another client changes the limits or the phase in these objects, the next reconcile restores the values by force.
+// Other ownership conflicts are only reported.
 package license
 
 import (
@@ -34,8 +35,8 @@ import (
 // +kubebuilder:rbac:groups="",resources=resourcequotas,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// phaseAt returns the phase of a License at the time now, and the time until its next phase. The second result
-// is 0 if the phase never changes again. A License is valid from notBefore (inclusive) to notAfter (exclusive).
+// phaseAt returns the phase of a License at the given time, and the time until its next phase. The second result is 0
+// if the phase never changes again. A License is valid from notBefore (inclusive) to notAfter (exclusive).
 func phaseAt(now time.Time, spec v1alpha1.LicenseSpec) (v1alpha1.LicensePhase, time.Duration) {
 	switch {
 	case spec.NotAfter != nil && !now.Before(spec.NotAfter.Time):
@@ -48,8 +49,8 @@ func phaseAt(now time.Time, spec v1alpha1.LicenseSpec) (v1alpha1.LicensePhase, t
 	return v1alpha1.LicenseActive, 0
 }
 
-// limitsIn returns the limits of the User in a phase. Unless the phase is Active, the limit of pods
-// is 0. The other limits of the spec apply in every phase.
+// limitsIn returns the resource limits of a License in the given phase. In every phase other than Active, the limit of
+// pods is 0. The other limits of the spec apply in every phase.
 func limitsIn(phase v1alpha1.LicensePhase, spec v1alpha1.LicenseSpec) corev1.ResourceList {
 	limits := spec.Limits.DeepCopy()
 	if phase == v1alpha1.LicenseActive {
@@ -77,8 +78,8 @@ const (
 	kind = "License"
 )
 
-// emit returns the intents of a License, with the values in the License's status: one for the User's Namespace,
-// and one for the ResourceQuota in it. It returns none until the status has the name of the User's Namespace.
+// emit returns two intents with the values of the License's status: one for the User's Namespace, and one for the
+// ResourceQuota in this Namespace. It returns no intents until this status contains the name of the Namespace.
 func emit(license *v1alpha1.License) ([]apply.Intent, error) {
 	if license.Status.Namespace != user.NamespaceOf(license.Name) {
 		return nil, nil
@@ -97,7 +98,7 @@ func emit(license *v1alpha1.License) ([]apply.Intent, error) {
 	return []apply.Intent{{Config: namespace, MustExist: true}, {Config: quota}}, nil
 }
 
-// text returns limits as text, such as "cpu=4,memory=8Gi": sorted by name, with canonical quantities.
+// text formats limits, such as "cpu=4,memory=8Gi". The limits are sorted by name, and the quantities are canonical.
 func text(limits corev1.ResourceList) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(limits)) {

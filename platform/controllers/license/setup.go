@@ -50,8 +50,8 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// policy returns the conflict policy of the reconciler. It takes the fields with the limits and the
-// phase from other field managers (Force). For other fields it rejects the conflict.
+// policy returns the conflict policy of the reconciler. It forces the fields that contain the limits and the phase,
+// and rejects conflicts over other fields.
 func policy() apply.Policy {
 	return apply.OnConflict(apply.Reject).
 		At(".spec.hard", apply.Force).
@@ -60,8 +60,8 @@ func policy() apply.Policy {
 		At(`.metadata.annotations["`+LimitsAnnotation+`"]`, apply.Force)
 }
 
-// belongs reports whether the reconciler may apply to an object: to the Namespace of a User, or to a ResourceQuota of a License. A
-// ResourceQuota with spec.scopes is from another client: the License reconciler sets no scopes, and they cannot be added later.
+// belongs reports whether the reconciler may apply to an object. The object must be the Namespace of a User or the ResourceQuota
+// of a License. The License reconciler never creates a ResourceQuota with spec.scopes, and scopes cannot be added later.
 func belongs(object client.Object) bool {
 	quota, ok := object.(*corev1.ResourceQuota)
 	if !ok {
@@ -77,7 +77,7 @@ var dependsOn = []func(*v1alpha1.License) any{
 	func(l *v1alpha1.License) any { return l.Status.Namespace },
 }
 
-// namespaceChanged is a predicate for Users. Of the updates, it passes those that change status.namespace.
+// namespaceChanged returns a predicate for Users. It drops updates that do not change status.namespace.
 func namespaceChanged() predicate.Predicate {
 	return coapply.Changed(func(object client.Object) any {
 		if user, ok := object.(*v1alpha1.User); ok {

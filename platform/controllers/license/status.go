@@ -23,9 +23,9 @@ type status struct {
 	events events.EventRecorder
 }
 
-// report returns the change of the License's status: the current phase, the limits of this phase, and the
-// name of the User's Namespace. If they differ from the status, the status write starts another reconcile,
-// which applies them. report also requests a reconcile for the time at which the phase changes next.
+// report returns a Report that writes the current phase, its limits and the name of the User's Namespace into the
+// status. If one of these values changes, the status write starts another reconcile, which applies the new values. The
+// Report also requests a reconcile at the time of the next phase change.
 func (s status) report(ctx context.Context, license *v1alpha1.License, applied reconciler.Applied) (reconciler.Report[*v1alpha1.License], error) {
 	namespace, err := s.namespace(ctx, license)
 	if err != nil {
@@ -75,8 +75,8 @@ func (s status) tell(license *v1alpha1.License, worth v1alpha1.LicenseStatus) {
 	reconciler.Event(s.events, license, eventType, string(worth.Phase), "limits are now "+limits)
 }
 
-// namespace returns the name of the User's Namespace, from the User's status. It returns "" if the status has no
-// Namespace, or a Namespace other than user-NAME: only another client can have written that name.
+// namespace returns the name of the User's Namespace, from the User's status. It returns "" if the status contains no
+// name. It also returns "" for a name other than user-NAME, which the User reconciler never writes.
 func (s status) namespace(ctx context.Context, license *v1alpha1.License) (string, error) {
 	var holder v1alpha1.User
 	err := s.client.Get(ctx, client.ObjectKey{Name: license.Name}, &holder)
@@ -86,8 +86,8 @@ func (s status) namespace(ctx context.Context, license *v1alpha1.License) (strin
 	return holder.Status.Namespace, nil
 }
 
-// conditionOf returns the License's condition Applied. It is Unknown if the User has no Namespace, or if the
-// intents had values from an outdated status. worth has the phase, limits and Namespace that the status gets now.
+// conditionOf returns the License's condition Applied. It is Unknown if the User has no Namespace, or if the intents
+// were computed from an older status. The argument worth contains the new values of the status.
 func conditionOf(license *v1alpha1.License, worth v1alpha1.LicenseStatus, applied reconciler.Applied) metav1.Condition {
 	condition := reconciler.Condition(v1alpha1.ConditionApplied, license.Generation, applied)
 	emitted := v1alpha1.LicenseStatus{

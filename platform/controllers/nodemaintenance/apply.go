@@ -31,8 +31,8 @@ type applying struct {
 	strict, force *apply.Applier
 }
 
-// policies returns the conflict policies of the appliers strict and force. Both policies permit
-// taking fields that our own field manager wrote by Update, that is, with strategy Update.
+// policies returns the conflict policies of the appliers strict and force. Both policies force fields that our own
+// field manager owns by Update. A NodeMaintenance with the strategy Update has written these fields.
 func policies() (strict, force apply.Policy) {
 	strict = apply.OnConflict(apply.Reject).When(apply.Match{
 		Manager:   fieldmanagers.NodeMaintenance,
@@ -45,8 +45,8 @@ func retryBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 10, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Cap: 5 * time.Second}
 }
 
-// do cordons or uncordons the node called name. It repeats failed attempts until one succeeds, an
-// error is permanent, or ctx ends. It begins no attempt after the time last.
+// do cordons or uncordons the named node. It retries until an attempt succeeds, an error is permanent, or ctx ends. No
+// attempt begins after the time given as last.
 func (a applying) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name string, last time.Time) outcome {
 	log := logr.FromContextOrDiscard(ctx).WithValues("node", name)
 	var done outcome
@@ -80,7 +80,7 @@ func timeIsUp(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled))
 }
 
-// pause waits for the duration d, or until the context ends.
+// pause waits for the given duration, or until the context ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -104,9 +104,9 @@ func (a applying) try(ctx context.Context, work *v1alpha1.NodeMaintenance, name 
 	return true, err
 }
 
-// uncordon removes spec.unschedulable and our annotations from a node, by up to three writes with a live read before each. If our field
-// manager has applied any of these fields, the write releases the applied fields, and the API server removes them from the node.
-// Otherwise the write applies the fields that the Uncordon may take from their owners (mayTake), and the next write releases them.
+// uncordon removes spec.unschedulable and our annotations from a node, in at most three writes. It reads the node live
+// before each write. A write releases the fields that our field manager has applied, and the API server removes them.
+// If no field is applied, the write applies the fields that an Uncordon may take from their owners (see mayTake).
 func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) (wrote bool, err error) {
 	const steps = 3
 	for step := 0; ; step++ {
@@ -131,8 +131,8 @@ func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, 
 	}
 }
 
-// readAs sets the live node as the intent's Read. Otherwise the applier would read the node from
-// the cache, and this would start a watch of all nodes.
+// readAs returns the intent with the live node in its field Read. Without this field, the applier would read the node
+// from the cache, which would start a watch of all nodes.
 func readAs(node *corev1.Node, intent apply.Intent) apply.Intent {
 	intent.Read = node
 	return intent

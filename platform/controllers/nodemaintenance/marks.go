@@ -23,9 +23,9 @@ type mark struct {
 	owners     []fieldowners.Manager
 }
 
-// marksOf returns the fields of a node that an Uncordon must remove: spec.unschedulable if it is true, and our annotations if they are
-// set. It also returns each of these fields that our field manager has applied, even with the value false. Such a value remains if an
-// earlier Uncordon took the field from another field manager but ended before it could release the field.
+// marksOf returns the fields that an Uncordon must remove from a node: spec.unschedulable if it is true, and our
+// annotations if they are set. It also returns spec.unschedulable with the value false if our field manager has
+// applied this value. An interrupted Uncordon leaves this value (see take).
 func marksOf(node *corev1.Node) ([]mark, error) {
 	ownership, unread := fieldowners.ParseReadable(node.ManagedFields)
 	for _, entry := range unread {
@@ -71,14 +71,14 @@ func (m mark) foreign() []string {
 	return names
 }
 
-// mayTake reports whether an Uncordon may take ownership of the field in order to remove it. It may
-// if no other field manager owns the field. With spec.force it may always take spec.unschedulable.
+// mayTake reports whether an Uncordon may take ownership of the field in order to remove it. This is allowed if no
+// other field manager owns the field. With spec.force, it is always allowed for spec.unschedulable.
 func (m mark) mayTake(force bool) bool {
 	return len(m.foreign()) == 0 || force && m.annotation == ""
 }
 
-// wanted reports whether a node needs no write because it is already cordoned by this NodeMaintenance: the
-// fields have the right values, and our field manager has applied them, so that an Uncordon can release them.
+// wanted reports whether this NodeMaintenance has already cordoned the node. The fields must have the desired values.
+// Our field manager must have applied all of them, because otherwise an Uncordon could not release them.
 func wanted(node *corev1.Node, marks []mark, work *v1alpha1.NodeMaintenance) bool {
 	return node.Spec.Unschedulable &&
 		node.Annotations[Annotation] == work.Name &&
@@ -112,8 +112,8 @@ func (e *heldError) Error() string {
 // Unwrap returns apply.ErrConflict, so that errors.Is finds it.
 func (e *heldError) Unwrap() error { return apply.ErrConflict }
 
-// held returns the heldError of an Uncordon after which a node still has these marks. The error lists the marks that
-// the Uncordon is not allowed to take. If there are none, the error lists all marks, and a retry may succeed.
+// held returns the heldError of an Uncordon that could not remove the given fields. The error lists the fields that the
+// Uncordon may not take. If the Uncordon may take every field, the error lists all fields, and a retry may succeed.
 func held(node string, marks []mark, force bool) error {
 	kept := slices.DeleteFunc(slices.Clone(marks), func(m mark) bool { return m.mayTake(force) })
 	if len(kept) == 0 {
@@ -128,8 +128,8 @@ func mayPass(err error) bool {
 	return isHeld && h.again || errors.Is(err, apply.ErrRetryable) || errors.Is(err, apply.ErrContended)
 }
 
-// cordon returns the intent that makes a node unschedulable and sets our annotations. The intent is pinned to
-// the uid of the node that was read. Without the uid, the apply could create a node that was deleted since.
+// cordon returns the intent that makes a node unschedulable and sets our annotations. The intent contains the uid of
+// the node. Without the uid, an apply after the deletion of the node would create the node again.
 func cordon(node *corev1.Node, work *v1alpha1.NodeMaintenance) apply.Intent {
 	annotations := map[string]string{Annotation: work.Name}
 	if work.Spec.Reason != "" {
@@ -141,8 +141,8 @@ func cordon(node *corev1.Node, work *v1alpha1.NodeMaintenance) apply.Intent {
 	return apply.Intent{Config: config, UID: node.UID}
 }
 
-// take returns an intent that makes our field manager the only owner of the given fields. It sets
-// spec.unschedulable to false and annotations to "". A following release removes the fields.
+// take returns an intent that makes our field manager the only owner of the given fields. The intent sets
+// spec.unschedulable to false, and annotations to the empty string. A later release removes the fields.
 func take(node *corev1.Node, marks []mark) apply.Intent {
 	config := corev1ac.Node(node.Name)
 	for _, m := range marks {

@@ -1,19 +1,20 @@
-// Package nodemaintenance is the reconciler of NodeMaintenances: it cordons or uncordons nodes, a few at a time.
+// Package nodemaintenance contains the reconciler of NodeMaintenances. It cordons or uncordons nodes, a few at a time.
 // A NodeMaintenance runs only once. Its nodes are selected at the start, and each node either succeeds or fails.
 //
 //	pick.go      selects the nodes
-//	plan.go      decides which nodes are next, and computes the status; sends no request
-//	marks.go     finds the fields that a cordon sets on a node (the marks) and their owners; builds the intents
-//	apply.go     strategy Apply: Server-Side Apply
-//	update.go    strategy Update, the fallback: get-modify-update with four attempts
-//	reconcile.go works on one wave: several nodes at once, each until its deadline
+//	plan.go      selects the nodes of the next wave and computes the status, without requests
+//	marks.go     finds the fields that a cordon sets on a node, finds the owners of these fields, and builds the intents
+//	apply.go     implements the strategy Apply (Server-Side Apply)
+//	update.go    implements the strategy Update (get-modify-update)
+//	reconcile.go works on one wave in each reconcile
 //
-// Each reconcile works on one wave of nodes. Before the first write to a node of the wave, the status lists the wave's nodes with their
-// start times. One status write then records the results of this wave and begins the next wave. If the manager dies, the next manager
-// repeats at most one wave. The deadlines do not change, and nodes that are already in the desired state are not written to again.
+// A wave consists of the nodes that one reconcile works on concurrently. Before the first write to these nodes, the
+// status lists them with their start times. After the wave, one status write records the results and begins the next
+// wave. If the manager dies, the next manager repeats at most one wave, with the same deadlines. Nodes that are
+// already in the desired state are not written to again.
 //
-// Nodes are read live and never from a cache. A NodeMaintenance is not reconciled again after its
-// end, so nothing would correct a mistake that is due to a stale read.
+// Nodes are read live and never from a cache. A NodeMaintenance is not reconciled again after its end, so a mistake
+// caused by a stale read would not be corrected.
 package nodemaintenance
 
 import (

@@ -71,8 +71,8 @@ func fold(work *v1alpha1.NodeMaintenance, results []v1alpha1.NodeStatus, now tim
 	proceed(work, now)
 }
 
-// proceed updates the counts and conditions in the status. Then it starts work on further nodes, by setting their
-// start time, so that work on spec.concurrency nodes is in progress.
+// proceed updates the counts and conditions in the status. Then it starts work on further nodes by setting their start
+// time, until spec.concurrency nodes are in progress.
 func proceed(work *v1alpha1.NodeMaintenance, now time.Time) {
 	status := &work.Status
 	status.Total, status.Succeeded, status.Failed = int32(len(status.Nodes)), 0, 0
@@ -105,7 +105,7 @@ func proceed(work *v1alpha1.NodeMaintenance, now time.Time) {
 	say(work, metav1.ConditionFalse, inProgress, "some nodes are still Pending", now)
 }
 
-// whyFailed returns the message of the condition Complete if nodes failed, with the error of the first failed node.
+// whyFailed returns the message of the condition Complete for failed nodes. It contains the error of the first failed node.
 func whyFailed(status v1alpha1.NodeMaintenanceStatus) string {
 	i := slices.IndexFunc(status.Nodes, func(node v1alpha1.NodeStatus) bool { return node.Result == v1alpha1.NodeFailed })
 	return fmt.Sprintf("%d of %d nodes failed (see status.nodes); the first is %s: %s",

@@ -176,8 +176,8 @@ func (r *Reconciler) one(ctx context.Context, work *v1alpha1.NodeMaintenance, no
 	return node
 }
 
-// notAhead returns node with a start time that is not after begun, the start of the wave. An earlier manager may have set a start time in
-// the future, from a clock that was ahead of ours. The node's deadline, which is counted from the start time, would then be too late.
+// notAhead returns the node with a start time no later than the given start of the wave. An earlier manager may have set a
+// later start time, because its clock was ahead. The node's deadline is counted from the start time and would be too late.
 func notAhead(node v1alpha1.NodeStatus, begun time.Time) v1alpha1.NodeStatus {
 	if node.StartTime.After(begun) {
 		node.StartTime = &metav1.MicroTime{Time: begun}
@@ -185,8 +185,8 @@ func notAhead(node v1alpha1.NodeStatus, begun time.Time) v1alpha1.NodeStatus {
 	return node
 }
 
-// deadlineOf returns the deadline of a node: its start time, which may be in an earlier wave, plus the
-// given seconds. If this is before begun, the start of the wave, the deadline is lastChance after begun.
+// deadlineOf returns the deadline of a node: its start time plus the given seconds. The start time may be in an earlier
+// wave. If this deadline is not after the given start of the wave, the node gets the time limit lastChance in this wave.
 func deadlineOf(node v1alpha1.NodeStatus, seconds int32, begun time.Time) time.Time {
 	deadline := node.StartTime.Add(time.Duration(seconds) * time.Second)
 	if deadline.After(begun) {
@@ -195,8 +195,8 @@ func deadlineOf(node v1alpha1.NodeStatus, seconds int32, begun time.Time) time.T
 	return begun.Add(lastChance)
 }
 
-// settle returns the new status of a node from done, the outcome of its attempts in this wave. late
-// means that the node's deadline has passed, so that a node that has not succeeded has failed.
+// settle returns the new status of a node after its attempts in this wave. The argument late means that the node's
+// deadline has passed. A late node that has not succeeded fails.
 func settle(node v1alpha1.NodeStatus, done outcome, late bool, work *v1alpha1.NodeMaintenance) v1alpha1.NodeStatus {
 	node.Attempts += int32(done.attempts)
 	switch {

@@ -16,9 +16,9 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// updating is the strategy Update, the fallback: it cordons and uncordons nodes by get-modify-update. Only stale writes are retried, with
-// the back-off update.Exponential. The node fails if all four attempts are stale writes, because other clients write to the node too
-// often. Unlike an apply, an update has no ownership conflicts: it overwrites fields of other field managers.
+// updating implements the strategy Update, the fallback. It cordons and uncordons nodes by get-modify-update. Only
+// stale writes are retried, with the back-off update.Exponential. The node fails after four stale writes. Unlike an
+// apply, an update has no ownership conflicts and overwrites fields of other field managers.
 type updating struct {
 	live    client.Reader
 	updater *update.Updater
@@ -44,9 +44,9 @@ func (u updating) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name s
 	return done
 }
 
-// lookUp finds out whether a write that got no response took effect, by reading the node until a read succeeds. If
-// the node is then in the desired state, the node has succeeded, and otherwise it has failed. If ctx ends before a
-// read succeeds, the outcome is not final, and the node is still Pending in the next wave.
+// lookUp reads the node to find out whether a write without a response took effect. Failed reads are retried. The node
+// succeeds if it is in the desired state, and fails otherwise. If ctx ends before a read succeeds, the outcome is not
+// final, and the next wave works on the node again.
 func (u updating) lookUp(ctx context.Context, work *v1alpha1.NodeMaintenance, name string, done outcome) outcome {
 	for backoff := retryBackoff(); ; {
 		node := emptyNode(name)

@@ -25,8 +25,7 @@ type result struct {
 	changed bool    // at least one pod was not deleted, because it had changed after it was read
 }
 
-// after returns the delay after which the next reconcile must start even without an event. It returns 0 if no such
-// reconcile is needed.
+// after returns the delay before the next reconcile. It returns 0 if the next reconcile can wait for an event.
 func (r result) after(d *decision) time.Duration {
 	if r.changed {
 		return lookAgain
@@ -56,9 +55,9 @@ func (n nodeSets) carryOut(ctx context.Context, set *v1alpha1.NodeSet, d *decisi
 	return result{slices.Concat(removeErrs, apply(d.create), apply(d.mend)), changed.Load()}
 }
 
-// inBatches calls work(0) to work(pieces-1) in concurrent batches of 1, 2, 4 and so on, up to atOnce calls.
-// It starts no more batches after a forbidden error, such as of a full quota, because the other calls would
-// fail, too. It also stops after atOnce errors. The errors are returned in the order of the pieces.
+// inBatches calls the given function for each number from 0 to pieces-1. The calls run in concurrent batches of 1, 2,
+// 4 and so on, up to atOnce calls. No batch starts after a forbidden error (for example, if a quota is exceeded) or
+// after atOnce errors. The errors are returned in the order of the calls.
 func inBatches(pieces int, work func(piece int) error) []error {
 	var failed []error
 	for from, n := 0, 1; from < pieces && len(failed) < atOnce; from, n = from+n, min(2*n, atOnce) {

@@ -81,7 +81,7 @@ func (d *decision) count(set *v1alpha1.NodeSet, pod *corev1.Pod) {
 	}
 }
 
-// removeSurplus adds to d.remove the pods with an ordinal of spec.replicas or higher, starting with the highest.
+// removeSurplus adds every pod whose ordinal is at least spec.replicas to d.remove, starting with the highest ordinal.
 func (d *decision) removeSurplus(set *v1alpha1.NodeSet, byOrdinal map[int]*corev1.Pod) {
 	var surplus []int
 	for ordinal, pod := range byOrdinal {
@@ -95,8 +95,8 @@ func (d *decision) removeSurplus(set *v1alpha1.NodeSet, byOrdinal map[int]*corev
 	}
 }
 
-// sort decides about the pods with the desired ordinals. It adds the necessary writes to d, except
-// for pods of an old revision. It returns these pods in w, because replace decides about them.
+// sort examines the pods with the desired ordinals and adds the necessary writes to the decision. It adds no writes
+// for pods of an old revision. These pods are returned for the method replace.
 func (d *decision) sort(set *v1alpha1.NodeSet, byOrdinal map[int]*corev1.Pod, now time.Time) (w wanted) {
 	ready := 0
 	for ordinal := range replicas(set) {
@@ -141,9 +141,9 @@ func (d *decision) replaceFinished(pod *corev1.Pod, now time.Time) {
 	}
 }
 
-// replace adds to d.remove the pods of an old revision that may be replaced now. Pods that are not ready come before ready pods, and
-// higher ordinals before lower ordinals. A ready pod is removed only if, without it, at most maxUnavailable desired pods are missing or
-// not ready. So if the new revision never becomes ready, the replacement stops. Pods of other owners are not counted.
+// replace adds pods of an old revision to d.remove: first the pods that are not ready, then ready pods, each by
+// descending ordinal. A ready pod is added only if at most maxUnavailable desired pods are then missing or not ready.
+// Therefore the replacement stops if the new revision never becomes ready. Pods of other owners are not counted.
 func (d *decision) replace(set *v1alpha1.NodeSet, w wanted) {
 	slices.Reverse(w.oldIdle)
 	slices.Reverse(w.oldReady)

@@ -1,23 +1,21 @@
-// Package nodeset is the reconciler of NodeSets. For each replica of a NodeSet it keeps one pod that runs slurmd: NAME-0 to NAME-(N-1).
+// Package nodeset contains the reconciler of NodeSets. For each replica of a NodeSet it keeps one pod that runs
+// slurmd. The pods of a NodeSet with N replicas are called NAME-0 to NAME-(N-1).
 //
-// # Why parallel reconciles, a stale cache and a restart do no harm
+// # Why concurrent reconciles, a stale cache and a restart do no harm
 //
-//  1. The name of a pod contains its ordinal, and pods are applied by this name. So if two
-//     reconciles both find a pod missing, they create only one pod. The reconciler keeps no state
-//     outside the cluster.
-//  2. A reconcile first decides about the writes, from the cached NodeSet and its cached pods. The
-//     cache includes the writes of this process (read-your-writes).
-//  3. Before the first write, the reconcile reads the NodeSet live. If the uid, the generation or
-//     the address of slurmctld differs from the cached NodeSet, nothing is written. So if the cache
-//     still has 3 replicas and the NodeSet has 5, no pod is deleted. If the cache still has 5 and
-//     the NodeSet has 3, no surplus pod is created. A reconcile creates at most 100 pods, corrects at most 100 pods,
-//     and deletes at most 100 pods. The next reconcile does the rest.
-//  4. A delete carries the uid and the resourceVersion of the cached pod. If the pod has changed
-//     since, such as by becoming ready, it is not deleted, and the next reconcile decides again.
-//  5. A late apply cannot change a pod of another revision: the revision is in the container's
-//     environment, which is immutable, so the API server rejects the apply.
-//  6. A pod that is being deleted keeps its name. Nothing is applied to it; its deletion event
-//     starts the next reconcile.
+//  1. The reconciler keeps no state outside the cluster.
+//  2. The name of a pod contains its ordinal, and pods are applied by name. Two reconciles that both find the
+//     same pod missing create only one pod.
+//  3. A reconcile computes its writes from the cache. The cache includes the earlier writes of this process.
+//  4. Before the first write, the reconcile reads the NodeSet live. Nothing is written if the uid, the generation
+//     or the address of slurmctld differs from the cache.
+//  5. A reconcile creates at most 100 pods, corrects at most 100 pods, and deletes at most 100 pods. The next
+//     reconcile does the rest.
+//  6. A delete carries the uid and the resourceVersion of the cached pod. A pod that has changed is not deleted,
+//     and the next reconcile computes its writes again.
+//  7. An apply cannot change a pod of another revision. The revision is in the container's environment, which is
+//     immutable, so the API server rejects the apply.
+//  8. Nothing is applied to a pod that is being deleted. Its deletion event starts the next reconcile.
 //
 // A reconcile that finds the desired state sends no request.
 package nodeset
@@ -60,7 +58,7 @@ const (
 	ContainerName = "slurmd"
 )
 
-// podName returns the name of the pod with this ordinal of the NodeSet called set.
+// podName returns the name of a pod, given the name of its NodeSet and its ordinal.
 func podName(set string, ordinal int) string { return set + "-" + strconv.Itoa(ordinal) }
 
 // parsePodName splits the name of a pod into the NodeSet's name and the ordinal. ok is false for a
@@ -129,8 +127,8 @@ func labels(set *v1alpha1.NodeSet, revision string) map[string]string {
 	}
 }
 
-// podSpec returns the spec of a pod. The revision is in an environment variable. Environment
-// variables are immutable, so an apply cannot change a pod of another revision (package comment).
+// podSpec returns the spec of a pod. The revision is in an environment variable. Environment variables are immutable,
+// so an apply cannot change a pod of another revision.
 func podSpec(set *v1alpha1.NodeSet, revision string) *corev1ac.PodSpecApplyConfiguration {
 	c := corev1ac.Container().
 		WithName(ContainerName).

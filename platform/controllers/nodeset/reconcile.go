@@ -20,8 +20,8 @@ import (
 	"coapply.dev/platform/controllers/slurmcontroller"
 )
 
-// lookAgain is the delay before the next reconcile if the cache turned out to be stale. The delay
-// is needed because a predicate may drop the event of the object that was stale.
+// lookAgain is the delay before the next reconcile if the cache was stale. The delay is needed because a predicate may
+// drop the event of the stale object.
 const lookAgain = time.Second
 
 type nodeSets struct {
@@ -54,8 +54,8 @@ func (n nodeSets) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	return requeue(ctx, done.after(d), append(done.errs, err)...)
 }
 
-// requeue returns reconciler.Requeue of errs. If all errs are nil and after is not 0, the next
-// reconcile is requested after this time at the latest.
+// requeue returns the result of reconciler.Requeue for the given errors. If there is no error and after is not 0, the
+// next reconcile starts after this delay at the latest.
 func requeue(ctx context.Context, after time.Duration, errs ...error) (reconcile.Result, error) {
 	result, err := reconciler.Requeue(ctx, errs...)
 	if err == nil && after > 0 && (result.RequeueAfter == 0 || after < result.RequeueAfter) {
@@ -68,14 +68,14 @@ func wantsPods(set *v1alpha1.NodeSet) bool {
 	return set.DeletionTimestamp == nil && set.Annotations[reconciler.PausedAnnotation] != "true"
 }
 
-// view is what a reconcile has read, except the pods: a NodeSet and the address of its SlurmController.
+// view contains a NodeSet and the address of its SlurmController, as read by one reconcile.
 type view struct {
 	set     *v1alpha1.NodeSet
 	address string // HOST:PORT of slurmctld; "" if there is none, or if it is not known yet
 }
 
-// told returns a copy of the NodeSet with the view's address as its status.controllerAddress. The
-// functions that decide about the pods read the address from this field.
+// told returns a copy of the NodeSet. In the copy, status.controllerAddress is the address in the view. The functions
+// that compute the writes read the address from this field.
 func (v view) told() *v1alpha1.NodeSet {
 	set := v.set.DeepCopy()
 	set.Status.ControllerAddress = v.address
@@ -115,16 +115,16 @@ func controllerAddress(ctx context.Context, reader client.Reader, set *v1alpha1.
 	return "", nil
 }
 
-// isAddressOf reports whether an address is this host with a port. An address from the NodeSet's status is
-// checked, because other clients may have written it, and it becomes an environment variable of the pods.
+// isAddressOf reports whether an address consists of the given host and a port. The address in the NodeSet's status is
+// checked because other clients may have written it, and because it becomes an environment variable of the pods.
 func isAddressOf(host, address string) bool {
 	port, ok := strings.CutPrefix(address, host+":")
 	_, err := strconv.ParseUint(port, 10, 16)
 	return ok && err == nil
 }
 
-// stillSo reports whether the writes that were decided from the cached NodeSet are still right: a live read returns
-// the same uid, generation and controller address, and the live NodeSet is neither being deleted nor paused.
+// stillSo reports whether the writes that were computed from the cached NodeSet are still valid. A live read must
+// return the same uid, generation and controller address, and the NodeSet must be neither paused nor being deleted.
 func (n nodeSets) stillSo(ctx context.Context, seen view) (bool, error) {
 	live, err := n.look(ctx, n.live, client.ObjectKeyFromObject(seen.set))
 	if err != nil {

@@ -68,8 +68,8 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Complete(n)
 }
 
-// setOfPod returns the index key of a pod: the name of the NodeSet in the pod's name NAME-NUMBER.
-// Pods of other owners are indexed, too, because they may have names that a NodeSet needs.
+// setOfPod returns the index key of a pod: the name of the NodeSet in the pod's name NAME-NUMBER. The index includes
+// pods of other owners, because such a pod may have a name that a NodeSet needs.
 func setOfPod(pod client.Object) []string {
 	if set, _, ok := parsePodName(pod.GetName()); ok {
 		return []string{set}
@@ -102,7 +102,7 @@ func (n nodeSets) requestsOfController(ctx context.Context, controller client.Ob
 	return requests
 }
 
-// serviceChanged is a predicate for SlurmControllers. Of the updates, it passes those that change status.serviceName.
+// serviceChanged returns a predicate for SlurmControllers. It drops updates that do not change status.serviceName.
 func serviceChanged() predicate.Predicate {
 	return coapply.Changed(func(object client.Object) any {
 		if controller, ok := object.(*v1alpha1.SlurmController); ok {
@@ -112,7 +112,7 @@ func serviceChanged() predicate.Predicate {
 	})
 }
 
-// worthARound is a predicate for pods. Of the updates, it passes those that change a field that decide reads.
+// worthARound returns a predicate for pods. It drops updates that do not affect the result of decide.
 func worthARound() predicate.Predicate {
 	return coapply.Changed(func(object client.Object) any {
 		pod, ok := object.(*corev1.Pod)

@@ -17,8 +17,8 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// writeStatus writes the result of a reconcile into the NodeSet's status: the counts of pods and the conditions. If the live NodeSet has
-// another generation than the reconciled NodeSet, it writes nothing, because the event of the new spec starts another reconcile.
+// writeStatus writes the result of a reconcile into the NodeSet's status: the counts of pods and the conditions. If
+// the live NodeSet has a newer generation, nothing is written, and the event of the new spec starts another reconcile.
 func (n nodeSets) writeStatus(ctx context.Context, seen view, d *decision, done result) error {
 	conditions := []metav1.Condition{applied(seen.set.Generation, d, done), ready(seen.set.Generation, d)}
 	n.tell(seen.set, conditions[0])
@@ -48,8 +48,8 @@ func (n nodeSets) writeStatus(ctx context.Context, seen view, d *decision, done 
 	return nil
 }
 
-// tell records a warning event with the reason and message of the given condition, if pods are missing or wrong for a reason that only a
-// person can remove, and if the NodeSet's status has another reason or message. For transient problems it records no event.
+// tell records a warning event with the reason and message of the given condition, if a person has to remove the
+// problem. It records no event for transient problems, or if the status already has the same reason and message.
 func (n nodeSets) tell(set *v1alpha1.NodeSet, is metav1.Condition) {
 	was := meta.FindStatusCondition(set.Status.Conditions, is.Type)
 	if was != nil && was.Reason == is.Reason && was.Message == is.Message {
@@ -61,8 +61,8 @@ func (n nodeSets) tell(set *v1alpha1.NodeSet, is metav1.Condition) {
 	}
 }
 
-// applied returns the NodeSet's condition Applied. The message has only the first of several errors:
-// which errors occur differs between reconciles, and the condition should not change each time.
+// applied returns the NodeSet's condition Applied. The message contains only the first of several errors, because a
+// list of all errors would change the condition in each reconcile.
 func applied(generation int64, d *decision, done result) metav1.Condition {
 	var what reconciler.Applied
 	switch err := foreignError(d.foreign); {

@@ -12,10 +12,10 @@ import (
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
-// Cache returns the cache options of a manager of the platform. They limit two parts of cached objects that any client could make large.
-// Of the annotations, a cached object has only those of the domain coapply.dev. Of the managed fields, it has the entries of the
-// platform's field managers, and at most maxForeign bytes of other entries. No write sends data from the cache: an apply sends the apply
-// configuration that was computed, and an update reads live.
+// Cache returns the cache options of the platform's managers. They limit the annotations and the managed fields of
+// cached objects, because any client could make these parts large. A cached object keeps only annotations of the domain
+// coapply.dev, the managed fields of the platform's field managers, and at most maxForeign bytes of other managed
+// fields. No write sends data from the cache: an apply sends a computed apply configuration, and an update reads live.
 func Cache() cache.Options {
 	ours := fieldmanagers.All().Managers()
 	keepOwn := fieldowners.KeepOwn(ours...)

@@ -18,9 +18,9 @@ import (
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
-// Belongs reports whether an object belongs to the parent of this kind and name: either the parent is the object's controller, or the
-// object has lost its owner reference to the parent (Orphaned, which uses label). The parent's uid is not compared. An object of a
-// deleted parent with the same name is about to be garbage collected, and also belongs. For an empty name Belongs returns false.
+// Belongs reports whether the parent of the given kind and name is the controller of an object. For an object without a
+// controller, it returns the result of Orphaned with the given label. The parent's uid is not compared, so an object of a
+// deleted parent with the same name belongs until it is garbage collected. For an empty name, Belongs returns false.
 func Belongs(object metav1.Object, kind, name, label string) bool {
 	owner := metav1.GetControllerOf(object)
 	if owner == nil {
@@ -42,33 +42,33 @@ func applied(object metav1.Object) bool {
 	})
 }
 
-// OwnedBy returns an owner reference that makes parent, an object of one of the platform's kinds, the controller.
+// OwnedBy returns a controller owner reference to the given parent. The given kind is one of the platform's own kinds.
 func OwnedBy(kind string, parent metav1.Object) *metav1ac.OwnerReferenceApplyConfiguration {
 	return coapply.OwnedBy(parent, v1alpha1.SchemeGroupVersion.WithKind(kind))
 }
 
-// Delete deletes the object with this name and uid. It also succeeds if no such object exists.
-// After a response 404, a live read checks that the object really does not exist.
+// Delete deletes the given object if the object still has the same uid. It also succeeds if the object no longer
+// exists. After a 404 response, a live read checks that the object really does not exist.
 func Delete(ctx context.Context, c client.Client, live client.Reader, object client.Object, options ...client.DeleteOption) error {
 	uid := object.GetUID()
 	_, err := remove(ctx, c, live, object, append(options, client.Preconditions{UID: &uid})...)
 	return err
 }
 
-// DeleteAsRead deletes an object if it still has the uid and the resourceVersion of the given
-// object. Otherwise, or if it no longer exists, it deletes nothing and returns asRead false.
+// DeleteAsRead deletes the given object if its uid and resourceVersion have not changed. If they have changed, or if
+// the object no longer exists, asRead is false and err is nil.
 func DeleteAsRead(ctx context.Context, c client.Client, live client.Reader, object client.Object) (asRead bool, err error) {
 	uid, version := object.GetUID(), object.GetResourceVersion()
 	return remove(ctx, c, live, object, client.Preconditions{UID: &uid, ResourceVersion: &version})
 }
 
-// remove deletes an object. If the object no longer exists, or a precondition on its uid or
-// resourceVersion fails, found is false and err is nil.
+// remove deletes an object. If the object no longer exists, or a precondition on its uid or resourceVersion fails,
+// found is false and err is nil.
 //
-// The delete disables read-your-writes of the client. With read-your-writes, a later read would wait until the cache has the
-// resourceVersion of the delete. If the watch ends and the next list lacks the object, the cache never gets this resourceVersion. The
-// client would also start watches of kinds that are not cached, which RBAC may forbid. Without read-your-writes, the cache may have the
-// object for a while after its deletion. A reconciler may then delete the object again, which succeeds.
+// The delete disables read-your-writes of the client, for two reasons. First, later reads would wait until the cache has
+// the resourceVersion of the delete. The cache never gets this resourceVersion if the watch ends and the next list no
+// longer contains the object. Second, the client would start watches of uncached kinds, which RBAC may forbid. Without
+// read-your-writes, the cache may contain the deleted object for a while. A second delete of this object succeeds.
 func remove(ctx context.Context, c client.Client, live client.Reader, object client.Object, options ...client.DeleteOption) (found bool, err error) {
 	kind, _ := c.GroupVersionKindFor(object)
 	ref := apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object), UID: object.GetUID()}

@@ -1,5 +1,4 @@
-// Package setup has code that the reconcilers of the platform share: their options, the options of
-// the cache, conditions, deletion, and functions that find out whether an object belongs to a parent.
+// Package setup contains code that the reconcilers of the platform share: options, conditions, deletion and ownership checks.
 package setup
 
 import (
@@ -26,7 +25,7 @@ import (
 type Options struct {
 	// Runtime is the Runtime of coapply that all reconcilers of a process use.
 	Runtime *coapply.Runtime
-	// Replicas is the decision for conflicts over the replicas of a Devbox's Deployment, such as with kubectl scale or an autoscaler.
+	// Replicas decides conflicts over the replicas of a Devbox's Deployment, for example with kubectl scale or an autoscaler.
 	Replicas apply.Decision
 }
 
@@ -39,9 +38,9 @@ func SetContended(conditions *[]metav1.Condition, generation int64, applied reco
 	}
 }
 
-// Enqueue returns an event handler that requests a reconcile of parentOf(object) for each event of an
-// object, or none if parentOf returns an empty name. The owner of the object does not matter: when an
-// object of another owner is deleted or loses its owner, its name may become free for the parent.
+// Enqueue returns an event handler that requests a reconcile of parentOf(object) for each event of an object. If
+// parentOf returns an empty name, no reconcile is requested. The handler does not check the owner. After an object of
+// another owner is deleted or loses its owner, the parent may be able to use the object's name.
 func Enqueue(parentOf func(client.Object) types.NamespacedName) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		parent := parentOf(object)
@@ -68,8 +67,8 @@ func ResourceRequirements(wanted v1alpha1.Resources) *corev1ac.ResourceRequireme
 	return resources
 }
 
-// Ready returns a condition Ready that is derived from the given condition. If this condition is True, Ready is True
-// with the given reason and message. Otherwise Ready is False, with the reason and message of this condition.
+// Ready returns the condition Ready, derived from the given condition. If the given condition is True, Ready is True
+// with the given reason and message. Otherwise Ready is False, with the reason and message of the given condition.
 func Ready(of metav1.Condition, reason, message string) metav1.Condition {
 	ready := of
 	ready.Type = v1alpha1.ConditionReady
@@ -81,8 +80,8 @@ func Ready(of metav1.Condition, reason, message string) metav1.Condition {
 	return ready
 }
 
-// PodReady reports whether a pod is ready, has not finished, and is not being deleted. The phase is
-// checked, too, because the condition Ready of a failed pod may still be True.
+// PodReady reports whether a pod is ready, has not finished, and is not being deleted. The condition Ready alone is
+// not enough, because it may still be True for a failed pod.
 func PodReady(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && !PodFinished(pod) && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue

@@ -1,7 +1,7 @@
-// Package slurmcontroller is the reconciler of SlurmControllers. For a SlurmController called NAME it applies a
-// StatefulSet NAME, which runs slurmctld in one pod, and a Service NAME-controller, by which clients and the slurmd
-// pods of a NodeSet reach slurmctld. Both objects have an owner reference to the SlurmController and are garbage
-// collected with it. If an object with one of these names belongs to another owner, it is never written to.
+// Package slurmcontroller contains the reconciler of SlurmControllers. For a SlurmController called NAME it applies
+// two objects. The StatefulSet NAME runs slurmctld in one pod. The Service NAME-controller is the address of slurmctld
+// for clients and for the slurmd pods of a NodeSet. Both objects have an owner reference to the SlurmController and
+// are garbage collected with it. Objects of other owners that have these names are never written to.
 package slurmcontroller
 
 import (
@@ -55,11 +55,11 @@ const (
 	serviceSuffix = "-controller"
 )
 
-// ServiceName returns the name of the Service of the SlurmController called controller.
+// ServiceName returns the name of the Service of the SlurmController with the given name.
 func ServiceName(controller string) string { return controller + serviceSuffix }
 
-// labels returns the labels of all objects of a SlurmController. The StatefulSet's selector has only the label Label,
-// because the selector is immutable, whereas a new version of the platform may change the other labels.
+// labels returns the labels of all objects of a SlurmController. The StatefulSet's selector is immutable. It uses only
+// the label platform.coapply.dev/slurm-controller, so that a new version of the platform may change the other labels.
 func labels(controller *v1alpha1.SlurmController) map[string]string {
 	return map[string]string{
 		Label:                          controller.Name,
@@ -72,8 +72,8 @@ func selector(controller *v1alpha1.SlurmController) map[string]string {
 	return map[string]string{Label: controller.Name}
 }
 
-// controllerOf returns the key of the SlurmController to which an object belongs according to its name: for a StatefulSet the same name,
-// for a Service the name without -controller. For a Service with another name, the key has an empty name.
+// controllerOf returns the key of the SlurmController of an object. A StatefulSet has the name of its SlurmController.
+// A Service has this name with the suffix -controller. For a Service without this suffix, the key has an empty name.
 func controllerOf(object client.Object) types.NamespacedName {
 	name := object.GetName()
 	if _, service := object.(*corev1.Service); service {
@@ -85,7 +85,7 @@ func controllerOf(object client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}
 }
 
-// isControllers reports whether an object belongs to the SlurmController that its name stands for (controllerOf).
+// isControllers reports whether an object belongs to the SlurmController that controllerOf returns for the object.
 func isControllers(object client.Object) bool {
 	return setup.Belongs(object, kind, controllerOf(object).Name, Label)
 }

@@ -16,8 +16,8 @@ import (
 
 type statusReader struct{ client client.Reader }
 
-// status returns the change of the SlurmController's status: the name of its Service, if this
-// exists, and the conditions Applied and Ready.
+// status returns a Report with the conditions Applied and Ready and the name of the Service. If the Service does not
+// exist, the name is empty.
 func (r statusReader) status(
 	ctx context.Context, controller *v1alpha1.SlurmController, applied reconciler.Applied,
 ) (reconciler.Report[*v1alpha1.SlurmController], error) {
@@ -50,8 +50,8 @@ func (r statusReader) status(
 	}}, nil
 }
 
-// own reads the object called name, of the SlurmController's namespace, into object. It reports
-// whether the object exists and the SlurmController is its controller.
+// own reads the object with the given name in the SlurmController's namespace. It reports whether the object exists
+// and is controlled by the SlurmController.
 func (r statusReader) own(ctx context.Context, controller *v1alpha1.SlurmController, name string, object client.Object) (bool, error) {
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: controller.Namespace, Name: name}, object)
 	if err != nil {
@@ -65,8 +65,8 @@ func hasReadyPod(set *appsv1.StatefulSet) bool {
 	return set.Status.ObservedGeneration >= set.Generation && set.Status.ReadyReplicas > 0 && set.Status.UpdatedReplicas > 0
 }
 
-// ready returns the condition Ready. isReady means that the pod is ready. If Applied is not True,
-// Ready is False even then, because the pod may have an earlier spec.
+// ready returns the condition Ready. The argument isReady means that the pod is ready. If Applied is not True, Ready
+// is False even for a ready pod, because the pod may have an earlier spec.
 func ready(applied metav1.Condition, isReady bool) metav1.Condition {
 	condition := setup.Ready(applied, "PodReady", "slurmctld's pod is ready")
 	if condition.Status == metav1.ConditionTrue && !isReady {

@@ -39,7 +39,7 @@ func namespace(user *v1alpha1.User) *corev1ac.NamespaceApplyConfiguration {
 	return namespace
 }
 
-// account returns the ServiceAccount for the person whom the User stands for. Pods do not get its token.
+// account returns the ServiceAccount of a User. Its token is not mounted into pods.
 func account(user *v1alpha1.User) *corev1ac.ServiceAccountApplyConfiguration {
 	return corev1ac.ServiceAccount(Account, user.Status.Namespace).
 		WithLabels(labels(user)).

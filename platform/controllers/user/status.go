@@ -15,8 +15,8 @@ import (
 
 type status struct{ client client.Reader }
 
-// report returns the change of the User's status: the conditions and the name of the User's Namespace. Report.Change is called with the
-// live User, so it never overwrites the creation time of the first Namespace, even if the cached User does not have it yet.
+// report returns a Report that writes the conditions and the name of the User's Namespace into the status. Report.Change
+// gets the live User, so the creation time of the first Namespace is not overwritten, even if the cache is stale.
 func (s status) report(ctx context.Context, user *v1alpha1.User, applied reconciler.Applied) (reconciler.Report[*v1alpha1.User], error) {
 	namespace, err := s.namespace(ctx, user)
 	if err != nil {
@@ -54,8 +54,8 @@ func isThere(namespace *corev1.Namespace) bool {
 	return namespace != nil && namespace.DeletionTimestamp == nil
 }
 
-// conditionOf returns the User's condition Applied. The condition is False while the Namespace is
-// being deleted. It is not True before the ServiceAccount and the RoleBinding were applied, too.
+// conditionOf returns the User's condition Applied. The condition is False while the Namespace is being deleted. It
+// becomes True only after the ServiceAccount and the RoleBinding have been applied.
 func conditionOf(user *v1alpha1.User, namespace *corev1.Namespace, applied reconciler.Applied) metav1.Condition {
 	condition := reconciler.Condition(v1alpha1.ConditionApplied, user.Generation, applied)
 	switch {

@@ -1,12 +1,12 @@
-// Package user is the reconciler of Users. For each User it applies a Namespace and, in this
-// Namespace, a ServiceAccount and the RoleBinding by which the ServiceAccount may work with Devboxes.
+// Package user contains the reconciler of Users. For each User it applies a Namespace, and in this Namespace a
+// ServiceAccount and a RoleBinding. The RoleBinding permits the ServiceAccount to work with Devboxes.
 //
-// A reconcile applies only the Namespace until the User's status has the name of the Namespace. The status gets the
-// name only if the Namespace belongs to the User. So nothing is ever written into a Namespace of another owner. All
-// objects are written by Server-Side Apply and not by create, so two concurrent reconciles of one User both succeed.
+// Until the User's status contains the name of the Namespace, a reconcile applies only the Namespace. The name is written
+// to the status only if the Namespace belongs to the User. So nothing is ever written into a Namespace of another owner.
+// All objects are written by Server-Side Apply and not by create, so two concurrent reconciles of one User both succeed.
 //
-// One label and one annotation of the Namespace belong to the License reconciler (package license).
-// The License reconciler also waits until the User's status has the name of the Namespace.
+// The License reconciler (package license) owns one label and one annotation of the Namespace. The License reconciler
+// also waits until the User's status contains the name of the Namespace.
 package user
 
 import (
@@ -57,8 +57,8 @@ const (
 // NamespaceOf returns the name of the Namespace of the User with this name.
 func NamespaceOf(name string) string { return prefix + name }
 
-// Of returns the name of the User to which an object seems to belong, judged by names only: NAME for every
-// object in the Namespace user-NAME, and for the Namespace user-NAME. For other objects it returns "".
+// Of returns the name of the User to which an object belongs according to its name and namespace. For the Namespace
+// user-NAME and for every object in this Namespace, Of returns NAME. For other objects it returns "".
 func Of(object client.Object) string {
 	if name, ok := strings.CutPrefix(cmp.Or(object.GetNamespace(), object.GetName()), prefix); ok {
 		return name
@@ -66,8 +66,8 @@ func Of(object client.Object) string {
 	return ""
 }
 
-// Owns reports whether an object belongs to a User: the object is the Namespace user-NAME or is in it,
-// and its controller is the User NAME, or it has lost its owner reference to this User (setup.Orphaned).
+// Owns reports whether an object belongs to a User. The object must be the Namespace user-NAME or in this Namespace. Its
+// controller must be the User NAME, or the object must have lost its owner reference to this User (see setup.Orphaned).
 func Owns(object client.Object) bool {
 	return setup.Belongs(object, kind, Of(object), OwnerLabel)
 }
