@@ -20,8 +20,9 @@ type Intent struct {
 	// Manager is the field manager to write as.
 	Manager string
 
-	// Wants contains the tracked fields that the intent sets, by the names of Run.Fields. The value "" means that the
-	// field must be absent. Values are unique within the trial, unless the workload documents an exception.
+	// Wants contains the tracked fields that the intent sets, with their values. Run.Fields uses the same field
+	// names. The value "" means that the field must be absent. Values are unique within the trial, unless the
+	// workload documents an exception.
 	Wants map[string]string
 	// Increments is the tracked field that the intent increases by one; "" if there is none. This field is not in Wants.
 	Increments string

@@ -74,7 +74,7 @@ const converging = 500 * time.Millisecond
 // perRound is the estimated time of a round, in which each writer writes one intent. Measured rounds take 20 ms to 400 ms.
 const perRound = 300 * time.Millisecond
 
-// queueing is the estimated extra time of a trial of the arm gmu-requeue, in which the last intents wait in their
+// queueing is the estimated extra time at the end of a trial of the arm gmu-requeue, whose last intents wait in
 // queues. Only cells with at least crowd writers per object need this time.
 const (
 	queueing = 9 * time.Second

@@ -82,8 +82,8 @@ func (x *index) tieVersions() map[uint64]int {
 	return at
 }
 
-// tieOperations links each operation to the version that it was acknowledged with. It also adds the operations that
-// sent a write to the pending operations, sorted by start time.
+// tieOperations links each operation to the version that it was acknowledged with. All operations that sent a write
+// also become pending operations, in the order of their start.
 func (x *index) tieOperations(at map[uint64]int) {
 	x.place = make([]int, len(x.Operations))
 	order := make([]int, len(x.Operations))

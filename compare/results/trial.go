@@ -153,7 +153,8 @@ type Server struct {
 	// the watch and are always known.
 	Revisions   int `json:"revisions"`
 	WatchEvents int `json:"watchEvents"`
-	// ObjectBytes is the mean size of the trial's objects at the end. ManagedFieldsBytes is the mean size of managed fields.
+	// ObjectBytes is the mean size of the trial's objects at the end. ManagedFieldsBytes is the mean size of their
+	// managed fields.
 	ObjectBytes        int `json:"objectBytes"`
 	ManagedFieldsBytes int `json:"managedFieldsBytes"`
 	// QueueSeconds is the time for which requests of the benchmark's user waited in queues of API priority and fairness.

@@ -122,7 +122,7 @@ func goodput(t results.Trial) float64 {
 }
 
 // p99 returns the 99th percentile of the latency in seconds, for intents that began in the timed part. If too many
-// intents did not land, p99 returns a lower bound: the duration of the trial or the longest measured latency.
+// intents did not land, p99 returns a lower bound: the greater of the trial's duration and the longest measured latency.
 func p99(t results.Trial) float64 {
 	all, err := results.Merge(t.Latency)
 	if err != nil {

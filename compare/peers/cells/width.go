@@ -101,8 +101,8 @@ func (r rounds) ofFallback(ours, theirs one) []measure.Row {
 	}
 }
 
-// requestsEach returns the number of requests per landed intent over the whole trial. It includes the lanes' own
-// requests, which measure the round-trip time.
+// requestsEach returns the number of requests per landed intent over the whole trial. The lanes' own requests, which
+// measure the round-trip time, are included.
 func requestsEach(t results.Trial) float64 {
 	sent := 0
 	for what, requests := range t.Client.Requests {

@@ -148,8 +148,8 @@ func spread(u Unit, rounds []float64) string {
 	return fmt.Sprintf("%s [%s, %s]", u.Text(Median(rounds)), u.Text(least), u.Text(greatest))
 }
 
-// Met returns "aim" if the median is within the limit Aim, or else "must" if it is within the limit Must, or else
-// "no". It returns "not measured" if there are no values.
+// Met returns "aim" if the median meets the limit Aim, "must" if it meets only the limit Must, and "no" if it meets
+// neither. It returns "not measured" if there are no values.
 func (r Row) Met() string {
 	switch v := Median(r.Rounds); {
 	case len(r.Rounds) == 0:
