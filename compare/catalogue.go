@@ -31,8 +31,8 @@ func (c Catalogue) Workload(name string) (Workload, bool) {
 	return c.Workloads[i], true
 }
 
-// Check returns an error if two arms or two workloads have the same name, if a name is not valid, or if an arm
-// has no New or a workload no Prepare.
+// Check returns an error if a name is invalid, or if two arms or two workloads have the same name. It also returns an
+// error if an arm lacks the function New, or a workload lacks the function Prepare.
 func (c Catalogue) Check() error {
 	seen := map[string]bool{}
 	check := func(kind, name string, runs bool, needs string) error {
@@ -60,7 +60,7 @@ func (c Catalogue) Check() error {
 	return nil
 }
 
-// names describes a valid name. Names become part of names of files and of Kubernetes objects.
+// names describes the valid names of arms and workloads. The names of files and Kubernetes objects contain these names.
 const names = "lower case letters, digits and hyphens, 63 at most"
 
 func isName(s string) bool { return len(validation.IsDNS1123Label(s)) == 0 }

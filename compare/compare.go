@@ -1,11 +1,12 @@
-// Package compare defines the types of a benchmark that measures Server-Side Apply against get-modify-update under
-// contention. An Arm is one way to write. A Workload defines the objects and the writes. A Cell is a Workload with
-// parameters; arms are compared in a cell.
+// Package compare defines the types of a benchmark. The benchmark compares Server-Side Apply with get-modify-update
+// under contention. An Arm is one way to write. A Workload defines the objects and the writes. A Cell is a Workload
+// with parameters. The arms in a cell are compared with each other.
 //
-// The packages arms and workloads have the arms and workloads of the benchmark. The package trial runs one trial,
-// history defines the records of a trial, and oracle finds lost updates in a history. bench runs many trials, and
-// results defines the stored data. statistics and summary evaluate the data, and report shows the results. commands
-// is the command line. peers measures coapply beside other libraries. docs/benchmarking.md explains the method.
+// The packages arms and workloads implement the arms and workloads of the benchmark. Package trial runs one trial.
+// Package history defines the record of a trial, and package oracle finds lost updates in this record. Package bench
+// runs many trials, and package results defines the stored data. The packages statistics and summary evaluate the
+// data, and package report shows the results. Package commands implements the command line. Package peers compares
+// coapply with other libraries. docs/benchmarking.md explains the method.
 package compare
 
 import (
@@ -25,8 +26,8 @@ type Parameters struct {
 	// Objects is the number of objects that are written to. Each writer writes to all objects in turn. Two writers
 	// with consecutive numbers start at different objects.
 	Objects int `json:"objects"`
-	// Managers is the number of field managers on each object. Writer i writes as manager i modulo Managers. If there
-	// are more managers than writers, the other managers own their fields from the start and do not write in the trial.
+	// Managers is the number of field managers on each object. Writer i writes as field manager i modulo Managers. If
+	// there are more field managers than writers, the unused field managers own fields but do not write in the trial.
 	Managers int `json:"managers"`
 	// RTT is a round-trip time that the client adds to every request, half before and half after the request.
 	RTT time.Duration `json:"rttNs,omitempty"`
@@ -47,8 +48,8 @@ type Cell struct {
 	Parameters
 }
 
-// String returns the name of the cell, such as "hot-object w16 m4". It has the numbers of writers and managers,
-// and the other parameters that do not have their usual value.
+// String returns the name of the cell, such as "hot-object w16 m4". The name contains the number of writers (w) and
+// of field managers (m). Other parameters are added only if they differ from the usual value.
 func (c Cell) String() string {
 	var name strings.Builder
 	fmt.Fprintf(&name, "%s w%d m%d", c.Workload, c.Writers, c.Managers)

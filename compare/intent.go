@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Intent is the change that one writer wants to make to one object. It is described in several forms, one for
-// each kind of arm. All forms result in the same fields with the same values.
+// Intent is the change that one writer wants to make to one object. The change is described in several forms, because
+// each kind of arm needs another form. All forms set the same fields to the same values.
 type Intent struct {
 	// Writer and Sequence identify the intent within its trial. Both count from 0.
 	Writer, Sequence int
@@ -20,8 +20,9 @@ type Intent struct {
 	// Manager is the field manager to write as.
 	Manager string
 
-	// Wants has the values that the intent gives to tracked fields. The value "" means that the field must be absent. The
-	// names of fields are those of Run.Fields. A value is unique within its trial, unless the workload says otherwise.
+	// Wants contains the tracked fields that the intent sets, with their values. Run.Fields uses the same field
+	// names. The value "" means that the field must be absent. Values are unique within the trial, unless the
+	// workload documents an exception.
 	Wants map[string]string
 	// Increments is the tracked field that the intent increases by one; "" if there is none. This field is not in Wants.
 	Increments string
@@ -32,22 +33,22 @@ type Intent struct {
 	// ReadsLive means that the wanted values depend on the live object, as for an increment. The arm must read
 	// the object and pass it to Configure.
 	ReadsLive bool
-	// Modify sets the fields of the intent, and no other fields, on an object that was read, as the closure of
-	// a get-modify-update does. It may be called again on a newly read object.
+	// Modify sets the fields of the intent on an object that was read, and leaves other fields unchanged. Arms with
+	// get-modify-update use Modify. They may call it again with a newly read object.
 	Modify func(*unstructured.Unstructured) error
-	// Replace replaces the whole part that the writer knows (the spec, the status or the data), and so drops the
-	// fields of other writers. It is for the arm gmu-replace. It is nil if the workload does not support this.
+	// Replace replaces the whole spec, status or data, and thereby drops the fields of other writers. Only the arm
+	// gmu-replace uses Replace. It is nil if the workload does not support this arm.
 	Replace func(*unstructured.Unstructured) error
 
 	// Creates means that the object might not exist yet. The arm must then create the object.
 	Creates bool
-	// Pause may be nil. An arm calls it between its first read and its first write, or before the first write if it does
-	// not read. Pause then waits until all writers of the round have read, so that they all write at the same time.
+	// Pause waits until all writers of the round have read, so that all writers write at the same time. An arm calls Pause
+	// between its first read and its first write, or before the first write if the arm does not read. Pause may be nil.
 	Pause func(context.Context) error
 
-	// Parts are the intents that make up this intent, such as one for each pod of a set. If Parts is set, only
-	// Writer, Sequence, Kind, Namespace, Name, Manager, Pause and Replicas of this intent are set, too. An arm with
-	// Arm.Whole gets this intent, and other arms get the parts.
+	// Parts are the intents that make up this intent, such as one intent for each pod of a set. An arm with Arm.Whole
+	// gets this intent, and any other arm gets the parts. An intent with Parts sets only these other fields: Writer,
+	// Sequence, Kind, Namespace, Name, Manager, Pause and Replicas.
 	Parts []Intent
 	// Replicas is the number of parts that should exist.
 	Replicas int

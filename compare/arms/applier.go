@@ -12,9 +12,9 @@ import (
 	"coapply.dev/compare"
 )
 
-// applier uses coapply's Applier. There is one Applier for each field manager; all share the lanes and the
-// steady-state check of the process. configure calls intent.Pause before Apply, because Pause returns only when all
-// writers have called it, and a writer that waits for the lane in Apply cannot call it.
+// applier returns a writer that uses coapply's Applier. There is one Applier for each field manager. All Appliers
+// share the lanes and the steady-state check. The writer calls intent.Pause before it enters the lane. A call inside
+// the lane would deadlock: Pause waits for all writers, and the other writers may be waiting for the lane.
 func applier(s compare.Session) writer {
 	byManager := appliers{lanes: lanes.New()}
 	byManager.steady, byManager.unfit = apply.NewSteadyState(s.Cache, s.Schemas)
@@ -47,8 +47,8 @@ func applier(s compare.Session) writer {
 	}
 }
 
-// recorded returns the client of a field manager, with a transport that records responses for an Applier, as a
-// controller would set it up. A fake client has no transport; recorded returns it unchanged.
+// recorded returns the client of the given field manager. The client's transport records responses for an Applier. A
+// fake client has no transport and is returned unchanged.
 func recorded(s compare.Session, manager string) (client.Client, error) {
 	if s.Config == nil {
 		return s.Client(manager), nil
@@ -58,8 +58,7 @@ func recorded(s compare.Session, manager string) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: c.Scheme(), Mapper: c.RESTMapper()})
 }
 
-// seen returns the object from the reconciler's cache, which must not be modified. It returns nil if the cache does not
-// have the object.
+// seen returns the intent's object from the cache, or nil if the read fails. The caller must not modify the returned object.
 func seen(ctx context.Context, cache client.Reader, intent compare.Intent) client.Object {
 	object := named(intent)
 	if err := cache.Get(ctx, client.ObjectKeyFromObject(object), object, client.UnsafeDisableDeepCopy); err != nil {

@@ -1,5 +1,5 @@
-// Package arms has the arms of the benchmark: the ways to write that the benchmark compares. Each arm calls its
-// libraries as users of these libraries do, because the report shows the arm's code.
+// Package arms contains the arms of the benchmark. An arm is one way to write objects. Each arm calls its libraries
+// in the same way as user code, because the report shows the source code of the arms.
 package arms
 
 import (
@@ -16,11 +16,11 @@ func All() []compare.Arm {
 	return slices.Concat(getModifyUpdates(), applies(), originals(), controls())
 }
 
-// writer is the function of an arm that writes one intent.
+// writer is a function that implements an arm. A call writes one intent.
 type writer func(context.Context, compare.Intent) (compare.Receipt, error)
 
-// Write calls the function of the arm. It replaces intent.Pause by a function that pauses only in the first call, and
-// never if intent.Pause is nil. So an arm can call intent.Pause after every read, without a condition.
+// Write calls w with an intent whose Pause can be called after every read. Only the first call of this Pause waits.
+// No call waits if the original Pause is nil.
 func (w writer) Write(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 	pause, paused := intent.Pause, intent.Pause == nil
 	intent.Pause = func(ctx context.Context) error {
@@ -37,7 +37,7 @@ func (w writer) Write(ctx context.Context, intent compare.Intent) (compare.Recei
 	return receipt, nil
 }
 
-// made returns a function for Arm.New. It makes the writer from a function of this package.
+// made adapts the given function to the type of Arm.New.
 func made(arm func(compare.Session) writer) func(compare.Session) (compare.Writer, error) {
 	return func(session compare.Session) (compare.Writer, error) { return arm(session), nil }
 }

@@ -21,7 +21,7 @@ const (
 	RetryForever = "gmu-forever"
 )
 
-// Widths are the fixed widths of lanes that `compare bench` compares: the number of concurrent writes in a lane.
+// Widths are the fixed lane widths that `compare bench` compares: the maximum numbers of concurrent writes to an object.
 var Widths = []int{1, 2, 3, 4, 8}
 
 // OfWidth returns the name of the arm with lanes of a fixed width.
@@ -48,8 +48,8 @@ func ForBench() []compare.Arm {
 	return all
 }
 
-// inLanes is coapply's Applier without the steady-state check. There is one Applier for each field manager; all use the
-// same lanes.
+// inLanes returns a writer that uses coapply's Applier without the steady-state check. There is one Applier for each
+// field manager. All Appliers use the given lanes.
 func inLanes(s compare.Session, shared *lanes.Set) writer {
 	byManager := appliers{lanes: shared}
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
@@ -69,7 +69,7 @@ func inLanes(s compare.Session, shared *lanes.Set) writer {
 	}
 }
 
-// gmuForever is gmuDefaultRetry without a limit of attempts, which people write when DefaultRetry gives up too early.
+// gmuForever is gmuDefaultRetry without a limit on the number of attempts.
 func gmuForever(s compare.Session) writer {
 	forever := wait.Backoff{Steps: math.MaxInt, Duration: 10 * time.Millisecond, Factor: 1.0, Jitter: 0.1}
 	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {

@@ -25,8 +25,8 @@ func putNoRV(s compare.Session) writer {
 	}
 }
 
-// sharedManager applies as one field manager for all writers. Each apply removes the fields that only the other
-// writers list. The apply is forced, because the trial prepares its objects with other field managers as the owners.
+// sharedManager applies the intents of all writers under one field manager. Each apply therefore removes the fields that
+// only other writers list. The apply is forced, because other field managers own the fields at the start of the trial.
 func sharedManager(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 		c := s.Client(intent.Manager)

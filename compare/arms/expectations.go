@@ -46,10 +46,10 @@ func withExpectations(s compare.Session) writer {
 	}
 }
 
-// expectations has, for each set, the writes that the cache does not show yet, like UIDTrackingControllerExpectations
-// in Kubernetes' package controller. In Kubernetes, the work queue gives a set to only one worker at a time. Here,
-// two writers may work on a set at the same time. A writer must not write to a set if another writer has begun to
-// write to the set since this writer read the set's pods.
+// expectations tracks the writes to each set that the cache does not show yet, like UIDTrackingControllerExpectations
+// in Kubernetes' package controller. In Kubernetes, the work queue gives each set to one worker at a time. In the
+// benchmark, two writers may handle the same set at the same time. The method begin therefore rejects a writer if
+// another writer has begun since the rejected writer called turn.
 type expectations struct {
 	mu    sync.Mutex
 	bySet map[types.NamespacedName]*expectation
@@ -65,15 +65,16 @@ type expectation struct {
 // patience is the maximum time for which Kubernetes waits until the cache shows a write.
 const patience = 5 * time.Minute
 
-// turn returns a number to pass to begin. It must be called before the pods of the set are read.
+// turn returns the number of earlier writers of the set, as the argument for begin. It must be called before the pods
+// are read.
 func (e *expectations) turn(key types.NamespacedName) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.of(key).turn
 }
 
-// begin reports whether a writer may write to a set, because the pods that it has read show all earlier writes. If so,
-// no other writer may begin until end is called.
+// begin reports whether a writer may write to the set. The result is false if another writer has begun since the call of turn,
+// or if the given pods do not show all earlier writes. If the result is true, no other writer may begin until end is called.
 func (e *expectations) begin(key types.NamespacedName, turn int, pods []unstructured.Unstructured) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

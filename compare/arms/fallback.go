@@ -11,9 +11,9 @@ import (
 	"coapply.dev/compare"
 )
 
-// fallback uses coapply's Updater. There is one Updater for each field manager; all share the lanes of the process.
-// intent.Pause is called outside the lane: it returns only when all writers have called it, and a writer that waits
-// for the lane cannot.
+// fallback returns a writer that uses coapply's Updater. There is one Updater for each field manager. All Updaters
+// share the lanes. The writer calls intent.Pause before it enters the lane. A call inside the lane would deadlock:
+// Pause waits for all writers, and the other writers may be waiting for the lane.
 func fallback(s compare.Session) writer {
 	var byManager perManager[*update.Updater]
 	shared := lanes.New()

@@ -9,9 +9,9 @@ import (
 	"coapply.dev/compare"
 )
 
-// gmuLanes is get-modify-update in which the writers of a process take turns for each object (in a lane). A writer
-// leaves the lane during back-off. intent.Pause is called outside the lane: it returns only when all writers have
-// called it, and a writer that waits for the lane cannot.
+// gmuLanes is like gmuDefaultRetry, but a lane for each object serialises the writers of the process. A writer leaves
+// the lane during back-off. It calls intent.Pause before it enters the lane. A call inside the lane would deadlock:
+// Pause waits for all writers, and the other writers may be waiting for the lane.
 func gmuLanes(s compare.Session) writer {
 	lanes := lanes.New()
 	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {

@@ -20,8 +20,8 @@ func named(intent compare.Intent) *unstructured.Unstructured {
 	return object
 }
 
-// read reads the intent's object. If the object does not exist but the intent may create it, read returns an object
-// without a uid.
+// read reads the intent's object. If the object does not exist and intent.Creates is set, read returns an object
+// without a UID.
 func read(ctx context.Context, from client.Reader, intent compare.Intent) (*unstructured.Unstructured, error) {
 	object := named(intent)
 	err := from.Get(ctx, client.ObjectKeyFromObject(object), object)
@@ -34,7 +34,7 @@ func read(ctx context.Context, from client.Reader, intent compare.Intent) (*unst
 	return object, intent.Pause(ctx)
 }
 
-// put updates the object at its resourceVersion. An object without a uid does not exist yet: put creates this object.
+// put updates the object at its resourceVersion. An object without a UID is created.
 func put(
 	ctx context.Context, c client.Client, intent compare.Intent, object *unstructured.Unstructured,
 ) (compare.Receipt, error) {
@@ -62,7 +62,7 @@ func patch(
 	return compare.Receipt{ResourceVersion: object.GetResourceVersion()}, err
 }
 
-// configure returns the apply configuration of the intent. If this depends on the live object, configure reads the object first.
+// configure returns the apply configuration of the intent. It reads the live object first if intent.ReadsLive is set.
 func configure(ctx context.Context, c client.Client, intent compare.Intent) (*unstructured.Unstructured, error) {
 	var live *unstructured.Unstructured
 	if intent.ReadsLive {
@@ -88,7 +88,7 @@ func configured(intent compare.Intent, live *unstructured.Unstructured) *unstruc
 	return object
 }
 
-// serverSideApply sends an apply configuration. Afterwards, object has the content of the response.
+// serverSideApply applies the given object, and overwrites the object with the API server's response.
 func serverSideApply(
 	ctx context.Context, c client.Client, intent compare.Intent, object *unstructured.Unstructured, options client.ApplyOptions,
 ) (compare.Receipt, error) {

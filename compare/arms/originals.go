@@ -8,8 +8,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// naive makes one attempt. For a set of pods it counts the pods in the cache and creates or deletes the difference. The
-// cache may not show the last writes yet, and then naive repeats these writes.
+// naive makes one attempt to write and does not retry. For a set of pods, it reads the pods from the cache and
+// creates or deletes pods to reach Intent.Replicas. It may repeat earlier writes that the cache does not show yet.
 func naive(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 		if intent.Modify != nil { // an intent for a single object

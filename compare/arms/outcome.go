@@ -44,15 +44,15 @@ func Classify(err error) history.Outcome {
 	return history.Failed
 }
 
-// failedToRead reports whether the error is from a read without a response, before any write. It does not recognise
-// reads of an Applier, because an Applier also reads after a write.
+// failedToRead reports whether a read before any write failed without a response. It returns false for a read by an
+// Applier, because an Applier may also read after a write.
 func failedToRead(err error) bool {
 	var request *url.Error
 	class := apply.ResultOf(err)
 	return (class == "Error" || class == "Cancelled") && errors.As(err, &request) && request.Op == "Get"
 }
 
-// isOpen reports whether it is unknown if a write was stored: there was no response, or an incomplete one, or a server error.
+// isOpen reports whether the write may have been stored despite the error.
 func isOpen(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -9,8 +9,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// patchLock sends a merge patch from the object that it read to the wanted object. The patch has the resourceVersion
-// that was read, and stale writes are retried.
+// patchLock reads the object, modifies it, and sends the difference as a merge patch. The patch contains the
+// resourceVersion of the read. Stale writes are retried.
 func patchLock(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {
 		c := s.Client(intent.Manager)

@@ -26,8 +26,8 @@ func listPods(ctx context.Context, from client.Reader, set compare.Intent) ([]un
 	return pods, set.Pause(ctx)
 }
 
-// newPod returns a pod whose name the API server will generate. No scheduler schedules it, because only the number of
-// pods counts.
+// newPod returns a pod whose name the API server will generate. The pod is never scheduled, because the benchmark
+// only counts pods.
 func newPod(set compare.Intent) *unstructured.Unstructured {
 	pod := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"schedulerName": "none",

@@ -16,9 +16,9 @@ import (
 	"coapply.dev/compare"
 )
 
-// gmuRequeue imitates a Reconcile function that returns a stale write as an error. Each writer is a controller of its
-// own. After a stale write it waits as long as the rate limiter of a controller-runtime queue says: 5 ms after the
-// first failure, and then twice as long each time.
+// gmuRequeue imitates a controller whose Reconcile function returns a stale write as an error. Each writer is a
+// separate controller. After a stale write, the writer waits with the back-off of a controller-runtime queue: 5 ms
+// after the first failure, and twice as long after each further failure.
 func gmuRequeue(s compare.Session) writer {
 	type item struct {
 		writer int
@@ -66,7 +66,7 @@ func reconcile(ctx context.Context, s compare.Session, intent compare.Intent) (c
 	return put(ctx, s.Client(intent.Manager), intent, object)
 }
 
-// awaitOwn waits until the cache has the writer's own last write, because the event of this write would start the next reconcile.
+// awaitOwn waits until the cache contains the writer's last write, whose watch event would start the next reconcile.
 func awaitOwn(ctx context.Context, cache client.Reader, intent compare.Intent, last string) {
 	object := named(intent)
 	for ctx.Err() == nil {

@@ -16,7 +16,7 @@ import (
 	"coapply.dev/compare"
 )
 
-// gmuDefaultRetry is what most controllers do: get-modify-update in RetryOnConflict, with the back-off DefaultRetry.
+// gmuDefaultRetry does a get-modify-update in RetryOnConflict with the back-off DefaultRetry, like most controllers.
 func gmuDefaultRetry(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {
 		err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -41,8 +41,9 @@ func gmuExponential(s compare.Session) writer {
 	}
 }
 
-// gmuUnbounded retries stale writes until the write succeeds or the context ends. Other errors are not retried. Each wait is a
-// random part of a time that doubles ("full jitter": M. Brooker, Exponential Backoff And Jitter, AWS Architecture Blog, 2015).
+// gmuUnbounded retries stale writes until a write succeeds or the context ends. It does not retry other errors. The
+// delay before a retry is a random time below a limit. The limit doubles from 10 ms up to 1 s (full jitter: M.
+// Brooker, Exponential Backoff And Jitter, AWS Architecture Blog, 2015).
 func gmuUnbounded(s compare.Session) writer {
 	const first, longest = 10 * time.Millisecond, time.Second
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
@@ -60,8 +61,8 @@ func gmuUnbounded(s compare.Session) writer {
 	}
 }
 
-// gmuReplace retries like gmuDefaultRetry and reads in each attempt, but then replaces all fields that it knows about
-// by its own values. This mistake loses updates even though there are retries.
+// gmuReplace reads and retries like gmuDefaultRetry, but replaces all fields that the writer knows. This mistake
+// loses the updates of other writers despite the retries.
 func gmuReplace(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {
 		if intent.Replace == nil {

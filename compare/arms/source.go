@@ -15,8 +15,8 @@ import (
 //go:embed *.go
 var files embed.FS
 
-// source returns the code of functions and types, with the methods of the types, from the source files of this package.
-// If a name is not declared, it returns "".
+// source returns the source code of the named functions and types of this package, including the methods of the
+// types. It returns "" if any of the names is not declared.
 func source(names ...string) string {
 	var parts []string
 	for _, name := range names {
@@ -56,8 +56,8 @@ var declarations = sync.OnceValue(func() map[string][]string {
 	return found
 })
 
-// declared returns the name of a function or type, and the position at which its declaration begins, including the
-// comment. A method has the name of its type.
+// declared returns the name of a function or type, and the start of its declaration including the comment. For a
+// method, it returns the name of the receiver's type.
 func declared(declaration ast.Decl) (name string, begin token.Pos) {
 	begin = declaration.Pos()
 	var comment *ast.CommentGroup

@@ -24,8 +24,9 @@ func ssa(s compare.Session) writer {
 	}
 }
 
-// ssaLanes is ssa, but the writers of a process take turns for each object (in a lane). intent.Pause is called
-// outside the lane: it returns only when all writers have called it, and a writer that waits for the lane cannot.
+// ssaLanes is like ssa, but a lane for each object serialises the writers of the process. A writer calls intent.Pause
+// before it enters the lane. A call inside the lane would deadlock: Pause waits for all writers, and the other
+// writers may be waiting for the lane.
 func ssaLanes(s compare.Session) writer {
 	turns, inside := lanes.OfWidth(1), ssa(s)
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {

@@ -17,7 +17,7 @@ import (
 	"coapply.dev/compare/trial"
 )
 
-// folder has the used methods of results.Folder. Tests use an implementation that simulates a full disk.
+// folder is the interface to results.Folder that a run uses. Tests implement it to simulate a full disk.
 type folder interface {
 	Append(results.Trial) error
 	SaveRun(results.Run) error
@@ -26,8 +26,8 @@ type folder interface {
 
 type creator func(dir string, run results.Run) (folder, error)
 
-// claim creates the folder for the results and writes a test file. So nobody waits for a cluster if the folder is not writable.
-// The returned function deletes the folder if claim created it and it is still empty.
+// claim creates the folder for the results and checks that it is writable, before the run waits for a cluster. The
+// returned function deletes the folder if claim has created it and it is still empty.
 func claim(dir string) (release func(), err error) {
 	if err := results.CheckNew(dir); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (b *bench) keepHistory(id string, h history.History) error {
 	return nil
 }
 
-// How long a run waits until there is space on the disk, and how often it checks this.
+// The maximum time to wait for free disk space, and the time between two attempts to write.
 const (
 	spaceTimeout = 2 * time.Minute
 	pause        = 2 * time.Second

@@ -9,8 +9,8 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// leaveOut removes cells from the plan if the cluster lacks the CustomResourceDefinition that their workload needs, and prints
-// which. It returns an error if only negative controls remain.
+// leaveOut removes from the plan all cells whose workload needs a CustomResourceDefinition that the cluster lacks. It
+// prints the removed workloads. It returns an error if only negative controls remain.
 func (b *bench) leaveOut(ctx context.Context) error {
 	lacks := map[string]bool{}
 	var left []string

@@ -20,9 +20,9 @@ type step struct {
 	seed  uint64
 }
 
-// order returns all trials of a plan in the order in which they are made. In each block, every arm of every cell runs once, in
-// random order. So changes over time affect all arms alike (randomised multiple interleaved trials: Abedi and Brecht, ICPE
-// 2017). The same seed gives the same order.
+// order returns all trials of the plan in the order of execution. In each block, every arm of every cell runs once,
+// in random order. Changes over time therefore affect all arms alike. The same seed results in the same order. The
+// method is called randomised multiple interleaved trials (Abedi and Brecht, ICPE 2017).
 func order(plan []results.PlannedCell, seed uint64) []step {
 	random := rand.New(rand.NewPCG(seed, 0))
 	var steps []step
@@ -71,11 +71,11 @@ const overhead = 400 * time.Millisecond
 // converging is the estimated time from the last arrival of an open loop until the last intent ends.
 const converging = 500 * time.Millisecond
 
-// perRound is the estimated time of a round: each writer writes one intent. Rounds take 20 ms to, with nodes, 400 ms.
+// perRound is the estimated time of a round, in which each writer writes one intent. Measured rounds take 20 ms to 400 ms.
 const perRound = 300 * time.Millisecond
 
-// queueing is the estimated time for which the last intents of gmu-requeue wait in their queues. It is added only for
-// cells with at least crowd writers per object.
+// queueing is the estimated extra time at the end of a trial of the arm gmu-requeue, whose last intents wait in
+// queues. Only cells with at least crowd writers per object need this time.
 const (
 	queueing = 9 * time.Second
 	crowd    = 16

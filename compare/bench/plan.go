@@ -15,7 +15,7 @@ const (
 	Custom = "custom"
 )
 
-// Groups of arms for the grid: the cells of gridWorkload, which differ in their parameters.
+// Groups of arms for the cells of the grid.
 var (
 	// core has the arms of every cell.
 	core = []string{"gmu-default-retry", "update", "ssa", "apply"}
@@ -29,7 +29,7 @@ var (
 	all   = slices.Concat(apart, []string{"gmu-lanes", "ssa-lanes"})
 )
 
-// gridCell is a cell of the grid: a cell of gridWorkload with chosen parameters and arms.
+// gridCell is a cell of the workload gridWorkload. The grid cells of a profile differ in their parameters and arms.
 type gridCell struct {
 	compare.Parameters
 	arms []string
@@ -58,9 +58,8 @@ var quickShape = shape{
 // quickBlocks is the number of blocks of the first cell of a quick run. This is enough for a verdict.
 const quickBlocks = 6
 
-// reviewShape has the cells that show how the goodput of each arm, and its cost for the API server, depend on
-// writers, processes and round-trip time. There is a series over the number of writers for each of two round-trip
-// times, and a series over round-trip times for four processes. The other cells vary other parameters.
+// reviewShape is the shape of the profile review. Two series of cells vary the number of writers, without and with an added
+// round-trip time. Another series varies the round-trip time of four processes. The other cells vary other parameters.
 var reviewShape = shape{
 	blocks: 7, shown: 3, warmup: 200 * ms, duration: 1200 * ms, other: 800 * ms, roundsAtMost: 29,
 	grid: []gridCell{
@@ -131,8 +130,8 @@ func (s shape) plan(c compare.Catalogue) []results.PlannedCell {
 	return append(plan, s.controls(c)...)
 }
 
-// forGrid lists arms that a profile runs only in the cells of gridWorkload, because their results in other workloads
-// follow from the results there. In other workloads, such an arm runs only if a published claim is about it.
+// forGrid contains the arms that a profile runs only in the grid, because their results in other workloads follow
+// from the results in the grid. In another workload, such an arm runs only if a published claim is about the arm.
 var forGrid = map[string]bool{"gmu-unbounded": true, "gmu-lanes": true, "patch-lock": true, "ssa-lanes": true}
 
 // claimed reports whether a published claim is about the arm.
@@ -140,8 +139,8 @@ func claimed(w compare.Workload, arm string) bool {
 	return slices.ContainsFunc(w.Claims, func(c compare.Claim) bool { return c.Arm == arm })
 }
 
-// settled sets a longer warm-up and duration for cells with many writers. There, writers wait and back off for so long that a
-// trial of the usual length would only show the start.
+// settled returns the parameters, with a longer warm-up and duration for many writers. Many writers back off for so
+// long that a trial of the usual length would show only the start.
 func settled(p compare.Parameters) compare.Parameters {
 	switch {
 	case p.Objects > 1:
@@ -168,7 +167,7 @@ func (s shape) cell(w compare.Workload, p compare.Parameters) results.PlannedCel
 	return results.PlannedCell{Cell: compare.Cell{Workload: w.Name, Parameters: filled}}
 }
 
-// controls returns the cell with the negative controls, which shows whether the oracle finds lost updates. It is part of every run.
+// controls returns the cell with the negative controls. Every run has this cell, to check that the oracle finds lost updates.
 func (s shape) controls(c compare.Catalogue) []results.PlannedCell {
 	w, found := c.Workload(gridWorkload)
 	if !found {

@@ -18,13 +18,13 @@ import (
 // linePeriod is the time between two progress messages if the output is not a terminal.
 const linePeriod = 15 * time.Second
 
-// trust sets the weight of the measured speed. When trials with an estimated time of trust are completed, their speed
-// and the unchanged estimate have equal weight. Earlier, the estimate has more weight, because the first trials say
-// little about the others.
+// trust is the weight of the original estimate against the measured speed. Both have equal weight when the completed
+// trials had this estimated time in total. Before, the original estimate has more weight, because the first trials
+// say little about the other trials.
 const trust = 20 * time.Second
 
-// progress shows the progress of a run and the remaining time: the estimate for the remaining trials, corrected by
-// the measured speed so far. Its methods are safe for concurrent use.
+// progress shows the progress and the remaining time of a run. The remaining time is estimated from the plan and then
+// corrected by the measured speed. The methods are safe for concurrent use.
 type progress struct {
 	mu      sync.Mutex
 	out     io.Writer
@@ -68,7 +68,7 @@ func (p *progress) left() time.Duration {
 	return time.Duration(float64(ahead) * float64(time.Since(p.started)+trust) / float64(behind+trust))
 }
 
-// beside is the width that the bar, the percentage and the counts need beside the description.
+// beside is the width of the bar, the percentage and the counts together, in columns of the terminal.
 const beside = 36
 
 func (p *progress) begin(number int, cell compare.Cell, s step) {

@@ -22,7 +22,7 @@ type Options struct {
 	Dir       string
 	// Open returns the cluster for the run. It is called again if the local control plane dies during the run.
 	Open func(context.Context) (*target.Target, error)
-	// Progress gets messages about the progress for the user. On a terminal it shows a progress bar.
+	// Progress receives the messages for the user. On a terminal, Run also shows a progress bar.
 	Progress io.Writer
 }
 

@@ -12,8 +12,8 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// Sweep has the values of the flags that select cells. The plan has a cell for each workload and each combination of
-// values. If a list is empty, the workload's default is used.
+// Sweep contains the values of the flags that select cells. The plan has a cell for each workload and each
+// combination of the listed values. An empty list means the workload's default.
 type Sweep struct {
 	Workloads, Arms                       []string
 	Writers, Processes, Objects, Managers []int
@@ -23,8 +23,8 @@ type Sweep struct {
 	Warmup, Duration                      time.Duration
 }
 
-// Plan returns the selected cells, and the cell of the negative controls. All names must be in the catalogue. set reports
-// whether a flag was given: a flag that has no effect in a workload is an error only if it was given.
+// Plan returns the selected cells, and the cell of the negative controls. All names must be in the catalogue. The function set
+// reports whether the user has set a flag. Plan returns an error if the user has set a flag that has no effect in a workload.
 func (s Sweep) Plan(c compare.Catalogue, set func(flag string) bool) ([]results.PlannedCell, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (s Sweep) Plan(c compare.Catalogue, set func(flag string) bool) ([]results.
 	return append(plan, base.controls(c)...), nil
 }
 
-// arms returns the arms for a workload: those of the flag --arms, or else those that the workload names.
+// arms returns the arms of the flag --arms or, if the flag is not set, the default arms of the workload.
 func (s Sweep) arms(c compare.Catalogue, w compare.Workload) ([]string, error) {
 	arms := s.Arms
 	if len(arms) == 0 {
@@ -77,7 +77,7 @@ func (s Sweep) arms(c compare.Catalogue, w compare.Workload) ([]string, error) {
 	return slices.Clone(arms), nil
 }
 
-// named reports whether any workload names the arm. Otherwise it is the user's own arm, which may run in every workload.
+// named reports whether any workload lists the arm. An arm that no workload lists may run in every workload.
 func named(c compare.Catalogue, arm string) bool {
 	return slices.ContainsFunc(c.Workloads, func(w compare.Workload) bool { return slices.Contains(w.Arms, arm) })
 }
@@ -136,7 +136,7 @@ func (s Sweep) check() error {
 	return nil
 }
 
-// within returns an error if a value is out of bounds or given twice.
+// within returns an error if a value of the flag is below least, above most, or given twice.
 func within[T cmp.Ordered](flag string, least, most T, values ...T) error {
 	for _, v := range values {
 		if cmp.Less(v, least) || v > most { // cmp.Less treats NaN as less than any number

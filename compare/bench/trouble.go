@@ -9,9 +9,9 @@ import (
 // reviveTimeout is the time for which a run waits for an API server that does not respond.
 const reviveTimeout = 30 * time.Second
 
-// afterVoid is called after a void trial. If the API server does not respond, afterVoid waits until it responds, at
-// most for reviveTimeout. If a local API server still does not respond, afterVoid starts another control plane for
-// the remaining trials. If the context ends, afterVoid returns nil.
+// afterVoid checks the API server after a void trial, and waits up to reviveTimeout for a response. If a local API
+// server does not respond in time, afterVoid starts another control plane for the remaining trials. If the context
+// ends, afterVoid returns nil.
 func (b *bench) afterVoid(ctx context.Context) error {
 	err := b.cluster.answers(ctx)
 	if err == nil || ctx.Err() != nil {
@@ -45,7 +45,7 @@ func (b *bench) replace(ctx context.Context) error {
 	return nil
 }
 
-// sleep waits for d. It returns false if the context ended first.
+// sleep waits for the given duration. It returns false if the context ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -28,7 +28,6 @@ func newAsker(cmd *cobra.Command) (*asker, error) {
 	return &asker{cmd: cmd, in: bufio.NewReader(cmd.InOrStdin())}, nil
 }
 
-// yes asks a question, and reports whether the answer is yes.
 func (a *asker) yes(ctx context.Context, question string) (bool, error) {
 	fmt.Fprint(a.cmd.ErrOrStderr(), wrapped(a.cmd.ErrOrStderr(), question+" [y/N]"), " ")
 	type line struct {

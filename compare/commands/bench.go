@@ -35,7 +35,7 @@ type benchFlags struct {
 // benchParts are the names of the parts of `compare bench`, in the order of its result table.
 var benchParts = []string{"contention", "processes", "width", "requests", "micro", "scale"}
 
-// withBench adds the arms and the workload that only the command bench needs to a catalogue.
+// withBench returns the catalogue with the additional arms and the additional workload of the command bench.
 func withBench(c compare.Catalogue) compare.Catalogue {
 	c.Arms, c.Workloads = append(c.Arms, arms.ForBench()...), append(c.Workloads, workloads.HotDeployment())
 	return c
@@ -133,8 +133,8 @@ func notesIn(file string) (string, error) {
 	return notesHeading + notes, nil
 }
 
-// measure runs the trials, and then the Go benchmarks, which start control planes of their own. After an error, it also returns
-// the results so far.
+// measure runs the trials and then the Go benchmarks. The Go benchmarks start their own control planes. After an
+// error, the returned report contains the results so far.
 func (f *benchFlags) measure(cmd *cobra.Command, progress io.Writer) (measure.Report, error) {
 	ctx := cmd.Context()
 	report := measure.Report{

@@ -48,8 +48,8 @@ func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// render writes all files that are computed from the data of a run, and prints the answers to the four questions of
-// the report. void means that the whole run is void.
+// render computes all derived files in the folder of a run, and prints the answers to the four questions of the
+// report. It returns true if the whole run is void.
 func render(dir string, out io.Writer) (void bool, err error) {
 	run, trials, err := results.Load(dir)
 	if err != nil {

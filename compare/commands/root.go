@@ -37,8 +37,8 @@ func Catalogue() compare.Catalogue {
 	return compare.Catalogue{Arms: arms.All(), Workloads: workloads.All()}
 }
 
-// Main runs the command compare with the arms and workloads of a catalogue, and returns its exit code: 0 if successful, 1 for a
-// void run or a difference that was found, 2 for an error, and 130 if interrupted.
+// Main runs the command compare with the arms and workloads of the catalogue, and returns the exit code. The exit
+// code is 0 for success, 1 if a run is void or a difference was found, 2 for an error, and 130 for an interruption.
 func Main(catalogue compare.Catalogue) int {
 	klog.SetLogger(logr.Discard()) // client libraries also return their problems as errors
 	ctrllog.SetLogger(logr.Discard())
@@ -64,7 +64,7 @@ func Run(ctx context.Context, catalogue compare.Catalogue, args []string, stream
 	return exitCode(root.ExecuteContext(ctx), streams.Err)
 }
 
-// errFound is the error of a command that found a difference or a void run, and has printed this. It leads to the exit code 1.
+// errFound means that a command has found and printed a difference or a void run. The exit code is then 1.
 var errFound = errors.New("found")
 
 func exitCode(err error, stderr io.Writer) int {

@@ -1,6 +1,6 @@
-// Package decided has the decisions about the evaluation of a run that are made before the run: questions,
-// margins, primary cells, and comparisons. They are in the file decided.yaml, which is compiled into the
-// program. Each run records the hash of this file.
+// Package decided contains the decisions about the evaluation of a run. These decisions are made before the run. They
+// are the questions, margins, primary cells and comparisons in the file decided.yaml. The file is compiled into the
+// program, and each run records the hash of the file.
 package decided
 
 import (
@@ -47,14 +47,14 @@ type Situation struct {
 	Measure   string `json:"measure"`
 }
 
-// Loss explains why arms lose updates, in the named workloads, or in all workloads if none is named.
+// Loss explains why the named arms lose updates. It applies to the named workloads, or to all workloads if the list is empty.
 type Loss struct {
 	Arms      []string `json:"arms"`
 	Workloads []string `json:"workloads"`
 	Why       string   `json:"why"`
 }
 
-// Now is the decided.yaml of this program.
+// Now is the parsed decided.yaml that is compiled into this program.
 var Now = must(Parse(text))
 
 // Hash returns the sha256 of the decided.yaml of this program.
@@ -66,7 +66,7 @@ func Hash() string {
 // Text returns the decided.yaml of this program as text.
 func Text() string { return string(text) }
 
-// Parse parses a decided.yaml. It returns an error for values with which no report can be made.
+// Parse parses the content of decided.yaml. It returns an error if the content is invalid.
 func Parse(text []byte) (File, error) {
 	var f File
 	if err := yaml.UnmarshalStrict(text, &f); err != nil {
@@ -85,7 +85,7 @@ func Parse(text []byte) (File, error) {
 	return f, nil
 }
 
-// ExpectedLoss returns why an arm is expected to lose updates in a workload. It returns "" if the arm must not lose any.
+// ExpectedLoss returns the reason why an arm may lose updates in a workload, or "" if no loss is expected.
 func (f File) ExpectedLoss(arm, workload string) string {
 	for _, loss := range f.Losses {
 		if slices.Contains(loss.Arms, arm) && (len(loss.Workloads) == 0 || slices.Contains(loss.Workloads, workload)) {

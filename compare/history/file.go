@@ -7,15 +7,15 @@ import (
 	"io"
 )
 
-// end is the last line of a history file. The numbers of lines in it show whether lines are missing.
+// end is the last line of a history file. It contains the numbers of operations and versions, to detect missing lines.
 type end struct {
 	Operations int `json:"operations"`
 	Versions   int `json:"versions"`
 }
 
-// Write writes the history as JSON lines, compressed by gzip: the operations, the versions, and a last line
-// with the numbers of both. Each line is an object with two keys: kind (operation, version or end), and the
-// value under the name of its kind. Equal histories give equal bytes.
+// Write writes the history as JSON lines, compressed by gzip. The operations come first, then the versions, then a
+// line of the kind end. Each line is an object such as {"kind": "version", "version": {...}}. The kinds are
+// operation, version and end. Equal histories result in equal bytes.
 func Write(w io.Writer, h History) error {
 	compressed := gzip.NewWriter(w)
 	lines := json.NewEncoder(compressed)

@@ -7,7 +7,7 @@ import "time"
 // Outcome is the outcome of an intent, or of one part of it.
 type Outcome string
 
-// The outcomes. With an outcome other than Landed and Unknown, the API server has rejected the write or has never received it.
+// The outcomes. GaveUp, Rejected and Failed mean that the API server has rejected the write or never received the write.
 const (
 	Landed   Outcome = "landed"   // acknowledged by the API server
 	GaveUp   Outcome = "gave-up"  // every attempt was a stale write, until the arm stopped retrying
@@ -17,7 +17,7 @@ const (
 	Noted    Outcome = "noted"    // a write of the workload itself, recorded before it was sent
 )
 
-// Operation is the record of one intent, or of one part of it, and of its outcome.
+// Operation is the record of an intent, or of one part of an intent, with its outcome.
 type Operation struct {
 	Writer   int    `json:"writer"`
 	Sequence int    `json:"sequence"`
@@ -45,8 +45,8 @@ type Version struct {
 	Fields   map[string]string `json:"fields,omitempty"` // the values of the tracked fields
 }
 
-// History is the record of a trial. Versions are sorted by revision, and each revision is there once. The first
-// version of an object is its state when the watch began, or its creation.
+// History is the record of a trial. The versions are sorted by revision, without duplicates. The first version of an
+// object is its creation, or its state at the start of the watch.
 type History struct {
 	Operations []Operation `json:"operations"`
 	Versions   []Version   `json:"versions"`

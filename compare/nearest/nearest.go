@@ -13,8 +13,8 @@ const (
 	typos = 2
 )
 
-// Names returns up to three of the names that are similar to given, a mistyped name. The most similar name is first.
-// A name is similar if it differs from given by a few letters, or contains given.
+// Names returns up to three names that are similar to the given name, the most similar name first. A name is similar
+// if it differs by a few letters, or if it contains the given name.
 func Names(given string, names []string) []string {
 	far := max(typos, len(given)/3) + 1
 	distance := func(name string) int {

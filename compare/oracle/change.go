@@ -19,9 +19,9 @@ func (j *judging) change(v int) {
 	j.stand(v)
 }
 
-// claimant returns an operation that was acknowledged with version v and wanted to change the field, or -1. It prefers
-// an operation whose value the field has. An operation that began after v existed has only found the value, and is
-// ignored.
+// claimant returns an operation that was acknowledged with the version and wanted to change the field, or -1 if there
+// is none. An operation that wanted the field's new value is preferred. An operation that began after the version
+// existed did not write the version and is ignored.
 func (j *judging) claimant(v int, field string) int {
 	meant := -1
 	for _, o := range j.claims[v] {
@@ -40,8 +40,8 @@ func (j *judging) claimant(v int, field string) int {
 	return meant
 }
 
-// writerAmong returns the operation that wrote the version: one that wanted a change (by), or else one that was
-// acknowledged with it. If several were acknowledged, all but one changed nothing.
+// writerAmong returns the operation that wrote the version, or -1 if there is no candidate. Operations that wanted a
+// change in the version (the argument by) are preferred to other operations that were acknowledged with the version.
 func (j *judging) writerAmong(v int, by []int) int {
 	for _, o := range by {
 		if o >= 0 && j.place[o] == v {
@@ -86,9 +86,9 @@ func (j *judging) changedField(v int, field string, by int) {
 	was.set(after, -1)
 }
 
-// givenUp reports whether a field is absent because its own writer, or an operation of the same field manager, removed
-// it: an apply removes fields that it no longer lists. If several operations may have written the version, this must be
-// true for each of them.
+// givenUp reports whether the writer of the old value, or another writer with the same field manager, removed the
+// field. An apply removes the fields that it no longer lists. If several operations may have written the version, the
+// condition must hold for all of these operations.
 func (j *judging) givenUp(v int, was *value, after string) bool {
 	if was.by < 0 || j.writer[v] < 0 || after != "" {
 		return false
@@ -114,7 +114,7 @@ func (j *judging) steals(was *value, by int, field string) bool {
 		!increments(taker, field)
 }
 
-// field returns the state of a field of the object of which v is a version, after all versions judged so far.
+// field returns the current state of a field of the version's object, after all versions that have been judged.
 func (j *judging) field(v int, field string) *value {
 	fields := j.objects[j.Versions[v].Object]
 	if fields == nil {

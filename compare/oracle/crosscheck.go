@@ -9,23 +9,23 @@ import (
 	"coapply.dev/compare/history"
 )
 
-// longest is the maximum number of operations on one field. Beyond it CrossCheck does not check, because the memory
-// grows with the square.
+// longest is the maximum number of operations on one field that CrossCheck accepts. The memory that porcupine needs
+// grows with the square of this number.
 const longest = 20_000
 
-// CrossCheck checks the history with porcupine, a linearisability checker, and compares the result with Judge's. It
-// returns "agrees: linearisable", "agrees: both see losses" or "disagrees: ...". It returns "undecided ..." if the time
-// is over, or the history has a gap or is too long.
+// CrossCheck checks the history with porcupine, a linearisability checker, and compares the result with the result of
+// Judge. It returns "agrees: linearisable", "agrees: both see losses" or "disagrees: ...". It returns "undecided ..." if
+// the timeout passes, if the history has a gap, or if the history is too long.
 //
-// Every tracked field of every object is modelled as a register or a counter. Writes alone would always be
-// linearisable. Lost updates become visible by modelling every version as an atomic read, in the order of revisions:
+// CrossCheck models every tracked field of every object as a register or a counter. A history of only writes is always
+// linearisable. CrossCheck therefore models every version as an atomic read, in the order of revisions:
 //
-//   - The read happens after the beginning of each write whose value it has, and before the first response with its
-//     revision or a later one.
-//   - An acknowledged write happens during its request: just before the version it was acknowledged with, or just after
-//     that version if the write changed nothing.
-//   - A write without an acknowledgement happens at any time after its beginning, or never.
-//   - Deletions, first versions, and removals by a field's own manager reset a register. Only Judge checks these.
+//   - A version is read after the start of the writes that it contains. It is read before the first response with its
+//     revision or a later revision.
+//   - An acknowledged write happens during its request, just before the acknowledged version. A write that changed nothing
+//     happens just after the acknowledged version.
+//   - A write without an acknowledgement happens at any time after its start, or never.
+//   - Deletions, first versions, and removals by a field's own manager reset the register. Only Judge checks these changes.
 func CrossCheck(h history.History, timeout time.Duration) string {
 	until := time.Now().Add(timeout)
 	j := judge(newIndex(h))

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// stand judges the increments that were acknowledged with version v. If there are several, all have read the same
-// number, one wrote the next number, and the writes of the others changed nothing. Increments that began after v was
-// replaced are not judged here: the function acknowledged counts them as not found.
+// stand judges the increments that were acknowledged with the version. If several increments have read the same
+// number, one increment writes the next number, and the writes of the other increments change nothing. Increments
+// that began after the version was replaced are ignored, because the method acknowledged judges these increments.
 func (j *judging) stand(v int) {
 	claims := map[string][]int{}
 	for _, o := range j.claims[v] {
@@ -20,9 +20,9 @@ func (j *judging) stand(v int) {
 	}
 }
 
-// steps compares the number of acknowledged increments of a field with the growth of the counter in version v. If an
-// increment writes a lower number than the counter had, earlier steps are undone, and count as lost. If the counter
-// later grows by more than its increments explain, undone steps are back, and no longer count as lost.
+// steps compares the number of acknowledged increments of a counter with the growth of the counter in the version.
+// Missing growth counts as lost increments. If an increment lowers the counter, it undoes earlier increments, which
+// also count as lost. If the counter later grows by more than expected, the undone increments no longer count as lost.
 func (j *judging) steps(v int, field string, claims []int) {
 	counter, missing := j.field(v, field), int64(len(claims))
 	went := j.went(v, field)

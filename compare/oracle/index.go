@@ -11,7 +11,7 @@ import (
 	"coapply.dev/compare/history"
 )
 
-// index is a history with links between operations and versions. They are referred to by their position in the history.
+// index is a history with links between operations and versions. A link is a position in the list of operations or versions.
 type index struct {
 	history.History
 	// before and after are the previous and the next version of the same object, for each version; -1 if there is none.
@@ -60,7 +60,7 @@ func (x *index) missed(format string, values ...any) {
 	}
 }
 
-// tieVersions links the versions of each object, and returns the version of each revision.
+// tieVersions links the consecutive versions of each object, and returns the version's position for each revision.
 func (x *index) tieVersions() map[uint64]int {
 	n := len(x.Versions)
 	x.Versions = slices.Clone(x.Versions)
@@ -82,8 +82,8 @@ func (x *index) tieVersions() map[uint64]int {
 	return at
 }
 
-// tieOperations links each operation to the version that it was acknowledged with. All operations are also stored as
-// pending, sorted by their beginning.
+// tieOperations links each operation to the version that it was acknowledged with. All operations that sent a write
+// also become pending operations, in the order of their start.
 func (x *index) tieOperations(at map[uint64]int) {
 	x.place = make([]int, len(x.Operations))
 	order := make([]int, len(x.Operations))
@@ -154,10 +154,9 @@ func (x *index) differs(v int, op history.Operation) string {
 	return ""
 }
 
-// begins reports whether a version is the first of its object, as found by the watch or after a creation.
+// begins reports whether the version is the first version of an object, or the first version after a deletion.
 func (x *index) begins(v int) bool { return x.before[v] < 0 || x.Versions[x.before[v]].Deleted }
 
-// increments reports whether an operation increments a field.
 func increments(op history.Operation, field string) bool {
 	_, sets := op.Wants[field]
 	return op.Increments == field && field != "" && !sets
@@ -181,8 +180,8 @@ func (x *index) changed(v int) []string {
 	return fields
 }
 
-// made returns the changes in version v that operation o wanted. Operation o was acknowledged with v. If o began
-// after v existed, made returns nil.
+// made returns the changes in version v that operation o wanted. The operation must have been acknowledged with the
+// version. The result is nil if the operation began after the version existed.
 func (x *index) made(v, o int) []want {
 	op, was, is := x.Operations[o], x.Versions[x.before[v]].Fields, x.Versions[v].Fields
 	var made []want
@@ -211,7 +210,7 @@ func number(value string) (int64, bool) {
 	return n, err == nil
 }
 
-// isNext reports whether after is before plus one; an absent counter is 0.
+// isNext reports whether the second value is the first value plus one. An empty value counts as 0.
 func isNext(before, after string) bool {
 	if before == "" {
 		before = "0"

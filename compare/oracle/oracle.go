@@ -26,21 +26,20 @@ const kept = 20
 // nobody is the number of a writer that is not known.
 const nobody = -1
 
-// Judge checks every acknowledged write and every version in a history:
+// Judge checks every acknowledged write and every version in a history, and counts these violations:
 //
-//   - An acknowledged write must be found in the version whose revision it was acknowledged with. A write that changed nothing is
-//     acknowledged with an earlier revision. It is found if its values were still there when it began.
-//   - If a field changed from one version to the next and the version's writer did not want this, the old value is lost.
-//     If the new value is an older value of the field, it is resurrected instead. A writer may remove fields that it, or
-//     its field manager, has set.
-//   - If the writer did want the change, but another field manager had set the old value, the old value is stolen.
-//   - A change that no operation explains is a phantom.
-//   - Each acknowledged increment must increase the counter by one step of its own.
+//   - Not found: the version with the acknowledged revision does not contain the written value. A write that changed
+//     nothing is acknowledged with an earlier revision. Its value must be current at the start of the write.
+//   - Lost: a version changes a value, but the writer of the version did not want the change. A writer may remove fields
+//     that were set by itself or by its field manager.
+//   - Resurrected: like lost, but the new value is an older value of the field.
+//   - Stolen: the writer of the version wanted the change, but another field manager had set the old value.
+//   - Phantom: no operation explains a change.
+//   - Lost increment: the counter did not grow by a separate step for an acknowledged increment.
 //
-// The writer of a version is known from the acknowledged revision. A write without an acknowledgement is recognised by
-// its values, and explains one change. The first version of an object, also after a deletion, is not compared with earlier
-// values. The results are weaker if values are not unique within the trial: an operation that never landed may then explain
-// the change of another.
+// The acknowledged revision identifies the writer of a version. A write without an acknowledgement is recognised by its
+// values, and explains one change. A first version of an object is not compared with earlier values, even after a deletion.
+// If values are not unique within the trial, an operation that never landed may explain the change of another operation.
 //
 // Judge accepts any history and never panics. If versions are missing, Gap is set and the counts are meaningless.
 func Judge(h history.History) results.Oracle {
@@ -85,13 +84,13 @@ type judging struct {
 	deletions int
 }
 
-// reset is a field of an operation (version is -1) or of a version (operation is -1).
+// reset identifies a field that CrossCheck must not check in one version or one operation. The unused index is -1.
 type reset struct {
 	operation, version int
 	field              string
 }
 
-// value is a field of an object with its history since the object was created.
+// value is the current value of a field, with the history of the field since the creation of the object.
 type value struct {
 	text string
 	// by is the operation that set the value, or -1 if it is not known.
@@ -134,8 +133,7 @@ func (j *judging) acknowledged(o int) {
 	j.violation(kindNotFound, v, field, o, j.writer[v])
 }
 
-// superseded reports whether the version that a write was acknowledged with had been replaced by a newer one before the
-// write began.
+// superseded reports whether the acknowledged version of a write had already been replaced when the write began.
 func (j *judging) superseded(o int) bool {
 	next := j.after[j.place[o]]
 	return next >= 0 && j.Operations[o].Begin > j.latest[next]

@@ -6,8 +6,8 @@ import (
 	"coapply.dev/compare/history"
 )
 
-// pending are the operations that may have written a value although no acknowledgement shows it. They are sorted by their
-// beginning. Each explains at most one change: if the value appears a second time, another writer must have written it.
+// pending contains the operations that may have written a value without an acknowledgement of the value, sorted by
+// start time. Each operation explains at most one change. A second change to the value must come from another writer.
 type pending struct {
 	// noted are writes of the workload itself. open are writes that failed or had no response, even if the API server
 	// rejected the last request: an intent may consist of several requests.
@@ -17,7 +17,6 @@ type pending struct {
 	later queue
 }
 
-// queue is a list of operations that are taken from the front.
 type queue []int
 
 func (q *queue) take(x *index, by time.Duration) int {
@@ -58,8 +57,8 @@ func (x *index) keep(w want, o int) {
 	}
 }
 
-// take returns the pending operation that wrote w in version v without being acknowledged with v, and removes it from
-// the queue. It returns -1 if there is none. The operation must have begun before the version existed.
+// take removes and returns the pending operation that wrote the given value in version v, or -1 if there is none. The
+// operation must have begun before the version existed. It must not be acknowledged with this version.
 func (x *index) take(v int, w want) int {
 	p := x.pending[w]
 	if p == nil {
@@ -78,8 +77,8 @@ func (x *index) take(v int, w want) int {
 	return p.later.take(x, by)
 }
 
-// explain takes the pending operation that set or incremented the field in version v without being acknowledged with
-// v. It returns -1 if there is none.
+// explain removes and returns a pending operation that set or incremented the field in the version, or -1 if there is
+// none. The operation must not be acknowledged with this version.
 func (x *index) explain(v int, field string) int {
 	version := x.Versions[v]
 	before := x.Versions[x.before[v]].Fields[field]

@@ -6,7 +6,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// register is one field of one object, with the operations on it for porcupine.
+// register is one field of one object, with the field's operations for porcupine.
 type register struct {
 	object, field string
 	// chain has the versions of the object that concern the field.
@@ -16,7 +16,7 @@ type register struct {
 	acknowledged map[int]int
 }
 
-// link is a version in the chain of a field.
+// link is the value of a field in one version. The links of all versions that concern the field form a chain.
 type link struct {
 	value string
 	// resets means that the field has this value regardless of earlier writes.
@@ -26,7 +26,7 @@ type link struct {
 	known, counted bool
 }
 
-// state is the state of a register: the position of the next link, and the current value.
+// state is the state of a register in porcupine's model: the position of the next link in the chain, and the current value.
 type state struct {
 	next  int
 	value string
@@ -34,7 +34,7 @@ type state struct {
 	counted bool
 }
 
-// step is the input of one operation on a register, for porcupine.
+// step is the input of one operation on a register, for porcupine's model.
 type step struct {
 	// do is one of the functions read, write, increment, writeUnknown and incrementUnknown.
 	do func(r *register, s state, at step) (bool, state)
@@ -53,13 +53,14 @@ func (r *register) model() porcupine.Model {
 	}
 }
 
-// read is the operation for a version: the value must be the one in the link.
+// read models a version as a read of the register. The register must have the version's value.
 func read(r *register, s state, at step) (bool, state) {
 	link := r.chain[at.at]
 	return s.next == at.at && (link.resets || s.value == link.value), state{next: s.next + 1, value: link.value}
 }
 
-// write is the operation for an acknowledged write. It made the version, or found its value there.
+// write models an acknowledged write. The write happens just before the acknowledged version, or just after the
+// version if the write changed nothing.
 func write(r *register, s state, at step) (bool, state) {
 	switch {
 	case s.next == at.at && !r.chain[at.at].resets:
@@ -71,7 +72,7 @@ func write(r *register, s state, at step) (bool, state) {
 	return false, s
 }
 
-// increment is the operation for an acknowledged increment, which must have made the version.
+// increment models an acknowledged increment. The increment must have written the acknowledged version.
 func increment(r *register, s state, at step) (bool, state) {
 	if resets := r.chain[at.at].resets; !resets && s.next == at.at {
 		s.value = successor(s.value)
@@ -83,8 +84,8 @@ func increment(r *register, s state, at step) (bool, state) {
 	return false, s
 }
 
-// writeUnknown is the operation for a write without an acknowledgement. The write happens just before a version that
-// has its value and no known writer. If there is none, the write happens after all versions, without an effect.
+// writeUnknown models a write without an acknowledgement. The write happens just before a version that has the
+// written value but no known writer. Without such a version, the write happens after all versions and has no effect.
 func writeUnknown(r *register, s state, at step) (bool, state) {
 	if s.next == len(r.chain) {
 		return true, s
@@ -94,7 +95,7 @@ func writeUnknown(r *register, s state, at step) (bool, state) {
 	return ok, s
 }
 
-// incrementUnknown is the operation for an increment without an acknowledgement; otherwise like writeUnknown.
+// incrementUnknown models an increment without an acknowledgement, in the same way as writeUnknown.
 func incrementUnknown(r *register, s state, at step) (bool, state) {
 	if s.next == len(r.chain) {
 		return true, s
@@ -104,8 +105,8 @@ func incrementUnknown(r *register, s state, at step) (bool, state) {
 	return ok, s
 }
 
-// open reports whether the next version may have been made by an operation that was not acknowledged with this
-// version. Such an operation has no acknowledgement, or only its last request is acknowledged, with a later version.
+// open reports whether an operation may have written the next version although it was not acknowledged with this
+// version. Either the operation was never acknowledged, or an earlier request of the operation wrote the version.
 func (r *register) open(s state, at step) bool {
 	next := r.chain[s.next]
 	return !next.resets && !next.known && (at.at < 0 || s.next < at.at)

@@ -9,7 +9,6 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// builder builds the registers of a history.
 type builder struct {
 	*index
 	registers map[[2]string]*register
@@ -21,8 +20,8 @@ type builder struct {
 	horizon time.Duration
 }
 
-// registers returns the registers, sorted by object and field. x must be a new index: Judge removes pending operations
-// from its index.
+// registers returns the registers of all fields, sorted by object and field. The given index must be new, because
+// Judge removes pending operations from its index.
 func registers(x *index, resets map[reset]bool) []*register {
 	b := &builder{
 		index: x, registers: map[[2]string]*register{}, earliest: make([]time.Duration, len(x.Versions)), wrote: map[want]bool{},
@@ -50,7 +49,7 @@ func (b *builder) register(object, field string) *register {
 	return b.registers[key]
 }
 
-// addVersion adds a version to the registers of the fields that it concerns. For other fields the version would only
+// addVersion adds the version to the registers of the concerned fields. In other registers, the version would only
 // repeat the last read.
 func (b *builder) addVersion(v int, resets map[reset]bool) {
 	version := b.Versions[v]
@@ -80,7 +79,7 @@ func (r *register) add(input step, begin, end time.Duration) {
 	r.operations = append(r.operations, porcupine.Operation{Input: input, Call: int64(begin), Return: int64(max(begin, end))})
 }
 
-// concerned returns the fields that a version changed or introduced, and the fields of operations acknowledged with it.
+// concerned returns the fields that the version changed or introduced, and the fields of its acknowledged operations.
 func (b *builder) concerned(v int) []string {
 	fields := map[string]bool{}
 	for _, o := range b.claims[v] {
@@ -104,7 +103,7 @@ func (b *builder) concerned(v int) []string {
 	return slices.Sorted(maps.Keys(fields))
 }
 
-// note records which pending operations may have made a link. Other pending operations have no visible effect, and are left out.
+// note records the value and the increment that may explain a field's change in a version without a known writer.
 func (b *builder) note(v int, field string, l link) {
 	if l.resets || l.known {
 		return
@@ -118,8 +117,8 @@ func (b *builder) note(v int, field string, l link) {
 	}
 }
 
-// addPending adds the pending operations that may have written w. It leaves out operations by which Judge explained
-// the first version or the deletion of an object, because the register is reset there.
+// addPending adds pending operations to a register if they may have written a version. It leaves out operations that
+// Judge has matched to a first version or a deletion, because these versions reset the register.
 func (b *builder) addPending(w want, p *pending, resets map[reset]bool) {
 	if !b.wrote[w] {
 		return
@@ -143,8 +142,8 @@ func (b *builder) addPending(w want, p *pending, resets map[reset]bool) {
 	add(p.later, func(o int) int { return r.acknowledged[o] })
 }
 
-// bound returns a time before which version v cannot have existed. It is the later of two times: the same bound of
-// the previous version, and the first beginning of an operation that may have written the changes in v.
+// bound returns a time before which the version cannot have existed. It is the later of two times: the bound of the
+// previous version, and the earliest start of an operation that may have written the changes.
 func (b *builder) bound(v int) time.Duration {
 	before := b.before[v]
 	if before < 0 || len(b.claims[v]) == 0 {

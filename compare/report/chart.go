@@ -37,7 +37,7 @@ type tick struct {
 	Label string
 }
 
-// line is the curve of one arm. Class is its CSS class, which sets colour and dashes.
+// line is the curve of one arm. The CSS class sets the colour and the dash pattern.
 type line struct {
 	Arm, Class, Points string
 	Marks              []mark
@@ -81,7 +81,7 @@ func newChart(rows []summary.Row) chart {
 	return c
 }
 
-// charted reports whether the chart shows a row as a point of a curve, in the panel for this round-trip time.
+// charted reports whether the row is a point in the panel for the given round-trip time.
 func charted(r summary.Row, rtt time.Duration) bool {
 	want := decided.Now.Chart
 	return r.Workload == chartWorkload && r.RTT == rtt && max(1, r.Processes) == want.Processes && r.Rate == 0 && r.Objects <= 1 &&
@@ -149,8 +149,8 @@ func newMark(e statistics.Estimate, x float64, y func(float64) float64) mark {
 	return m
 }
 
-// logTicks returns the ticks of a logarithmic axis: 1, 2 and 5 times powers of ten, or only some powers of ten
-// on a long axis. lo and hi are the logarithms of its ends.
+// logTicks returns the ticks of a logarithmic axis, given the logarithms of its ends. The ticks are 1, 2 and 5 times
+// the powers of ten. A long axis has ticks only at some powers of ten.
 func logTicks(lo, hi float64, at func(float64) float64) []tick {
 	steps, stride := []float64{1, 2, 5}, 1.0
 	if hi-lo > math.Log(2000) {

@@ -55,7 +55,7 @@ func list(arms []string) string {
 	return "`" + strings.Join(arms, "` or `") + "`"
 }
 
-// cellRows returns a table with one row for each cell. A row has the comparisons of this cell from the three forest plots.
+// cellRows returns a table with one row for each cell. A row shows the cell's comparison in each of the three forest plots.
 func cellRows(p page) [][]string {
 	var rows [][]string
 	at := func(f forest, cell string) forestRow {

@@ -60,7 +60,7 @@ func marked(text string) template.HTML {
 // maxText is the maximum number of characters of a text that are shown. An error may contain a whole object.
 const maxText = 600
 
-// cut shortens a text to maxText characters, and adds how many characters are missing.
+// cut shortens the text to maxText characters, and appends the number of removed characters.
 func cut(text string) string {
 	runes := []rune(text)
 	if len(runes) <= maxText {
@@ -171,8 +171,8 @@ type lossRow struct {
 	Class        string
 }
 
-// losses returns the rows of the table of losses. For each arm it has the number of lost updates over all
-// cells, and the highest share of intents that the arm gave up in one cell of chartWorkload.
+// losses returns the rows of the table of losses. Each row shows an arm's number of lost updates over all cells, and
+// the arm's highest share of given-up intents in a cell of chartWorkload.
 func losses(s summary.Summary) []lossRow {
 	var rows []lossRow
 	for _, arm := range armsOf(s.Rows) {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// units are the units in results.bench, in the order in which they are in a line.
+// units are the units of the values in a line of results.bench, in order.
 var units = []struct{ name, better string }{
 	{"intents/s", "higher"},
 	{"p50-ms", "lower"},
@@ -19,9 +19,9 @@ var units = []struct{ name, better string }{
 	{"lost-updates", "lower"},
 }
 
-// Bench returns the content of results.bench, in the Go benchmark format. There is a line for each valid trial, so that
-// benchstat has samples (`benchstat -col /arm results.bench`). Values that were not measured are left out. A name has the
-// workload, and the arm and the parameters as NAME=VALUE. The second run of an arm (A/A) has the arm name "NAME-again".
+// Bench returns the content of results.bench in the Go benchmark format. Each valid trial is one line, and so one sample
+// for benchstat (`benchstat -col /arm results.bench`). Values that were not measured are left out. A line begins with the
+// workload, followed by the arm and the parameters as /NAME=VALUE. The second run of an arm (A/A) is named "ARM-again".
 func Bench(run Run, trials []Trial) ([]byte, error) {
 	var out bytes.Buffer
 	w := benchfmt.NewWriter(&out)

@@ -26,7 +26,7 @@ type Folder struct {
 	size   int64 // size of the saved trials in bytes
 }
 
-// file has the used methods of os.File. Tests use an implementation that simulates a full disk.
+// file is the interface to os.File that Folder uses. Tests implement it to simulate a full disk.
 type file interface {
 	io.WriteCloser
 	Sync() error
@@ -72,7 +72,7 @@ func refuseFull(path string) error {
 	return fmt.Errorf("%s is not empty (it holds %s): give a new folder with -o", path, entries[0].Name())
 }
 
-// SaveRun saves the run again, such as after its end.
+// SaveRun replaces the saved run, for example at the end of the run.
 func (f *Folder) SaveRun(run Run) error {
 	data, err := json.MarshalIndent(run, "", "  ")
 	if err != nil {
@@ -145,8 +145,8 @@ func notWritten(path string, err error) error {
 	return fmt.Errorf("%s was not written: %w", path, err)
 }
 
-// CheckNew returns the error that Create would return for an existing folder, without creating anything. So nobody waits
-// for a cluster in vain.
+// CheckNew returns the error that Create would return for an existing folder, but creates nothing. A caller can
+// therefore report the error before it starts a cluster.
 func CheckNew(path string) error {
 	if err := refuseFull(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -46,7 +46,7 @@ type Distribution struct {
 	notLanded int64
 }
 
-// Merge returns the distribution of the latencies of several trials.
+// Merge combines the given latencies into one distribution. It returns an error if a histogram is invalid.
 func Merge(latencies ...Latency) (Distribution, error) {
 	var all Distribution
 	for i, latency := range latencies {
@@ -96,8 +96,8 @@ func (d Distribution) Max() *float64 {
 	return milliseconds(float64(d.landed.Max()))
 }
 
-// Percentile returns a percentile over all intents in milliseconds, by the nearest-rank method. It is nil if too many intents
-// did not land.
+// Percentile returns the given percentile of the latencies of all intents in milliseconds, by the nearest-rank
+// method. It returns nil if the percentile is infinite, because too many intents did not land.
 func (d Distribution) Percentile(p float64) *float64 {
 	rank := max(1, int64(math.Ceil(p/100*float64(d.Intents()))))
 	if rank > d.Landed() {

@@ -105,7 +105,7 @@ func missing(folder, name string, err error) error {
 	return fmt.Errorf("%s has no %s: it is not the folder of a run; give one that `compare run -o` made", folder, name)
 }
 
-// readTrials parses trials.jsonl. cut means that the last line is cut off.
+// readTrials parses trials.jsonl. It also reports whether the last line is incomplete.
 func readTrials(r io.Reader) (trials []Trial, cut bool, err error) {
 	reader := bufio.NewReader(r)
 	lines := map[string]int{}

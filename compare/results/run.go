@@ -1,5 +1,5 @@
-// Package results defines the stored data of a run: Run (the file run.json) and Trial (a line of trials.jsonl). All other
-// files of a run's folder are computed from these two. So they can be computed again, with the same content.
+// Package results defines the stored data of a run. Run is the content of run.json, and Trial is a line of trials.jsonl.
+// All other files in the folder of a run are computed from this data. They can be computed again with the same content.
 package results
 
 import (
@@ -18,7 +18,7 @@ type Run struct {
 	Command string    `json:"command"`
 	Seed    uint64    `json:"seed"`
 	Started time.Time `json:"started"`
-	// Ended is nil while the run is in progress, and after it was killed. Interrupted is the reason if the run ended early.
+	// Ended is nil while the run is in progress, and after the run was killed. Interrupted is the reason for an early end.
 	Ended       *time.Time `json:"ended"`
 	Interrupted string     `json:"interrupted,omitempty"`
 	// Profile is "quick", "review" or "custom".
@@ -39,7 +39,7 @@ type PlannedCell struct {
 	Arms []string `json:"arms"`
 	// Blocks is the number of times that every arm runs in the cell.
 	Blocks int `json:"blocks"`
-	// Baseline is the arm with which the others are compared. AA is the arm that runs twice in each block; "" if there is none.
+	// Baseline is the arm that the other arms are compared with. AA is the arm that runs twice in each block, or "".
 	Baseline string `json:"baseline"`
 	AA       string `json:"aa,omitempty"`
 	// Control means that the cell has the negative controls.

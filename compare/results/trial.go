@@ -8,13 +8,13 @@ import (
 
 // Trial has the measurements of one trial. It is a line of trials.jsonl.
 type Trial struct {
-	// ID is the name of the trial within its run, such as "012-hot-object-w16-m4-ssa". The file of its history has this name, too.
+	// ID is the name of the trial within its run, such as "0012-hot-object-w16-m4-ssa". The history file has the same name.
 	ID string `json:"id"`
 	compare.Cell
 	Arm string `json:"arm"`
 	// AA means that this is the second run of the arm in its block. It shows how much two runs of one arm differ.
 	AA bool `json:"aa,omitempty"`
-	// Block is the number of the repetition: every arm of a cell runs once in each block. Order is the position of the
+	// Block is the number of the block. In each block, every arm of a cell runs once. Order is the position of the
 	// trial among all trials of the run.
 	Block int `json:"block"`
 	Order int `json:"order"`
@@ -29,17 +29,17 @@ type Trial struct {
 	// Measured is the length of the timed part: from the end of the warm-up to the end of the trial. The time to complete
 	// the last intents is not included.
 	Measured time.Duration `json:"measuredNs"`
-	// Timed counts the intents that ended in the timed part. Latency has the intents that began in the timed part, even if
-	// they ended later.
+	// Timed counts the intents that ended in the timed part. In contrast, Latency contains the intents that began in
+	// the timed part, even if they ended later.
 	Timed Counts `json:"timed"`
 	// All counts the intents of the whole trial, including the warm-up. Server and Oracle are about all of these intents.
 	All Counts `json:"all"`
-	// Latency is the time from the beginning of an intent (in an open loop: its arrival) until it landed. Service is the
-	// time from the call of the arm. Both exclude the time for which the workload paused the intent until other writers had
-	// read. An arrival that was never started counts as not landed.
+	// Latency is the time from the start of an intent until the intent landed. In an open loop, an intent starts at
+	// its arrival. Service is the time from the call of the arm until the intent landed. Both times exclude the time
+	// in Intent.Pause. An arrival that no writer started counts as not landed.
 	Latency Latency `json:"latency"`
 	Service Latency `json:"service"`
-	// PerWriter has, for each writer, the number of intents that landed in the timed part of the trial.
+	// PerWriter is the number of landed intents in the timed part, for each writer.
 	PerWriter []int `json:"perWriter"`
 	// Open has additional numbers of an open loop; nil for a closed loop.
 	Open *Open `json:"open,omitempty"`
@@ -56,8 +56,8 @@ type Trial struct {
 type Open struct {
 	// Arrived is the number of intents that arrived, including the warm-up.
 	Arrived int `json:"arrived"`
-	// Backlog is the number of intents that had arrived but not landed when the last intent arrived. PeakBacklog is the
-	// maximum of this number at any time.
+	// Backlog is the number of intents that had arrived but not landed at the time of the last arrival. PeakBacklog
+	// is the maximum of this number during the trial.
 	Backlog     int `json:"backlog"`
 	PeakBacklog int `json:"peakBacklog"`
 	// Converged is the time from the last arrival until the last intent landed. It is nil if an intent did not land.
@@ -66,18 +66,18 @@ type Open struct {
 	Unstarted int `json:"unstarted"`
 }
 
-// Shares has the CPU usage of the parts of a trial, from the first intent to the last, as a share (0 to 1) of the cores
-// that the part may use. If they are pinned, the API server and etcd share their cores. A share is nil if it is not known.
+// Shares contains the CPU usage of each part of the system from the first intent to the last, as a fraction (0 to 1)
+// of the part's cores. The API server and etcd use the same cores if they are pinned. An unknown fraction is nil.
 type Shares struct {
 	Generator *float64 `json:"generator"` // the benchmark's processes, including arms and watches
 	APIServer *float64 `json:"apiserver"`
 	Etcd      *float64 `json:"etcd"`
-	// Bottleneck is "generator" if the benchmark's processes used more than 80 % of their cores, and a higher share than
-	// the API server and etcd. The trial then says nothing about the arm. Otherwise it is "".
+	// Bottleneck is "generator" if the benchmark's processes have a share above 0.8 and above the shares of the API
+	// server and etcd. The trial then says nothing about the arm. Otherwise, Bottleneck is "".
 	Bottleneck string `json:"bottleneck,omitempty"`
 }
 
-// Numbers has numbers by name.
+// Numbers maps names to numbers.
 type Numbers map[string]float64
 
 // Counts has the numbers of intents, in total and by outcome.
@@ -94,8 +94,9 @@ type Counts struct {
 // GiveUps returns the number of intents that did not land, for any reason.
 func (c Counts) GiveUps() int { return c.Intents - c.Landed }
 
-// Latency has the latencies of intents. Histogram has the intents that landed, in microseconds, as HdrHistogram's V2 compressed
-// format in base64. NotLanded is the number of intents that did not land. They count with an infinite latency in percentiles.
+// Latency is a distribution of the latencies of intents. Histogram contains the latencies of landed intents in
+// microseconds, as HdrHistogram's V2 compressed format in base64. NotLanded is the number of other intents.
+// Percentiles include these intents with an infinite latency.
 type Latency struct {
 	Histogram string `json:"histogram"`
 	NotLanded int    `json:"notLanded"`
@@ -115,13 +116,13 @@ type Client struct {
 	// BytesUp and BytesDown are the sizes of the request bodies and the response bodies, uncompressed.
 	BytesUp   int64 `json:"bytesUp"`
 	BytesDown int64 `json:"bytesDown"`
-	// Connections is the number of connections that were opened, and Protocol their protocol.
+	// Connections is the number of opened connections. Protocol is the protocol of these connections.
 	Connections int    `json:"connections"`
 	Protocol    string `json:"protocol"`
 	// CPU is the CPU time of the benchmark's own processes, in seconds. It includes the arms.
 	CPU float64 `json:"cpuSeconds"`
-	// Busy is the time that writers spent in the arm, and Own the time that they spent in the benchmark's own code. Waited
-	// is the time that they waited on purpose (arrivals, barriers). Own / (Own + Busy) is the share of the load generator.
+	// Busy is the time that writers spent in the arm. Own is the time that writers spent in the benchmark's own code. Waited
+	// is the time that writers spent waiting for arrivals and barriers. Own / (Own + Busy) is the load generator's share.
 	Busy   time.Duration `json:"busyNs"`
 	Own    time.Duration `json:"ownNs"`
 	Waited time.Duration `json:"waitedNs"`
@@ -152,7 +153,8 @@ type Server struct {
 	// the watch and are always known.
 	Revisions   int `json:"revisions"`
 	WatchEvents int `json:"watchEvents"`
-	// ObjectBytes is the mean size of the trial's objects at the end; ManagedFieldsBytes is the part of it for managed fields.
+	// ObjectBytes is the mean size of the trial's objects at the end. ManagedFieldsBytes is the mean size of their
+	// managed fields.
 	ObjectBytes        int `json:"objectBytes"`
 	ManagedFieldsBytes int `json:"managedFieldsBytes"`
 	// QueueSeconds is the time for which requests of the benchmark's user waited in queues of API priority and fairness.
@@ -163,8 +165,8 @@ type Server struct {
 
 // Oracle has the results of the oracle for the trial's history.
 type Oracle struct {
-	// Acknowledged is the number of acknowledged intents that sent a write. Found is the number of these whose values are
-	// in the acknowledged revision.
+	// Acknowledged is the number of acknowledged intents that sent a write. Found is the number of acknowledged
+	// intents whose values are in the acknowledged revision.
 	Acknowledged int `json:"acknowledged"`
 	Found        int `json:"found"`
 	// Lost, Resurrected, Stolen, Phantom and LostIncrements are numbers of values, not of intents. See package oracle.
@@ -202,8 +204,8 @@ type Violation struct {
 	After  string `json:"after"`
 }
 
-// Goodput returns the number of intents per second that landed in the timed part and that the oracle found. The oracle judges
-// only the whole trial, so its share of found intents is assumed for the timed part. Goodput returns nil if no time was measured.
+// Goodput returns the number of landed intents per second in the timed part, multiplied by the share of intents that
+// the oracle found in the whole trial. It returns nil if no time was measured.
 func (t Trial) Goodput() *float64 {
 	if t.Measured <= 0 {
 		return nil

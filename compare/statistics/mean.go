@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Estimate is a mean over trials with its 95 % interval, by Student's t distribution. Lo and Hi are nil with
-// fewer than EnoughForInterval samples. Lo is not negative unless a sample is negative.
+// Estimate is a mean over trials with a 95 % confidence interval, by Student's t distribution. Lo and Hi are nil if
+// there are fewer than EnoughForInterval samples. Lo is negative only if a sample is negative.
 type Estimate struct {
 	N    int      `json:"trials"` // the number of trials
 	Mean float64  `json:"mean"`   // the mean of the trials

@@ -71,8 +71,8 @@ func Unpaired(a, b []float64) (Ratio, error) {
 	return newRatio(min(len(a), len(b)), mean[0]-mean[1], math.Sqrt(sum), freedom), nil
 }
 
-// Apart returns a Ratio for two sides whose ratio does not exist, because one of them has the value 0. Each of
-// the n samples of the first side must be better than every sample of the second side.
+// Apart returns a Ratio for two arms whose ratio does not exist, because one arm has the value 0. The caller must
+// have checked that each of the n samples of the first arm is better than every sample of the second arm.
 func Apart(n int) Ratio { return Ratio{N: n, log: math.Inf(1), freedom: float64(n - 1)} }
 
 func newRatio(n int, log, deviation, freedom float64) Ratio {
@@ -112,7 +112,7 @@ func (r Ratio) Within(margin float64) float64 {
 	return r.tail(math.Log1p(margin) - math.Abs(r.log))
 }
 
-// tail returns the probability that the mean logarithm is off by at least distance just by chance.
+// tail returns the probability that the mean logarithm deviates by at least the given distance by chance.
 func (r Ratio) tail(distance float64) float64 {
 	switch {
 	case r.N < EnoughForInterval:

@@ -32,8 +32,8 @@ const (
 // Case is one comparison of a family, as the input of Judge.
 type Case struct {
 	Ratio Ratio
-	// Picked is the number of arms from which one of the two arms was picked because of its measurements. It is
-	// 0 or 1 if both arms were chosen before the run.
+	// Picked is the number of candidates if one of the arms was selected by its measurements. It is 0 or 1 if both
+	// arms were chosen before the run.
 	Picked int
 	// Cost means that lower values are better.
 	Cost bool
@@ -47,9 +47,9 @@ type Judged struct {
 
 // Judge returns the verdicts of a family. The probability that any of them is wrong is at most 1 - Confidence.
 //
-// Better and worse mean that the ratio differs from 1 by more than the margin. Equivalent means that it differs
-// by less than the margin. For each comparison only one of these two statements can be wrong, so the smaller of
-// the two p-values is used. Holm's method adjusts it.
+// Better and worse mean that the ratio differs from 1 by more than the margin. Equivalent means that the ratio
+// differs from 1 by less than the margin. Each comparison uses the smaller p-value of these two statements, because
+// only one of the statements can be wrong. The p-values are then adjusted by Holm's method.
 func Judge(family []Case, margin float64) []Judged {
 	p := make([]float64, len(family))
 	for i, c := range family {
@@ -74,9 +74,10 @@ func (c Case) word(margin, p float64) Verdict {
 	return Worse
 }
 
-// First returns the p-value of the hypothesis that the arm with the best values is not really the best of several arms. ratios are
-// the ratios of this arm to each other arm; above 1 means better. The largest p-value counts: the arm is the best only if it beats
-// every other arm. The p-value is multiplied by the number of arms, because each of them might have come out first by chance.
+// First returns the p-value of the hypothesis that the first arm of several is not the best arm. The ratios compare
+// the first arm with each other arm. A ratio above 1 means that the first arm is better. The largest p-value of these
+// comparisons counts, because the best arm must beat every other arm. This p-value is multiplied by the number of
+// arms, because the first arm was selected by its measurements.
 func First(ratios []Ratio, margin float64) float64 {
 	if len(ratios) == 0 {
 		return 1

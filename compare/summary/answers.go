@@ -73,7 +73,7 @@ func (r *reckoning) tally(family, measure, better, worse string) string {
 	return fmt.Sprintf("Against %s, %s %s.", arm(r.decided.Plain), arm(r.decided.Ours), strings.Join(parts, ", "))
 }
 
-// most returns a text with the number of cells in found, and with the cell that has the lowest or the highest ratio.
+// most returns a text with the number of the given comparisons and with the cell that has the lowest or highest ratio.
 func (r *reckoning) most(found []Comparison, lowest bool) string {
 	if len(found) == 0 {
 		return "none"
@@ -161,8 +161,8 @@ func (r *reckoning) lost() string {
 	return r.joined(append(parts, r.givenUp())...)
 }
 
-// clean returns the sentence for a run without unexplained losses, with the confidence that coapply's own arm
-// loses nothing. A trial is one sample.
+// clean returns the sentence for a run without unexplained losses. The sentence states an upper bound for the share
+// of trials in which coapply's own arm loses updates.
 func (r *reckoning) clean(butExplained bool) string {
 	nothing := map[bool]string{true: "Nothing else is lost", false: "Nothing is lost"}[butExplained]
 	trials := 0
@@ -211,8 +211,8 @@ func (r *reckoning) armsOf() []string {
 	return names
 }
 
-// avoid returns the answer about when not to use Server-Side Apply: where the plain apply loses updates, sends
-// needless requests, or is slower than the best get-modify-update.
+// avoid returns the answer about when not to use Server-Side Apply. The answer lists cases in which plain Server-Side
+// Apply loses updates, sends needless requests, or is slower than the best get-modify-update.
 func (r *reckoning) avoid() string {
 	var parts []string
 	if g, found := r.first("increment", r.decided.Plain); found && g.row.LostUpdates > 0 {

@@ -33,8 +33,8 @@ const (
 	edgeShare    = 0.1  // for Little's law: maximum time for which intents continue after the end of a trial, as a share of the trial
 )
 
-// checks returns the results of all checks, in the order of the documentation. The function look of a check returns
-// whether the check passed, or nil if the run lacks the data for the check.
+// checks returns the results of all checks, in the order of the documentation. The function of a check returns
+// whether the check passed, or nil if the run lacks the data.
 func (r *reckoning) checks() []Check {
 	var all []Check
 	for _, c := range []struct {
@@ -118,7 +118,7 @@ func (r *reckoning) noPhantoms() (*bool, string) {
 	return whole(len(r.counting())), "none"
 }
 
-// whole returns true if a check examined n > 0 items, and otherwise nil: without any data, the check has no result.
+// whole returns the result of a check that found no problem in n items. The result is nil if there were no items.
 func whole(n int) *bool {
 	if n == 0 {
 		return nil

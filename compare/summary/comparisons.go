@@ -17,8 +17,8 @@ const (
 	familyOther = "situation" // the best arm for each situation in decided.yaml that familyFirst does not cover
 )
 
-// Comparison is the comparison of two arms in a cell: the ratio of a measure, as a geometric mean over the
-// blocks. Ratio is 0 if there is no ratio. Lo and Hi are 0 if there are too few blocks for an interval.
+// Comparison is the comparison of two arms in a cell by one measure. Ratio is a geometric mean over the blocks, or 0
+// if the ratio does not exist. Lo and Hi are 0 if there are too few blocks for an interval.
 type Comparison struct {
 	// Family is "ours" (coapply's arm against plain Server-Side Apply), "avoid" (plain Server-Side Apply
 	// against the best arm without Server-Side Apply) or "a-a" (an arm against a second run of itself).
@@ -193,7 +193,7 @@ func (r *reckoning) judge(family []Comparison) {
 	}
 }
 
-// byMean returns a sort function that puts the best mean of a measure first: the highest, or for a cost the lowest.
+// byMean returns a sort function that puts the best mean of a measure first. For a cost, the best mean is the lowest.
 func byMean(measure string) func(a, b group) int {
 	m, _ := measureOf(measure)
 	return func(a, b group) int {
@@ -252,9 +252,9 @@ func (r *reckoning) contestsOf(family, measure string, cells []string) []Contest
 	return contests
 }
 
-// lead compares the best arm, rivals[0], with each other arm. If a measure has the value 0, such as the
-// requests of a reconcile that changes nothing, there is no ratio. Then the best arm counts as better if all
-// its values are lower than all values of the other arm.
+// lead compares the best arm, rivals[0], with each other arm. The ratio does not exist if a value is 0, such as the
+// requests of a reconcile that changes nothing. In this case, the best arm counts as better only if all its values
+// are lower than all values of the other arm.
 func (c *Contest) lead(rivals []group) {
 	m, _ := measureOf(c.Measure)
 	for _, g := range rivals[1:] {
@@ -321,7 +321,7 @@ func (r *reckoning) contest(cell, measure string) (Contest, bool) {
 	return Contest{}, false
 }
 
-// counting returns all trials that are not void.
+// counting returns the valid trials of the run.
 func (r *reckoning) counting() []results.Trial {
 	var all []results.Trial
 	for _, g := range r.groups {

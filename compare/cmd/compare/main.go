@@ -1,5 +1,5 @@
-// Command compare measures Server-Side Apply against get-modify-update under contention, and coapply beside other
-// libraries. See docs/benchmarking.md.
+// Command compare measures the speed and the lost updates of concurrent writers. It compares Server-Side Apply with
+// get-modify-update, and coapply with other libraries. See docs/benchmarking.md.
 package main
 
 import (

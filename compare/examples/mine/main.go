@@ -96,8 +96,8 @@ func (l labels) unstructured(fields map[string]any) *unstructured.Unstructured {
 	return o
 }
 
-// intent returns an intent for one label, with a value that is unique in the trial. It has the change in three forms:
-// as fields for the oracle, as an apply configuration, and as the closure of a get-modify-update.
+// intent returns an intent that sets one label to a value that is unique in the trial. Wants describes the change for
+// the oracle, Modify for arms with get-modify-update, and Configure for arms with Server-Side Apply.
 func (l labels) intent(writer, sequence int) compare.Intent {
 	manager := fmt.Sprintf("m%d", writer%l.Managers)
 	name, value := "example.com/"+manager, fmt.Sprintf("w%d-%d", writer, sequence+1)
@@ -118,7 +118,7 @@ func (l labels) Next(_ context.Context, writer, sequence int) (compare.Intent, b
 	return l.intent(writer, sequence), true, nil
 }
 
-// Fields returns the labels, which the oracle tracks. The names are those in Intent.Wants.
+// Fields returns the labels, which are the fields that the oracle tracks. Intent.Wants uses the same names.
 func (l labels) Fields(o *unstructured.Unstructured) map[string]string {
 	if o.GetName() != l.object().Name {
 		return nil

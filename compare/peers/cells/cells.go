@@ -1,5 +1,5 @@
-// Package cells has the parts of `compare bench` that run trials. They compare goodput and tail latency of coapply with other
-// ways to write. A part defines its trials, which are made once per round, and computes rows of the result table from them.
+// Package cells contains the parts of `compare bench` that run trials. These parts compare the goodput and the tail latency
+// of coapply with other ways to write. Each part defines the trials of a round, and computes rows of the result table.
 package cells
 
 import (
@@ -12,22 +12,22 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// part has the trials of one round, and computes rows of the result table.
+// part defines the trials of one round, and computes rows of the result table from the measured trials.
 type part struct {
 	trials []one
 	rows   func(rounds) []measure.Row
 }
 
-// parts has the parts by name. With quick, trials are short and have few writers; their results are meaningless.
+// parts contains the parts by name. In a quick run, trials are short and have few writers, and the results are meaningless.
 var parts = map[string]func(quick bool) part{"contention": contention, "processes": processes, "width": width}
 
-// one is a trial that every round has: an arm in a cell.
+// one identifies a trial within a round by its arm and cell.
 type one struct {
 	arm string
 	compare.Cell
 }
 
-// shortened returns the trial as a quick run makes it.
+// shortened returns the trial. If quick is set, the trial has fewer writers and objects, and takes less time.
 func (o one) shortened(quick bool) one {
 	if quick {
 		o.Writers, o.Objects = min(o.Writers, 8), min(o.Objects, 8)
@@ -74,7 +74,7 @@ func Rows(name string, trials []results.Trial, quick bool) []measure.Row {
 // rounds are the measured trials of each round.
 type rounds []map[one]results.Trial
 
-// ratio adds to a row, for each round, the value of trial a divided by the value of trial b.
+// ratio adds one value for each round to the row: the value of trial a divided by the value of trial b.
 func (r rounds) ratio(row measure.Row, of func(results.Trial) float64, a, b one) measure.Row {
 	row.Unit = measure.Times
 	for _, round := range r {
@@ -85,7 +85,7 @@ func (r rounds) ratio(row measure.Row, of func(results.Trial) float64, a, b one)
 	return row
 }
 
-// beside returns the values of trials as Peers, which the table shows beside a row.
+// beside returns one Peer for each given trial, with the trial's values in all rounds.
 func (r rounds) beside(unit measure.Unit, of func(results.Trial) float64, trials ...one) (peers []measure.Peer) {
 	for _, o := range trials {
 		peers = append(peers, measure.Peer{Name: o.arm, Unit: unit, Rounds: r.values(of, o)})
@@ -121,8 +121,8 @@ func goodput(t results.Trial) float64 {
 	return math.NaN()
 }
 
-// p99 returns the 99th percentile of the latency in seconds, for intents that began in the timed part. If so many intents did not
-// land that there is no such percentile, p99 returns a lower bound: the length of the trial, or the longest measured latency.
+// p99 returns the 99th percentile of the latency in seconds, for intents that began in the timed part. If too many
+// intents did not land, p99 returns a lower bound: the greater of the trial's duration and the longest measured latency.
 func p99(t results.Trial) float64 {
 	all, err := results.Merge(t.Latency)
 	if err != nil {

@@ -20,8 +20,8 @@ const (
 	jittered = "gmu-unbounded"
 )
 
-// Durations of the timed part. The trials whose tail latencies are compared have the same duration: an intent that has
-// not landed by then counts with this duration, which limits the measured tail.
+// Durations of the timed part. An intent that does not land counts with the duration of the trial. Trials whose tail
+// latencies are compared therefore have the same duration.
 const (
 	short = 4 * time.Second
 	long  = 8 * time.Second

@@ -13,7 +13,7 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// managers is the number of field managers of the one ConfigMap. Each writer changes the key of its manager.
+// managers is the number of field managers of the ConfigMap. Each writer changes the key of its field manager.
 const managers = 4
 
 // onConfigMap returns a trial in which writers write to one ConfigMap, with a round trip added to each request.
@@ -23,7 +23,7 @@ func onConfigMap(arm string, writers int, trip time.Duration) one {
 	}}}
 }
 
-// at puts a row at the trial's place in a grid of numbers of writers and round trips.
+// at sets the row's place in a grid. The line is the number of writers, and the column is the added round-trip time.
 func (o one) at(row measure.Row) measure.Row {
 	row.Measure, row.Column = fmt.Sprintf("%d writers", o.Writers), fmt.Sprintf("+%s", o.RTT)
 	if o.Writers == 1 {
@@ -42,8 +42,8 @@ func fixed(o one) (all []one) {
 	return all
 }
 
-// width is the part that compares lanes of automatic width with plain client.Apply, and with lanes of each fixed width,
-// over several round-trip times. It also compares the fallback with get-modify-update in lanes.
+// width is the part that measures lanes at several round-trip times. It compares lanes of automatic width with plain
+// client.Apply and with lanes of each fixed width. It also compares coapply's Updater with get-modify-update in lanes.
 func width(quick bool) part {
 	var ours, trials []one
 	for _, writers := range []int{1, 4, 16, 64} {
@@ -75,8 +75,8 @@ func width(quick bool) part {
 	}}
 }
 
-// againstBest returns the row that compares trial o with the fixed width that has the best median over all rounds. A
-// best width for each single round would be due to chance.
+// againstBest returns the row that compares the given trial with the best fixed width. The best fixed width has the
+// highest median over all rounds. A separate choice in each round would reward chance.
 func (r rounds) againstBest(o one) measure.Row {
 	widths := slices.SortedStableFunc(slices.Values(fixed(o)), func(a, b one) int {
 		return cmp.Compare(measure.Median(r.values(goodput, b)), measure.Median(r.values(goodput, a)))
@@ -101,8 +101,8 @@ func (r rounds) ofFallback(ours, theirs one) []measure.Row {
 	}
 }
 
-// requestsEach returns the number of requests per landed intent over the whole trial, including the lanes' measurements
-// of the round trip.
+// requestsEach returns the number of requests per landed intent over the whole trial. The lanes' own requests, which
+// measure the round-trip time, are included.
 func requestsEach(t results.Trial) float64 {
 	sent := 0
 	for what, requests := range t.Client.Requests {

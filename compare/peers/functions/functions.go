@@ -1,5 +1,5 @@
-// Package functions runs Go benchmarks of this module and of coapply, and returns their results as rows of the table of `compare
-// bench`: the requests of a reconcile that changes nothing, the CPU time of this reconcile, and the costs of an idle manager.
+// Package functions runs Go benchmarks of this module and of coapply, and returns their results as rows of the result table
+// of `compare bench`. The benchmarks measure a reconcile that changes nothing (requests and CPU time), and an idle manager.
 package functions
 
 import (
@@ -36,7 +36,7 @@ type part struct {
 	rows          func(values) []measure.Row
 }
 
-// values has the results of all rounds, by the name of the benchmark after the first slash, and by the unit.
+// values contains the results of all rounds by benchmark and unit. The benchmark's name is the part after the first slash.
 type values struct {
 	names []string // in the order of the output
 	found map[[2]string][]float64

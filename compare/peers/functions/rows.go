@@ -99,8 +99,8 @@ func micro(v values) []measure.Row {
 	}
 }
 
-// scale returns the rows for an idle manager process. For comparison, the notes of the rows have the values of a
-// process with only the cache, and of a process with hand-written reconcilers.
+// scale returns the rows for an idle manager process. Notes compare this process with a process that has only the
+// cache, and with a process that has hand-written reconcilers.
 func scale(v values) []measure.Row {
 	const benchmark = "Idle"
 	objects := measure.Median(v.of(benchmark, "objects"))

@@ -33,7 +33,7 @@ func (r Report) Markdown() string {
 	return out.String()
 }
 
-// ofOneSeries returns how many of the first rows belong to the same series, or to none.
+// ofOneSeries returns the number of leading rows that have the same Series.
 func ofOneSeries(rows []Row) int {
 	n := slices.IndexFunc(rows, func(r Row) bool { return r.Series != rows[0].Series })
 	if n < 0 {
@@ -56,7 +56,6 @@ func markdownOf(rows []Row) string {
 	return fmt.Sprintf("**%s** (%s)\n\n%s", first.Series, bounds, shown(rows).RenderMarkdown())
 }
 
-// besidePeers returns a table with a column for each peer.
 func besidePeers(rows []Row) table.Writer {
 	t := table.NewWriter()
 	header := table.Row{"", "measured", "met"}

@@ -1,5 +1,5 @@
-// Package measure defines the result table of `compare bench`. For each measure it has the required value, the value
-// that is aimed at, the measured value, and the values of other libraries.
+// Package measure defines the result table of `compare bench`. Each row has a required value, a target value, the
+// measured values, and the values of other libraries.
 package measure
 
 import (
@@ -111,7 +111,7 @@ type Row struct {
 	// Series is the title of a group of consecutive rows with the same limits and peers. It is "" for a single row.
 	Series  string `json:"series,omitempty"`
 	Measure string `json:"measure"`
-	// Column is the name of this Row's column if the Rows of a Series form a grid. Measure then names its line.
+	// Column is the name of the row's column if the rows of the series form a grid. Measure is then the name of the line.
 	Column string `json:"column,omitempty"`
 	Unit   Unit   `json:"unit"`
 	Must   Bound  `json:"must"`
@@ -148,7 +148,8 @@ func spread(u Unit, rounds []float64) string {
 	return fmt.Sprintf("%s [%s, %s]", u.Text(Median(rounds)), u.Text(least), u.Text(greatest))
 }
 
-// Met returns which limit the median meets: "aim", "must", "no" for neither, or "not measured".
+// Met returns "aim" if the median meets the limit Aim, "must" if it meets only the limit Must, and "no" if it meets
+// neither. It returns "not measured" if there are no values.
 func (r Row) Met() string {
 	switch v := Median(r.Rounds); {
 	case len(r.Rounds) == 0:
@@ -169,7 +170,6 @@ func (r Row) name() string {
 	return r.Measure + ", " + r.Column
 }
 
-// text returns the name of the peer with its median.
 func (p Peer) text() string { return p.Name + " " + p.Unit.Text(Median(p.Rounds)) }
 
 func (r Row) beside() string {
