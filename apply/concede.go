@@ -328,8 +328,8 @@ func (c *call) gaveWay() bool {
 	return gave && !c.dryRun && c.mayGiveWay() && !c.mayForesee()
 }
 
-// report stores the relinquished and shared conflicts of a successful call for the next call. It returns the given
-// conflicts, and sets Remembered in each conflict that the last Apply to the object also reported.
+// report stores the relinquished and shared conflicts, so that the next call can compare its conflicts with them. It
+// returns the given conflicts, and sets Remembered in each conflict that the previous call also reported.
 func (c *call) report(conflicts []Conflict) []Conflict {
 	before, _ := c.reported.Get(c.reportedKey())
 	var now []uint64

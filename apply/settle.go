@@ -27,15 +27,15 @@ type settlement struct {
 // The steps are:
 //
 //  1. Read the live object.
-//  2. Apply the rest of the intent without force: without the relinquished fields, and with the live values of the
-//     shared fields.
+//  2. Apply without force what remains of the intent: all fields but the relinquished ones. Shared fields are applied
+//     with their live values.
 //  3. If the API server reports conflicts, ask the policy for a decision on each. If more fields are to be relinquished
 //     or shared, repeat step 2.
 //  4. If all remaining conflicts are to be forced, apply with force, pinned to the resourceVersion of step 1.
 //
 // The object is read before the policy decides, so that the forced apply never takes fields that another manager set
-// after the decision. Tests with 1,500 races each had 0 such unintended takeovers with this order, 741 if the object
-// was read later, and 900 without a pin.
+// after the decision. In 1,500 races, this order had no such unintended takeover. With a read after the decision there
+// were 741, and without a pin 900.
 func (c *call) settle(ctx context.Context, refused error, before settlement) (landed *answer, settled settlement, err error) {
 	live, err := c.readForSettling(ctx)
 	if err == nil && live != nil { // if the object does not exist, it has no other owner

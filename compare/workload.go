@@ -13,7 +13,7 @@ type Workload struct {
 	Name string
 	// Summary is a description in one line, for lists and the report.
 	Summary string
-	// Claims are published claims that the workload measures.
+	// Claims are the claims of papers and documents that the workload checks.
 	Claims []Claim
 	// Demonstration means that the construction of the workload decides the outcome, such as by a barrier between
 	// read and write. The results then show how something fails. They do not show how often it fails.

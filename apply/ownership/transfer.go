@@ -11,10 +11,10 @@
 //     and does not change an object that was deleted or recreated.
 //  3. Do moves exactly the fields that Moves returns. After a concurrent write, it reads the object again. If the
 //     fields to move are then different, it moves nothing and returns a StaleWriteError.
-//  4. No other manager loses a field. If the API server would not store all managed fields unchanged, nothing is
-//     written.
-//  5. Do returns a Transfer that moves the fields back. If the process that called Do has ended, Undo builds the same
-//     Transfer from the saved Moves.
+//  4. No other manager loses a field. If the API server would store other managed fields than those that Do sends,
+//     Do writes nothing.
+//  5. Do returns a Transfer that moves the fields back. After the end of the process, Undo builds the same Transfer
+//     from the result of Moves, if the caller has saved it.
 //
 // All errors are typed errors of package apply.
 //

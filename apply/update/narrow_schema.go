@@ -121,8 +121,8 @@ func unknownTo(at *place, live, shown any) *place {
 }
 
 // refuse returns an error if one of the selected live items has a field that the Go type lacks, because the write could
-// drop this field. items has the indices of the selected items. why is the reason for which the selected items cannot
-// be matched with the items after mutate.
+// drop this field. items contains the indices of the selected items. The argument why says why the
+// selected items cannot be matched with the items that the function mutate returned.
 func (n narrowing) refuse(list *place, live, shown []any, items []int, why error) error {
 	for _, j := range items {
 		var item any
