@@ -30,8 +30,9 @@ const (
 	OthersPerSecond = 20
 	// Window is how long processor time is measured. Each manager reconciles each object once in it, at a resync.
 	Window = 10 * time.Minute
-	// Resync is cache.Options.SyncPeriod. The cache makes it up to a tenth longer or shorter.
-	Resync = Window * 9 / 10
+	// Resync is cache.Options.SyncPeriod. The cache makes it up to a tenth longer or shorter, and the first resync that
+	// reaches the reconcilers is the second one, as their handlers are added after the first period has begun.
+	Resync = Window * 9 / 20
 )
 
 // Result is what one measurement found. Memory is in bytes, and CPU in shares of one core.
