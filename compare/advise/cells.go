@@ -41,7 +41,7 @@ func For(s summary.Summary, situation Situation) (Advice, error) {
 	}
 	cells := situation.sorted(s)
 	if len(cells) == 0 {
-		return Advice{}, fmt.Errorf("the run compares no arms in the workload hot-object, on which advice rests: name the folder of another run")
+		return Advice{}, fmt.Errorf("advice needs a run that compares arms in the workload hot-object: name the folder of such a run")
 	}
 	nearest := cells[0]
 	if nearest.worst > farthest {
@@ -56,7 +56,7 @@ func For(s summary.Summary, situation Situation) (Advice, error) {
 		}
 		return Advice{Situation: s.Explain(contest), Rows: rowsOf(s, contest), Exact: nearest.sum == 0}, nil
 	}
-	return Advice{}, fmt.Errorf("the most similar cell, %s, has no comparison of the arms by their goodput", nearest.row.Name)
+	return Advice{}, fmt.Errorf("the run does not compare the goodput of the arms in the most similar cell, %s", nearest.row.Name)
 }
 
 // distant is a cell with its distance from a Situation. The fields worst and sum are the largest difference of a

@@ -39,7 +39,7 @@ func applier(s compare.Session) writer {
 		case err != nil:
 			return compare.Receipt{}, err
 		case outcome.Action == apply.Absent:
-			return compare.Receipt{}, fmt.Errorf("%v does not exist: it has no %s to write", outcome.Object, intent.Subresource)
+			return compare.Receipt{}, fmt.Errorf("%v does not exist, so its subresource %s cannot be written", outcome.Object, intent.Subresource)
 		case outcome.Attempts == 0:
 			return compare.Receipt{Skipped: true}, nil
 		}

@@ -43,7 +43,7 @@ func gmuRequeue(s compare.Session) writer {
 			select {
 			case <-time.After(limiter.When(key)):
 			case <-ctx.Done():
-				return compare.Receipt{}, fmt.Errorf("the context ended before the queue's next turn; the last attempt: %w", err)
+				return compare.Receipt{}, fmt.Errorf("the context ended before the next attempt; the last attempt failed: %w", err)
 			}
 		}
 	}

@@ -55,7 +55,7 @@ func gmuUnbounded(s compare.Session) writer {
 			select {
 			case <-time.After(rand.N(ceiling)):
 			case <-ctx.Done():
-				return compare.Receipt{}, fmt.Errorf("the context ended before another attempt; the last attempt: %w", err)
+				return compare.Receipt{}, fmt.Errorf("the context ended before the next attempt; the last attempt failed: %w", err)
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func gmuUnbounded(s compare.Session) writer {
 func gmuReplace(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {
 		if intent.Replace == nil {
-			return receipt, errors.New("arm gmu-replace: the intents of this workload have no function Replace; leave the arm out of this workload")
+			return receipt, errors.New("arm gmu-replace needs Intent.Replace, which this workload does not set: use another arm")
 		}
 		c := s.Client(intent.Manager)
 		err = retry.RetryOnConflict(retry.DefaultRetry, func() error {

@@ -38,7 +38,7 @@ func claim(dir string) (release func(), err error) {
 		err = probe(dir)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the folder for the results: %w; give another with -o", err)
+		return nil, fmt.Errorf("the folder for the results cannot be used: %w; name another folder with -o", err)
 	}
 	return func() {
 		if errors.Is(missing, fs.ErrNotExist) {
@@ -107,7 +107,7 @@ func (b *bench) append(ctx context.Context, t results.Trial) error {
 		return nil
 	}
 	if line, unfit := json.Marshal(t); unfit == nil {
-		b.progress.say(fmt.Sprintf("the trial that was not saved, as a line for %s:\n%s", results.TrialsFile, line))
+		b.progress.say(fmt.Sprintf("to keep the trial that was not saved, append this line to %s:\n%s", results.TrialsFile, line))
 	}
 	return err
 }

@@ -106,7 +106,7 @@ func TestSweep(t *testing.T) {
 		want   string
 	}{
 		{"as it is", func(*Sweep) {}, "", ""},
-		{"no writers", func(s *Sweep) { s.Writers = []int{4, 0} }, "", "--writers 0: use 1 to 1000"},
+		{"no writers", func(s *Sweep) { s.Writers = []int{4, 0} }, "", "--writers 0 is out of range: use 1 to 1000"},
 		{"no trials", func(s *Sweep) { s.Trials = 0 }, "", "--trials 0"},
 		{"two ends", func(s *Sweep) { s.Rounds, s.Rate = 1, 1 }, "", "exclude each other"},
 		{"no time", func(s *Sweep) { s.Duration = 0 }, "", "--duration 0s"},

@@ -122,7 +122,7 @@ func (p *progress) stop() {
 	if p.bar != nil {
 		_ = p.bar.Clear()
 	}
-	said := fmt.Sprintf("%d of %s made in %s", p.done, counted(len(p.ahead)-1), round(time.Since(p.started)))
+	said := fmt.Sprintf("%d of %s finished in %s", p.done, counted(len(p.ahead)-1), round(time.Since(p.started)))
 	if p.voided > 0 {
 		said += fmt.Sprintf(", %d of them void", p.voided)
 	}

@@ -26,7 +26,7 @@ func TestProgressInLines(t *testing.T) {
 		if n := len(lines); n < 15 || n > 25 || strings.ContainsAny(said, "\r\x1b") {
 			t.Errorf("%d lines for 100 trials in 280 s:\n%q", n, said)
 		}
-		if lines[0] != "100 trials, about 2m20s" || lines[len(lines)-1] != "100 of 100 trials made in 4m40s" {
+		if lines[0] != "100 trials, about 2m20s" || lines[len(lines)-1] != "100 of 100 trials finished in 4m40s" {
 			t.Errorf("first %q, last %q", lines[0], lines[len(lines)-1])
 		}
 		half := regexp.MustCompile(`(?m)^5\d of 100 trials, (2m\d+s) left$`).FindStringSubmatch(said)
@@ -68,7 +68,7 @@ func TestProgressInABar(t *testing.T) {
 		if n := strings.Count(plain, "\n"); n != 3 {
 			t.Errorf("%d lines end; want those of the beginning, the void trial and the end:\n%q", n, plain)
 		}
-		for _, want := range []string{"s left, …", "(1003/1200)", "x is void: the watch ended\n", "1003 of 1200 trials made in 0s, 1 of them void"} {
+		for _, want := range []string{"s left, …", "(1003/1200)", "x is void: the watch ended\n", "trials finished in 0s, 1 of them void"} {
 			if width == 80 {
 				want = strings.Replace(want, "left, …", "left, license-finalizer w100 m100 rtt5ms…", 1)
 			}

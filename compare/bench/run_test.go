@@ -27,7 +27,7 @@ func TestAWholeRun(t *testing.T) {
 	if on.closed != 1 {
 		t.Errorf("the cluster is closed %d times", on.closed)
 	}
-	a.wantSaid(t, 1, "6 of 6 trials made in")
+	a.wantSaid(t, 1, "6 of 6 trials finished in")
 }
 
 // Ctrl-C in the third trial of four: what was measured stays, and is marked.
@@ -117,7 +117,7 @@ func TestAVoidTrialCostsItselfOnly(t *testing.T) {
 		t.Errorf("%d histories are kept", len(files))
 	}
 	a.wantSaid(t, 1, failed+" is void: the arm panicked")
-	a.wantSaid(t, 1, "6 of 6 trials made in 0s, 1 of them void")
+	a.wantSaid(t, 1, "6 of 6 trials finished in 0s, 1 of them void")
 }
 
 // Where every trial is void, the run does not go on for hours.
@@ -172,7 +172,7 @@ func TestAFolderWithoutPermission(t *testing.T) {
 	if err := os.Chmod(a.Dir, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.run(t.Context()); !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "give another with -o") || a.opened > 0 {
+	if err := a.run(t.Context()); !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "name another folder") || a.opened > 0 {
 		t.Errorf("%v, and %d clusters are opened", err, a.opened)
 	}
 }

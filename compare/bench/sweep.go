@@ -69,7 +69,7 @@ func (s Sweep) arms(c compare.Catalogue, w compare.Workload) ([]string, error) {
 		arm, _ := c.Arm(name)
 		switch {
 		case arm.Control:
-			return nil, fmt.Errorf("arm %s is a negative control: it runs in every run, and is not compared", name)
+			return nil, fmt.Errorf("arm %s is a negative control, which every run includes: remove it from --arms", name)
 		case len(w.Arms) > 0 && !slices.Contains(w.Arms, name) && named(c, name):
 			return nil, fmt.Errorf("arm %s makes no sense in workload %s: use %s", name, w.Name, strings.Join(w.Arms, ", "))
 		}
@@ -131,7 +131,7 @@ func (s Sweep) check() error {
 		}
 	}
 	if s.Rounds > 0 && s.Rate > 0 {
-		return fmt.Errorf("--rounds and --rate exclude each other: a trial with a rate ends by time")
+		return fmt.Errorf("--rounds and --rate exclude each other: a trial with a rate ends after --duration")
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (s Sweep) check() error {
 func within[T cmp.Ordered](flag string, least, most T, values ...T) error {
 	for _, v := range values {
 		if cmp.Less(v, least) || v > most { // cmp.Less treats NaN as less than any number
-			return fmt.Errorf("--%s %v: use %v to %v", flag, v, least, most)
+			return fmt.Errorf("--%s %v is out of range: use %v to %v", flag, v, least, most)
 		}
 	}
 	return once(flag, values)
@@ -166,16 +166,16 @@ func checkCell(c compare.Cell, w compare.Workload, set func(flag string) bool) e
 	case c.Rounds > 0 && (set("duration") || set("warmup")):
 		return fmt.Errorf("%s: a trial ends after %d rounds, so --warmup and --duration have no effect: leave them out", c, c.Rounds)
 	case c.Rounds > 0 && c.Rate > 0:
-		return fmt.Errorf("%s: a trial ends after %d rounds, but a trial with a rate ends by time: leave --rate out", c, c.Rounds)
+		return fmt.Errorf("%s: a trial ends after %d rounds, but a trial with a rate ends after --duration: leave --rate out", c, c.Rounds)
 	case c.Objects*c.Managers > maxApplies:
-		return fmt.Errorf("%s: before each trial every manager applies to every object, in all %d times, but at most %d are allowed",
+		return fmt.Errorf("%s: before a trial each manager applies each object: %d applies, but the limit is %d; reduce --objects or --managers",
 			c, c.Objects*c.Managers, maxApplies)
 	case c.Processes > c.Writers:
 		return fmt.Errorf("%s: %d processes need at least as many writers: set --writers", c, c.Processes)
 	case c.Processes > 1 && w.Attach == nil:
-		return fmt.Errorf("%s: the writers of %s cannot be spread over processes: leave --processes out", c, w.Name)
+		return fmt.Errorf("%s: workload %s cannot run in several processes: leave --processes out", c, w.Name)
 	case c.Processes > 1 && c.Rounds > 0:
-		return fmt.Errorf("%s: a trial in several processes ends by time: leave --rounds out", c)
+		return fmt.Errorf("%s: a trial in several processes ends after --duration: leave --rounds out", c)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func TestSweepRefuses(t *testing.T) {
 		{"a rate where the workload counts", func(s *Sweep) { s.Workloads, s.Rate = []string{"rounds"}, 5 }, "rate", "leave --rate out"},
 		{"hours of preparation", func(s *Sweep) {
 			s.Objects, s.Managers = []int{1000}, []int{500}
-		}, "", "every object, in all 500000 times"},
+		}, "", "each object: 500000 applies"},
 	} {
 		s := Sweep{Workloads: []string{"hot-object"}, Trials: 6, Duration: time.Second}
 		test.change(&s)

@@ -170,7 +170,7 @@ func TestAFullDisk(t *testing.T) {
 		if counting != 1 || run.Ended != nil {
 			t.Errorf("%d trials count, ended %v; want what was kept before the disk was full", counting, run.Ended)
 		}
-		_, line, _ := strings.Cut(a.said.String(), "as a line for trials.jsonl:\n")
+		_, line, _ := strings.Cut(a.said.String(), "append this line to trials.jsonl:\n")
 		line, _, _ = strings.Cut(line, "\n")
 		var lost results.Trial
 		if err := json.Unmarshal([]byte(line), &lost); err != nil || !strings.HasPrefix(lost.ID, "0001-") {

@@ -84,11 +84,11 @@ func runAdvise(cmd *cobra.Command, args []string, write advise.Write, situation 
 	}
 	switch {
 	case min(situation.Writers, situation.Processes, situation.Objects, situation.Managers) < 1 || situation.RTT < 0:
-		return errors.New("--writers, --processes, --objects and --managers are 1 or more, --rtt is 0 or more")
+		return errors.New("--writers, --processes, --objects and --managers must be at least 1, and --rtt at least 0")
 	case situation.Processes > situation.Writers:
 		return fmt.Errorf("--processes %d is more than --writers %d: each process needs a writer", situation.Processes, situation.Writers)
 	case len(args) == 0 && located:
-		return errors.New("--writers, --processes, --objects, --managers and --rtt need the folder of a run: compare advise DIR")
+		return errors.New("--writers, --processes, --objects, --managers and --rtt have no effect without a run: use compare advise DIR")
 	case len(args) == 0 && !answered:
 		if err := askAll(cmd, &write); err != nil {
 			return err
@@ -108,7 +108,7 @@ func runAdvise(cmd *cobra.Command, args []string, write advise.Write, situation 
 func askAll(cmd *cobra.Command, write *advise.Write) error {
 	a, err := newAsker(cmd)
 	if errors.Is(err, errNobody) {
-		return errors.New("nothing to advise on: answer the four questions by flags, or name the folder of a run; see compare advise --help")
+		return errors.New("nothing to advise on: describe the write by flags, or name the folder of a run; see compare advise --help")
 	}
 	for _, q := range questions {
 		if *q.answer(write), err = a.yes(cmd.Context(), q.ask); err != nil {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 )
 
-var errNobody = errors.New("there is no terminal to ask on")
+var errNobody = errors.New("standard input is not a terminal, so no question can be asked")
 
 // asker asks the user questions on the terminal. All questions share one buffer, so that no input is lost.
 type asker struct {

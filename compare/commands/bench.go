@@ -69,11 +69,11 @@ The exit code is 1 if a must is missed.`,
 func (f *benchFlags) check() error {
 	for _, part := range f.only {
 		if !slices.Contains(benchParts, part) {
-			return fmt.Errorf("--only %s: the parts are %s", part, strings.Join(benchParts, ", "))
+			return fmt.Errorf("--only %s: there is no such part; use %s", part, strings.Join(benchParts, ", "))
 		}
 	}
 	if f.rounds < 1 || f.rounds > 100 {
-		return fmt.Errorf("--rounds %d: use 1 to 100", f.rounds)
+		return fmt.Errorf("--rounds %d is out of range: use 1 to 100", f.rounds)
 	}
 	if f.quick {
 		f.rounds = 1
@@ -124,7 +124,7 @@ func notesIn(file string) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("reading the notes in the file of --markdown: %w", err)
+		return "", fmt.Errorf("reading the notes from the file that --markdown names: %w", err)
 	}
 	_, notes, found := strings.Cut(string(content), notesHeading)
 	if !found {

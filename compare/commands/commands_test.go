@@ -38,7 +38,7 @@ func TestExamplesWork(t *testing.T) {
 			}
 			var out, stderr bytes.Buffer
 			code := Run(t.Context(), Catalogue(), args, Streams{In: strings.NewReader("y\ny\ny\ny\n"), Out: &out, Err: &stderr})
-			stopped := strings.Contains(stderr.String(), "give another with -o") || strings.Contains(stderr.String(), "there is no folder")
+			stopped := strings.Contains(stderr.String(), "name another folder with -o") || strings.Contains(stderr.String(), "there is no folder")
 			if code != exitDone && !stopped || args[0] == "run" && !stopped {
 				t.Errorf("%s: %d, %s", line, code, &stderr)
 			}

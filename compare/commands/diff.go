@@ -72,7 +72,7 @@ func showDiff(out io.Writer, d summary.Differences) (changed bool) {
 		fmt.Fprintln(out, tableOf(widthOf(out), table.Row{"arm, cell", "before/s", "after/s", "lost", "ratio, verdict"}, rows))
 	}
 	for _, why := range reasons {
-		fmt.Fprintln(out, wrapped(out, fmt.Sprintf("No verdict in %d of %d: %s", count[why], len(rows), why)))
+		fmt.Fprintln(out, wrapped(out, fmt.Sprintf("No verdict in %d of %d rows: %s", count[why], len(rows), why)))
 	}
 	for title, names := range map[string][]string{"Only before": d.OnlyBefore, "Only after": d.OnlyAfter} {
 		if len(names) > 0 {

@@ -28,7 +28,7 @@ func listCommand(catalogue compare.Catalogue) *cobra.Command {
 			case len(args) > 1:
 				return fmt.Errorf("list takes at most one argument (%s), but %d are given", strings.Join(kinds, ", "), len(args))
 			case len(args) == 1 && !slices.Contains(kinds, args[0]):
-				return fmt.Errorf("there is no list of %q%s; use %s, or nothing for arms and workloads", args[0],
+				return fmt.Errorf("there is no list of %q%s; use %s, or no argument to list arms and workloads", args[0],
 					didYouMean(nearest.Names(args[0], kinds)), strings.Join(kinds, ", "))
 			}
 			return nil
@@ -87,7 +87,7 @@ func planTable(width int, plan []results.PlannedCell) string {
 		})
 	}
 	all := tableOf(width, table.Row{"cell", "times", "takes", "arms"}, rows)
-	return all + fmt.Sprintf("\nIn all about %s.", bench.Estimate(plan).Round(time.Second))
+	return all + fmt.Sprintf("\nThe total time is about %s.", bench.Estimate(plan).Round(time.Second))
 }
 
 func armNames(catalogue compare.Catalogue) (names []string) {

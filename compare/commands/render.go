@@ -111,6 +111,6 @@ func strays(run results.Run, trials []results.Trial) string {
 		return ""
 	}
 	first := strings.Join(names[:min(3, len(names))], ", ")
-	return fmt.Sprintf("%d of %d trials are of no cell or arm in the plan of %s, and are left out: %s", len(names), len(trials),
+	return fmt.Sprintf("%d of %d trials are left out, because their cell or arm is not in the plan in %s: %s", len(names), len(trials),
 		results.RunFile, first)
 }

@@ -45,7 +45,7 @@ func Write(w io.Writer, h History) error {
 		err = compressed.Close()
 	}
 	if err != nil {
-		return fmt.Errorf("writing a history: %w", err)
+		return fmt.Errorf("writing the operations and versions of a history: %w", err)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// TestMain is also a process of writers, as a trial in several processes starts its own program.
+// TestMain is also a writer process, as a trial in several processes starts its own program.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == trial.Command {
 		ctrl.SetLogger(logr.Discard())

@@ -35,15 +35,15 @@ func CrossCheck(h history.History, timeout time.Duration) string {
 	bad := "" // the first field that is not linearisable
 	for _, r := range registers(newIndex(h), j.resets) {
 		if len(r.operations) > longest {
-			return fmt.Sprintf("undecided: %d operations on %s of %s are too many", len(r.operations), r.field, r.object)
+			return fmt.Sprintf("undecided: %d operations on the field %s of %s are too many to check", len(r.operations), r.field, r.object)
 		}
 		left := time.Until(until)
 		if left <= 0 {
-			return fmt.Sprintf("undecided within %v", timeout)
+			return fmt.Sprintf("undecided: porcupine did not finish within %v", timeout)
 		}
 		switch porcupine.CheckOperationsTimeout(r.model(), r.operations, left) {
 		case porcupine.Unknown:
-			return fmt.Sprintf("undecided within %v", timeout)
+			return fmt.Sprintf("undecided: porcupine did not finish within %v", timeout)
 		case porcupine.Illegal:
 			bad = fmt.Sprintf("%s of %s", r.field, r.object)
 		}
@@ -62,7 +62,7 @@ func compared(bad string, j *judging) string {
 	case bad != "" && losses > 0:
 		return "agrees: both see losses"
 	case bad != "":
-		return fmt.Sprintf("disagrees: porcupine finds %s not linearisable, the oracle finds nothing lost", bad)
+		return fmt.Sprintf("disagrees: porcupine finds %s not linearisable, but the oracle finds no lost or phantom values", bad)
 	}
-	return fmt.Sprintf("disagrees: porcupine finds all fields linearisable, the oracle finds %d values lost or phantom", losses)
+	return fmt.Sprintf("disagrees: porcupine finds all fields linearisable, but the oracle finds %d lost or phantom values", losses)
 }

@@ -15,7 +15,7 @@ func Markdown(run results.Run, s summary.Summary) []byte {
 	p := newPage(run, s)
 	fmt.Fprintf(&out, "# %s\n\n%s\n", plain(p.Title), plain(p.Scope))
 	if s.Void != "" {
-		fmt.Fprintf(&out, "\n> **This run is void: nothing of it counts.** %s\n", plain(s.Void))
+		fmt.Fprintf(&out, "\n> **This run is void: none of its results count.** %s\n", plain(s.Void))
 	}
 	for _, note := range s.Notes {
 		fmt.Fprintf(&out, "\n> %s\n", plain(note))

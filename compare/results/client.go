@@ -16,7 +16,7 @@ func MergeClients(clients ...Client) (Client, error) {
 		for key, requests := range c.Requests {
 			merged, err := all.Requests[key].add(requests)
 			if err != nil {
-				trouble = append(trouble, fmt.Errorf("latencies of %s: %w", key, err))
+				trouble = append(trouble, fmt.Errorf("adding up the latencies of the requests %s: %w", key, err))
 			}
 			all.Requests[key] = merged
 		}

@@ -41,7 +41,7 @@ func HistoryPath(folder, trial string) string {
 // Create creates the folder of a run and saves the run in it. It returns an error if the folder is not empty.
 func Create(path string, run Run) (*Folder, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
-		return nil, fmt.Errorf("the folder for the results: %w; give another with -o", err)
+		return nil, fmt.Errorf("the folder for the results cannot be created: %w; name another folder with -o", err)
 	}
 	if err := refuseFull(path); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func Create(path string, run Run) (*Folder, error) {
 func refuseFull(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return fmt.Errorf("the folder for the results: %w; give another with -o", err)
+		return fmt.Errorf("the folder for the results cannot be read: %w; name another folder with -o", err)
 	}
 	if len(entries) == 0 {
 		return nil

@@ -56,7 +56,7 @@ func Merge(latencies ...Latency) (Distribution, error) {
 		}
 		h, err := DecodeHistogram(latency.Histogram)
 		if err != nil {
-			return Distribution{}, fmt.Errorf("latency %d: %w", i+1, err)
+			return Distribution{}, fmt.Errorf("merging latency %d: %w", i+1, err)
 		}
 		if len(latencies) == 1 {
 			return Distribution{landed: h, notLanded: all.notLanded}, nil // without a copy, which takes as long as decoding
@@ -65,7 +65,7 @@ func Merge(latencies ...Latency) (Distribution, error) {
 			all.landed = NewHistogram()
 		}
 		if dropped := all.landed.Merge(h); dropped > 0 {
-			return Distribution{}, fmt.Errorf("latency %d: %d of its values are longer than an hour", i+1, dropped)
+			return Distribution{}, fmt.Errorf("merging latency %d: %d values are longer than one hour", i+1, dropped)
 		}
 	}
 	if all.landed == nil {

@@ -24,7 +24,7 @@ type Ratio struct {
 // bootstrap contains the true value less often than it should, as TestCoverage shows.
 func Paired(a, b []float64) (Ratio, error) {
 	if len(a) != len(b) || len(a) == 0 {
-		return Ratio{}, fmt.Errorf("no pairs: %d values against %d", len(a), len(b))
+		return Ratio{}, fmt.Errorf("the values cannot be paired: %d on one side, %d on the other", len(a), len(b))
 	}
 	logs := make([]float64, len(a))
 	for i := range a {
@@ -51,7 +51,7 @@ func Unpaired(a, b []float64) (Ratio, error) {
 	var freedom float64
 	for i, samples := range [][]float64{a, b} {
 		if len(samples) < EnoughForInterval {
-			return Ratio{}, fmt.Errorf("too few trials for an interval: %d, and it needs %d", len(samples), EnoughForInterval)
+			return Ratio{}, fmt.Errorf("too few trials for an interval: %d, but %d are needed", len(samples), EnoughForInterval)
 		}
 		logs := make([]float64, len(samples))
 		for j, sample := range samples {

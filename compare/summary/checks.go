@@ -168,7 +168,7 @@ func (r *reckoning) porcupineAgrees() (*bool, string) {
 	case len(others) > 0:
 		return new(false), several(others)
 	case agrees == 0:
-		return nil, fmt.Sprintf("porcupine decided none of %d histories", undecided)
+		return nil, fmt.Sprintf("porcupine could not decide any of %d histories", undecided)
 	}
 	return new(true), fmt.Sprintf("porcupine agrees with the oracle on %d of %d histories, and disagrees on none", agrees, agrees+undecided)
 }

@@ -175,7 +175,7 @@ func (g group) noVerdict(decisions decided.File) string {
 	case g.row.Bottleneck != "":
 		return g.row.Bottleneck
 	case len(g.trials) < decisions.Trials:
-		return fmt.Sprintf("too few trials: %s not void, but a verdict needs %d", plural(len(g.trials), "trial"), decisions.Trials)
+		return fmt.Sprintf("too few valid trials: %s, but a verdict needs %d", plural(len(g.trials), "trial"), decisions.Trials)
 	}
 	return ""
 }

@@ -130,7 +130,7 @@ func (r *reckoning) notes(decidedBefore bool) []string {
 	case r.run.Interrupted != "":
 		notes = append(notes, fmt.Sprintf("Interrupted after %d of %d trials: %s", len(r.trials), r.info().Planned, r.run.Interrupted))
 	case r.run.Ended == nil:
-		notes = append(notes, fmt.Sprintf("Incomplete: the run was killed, or still goes on (%d of %d trials)", len(r.trials), r.info().Planned))
+		notes = append(notes, fmt.Sprintf("Incomplete: the run was killed, or still runs (%d of %d trials)", len(r.trials), r.info().Planned))
 	}
 	switch {
 	case r.run.Decided != decided.Hash():

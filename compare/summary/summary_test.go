@@ -152,7 +152,7 @@ func TestNoVerdict(t *testing.T) {
 	for want, change := range map[string]func(*results.Trial){
 		"apply: the load generator is the bottleneck, in 8 of 8 trials": func(tr *results.Trial) { tr.Load.Bottleneck = "generator" },
 		"the load generator is the bottleneck: its own code took 50 %":  func(tr *results.Trial) { tr.Client.Own = tr.Client.Busy },
-		"apply: too few trials: 5 trials not void, but a verdict needs 6": func(tr *results.Trial) {
+		"apply: too few valid trials: 5 trials, but a verdict needs 6": func(tr *results.Trial) {
 			if tr.Block >= 5 {
 				tr.Void = "a gap"
 			}

@@ -60,7 +60,7 @@ func confine(pid int, cores []int) error {
 	for range 2 { // twice, for threads that were started by a thread that was not pinned yet
 		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 		if err != nil {
-			return fmt.Errorf("pinning process %d: %w", pid, err)
+			return fmt.Errorf("pinning process %d to CPU cores: %w", pid, err)
 		}
 		for _, task := range tasks {
 			thread, err := strconv.Atoi(task.Name())
@@ -68,7 +68,7 @@ func confine(pid int, cores []int) error {
 				err = unix.SchedSetaffinity(thread, &set)
 			}
 			if err != nil && !errors.Is(err, unix.ESRCH) { // ESRCH: the thread has ended
-				return fmt.Errorf("pinning process %d: %w", pid, err)
+				return fmt.Errorf("pinning process %d to CPU cores: %w", pid, err)
 			}
 		}
 	}

@@ -16,6 +16,6 @@ func fileSystem(string) string { return "" }
 
 func limits(string) string { return "" }
 
-func allowed() ([]int, error) { return nil, errors.New("processes are pinned on Linux only") }
+func allowed() ([]int, error) { return nil, errors.New("pinning to CPU cores requires Linux") }
 
-func confine(int, []int) error { return errors.New("processes are pinned on Linux only") }
+func confine(int, []int) error { return errors.New("pinning to CPU cores requires Linux") }

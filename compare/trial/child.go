@@ -46,7 +46,7 @@ func Serve(ctx context.Context, catalogue compare.Catalogue, in io.Reader, out i
 		}
 	}
 	if err := <-failed; !errors.Is(err, io.EOF) {
-		return fmt.Errorf("reading an order of the parent process: %w", err)
+		return fmt.Errorf("reading a command from the parent process: %w", err)
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func attach(ctx context.Context, catalogue compare.Catalogue, a assignment) (*tr
 	arm, knownArm := catalogue.Arm(a.Arm)
 	workload, knownWorkload := catalogue.Workload(a.Cell.Workload)
 	if !knownArm || !knownWorkload || workload.Attach == nil {
-		return nil, fmt.Errorf("a process of writers lacks arm %s or workload %s, or the workload has no Attach", a.Arm, a.Cell.Workload)
+		return nil, fmt.Errorf("the writer process has no arm %s or no workload %s, or Workload.Attach is nil", a.Arm, a.Cell.Workload)
 	}
 	user := &rest.Config{Host: a.Host, BearerToken: a.Token, TLSClientConfig: a.TLS, QPS: -1}
 	t := newTrial(place{admin: user, user: user, namespace: a.Namespace}, Spec{Cell: a.Cell, Arm: arm, Workload: workload, Seed: a.Seed})

@@ -12,7 +12,7 @@ import (
 	"coapply.dev/compare"
 )
 
-// TestMain is also a process of writers: a Pool starts its own program.
+// TestMain is also a writer process: a Pool starts its own program.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == Command {
 		if err := Serve(context.Background(), spreading(), os.Stdin, os.Stdout); err != nil {

@@ -42,7 +42,7 @@ func (p *Pool) take(n int) ([]*child, error) {
 	for len(p.children) < n {
 		c, err := startChild()
 		if err != nil {
-			return nil, fmt.Errorf("starting a process of writers: %w", err)
+			return nil, fmt.Errorf("starting a writer process: %w", err)
 		}
 		p.children = append(p.children, c)
 	}
@@ -105,13 +105,13 @@ func (c *child) answer(ctx context.Context) (answer, error) {
 	case a, more := <-c.answers:
 		switch {
 		case !more:
-			return a, errors.New("a process of writers has ended")
+			return a, errors.New("a writer process ended before it reported a result")
 		case a.Error != "":
 			return a, errors.New(a.Error)
 		}
 		return a, nil
 	case <-ctx.Done():
-		return answer{}, fmt.Errorf("a process of writers does not respond: %w", context.Cause(ctx))
+		return answer{}, fmt.Errorf("a writer process does not respond: %w", context.Cause(ctx))
 	}
 }
 
@@ -148,7 +148,7 @@ func (t *trial) assign(ctx context.Context) error {
 			Host: user.Host, Token: user.BearerToken, TLS: user.TLSClientConfig, Namespace: t.place.namespace, Prefix: t.prefix(),
 			Cell: t.Cell, Arm: t.Arm.Name, Seed: t.Seed, Process: i, Began: t.log.began,
 		}}); err != nil {
-			return fmt.Errorf("a process of writers has ended: %w", err)
+			return fmt.Errorf("a writer process ended before the trial started: %w", err)
 		}
 	}
 	for _, c := range t.children {
@@ -167,7 +167,7 @@ func (t *trial) release(ctx context.Context) error {
 	at := time.Now().Add(barrier)
 	for _, c := range t.children {
 		if err := c.order(order{Start: &at}); err != nil {
-			return errors.Join(fmt.Errorf("a process of writers has ended: %w", err), t.Pool.Close())
+			return errors.Join(fmt.Errorf("a writer process ended before the trial started: %w", err), t.Pool.Close())
 		}
 	}
 	_ = sleep(ctx, time.Until(at)) // the writers notice the end of ctx

@@ -80,7 +80,7 @@ func TestAProcessThatEnds(t *testing.T) {
 		}
 	}()
 	got, err := run(t.Context(), f.place(), spreadOver(t, pool, "dies", 2))
-	if err != nil || !strings.Contains(got.Trial.Void, "a process of writers has ended") {
+	if err != nil || !strings.Contains(got.Trial.Void, "a writer process ended before") {
 		t.Errorf("void %q, %v", got.Trial.Void, err)
 	}
 	got, err = run(t.Context(), f.place(), spreadOver(t, pool, "put", 2))

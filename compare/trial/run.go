@@ -74,9 +74,9 @@ const (
 func (t *trial) measure(ctx context.Context) error {
 	switch {
 	case t.Cell.Rounds > 0 && t.Cell.Rate > 0:
-		return errors.New("the cell has rounds and a rate: a trial can have only one of them")
+		return errors.New("the cell sets both Rounds and Rate: a trial can have only one of them")
 	case t.Cell.Processes > 1 && (t.Workload.Attach == nil || t.Pool == nil || t.Cell.Rounds > 0):
-		return errors.New("the cell has several processes: this needs a pool, a workload with Attach, and no rounds")
+		return errors.New("a cell with several processes needs Spec.Pool, Workload.Attach, and no rounds")
 	}
 	var err error
 	if t.session, err = newSession(t.place, t.Cell.RTT); err != nil {

@@ -159,7 +159,7 @@ func TestTrialsThatAreVoid(t *testing.T) {
 		}, "workload plain panicked at run_test.go:"},
 		"Background fails": {func(_ *fakeServer, p *plain, s *Spec) {
 			p.background, s.Cell.Rounds = func(context.Context) error { return errors.New("foreign") }, 1e9
-		}, "running the workload's background: foreign"},
+		}, "running Run.Background of the workload: foreign"},
 		"the arm tells no revision": {func(_ *fakeServer, _ *plain, s *Spec) {
 			s.Arm.New = func(compare.Session) (compare.Writer, error) {
 				return write(func(context.Context, compare.Intent) (compare.Receipt, error) { return compare.Receipt{}, nil }), nil

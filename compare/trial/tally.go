@@ -99,7 +99,7 @@ func (t *tally) result() (results.Client, error) {
 	for key, histogram := range t.latencies {
 		encoded, err := results.EncodeHistogram(histogram)
 		if err != nil {
-			return client, fmt.Errorf("latencies of %s: %w", key, err)
+			return client, fmt.Errorf("encoding the latencies of the requests %s: %w", key, err)
 		}
 		client.Requests[key] = results.Requests{Count: int(histogram.TotalCount()), Histogram: encoded}
 	}
@@ -107,7 +107,7 @@ func (t *tally) result() (results.Client, error) {
 		return client, fmt.Errorf("the API server could not be reached: %d requests had an answer, %d had none", t.answers, t.failures)
 	}
 	if client.LimiterWaits > 0 {
-		return client, fmt.Errorf("client-go's rate limiter held back %d requests: an arm has to leave QPS as Session.Config has it",
+		return client, fmt.Errorf("client-go's rate limiter delayed %d requests: the arm must not change the QPS of Session.Config",
 			client.LimiterWaits)
 	}
 	return client, nil

@@ -79,7 +79,7 @@ func (c *counting) classify(response *http.Response) (*http.Response, error) {
 	body, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
 	if err != nil {
-		return nil, fmt.Errorf("reading the response 409: %w", err)
+		return nil, fmt.Errorf("reading a response with status 409: %w", err)
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	if namesOwners(body) {

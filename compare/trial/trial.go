@@ -172,7 +172,7 @@ func (t *trial) finish(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("getting the workload's own numbers: %w", err)
+		return fmt.Errorf("collecting the extra results of the workload: %w", err)
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (e event) revision() (string, error) {
 		return "", fmt.Errorf("parsing the object of an event: %w", err)
 	}
 	if object.Metadata.ResourceVersion == "" {
-		return "", errors.New("an event without a resourceVersion")
+		return "", errors.New("the object of an event has no resourceVersion")
 	}
 	return object.Metadata.ResourceVersion, nil
 }
@@ -71,7 +71,7 @@ func (w *watches) read(fields fieldsOf) (seen watched, err error) {
 				seen.versions, err = one.version(seen.versions, e, fields)
 			}
 			if err != nil {
-				return seen, fmt.Errorf("the watch of %s: %w", one.kind.Resource, err)
+				return seen, fmt.Errorf("processing an event from the watch of %s: %w", one.kind.Resource, err)
 			}
 		}
 	}

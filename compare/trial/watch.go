@@ -120,7 +120,7 @@ func (w *watch) stream(ctx context.Context) error {
 			return nil // not an error: the server ends watches, and connections may break
 		}
 		if w.add(line); w.bytes > watchMemory {
-			return &hopelessError{fmt.Errorf("its events exceed %d MiB: use smaller objects or a shorter trial", watchMemory>>20)}
+			return &hopelessError{fmt.Errorf("the stored events exceed %d MiB: use smaller objects or a shorter trial", watchMemory>>20)}
 		}
 	}
 }
@@ -188,7 +188,7 @@ func (w *watch) await(ctx context.Context, revision uint64) error {
 		}
 		text, err := w.reached()
 		if err != nil {
-			return fmt.Errorf("the watch of %s: %w", w.kind.Resource, err)
+			return fmt.Errorf("reading the last event from the watch of %s: %w", w.kind.Resource, err)
 		}
 		if reached, err := strconv.ParseUint(text, 10, 64); err == nil && reached >= revision {
 			return nil
@@ -196,7 +196,7 @@ func (w *watch) await(ctx context.Context, revision uint64) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("the watch of %s did not reach revision %d, but only %s", w.kind.Resource, revision, text)
+			return fmt.Errorf("the watch of %s did not reach revision %d: its last event has revision %s", w.kind.Resource, revision, text)
 		}
 	}
 }

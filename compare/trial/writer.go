@@ -48,7 +48,7 @@ func (w *oneWriter) unlessEnded(open context.Context, err error) error {
 	if err == nil || (open.Err() != nil && !panicked) {
 		return nil
 	}
-	return fmt.Errorf("the next intent of writer %d: %w", w.number, err)
+	return fmt.Errorf("getting the next intent of writer %d: %w", w.number, err)
 }
 
 // wait waits for the given duration, and adds it to the time that the writer has waited on purpose.

@@ -24,7 +24,7 @@ const (
 // Reasons why no new intents begin. If the reason is errBeside, another error of the trial describes the failure.
 var (
 	errEnded  = errors.New("the trial's time is over")
-	errBeside = errors.New("stopped: the background writes of the benchmark or a process of writers failed")
+	errBeside = errors.New("the writers were stopped, because Run.Background or a writer process failed")
 )
 
 // write runs the writers and the workload's background until the trial's time or rounds are over. When all have ended, it
@@ -122,7 +122,7 @@ func (t *trial) background(ctx context.Context, stop func(error)) (end func() er
 		if ctx.Err() == nil {
 			stop(errBeside)
 		}
-		done <- fmt.Errorf("running the workload's background: %w", err)
+		done <- fmt.Errorf("running Run.Background of the workload: %w", err)
 	}()
 	return func() error {
 		cancel()

@@ -115,7 +115,7 @@ func (r devboxes) Next(_ context.Context, writer, sequence int) (compare.Intent,
 	}
 	field, wanted, found := part.read(&unstructured.Unstructured{Object: map[string]any{"status": status()}})
 	if !found {
-		return compare.Intent{}, false, errors.New("workload devbox-status: the tracked field " + field + " is missing in the status that the intent sets")
+		return compare.Intent{}, false, errors.New("workload devbox-status: the tracked field " + field + " is missing in the new status")
 	}
 	intent.Wants = map[string]string{field: wanted}
 	return intent, true, nil

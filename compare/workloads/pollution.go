@@ -127,7 +127,7 @@ func (r *pollution) disturb(ctx context.Context, intent compare.Intent) error {
 		patch := fmt.Appendf(nil, `{"data":{"foreign":"%s-%d"}}`, intent.Wants[pollutionField], i)
 		o := build(r.stage, r.kind, intent.Name, nil)
 		if err := r.stage.Admin.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("foreign")); err != nil {
-			return fmt.Errorf("writing as the field manager foreign: %w", err)
+			return fmt.Errorf("writing as the field manager \"foreign\": %w", err)
 		}
 	}
 	return r.waitCache(ctx, intent)

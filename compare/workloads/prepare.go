@@ -60,7 +60,7 @@ func own(ctx context.Context, stage compare.Stage, kind compare.Kind, name, subr
 		err = stage.Admin.SubResource(subresource).Apply(ctx, config, client.FieldOwner(manager))
 	}
 	if err != nil {
-		return fmt.Errorf("letting %s own its fields of %s %s: %w", manager, kind.Kind, name, err)
+		return fmt.Errorf("applying as field manager %s to %s %s: %w", manager, kind.Kind, name, err)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ type blind struct{ compare.Session }
 
 func (b blind) Write(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 	if intent.ReadsLive || intent.Creates || intent.Subresource != "" {
-		return compare.Receipt{}, errors.New("blind-merge-patch only sets fields of objects that exist")
+		return compare.Receipt{}, errors.New("blind-merge-patch cannot create objects, write subresources or read live objects: use another arm")
 	}
 	if intent.Pause != nil { // in a trial by rounds, waits until all writers are about to write
 		if err := intent.Pause(ctx); err != nil {
