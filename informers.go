@@ -272,7 +272,7 @@ func (rt *Runtime) emptyAs(as representation, kind schema.GroupVersionKind) (cli
 	empty.GetObjectKind().SetGroupVersionKind(kind)
 	object, ok := empty.(client.Object)
 	if !ok {
-		return nil, fmt.Errorf("the scheme's type %T of the kind %v is not a client.Object", empty, kind)
+		return nil, fmt.Errorf("the Go type %T, which the scheme has for the kind %v, is not a client.Object", empty, kind)
 	}
 	return object, nil
 }

@@ -124,7 +124,7 @@ func (c ownerCheck) wrong(parent client.Object, owner metav1ac.OwnerReferenceApp
 			"or emit the %[2]s into the namespace %[4]q", c.name(parent), object.Kind, object.Namespace, namespace)
 	case c.owned[object.GroupKind()] && !c.everyOwner[object.GroupKind()] && !ptr.Deref(owner.Controller, false):
 		return fmt.Errorf("the owner reference to the parent %s does not set controller: true, and Owns finds the parent only by an owner reference "+
-			"that does; make the owner reference with coapply.OwnedBy, or give Owns the option builder.MatchEveryOwner", c.name(parent))
+			"with controller: true; make the owner reference with coapply.OwnedBy, or give Owns the option builder.MatchEveryOwner", c.name(parent))
 	}
 	return nil
 }

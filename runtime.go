@@ -326,7 +326,7 @@ func (rt *Runtime) mayWriteIn(ctx context.Context, name string) error {
 
 // errGoing returns an error like that of the API server for a write in a Namespace that is being deleted.
 func errGoing(name string) error {
-	err := apierrors.NewForbidden(corev1.Resource("namespaces"), name, errors.New("it is being terminated"))
+	err := apierrors.NewForbidden(corev1.Resource("namespaces"), name, errors.New("the namespace is being terminated"))
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	return err
 }

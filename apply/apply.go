@@ -205,7 +205,7 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	}
 	c.outcome.Conflicts = c.report(settled.conflicts)
 	if isNew := func(conflict Conflict) bool { return !conflict.Remembered }; slices.ContainsFunc(settled.conflicts, isNew) {
-		c.log.Info("settled ownership conflicts as the policy decided", "conflicts", texts(settled.conflicts))
+		c.log.Info("resolved ownership conflicts according to the policy", "conflicts", texts(settled.conflicts))
 	}
 	return landed, nil
 }
@@ -297,7 +297,7 @@ func (c *call) classify(ctx context.Context, err error) error {
 	case errors.Is(err, errAbsent):
 		return errAbsent
 	case through != "" && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
-		err = fmt.Errorf("the kind may have no subresource %q: %w", through, err)
+		err = fmt.Errorf("the kind may lack subresource %q: %w", through, err)
 	case through != "" && apierrors.IsNotFound(err): // checkNotFound has confirmed that the object is absent
 		return errAbsent
 	case through != "" && apierrors.IsBadRequest(err):

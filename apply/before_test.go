@@ -45,7 +45,7 @@ func TestBefore(t *testing.T) {
 
 // TestSubresourceErrorsSayMore: what a 404 and a 400 may mean there.
 func TestSubresourceErrorsSayMore(t *testing.T) {
-	const isThere, takesBody = `its kind may have no subresource "status"`, "give an object of that kind as Intent.Body"
+	const isThere, takesBody = `its kind may lack subresource "status"`, "give an object of that kind as Intent.Body"
 	for reason, c := range map[string]struct {
 		subresource string
 		err         *apierrors.StatusError
@@ -97,7 +97,7 @@ func TestOwnersOfOneName(t *testing.T) {
 	play(t, map[string]scene{"three": {
 		reason: "one name owns the replicas in three ways", policy: share, happens: owned(hpa, entry("hpa", "Apply", "", fields), entry("hpa", "Update", "", fields)),
 		sent: []string{whole, read, pinned}, attempts: 2, action: apply.Configured,
-		conflicts: []string{"Share .spec.replicas to 3: owned by hpa/Apply with 5", "Share .spec.replicas to 3: owned by hpa/Update with 5", sharedReplicas},
+		conflicts: []string{"Share .spec.replicas to 3: owned by hpa/Apply with value 5", "Share .spec.replicas to 3: owned by hpa/Update with value 5", sharedReplicas},
 	}})
 }
 
@@ -109,7 +109,7 @@ func TestOwnConflicts(t *testing.T) {
 	rejected := func(policy apply.Policy) scene {
 		return scene{
 			reason: "by Update", policy: policy, happens: byUpdate, sent: []string{whole, read},
-			attempts: 1, err: apply.ErrConflict, conflicts: []string{"Reject " + itself + "Update) with 5"},
+			attempts: 1, err: apply.ErrConflict, conflicts: []string{"Reject " + itself + "Update) with value 5"},
 		}
 	}
 	play(t, map[string]scene{
@@ -118,11 +118,11 @@ func TestOwnConflicts(t *testing.T) {
 		"rejected":     rejected(apply.Policy{}),
 		"forced": {
 			reason: "the policy may", policy: force, happens: byUpdate, sent: []string{whole, read, whole, forces},
-			attempts: 3, action: apply.Configured, conflicts: []string{"Force " + itself + "Update) with 5"},
+			attempts: 3, action: apply.Configured, conflicts: []string{"Force " + itself + "Update) with value 5"},
 		},
 		"applied through a subresource": {
 			reason: "an apply of the object takes it, whatever the policy says", happens: throughScale, sent: []string{whole, read, whole, forces},
-			attempts: 3, action: apply.Configured, conflicts: []string{"Force " + itself + "Apply through scale) with 5"},
+			attempts: 3, action: apply.Configured, conflicts: []string{"Force " + itself + "Apply through scale) with value 5"},
 		},
 	})
 }

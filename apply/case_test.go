@@ -131,8 +131,8 @@ var (
 	force          = apply.OnConflict(apply.Force)
 	forcesReplicas = apply.OnConflict(apply.Reject).At(".spec.replicas", apply.Force)
 
-	forcedReplicas = "Force .spec.replicas to 3: owned by hpa/Update[scale] with 5"
-	rejectReplicas = "Reject .spec.replicas to 3: owned by hpa/Update[scale] with 5"
+	forcedReplicas = "Force .spec.replicas to 3: owned by hpa/Update[scale] with value 5"
+	rejectReplicas = "Reject .spec.replicas to 3: owned by hpa/Update[scale] with value 5"
 )
 
 // checkConflictError holds that the error has what the outcome has.

@@ -147,7 +147,7 @@ func TestErrorTexts(t *testing.T) {
 		"writing Deployment shop/web failed with a transient error: errors: .spec.a: not declared .spec.b: not declared":                                &apply.RetryableError{Object: webRef(), Err: lines},
 		"uid mismatch: Deployment shop/web (uid uid-1) was deleted or recreated; if a new object with this name exists, the new object was not changed": &apply.UIDMismatchError{Object: webRef(), Err: lines},
 		"uid mismatch: Deployment shop/web was deleted or recreated; if a new object with this name exists, the new object was not changed":             &apply.UIDMismatchError{Object: apply.ObjectRef{GroupVersionKind: webRef().GroupVersionKind, NamespacedName: webRef().NamespacedName}, Err: lines},
-		"contended: Deployment shop/web changed during every attempt (3 writes sent); nothing was forced or moved, try again later":                     &apply.ContendedError{Object: webRef(), Attempts: 3, Err: lines},
+		"contended: Deployment shop/web changed during every attempt (3 writes sent); nothing was forced or moved; try again later":                     &apply.ContendedError{Object: webRef(), Attempts: 3, Err: lines},
 		"ownership conflict on Deployment shop/web: m cannot set .a: owned by /; .c: owned by /; a retry meets the same conflict": &apply.ConflictError{
 			Object: webRef(), FieldManager: "m", Conflicts: conflicts, Err: lines},
 		"ownership conflict on Deployment shop/web: m cannot set .a: owned by m itself (by Update); `kubectl fieldowners migrate deployment/web --from m --to m` merges the two owners into one": &apply.ConflictError{

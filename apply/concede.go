@@ -193,7 +193,7 @@ func (c *call) stillGivesWay(ctx context.Context, object client.Object) (found p
 		return proof{}, false
 	}
 	if _, err := c.prove(ctx, left, object); err != nil {
-		c.log.V(1).Info("no proof that applying the intent without its relinquished and shared fields would change nothing, so the intent is sent", "because", c.intent.whyNot(err))
+		c.log.V(1).Info("cannot prove that applying the intent without its relinquished and shared fields changes nothing, so the intent is sent", "because", c.intent.whyNot(err))
 		return proof{}, false
 	}
 	_, unread := fieldowners.ParseReadable(read.GetManagedFields())

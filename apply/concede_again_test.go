@@ -85,7 +85,7 @@ func TestGivingWayAgain(t *testing.T) {
 		},
 		"another owner, whom the policy rejects": {
 			reason: "the server is to confirm it", policy: byOwner, happens: ownerChanges("vpa"), sent: []string{read, whole},
-			err: apply.ErrConflict, want: []string{"Reject .spec.replicas to 3: owned by vpa/Update[scale] with 5"}, isNew: true,
+			err: apply.ErrConflict, want: []string{"Reject .spec.replicas to 3: owned by vpa/Update[scale] with value 5"}, isNew: true,
 		},
 		"another intent": {
 			reason: "the field is contested, whatever else is wanted", policy: byOwner,
@@ -97,9 +97,9 @@ func TestGivingWayAgain(t *testing.T) {
 			policy: relinquish, next: appsv1ac.Deployment("web", "shop"), sent: []string{read, whole}, action: apply.Unchanged,
 		},
 		"another field becomes contested": {
-			reason: "the read shows it, too", policy: relinquish, next: replicasAndPause(), sent: []string{read, pinned},
-			action: apply.Unchanged, want: []string{"Relinquish .spec.paused to false: owned by kubectl/Apply with true", relinquishedReplicas},
-			isNew: true,
+			reason: "the read shows it, too", policy: relinquish, next: replicasAndPause(),
+			sent: []string{read, pinned}, action: apply.Unchanged, isNew: true,
+			want: []string{"Relinquish .spec.paused to false: owned by kubectl/Apply with value true", relinquishedReplicas},
 		},
 		"recreated with the same owner": {
 			reason: "the new object is read", policy: relinquish, happens: recreated(), sent: []string{read, pinned},
@@ -173,7 +173,7 @@ func TestGivingWayByTheCache(t *testing.T) {
 
 // TestSeveralOwners: each owner is reported, and one that joins may decide.
 func TestSeveralOwners(t *testing.T) {
-	sharedWithVPA := "Share .spec.replicas to 3: owned by vpa/Apply with 5"
+	sharedWithVPA := "Share .spec.replicas to 3: owned by vpa/Apply with value 5"
 	byOwner := share.When(apply.Match{Manager: "vpa"}, apply.Relinquish)
 	byForce := share.When(apply.Match{Manager: "vpa"}, apply.Force)
 	for name, c := range map[string]struct {
@@ -184,7 +184,7 @@ func TestSeveralOwners(t *testing.T) {
 		"two all along": {share, joins("vpa"), nil, [2][]string{{sharedReplicas, sharedWithVPA}, {sharedReplicas, sharedWithVPA}}},
 		"one joins":     {share, nil, joins("vpa"), [2][]string{{sharedReplicas}, {sharedReplicas, sharedWithVPA}}},
 		"one joins and is decided otherwise": {
-			byOwner, nil, joins("vpa"), [2][]string{{sharedReplicas}, {sharedReplicas, "Relinquish .spec.replicas to 3: owned by vpa/Apply with 5"}},
+			byOwner, nil, joins("vpa"), [2][]string{{sharedReplicas}, {sharedReplicas, "Relinquish .spec.replicas to 3: owned by vpa/Apply with value 5"}},
 		},
 		"one would be forced": {byForce, joins("vpa"), nil, [2][]string{{sharedReplicas}, {sharedReplicas}}},
 	} {

@@ -24,9 +24,9 @@ var (
 	relinquish = apply.OnConflict(apply.Relinquish)
 	share      = apply.OnConflict(apply.Share)
 
-	relinquishedReplicas = "Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with 5"
-	sharedReplicas       = "Share .spec.replicas to 3: owned by hpa/Update[scale] with 5"
-	forcedPause          = "Force .spec.paused to false: owned by kubectl/Apply with true"
+	relinquishedReplicas = "Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with value 5"
+	sharedReplicas       = "Share .spec.replicas to 3: owned by hpa/Update[scale] with value 5"
+	forcedPause          = "Force .spec.paused to false: owned by kubectl/Apply with value true"
 )
 
 // hides makes the LiveReader hide owners of the object, as a client that strips managed fields does.
@@ -40,7 +40,7 @@ func hides(names ...string) func(*world) {
 
 func TestConcede(t *testing.T) {
 	two := apply.Intent{Config: replicasAndPause()}
-	side := `Relinquish .spec.template.spec.containers[name="side"].image to "ours": owned by kubectl/Apply with "theirs"`
+	side := `Relinquish .spec.template.spec.containers[name="side"].image to "ours": owned by kubectl/Apply with value "theirs"`
 	play(t, map[string]scene{
 		"relinquish": {
 			reason: "the field is left out, pinned to the object that it was conceded to", policy: relinquish,
@@ -53,13 +53,13 @@ func TestConcede(t *testing.T) {
 		"a shared value moves on": {
 			reason: "it is read again: nobody's value but the live one is adopted", policy: share, happens: before(3, scaled(6)),
 			sent: []string{whole, read, pinned, read, pinned}, attempts: 3, action: apply.Configured,
-			conflicts: []string{"Share .spec.replicas to 3: owned by hpa/Update[scale] with 6"},
+			conflicts: []string{"Share .spec.replicas to 3: owned by hpa/Update[scale] with value 6"},
 		},
 		"a shared value moves on, and owners are not shown": {
 			reason: "it is the live value that is adopted, then, too", policy: share,
 			happens: allOf(before(3, scaled(6)), before(4, hides("hpa", "kubectl"))),
 			sent:    []string{whole, read, pinned, read, whole, pinned}, attempts: 4, action: apply.Configured,
-			conflicts: []string{"Share .spec.replicas to 3: owned by hpa/Update[scale] with 6"},
+			conflicts: []string{"Share .spec.replicas to 3: owned by hpa/Update[scale] with value 6"},
 		},
 		"force the one and relinquish the other": {
 			reason: "what is left is judged before it is forced", policy: relinquish.At(".spec.paused", apply.Force), intent: two,
@@ -73,7 +73,7 @@ func TestConcede(t *testing.T) {
 		"one of two is rejected": {
 			reason: "then nothing lands", policy: relinquish.At(".spec.paused", apply.Reject), intent: two,
 			sent: []string{whole, read}, attempts: 1, err: apply.ErrConflict,
-			conflicts: []string{"Reject .spec.paused to false: owned by kubectl/Apply with true", relinquishedReplicas},
+			conflicts: []string{"Reject .spec.paused to false: owned by kubectl/Apply with value true", relinquishedReplicas},
 		},
 		"recreated meanwhile": {
 			reason: "what was conceded to the earlier object is not conceded to the new one", policy: relinquish, happens: before(3, recreated()),
@@ -110,7 +110,7 @@ func TestConcede(t *testing.T) {
 			intent:  apply.Intent{Config: appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().WithMinReadySeconds(3))},
 			happens: owned(entry("kubectl", "Apply", "", `{"f:spec":{"f:minReadySeconds":{}}}`)),
 			sent:    []string{whole, read, pinned}, attempts: 2, action: apply.Configured,
-			conflicts: []string{"Share .spec.minReadySeconds to 3: owned by kubectl/Apply with null"},
+			conflicts: []string{"Share .spec.minReadySeconds to 3: owned by kubectl/Apply with value null"},
 		},
 	})
 }
@@ -151,6 +151,6 @@ func TestContendedByShare(t *testing.T) {
 	play(t, map[string]scene{"contended": {
 		reason: "the value moves on under every try", policy: share, happens: allOf(moves...),
 		sent:     append([]string{whole}, slices.Repeat([]string{read, pinned}, 8)...),
-		attempts: 9, err: apply.ErrContended, conflicts: []string{"Share .spec.replicas to 3: owned by hpa/Update[scale] with 12"},
+		attempts: 9, err: apply.ErrContended, conflicts: []string{"Share .spec.replicas to 3: owned by hpa/Update[scale] with value 12"},
 	}})
 }

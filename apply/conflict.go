@@ -56,10 +56,10 @@ func (c Conflict) text() string {
 		return fmt.Sprintf("%s: owned by %s", c.ServerPath, c.owner())
 	}
 	if c.Ours == nil { // the owner wrote with another apiVersion, in which the field has this path
-		return fmt.Sprintf("%s, which has another name in the intent: owned by %s (apiVersion %s) with the value %s",
+		return fmt.Sprintf("%s, which has another path in the intent's apiVersion: owned by %s (apiVersion %s) with the value %s",
 			field, c.owner(), c.Manager.APIVersion, showUnless(c.Hidden, c.Theirs))
 	}
-	return fmt.Sprintf("%s to %s: owned by %s with %s", field, showUnless(c.Hidden, c.Ours), c.owner(), showUnless(c.Hidden, c.Theirs))
+	return fmt.Sprintf("%s to %s: owned by %s with value %s", field, showUnless(c.Hidden, c.Ours), c.owner(), showUnless(c.Hidden, c.Theirs))
 }
 
 func (c Conflict) owner() string {

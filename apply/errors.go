@@ -102,7 +102,7 @@ type ContendedError struct {
 }
 
 func (e *ContendedError) Error() string {
-	return fmt.Sprintf("%v: %v changed during every attempt (%d writes sent); nothing was forced or moved, try again later",
+	return fmt.Sprintf("%v: %v changed during every attempt (%d writes sent); nothing was forced or moved; try again later",
 		ErrContended, e.Object, e.Attempts)
 }
 
@@ -271,7 +271,7 @@ func CheckNotFound(ctx context.Context, live client.Reader, object ObjectRef, su
 		return &RefusedError{Object: object, Err: errors.New("the API server answered 404 to a write, and to the read of the object: " +
 			"the API server may not serve the kind in this version any more, or the namespace is gone: " + wire.OneLine(readErr))}
 	case readErr != nil:
-		return Classify(ctx, object, fmt.Errorf("the API server answered 404 to a write; reading the object to find out whether it exists: %w", readErr))
+		return Classify(ctx, object, fmt.Errorf("the API server answered 404 to a write, and checking whether the object exists failed: %w", readErr))
 	case object.UID != "" && object.UID != found.GetUID():
 		return &UIDMismatchError{Object: object, Err: fmt.Errorf("the live object has uid %s", found.GetUID())}
 	}
@@ -283,7 +283,7 @@ func CheckNotFound(ctx context.Context, live client.Reader, object ObjectRef, su
 func notAbsent(subresource string, answer error) error {
 	cause := "an admission webhook may have answered NotFound"
 	if subresource != "" {
-		cause = fmt.Sprintf("its kind may have no subresource %q, which a CustomResourceDefinition declares in spec.versions[].subresources.%[1]s, or %s",
+		cause = fmt.Sprintf("its kind may lack subresource %q, which a CustomResourceDefinition declares in spec.versions[].subresources.%[1]s, or %s",
 			subresource, cause)
 	}
 	return errors.New("the API server answered the write with 404, although the object exists: " + cause + ": " + wire.OneLine(answer))

@@ -51,9 +51,9 @@ func ExampleApplier_Apply_relinquish() {
 	}
 	// Output:
 	// Configured 3 <nil>
-	// Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with 5 false
+	// Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with value 5 false
 	// Unchanged 2 <nil>
-	// Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with 5 true
+	// Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with value 5 true
 }
 
 // A shared field has the value of its other owner, and does not go when that one

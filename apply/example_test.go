@@ -34,7 +34,7 @@ func ExampleApplier_Apply() {
 	// Output:
 	// <nil>
 	// Deployment shop/web 5 requests
-	// Force .spec.replicas to 3: owned by hpa/Update[scale] with 5
+	// Force .spec.replicas to 3: owned by hpa/Update[scale] with value 5
 }
 
 // The zero Policy rejects. The error says who is in the way; it is not retried.
@@ -56,6 +56,6 @@ func ExampleConflictError() {
 		}
 	}
 	// Output:
-	// ownership conflict on Deployment shop/web: example-autoscaler cannot set .spec.replicas to 3: owned by hpa/Update[scale] with 5; a retry meets the same conflict
+	// ownership conflict on Deployment shop/web: example-autoscaler cannot set .spec.replicas to 3: owned by hpa/Update[scale] with value 5; a retry meets the same conflict
 	// hpa owns .spec.replicas with 5 where we want 3
 }

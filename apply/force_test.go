@@ -14,7 +14,7 @@ import (
 func TestConflict(t *testing.T) {
 	two := apply.Intent{Config: appsv1ac.Deployment("web", "shop").
 		WithSpec(appsv1ac.DeploymentSpec().WithReplicas(3).WithPaused(false))}
-	rejectPause := "Reject .spec.paused to false: owned by kubectl/Apply with true"
+	rejectPause := "Reject .spec.paused to false: owned by kubectl/Apply with value true"
 	play(t, map[string]scene{
 		"rejected": {
 			reason: "the zero policy rejects; the read gives the live value; nothing is sent after it",
@@ -42,7 +42,7 @@ func TestConflict(t *testing.T) {
 			reason: "a manager without an entry, before-first-apply: the field is the one that the intent sets",
 			policy: forcesReplicas.At(".spec.replica", apply.Relinquish), happens: owned(),
 			sent: []string{whole, read, whole, forces}, attempts: 3, action: apply.Configured,
-			conflicts: []string{"Force .spec.replicas to 3: owned by before-first-apply/Update with 5"},
+			conflicts: []string{"Force .spec.replicas to 3: owned by before-first-apply/Update with value 5"},
 		},
 		"unreadable managed fields": {
 			reason: "the server's answer names owner and field: who forges an entry does not keep us from it", policy: forcesReplicas,

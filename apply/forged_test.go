@@ -23,7 +23,7 @@ func forged(further string) func(*world) {
 func TestForgedOwner(t *testing.T) {
 	w := newWorld(t)
 	applier := w.applier(relinquish)
-	relinquished := []string{"Relinquish .spec.replicas to 3: owned by forger/Update with 5"}
+	relinquished := []string{"Relinquish .spec.replicas to 3: owned by forger/Update with value 5"}
 	for i, c := range []struct {
 		further string
 		want    []string
@@ -59,7 +59,7 @@ func TestForgedOwnerOfOne(t *testing.T) {
 	w := newWorld(t)
 	forged(ownsReplicas)(w)
 	applier := w.applier(relinquish)
-	want := []string{"Relinquish .spec.paused to false: owned by kubectl/Apply with true", "Relinquish .spec.replicas to 3: owned by forger/Update with 5"}
+	want := []string{"Relinquish .spec.paused to false: owned by kubectl/Apply with value true", "Relinquish .spec.replicas to 3: owned by forger/Update with value 5"}
 	for i := range 2 {
 		outcome, err := applier.Apply(t.Context(), apply.Intent{Config: replicasAndPause()})
 		if err != nil {

@@ -98,7 +98,7 @@ func encode(intent Intent) (*encodedIntent, error) {
 		err = encoded.checkSubresource()
 	}
 	if err == nil && intent.Read != nil && !isRead(intent.Read, encoded.ref) {
-		err = errors.New("Intent.Read is another object than that of the intent, or a nil pointer; leave Read out if the cache does not have the object")
+		err = errors.New("Intent.Read is not the object of the intent, or is a nil pointer; leave Read unset if the cache does not have the object")
 	}
 	if err != nil {
 		return nil, &IntentError{Object: encoded.ref, Err: err}
@@ -126,7 +126,7 @@ func (i Intent) Object() (ObjectRef, error) {
 func (e *encodedIntent) checkSubresource() error {
 	switch {
 	case len(content.IsPathSegmentName(e.Subresource)) > 0:
-		return fmt.Errorf("subresource %q cannot be part of a URL", e.Subresource)
+		return fmt.Errorf("subresource %q cannot be part of a URL: use no / or %%, and not . or .. alone", e.Subresource)
 	case e.Subresource == "" && isEmptyMap(e.object[statusSubresource]):
 		return errors.New("the intent sets an empty status, as an intent that was made from a typed object does: " +
 			"all zero values of the object would be sent, and this field manager would own them; build the configuration with its constructor, " +
@@ -162,7 +162,7 @@ func (e *encodedIntent) pinTo(uid types.UID) error {
 // replaceByBody replaces the intent's content with Intent.Body. The intent still refers to the object of Intent.Config.
 func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 	if e.Subresource == "" {
-		return errors.New("Intent.Body is set without a Subresource to which the Body is sent; set Intent.Subresource")
+		return errors.New("Intent.Body is set without a Subresource; set Intent.Subresource to the subresource that receives the Body")
 	}
 	for name := range e.object {
 		if name != "apiVersion" && name != "kind" && name != "metadata" {
@@ -243,7 +243,7 @@ func refTo(apiVersion, kind, namespace, name string, uid types.UID) (ObjectRef, 
 	case ref.Name == "":
 		return ref, errors.New("metadata.name: a name is needed, because Server-Side Apply cannot generate names")
 	case len(content.IsPathSegmentName(ref.Name)) > 0 || len(content.IsPathSegmentName(ref.Namespace)) > 0:
-		return ref, fmt.Errorf("name %q in namespace %q cannot be part of a URL", ref.Name, ref.Namespace)
+		return ref, fmt.Errorf("name %q in namespace %q cannot be part of a URL: use no / or %%, and not . or .. alone", ref.Name, ref.Namespace)
 	}
 	return ref, nil
 }

@@ -24,7 +24,7 @@ func TestForceThatComesLate(t *testing.T) {
 			intent:  apply.Intent{Config: replicasAndPause()},
 			happens: allOf(owned(hpa), before(4, owned(hpa, kubectl))), sent: []string{whole, read, whole, forces, read, whole},
 			attempts: 4, err: apply.ErrConflict,
-			conflicts: []string{"Reject .spec.paused to false: owned by kubectl/Apply with true", forcedReplicas},
+			conflicts: []string{"Reject .spec.paused to false: owned by kubectl/Apply with value true", forcedReplicas},
 		},
 		"contended": {
 			reason: "bounded, and never unpinned", policy: force, happens: allOf(contended...), sent: sent,

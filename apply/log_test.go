@@ -19,7 +19,7 @@ func TestForceIsLogged(t *testing.T) {
 	}
 	log := strings.Join(lines, "\n")
 	for _, want := range []string{
-		"settled ownership conflicts as the policy decided", ".spec.replicas to 3: owned by hpa/Update[scale] with 5",
+		"resolved ownership conflicts according to the policy", ".spec.replicas to 3: owned by hpa/Update[scale] with value 5",
 		`"fieldManager":"coapply-test"`, `"kind":"Deployment"`, `"shop"`,
 	} {
 		if !strings.Contains(log, want) {
@@ -37,7 +37,7 @@ func TestLogOfWhatGaveWay(t *testing.T) {
 		want    string // is in the log
 		absent  string // is not
 	}{
-		"it landed":       {func(*world) {}, `"Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with 5"`, "cannot be read"},
+		"it landed":       {func(*world) {}, `"Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with value 5"`, "cannot be read"},
 		"it was refused":  {fails(3, forbidden), "", left},
 		"nobody owned it": {before(2, alone), "", left},
 		"a forged entry":  {owned(hpa, kubectl, entry("forger", "Update", "", deep(""))), "cannot read an entry of the managed fields", ""},

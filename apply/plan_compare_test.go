@@ -32,7 +32,7 @@ func TestPlanTellsAll(t *testing.T) {
 	}
 	const want = `Deployment shop/web: would be configured by coapply-test
 conflicts:
-  Force .spec.replicas to 3: owned by hpa/Update[scale] with 5
+  Force .spec.replicas to 3: owned by hpa/Update[scale] with value 5
 changes:
   .spec.minReadySeconds: removed 5
   .spec.replicas: 5 -> 3
@@ -84,7 +84,7 @@ func TestPlanOfASecret(t *testing.T) {
 	}
 	const want = `Secret shop/web: would be configured by coapply-test
 conflicts:
-  Force .data.password to (hidden): owned by vault/Update with (hidden)
+  Force .data.password to (hidden): owned by vault/Update with value (hidden)
 changes:
   .data.fresh: added (hidden)
   .data.password: (hidden) -> (hidden)

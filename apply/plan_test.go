@@ -160,7 +160,7 @@ func TestPlanAfterGivingWay(t *testing.T) {
 		},
 		"of what is rejected": {
 			replicasAndPause(), []bool{applies, plans, applies},
-			append(gaveWay, read, tries, read, read, pinned), []string{"Reject .spec.paused to false: owned by kubectl/Apply with true", relinquishedReplicas},
+			append(gaveWay, read, tries, read, read, pinned), []string{"Reject .spec.paused to false: owned by kubectl/Apply with value true", relinquishedReplicas},
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {

@@ -28,7 +28,7 @@ func TestPlanString(t *testing.T) {
 		want   string
 	}{
 		{"nothing to do", apply.Plan{Action: apply.Unchanged}, "Deployment shop/web: would be unchanged by us\n"},
-		{"nothing there", apply.Plan{Action: apply.Absent}, "Deployment shop/web: does not exist, so that us cannot apply to it\n"},
+		{"nothing there", apply.Plan{Action: apply.Absent}, "Deployment shop/web: does not exist, so us cannot apply to it\n"},
 		{
 			"a long error",
 			apply.Plan{Refused: errors.New(strings.Repeat("word ", 20))},
@@ -49,7 +49,7 @@ func TestPlanString(t *testing.T) {
 				{Manager: hpa, Path: path(".data.a"), Ours: "x", Theirs: "y", Decision: apply.Force, Hidden: true},
 			}},
 			"Deployment shop/web: would be configured by us\nconflicts:\n" +
-				"  Force .data.a to (hidden): owned by hpa/Update[scale] with (hidden)\n",
+				"  Force .data.a to (hidden): owned by hpa/Update[scale] with value (hidden)\n",
 		},
 		{
 			"everything there is", apply.Plan{
@@ -73,8 +73,8 @@ func TestPlanString(t *testing.T) {
 			},
 			`Deployment shop/web (status): would be configured by us
 conflicts:
-  Force .spec.replicas to 3: owned by hpa/Update[scale] with 5
-  Share .spec.paused to true: owned by long-name-long-name-long-name-long-name-/Apply with false
+  Force .spec.replicas to 3: owned by hpa/Update[scale] with value 5
+  Share .spec.paused to true: owned by long-name-long-name-long-name-long-name-/Apply with value false
   Force .a.b: owned by hpa/Update[scale]
 taken:
   .spec.replicas: hpa/Update[scale] -> us/Apply

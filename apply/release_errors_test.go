@@ -23,9 +23,9 @@ func TestReleaseErrors(t *testing.T) {
 		err     error
 		says    []string
 	}{
-		"nothing is named": {apply.ObjectRef{}, nil, nil, apply.ErrInvalidIntent, []string{"the reference to the object lacks its version and kind and name"}},
-		"no kind":          {noKind, nil, nil, apply.ErrInvalidIntent, []string{"the reference to the object lacks its kind"}},
-		"no name":          {apply.ObjectRef{GroupVersionKind: webAt("").GroupVersionKind}, nil, nil, apply.ErrInvalidIntent, []string{"lacks its name"}},
+		"nothing is named": {apply.ObjectRef{}, nil, nil, apply.ErrInvalidIntent, []string{"the reference to the object has no version and kind and name"}},
+		"no kind":          {noKind, nil, nil, apply.ErrInvalidIntent, []string{"the reference to the object has no kind"}},
+		"no name":          {apply.ObjectRef{GroupVersionKind: webAt("").GroupVersionKind}, nil, nil, apply.ErrInvalidIntent, []string{"has no name"}},
 		"no namespace":     {noNamespace, nil, nil, apply.ErrInvalidIntent, []string{"a namespace is needed: Deployment is namespaced"}},
 		"it cannot be without": {
 			webAt(""), []metav1.ManagedFieldsEntry{entry(manager, "Apply", "", `{"f:spec":{"f:selector":{}}}`)}, nil, apply.ErrRefused,

@@ -30,7 +30,7 @@ func TestScaleGivesWay(t *testing.T) {
 		"shared":       {share, nil, append(round, round...), `"replicas":5`, sharedReplicas},
 		"shared, and moved on": {
 			share, before(3, scaled(6)), append(round, "GET /scale", "PATCH /scale", "PATCH /scale uid"), `"replicas":6`,
-			"Share .spec.replicas to 3: owned by hpa/Update[scale] with 6",
+			"Share .spec.replicas to 3: owned by hpa/Update[scale] with value 6",
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {

@@ -33,7 +33,7 @@ func TestSecretValuesAreNotShown(t *testing.T) {
 		sent    int
 		says    string // what the error still tells
 	}{
-		"rejected": {sent: 2, says: ".data.password to (hidden): owned by vault/Update with (hidden)"},
+		"rejected": {sent: 2, says: ".data.password to (hidden): owned by vault/Update with value (hidden)"},
 		"forced":   {policy: force, sent: 4},
 		"invalid": {
 			happens: always(apierrors.NewInvalid(kind, "web", field.ErrorList{invalid})), sent: 1,

@@ -67,7 +67,7 @@ func (c *call) readForSettling(ctx context.Context) (*unstructured.Unstructured,
 	case c.target.uid != "" && c.target.uid != live.GetUID():
 		return nil, &UIDMismatchError{Object: c.pinnedRef(), Err: fmt.Errorf("the live object has uid %s", live.GetUID())}
 	case live.GetUID() == "" || live.GetResourceVersion() == "":
-		return nil, errors.New("pinning a write to the live object: the object was read without uid or resourceVersion")
+		return nil, errors.New("the live object was read without uid or resourceVersion, which the write must contain")
 	}
 	return live, nil
 }

@@ -195,7 +195,7 @@ func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, 
 		if found, ok := c.stillGivesWay(ctx, object); ok {
 			return found, true
 		}
-		c.log.V(1).Info("no proof that applying the intent would change nothing, so the intent is sent", "because", c.intent.whyNot(err))
+		c.log.V(1).Info("cannot prove that applying the intent changes nothing, so the intent is sent", "because", c.intent.whyNot(err))
 		return proof{}, false
 	}
 	c.config.Steady.proven.Put(key, now)
@@ -302,7 +302,7 @@ func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answe
 	read := steady.Read{Object: object, Kind: object.GroupVersionKind(), Answer: true}
 	now, err := c.proveBy(ctx, c.intent, read)
 	if err != nil {
-		c.log.V(1).Info("no proof in the API server's response that applying the intent again would change nothing, so the next apply is sent", "because", c.intent.whyNot(err))
+		c.log.V(1).Info("cannot prove from the API server's response that another apply changes nothing, so the next apply is sent", "because", c.intent.whyNot(err))
 		return
 	}
 	c.config.Steady.proven.Put(key, now)

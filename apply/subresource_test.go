@@ -53,11 +53,11 @@ func TestSubresources(t *testing.T) {
 		"a field of ours, by Apply of the object": {
 			reason: "only an apply of the object takes over what was applied through a subresource", intent: status,
 			happens: statusOwned(entry(manager, "Apply", "", statusReplicas)), sent: []string{sends, read}, attempts: 1,
-			err: apply.ErrConflict, conflicts: []string{"Reject .status.replicas to 1: owned by coapply-test itself (by Apply) with 5"},
+			err: apply.ErrConflict, conflicts: []string{"Reject .status.replicas to 1: owned by coapply-test itself (by Apply) with value 5"},
 		},
 		"scale": {
 			reason: "has a body of its own, and its live value is read there", intent: scaleIntent(), policy: force,
-			attempts: 3, action: apply.Configured, conflicts: []string{"Force .spec.replicas to 3: owned by hpa/Update[scale] with 5"},
+			attempts: 3, action: apply.Configured, conflicts: []string{"Force .spec.replicas to 3: owned by hpa/Update[scale] with value 5"},
 			sent: []string{"PATCH /scale", "GET /scale", "PATCH /scale", "PATCH /scale uid resourceVersion force"},
 		},
 	})

@@ -101,7 +101,7 @@ func (c *call) pinTo(object client.Object) error {
 		return &UIDMismatchError{Object: c.pinnedRef(), Err: fmt.Errorf("the object that was read has uid %s", object.GetUID())}
 	}
 	if c.target.uid = object.GetUID(); c.target.uid == "" {
-		return errors.New("pinning the write to the object: the object was read without a uid")
+		return errors.New("the object was read without a uid, which the write must contain")
 	}
 	c.target.version = object.GetResourceVersion()
 	return nil

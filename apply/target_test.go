@@ -40,7 +40,7 @@ func TestBirth(t *testing.T) {
 	intent := apply.Intent{Config: bornWeb(), Belongs: isBornOurs}
 	mustExist := apply.Intent{Config: bornWeb(), Belongs: isBornOurs, MustExist: true}
 	ofUID := apply.Intent{Config: bornWeb(), Belongs: isBornOurs, UID: "uid-0"}
-	const phantom = ".spec.replicas to 3: owned by before-first-apply/Update with 5"
+	const phantom = ".spec.replicas to 3: owned by before-first-apply/Update with value 5"
 	play(t, map[string]scene{
 		"absent": {
 			reason: "created with a version that no object has",

@@ -107,7 +107,7 @@ func ParseCause(message string) (Manager, error) {
 func cutQuoted(s string) (unquoted, rest string, err error) {
 	quoted, err := strconv.QuotedPrefix(s)
 	if err != nil || quoted[0] != '"' {
-		return "", "", errors.New("a quoted name expected")
+		return "", "", errors.New("a quoted name is expected")
 	}
 	unquoted, _ = strconv.Unquote(quoted) // QuotedPrefix returns what can be unquoted
 	return unquoted, s[len(quoted):], nil

@@ -128,7 +128,7 @@ func TestDeleteOvertakesRounds(t *testing.T) {
 		t.Fatalf("done %t, %v", done, err)
 	}
 	w.wantNext(reads, lists)
-	if _, err := round.Prune(t.Context()); !errors.Is(err, applyset.ErrNotPruned) || !strings.Contains(err.Error(), "later round") {
+	if _, err := round.Prune(t.Context()); !errors.Is(err, applyset.ErrNotPruned) || !strings.Contains(err.Error(), "later call") {
 		t.Errorf("%v; want ErrNotPruned", err)
 	}
 	if _, done, err := sets.Delete(t.Context(), nil); done || !errors.Is(err, apply.ErrInvalidIntent) {

@@ -51,7 +51,7 @@ func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespace
 	p.left.namespaces.Insert(namespaces...)
 	if p.all {
 		p.errs = append(p.errs, &apply.RetryableError{Object: apply.ObjectRef{GroupVersionKind: kind.WithVersion("")}, Err: fmt.Errorf(
-			"the API server serves %v in none of the versions that this process knows, so members of the set of %v that have this kind may still exist; restart this process, so that it learns the served versions", kind, p.parent)})
+			"the API server serves %v in none of the versions that this process knows, so members of the ApplySet of %v with this kind may still exist; restart this process, so that it learns the served versions", kind, p.parent)})
 	}
 }
 
@@ -87,7 +87,7 @@ func (p *pruning) list(ctx context.Context, kind schema.GroupVersionKind, namesp
 		err := p.sets.members.Config().LiveReader.List(ctx, list, client.InNamespace(namespace),
 			client.MatchingLabels{PartOfLabel: p.own.id}, client.Limit(pageSize), client.Continue(token))
 		if err != nil {
-			return fmt.Errorf("listing the members of the set of %v: %w", p.parent, err)
+			return fmt.Errorf("listing the ApplySet members of %v: %w", p.parent, err)
 		}
 		for i := range list.Items {
 			p.judge(&list.Items[i], kind)
@@ -136,7 +136,7 @@ func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
 	case touched:
 		return "a partial intent (MustExist or a Subresource) for the object is still desired"
 	case len(owners) > 0 && !slices.ContainsFunc(owners, isParent):
-		return fmt.Sprintf("the owner of the object is the %s %s, and not the parent", owners[0].Kind, owners[0].Name)
+		return fmt.Sprintf("the object's owner is the %s %s, not the parent", owners[0].Kind, owners[0].Name)
 	}
 	ownership, unread := fieldowners.ParseReadable(object.ManagedFields)
 	for _, entry := range unread {

@@ -46,7 +46,7 @@ func (r *Round) prepare(intent apply.Intent) preparedIntent {
 	prepared.member = isMember(intent)
 	switch {
 	case prepared.member && key.Key == r.parent.Key():
-		err = errors.New("the parent of a set cannot be a member of the set: set MustExist in an intent for the parent")
+		err = errors.New("the parent of an ApplySet cannot be its member: set MustExist in an intent for the parent")
 	case prepared.member:
 		prepared.Intent, err = intent.WithLabel(PartOfLabel, r.own.id)
 	default:

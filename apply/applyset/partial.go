@@ -71,7 +71,7 @@ func saysOf(p partials, before string) (string, error) {
 	}
 	raw, err := json.Marshal(names)
 	if len(raw) > partialsLimit {
-		err = fmt.Errorf("too many partial intents (with MustExist or a Subresource): the names of %d objects do not fit into the %[3]d bytes of the parent's annotation %[2]s; return fewer of them for this parent",
+		err = fmt.Errorf("too many partial intents (with MustExist or a Subresource): the names of %d objects do not fit into the %[3]d bytes of the parent's annotation %[2]s; return fewer such intents",
 			len(p), partialsAnnotation, partialsLimit)
 	}
 	return string(raw), err

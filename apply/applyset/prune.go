@@ -51,7 +51,7 @@ func (e *PruneError) Error() string {
 	for _, err := range e.Errs {
 		parts = append(parts, err.Error())
 	}
-	return fmt.Sprintf("pruning the set of %v: %s", e.Parent, strings.Join(parts, "; "))
+	return fmt.Sprintf("pruning the ApplySet of %v: %s", e.Parent, strings.Join(parts, "; "))
 }
 
 func (e *PruneError) Unwrap() []error { return e.Errs }
@@ -85,7 +85,7 @@ func (r *Round) Prune(ctx context.Context) (Pruned, error) {
 		return Pruned{}, r.notStanding()
 	}
 	if latest, _ := r.sets.latest.Get(r.parent.UID); latest != r {
-		return Pruned{}, fmt.Errorf("%w: a later round of %v has begun", ErrNotPruned, r.parent)
+		return Pruned{}, fmt.Errorf("%w: a later call of Sets.Apply or Sets.Delete for %v has begun", ErrNotPruned, r.parent)
 	}
 	known, _ := r.sets.known.Get(r.parent.UID)
 	if known.complete && len(known.applied) == len(r.members) && !known.lookout.due() && !r.releases(known) {
@@ -98,7 +98,7 @@ func (r *Round) Prune(ctx context.Context) (Pruned, error) {
 
 func (r *Round) notStanding() error {
 	if len(r.Errs) == 0 {
-		return fmt.Errorf("%w: this Round was not returned by Sets.Apply; call Prune of a Round that Sets.Apply returned", ErrNotPruned)
+		return fmt.Errorf("%w: Sets.Apply did not return this Round; call Prune on a Round that Sets.Apply returned", ErrNotPruned)
 	}
 	parent := "the parent"
 	if r.parent.Kind != "" {

@@ -115,7 +115,7 @@ func TestPruneRequests(t *testing.T) {
 		"another owner meanwhile": {
 			reason: "judged again by all that is judged", members: b,
 			happens: meets(changed(func(o *metav1.ObjectMeta) { o.OwnerReferences = []metav1.OwnerReference{owner} })), sent: []string{lists, reads, deletes("b"), read},
-			kept: []string{kept + "the owner of the object is the Pod p, and not the parent"},
+			kept: []string{kept + "the object's owner is the Pod p, not the parent"},
 		},
 		"deleted by others meanwhile, with a finalizer": {
 			reason: "judged again by all that is judged", members: b,
@@ -129,7 +129,7 @@ func TestPruneRequests(t *testing.T) {
 		"another's": {
 			reason: "the garbage collector has it, and its owner wants it", members: b,
 			happens: changed(func(o *metav1.ObjectMeta) { o.OwnerReferences = []metav1.OwnerReference{owner} }), sent: []string{lists},
-			kept: []string{kept + "the owner of the object is the Pod p, and not the parent"},
+			kept: []string{kept + "the object's owner is the Pod p, not the parent"},
 		},
 		"the parent's": {
 			reason: "one owner of several is enough", members: b,
@@ -286,7 +286,7 @@ func TestPruneEndsWithTheContext(t *testing.T) {
 	if len(logged) != 1 || !strings.Contains(logged[0], `"pruned"`) {
 		t.Errorf("logged: %q; want what was deleted", logged)
 	}
-	if !strings.HasPrefix(err.Error(), "pruning the set of ConfigMap shop/web: ") {
+	if !strings.HasPrefix(err.Error(), "pruning the ApplySet of ConfigMap shop/web: ") {
 		t.Error(err)
 	}
 }

@@ -218,20 +218,20 @@ func (r *Round) failed(err error) *Round {
 
 func (r *Round) identify(parent client.Object) error {
 	if v := reflect.ValueOf(parent); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return &apply.IntentError{Err: fmt.Errorf("the parent of the set is %T(nil)", parent)}
+		return &apply.IntentError{Err: fmt.Errorf("the parent of the ApplySet is %T(nil)", parent)}
 	}
 	kind, err := r.sets.parents.Client().GroupVersionKindFor(parent)
 	if err != nil {
-		return &apply.IntentError{Err: fmt.Errorf("looking up the kind of the set's parent: %w", err)}
+		return &apply.IntentError{Err: fmt.Errorf("looking up the kind of the ApplySet's parent: %w", err)}
 	}
 	r.parent = apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(parent), UID: parent.GetUID()}
 	if r.parent.UID == "" {
-		return &apply.IntentError{Object: r.parent, Err: errors.New("the parent of a set needs its uid: pass the parent as it was read")}
+		return &apply.IntentError{Object: r.parent, Err: errors.New("the ApplySet's parent needs its uid: pass the object that a client read")}
 	}
 	r.read, r.generation, r.version = recordOf(parent), parent.GetGeneration(), parent.GetResourceVersion()
 	if r.generation == 0 && r.version == "" {
 		return &apply.IntentError{Object: r.parent, Err: errors.New(
-			"the parent of a set needs its resourceVersion, because its kind has no generation: pass the parent as it was read")}
+			"the ApplySet's parent needs its resourceVersion, because its kind has no generation: pass the object that a client read")}
 	}
 	r.own = record{id: ID(r.parent), tooling: r.sets.members.FieldManager() + "/v1"}
 	return nil

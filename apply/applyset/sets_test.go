@@ -27,12 +27,12 @@ func TestApplySetID(t *testing.T) {
 
 func TestParentsRefused(t *testing.T) {
 	for says, parent := range map[string]client.Object{
-		"is <nil>(nil)":                nil,
-		"is *v1.ConfigMap(nil)":        (*corev1.ConfigMap)(nil),
-		"needs its resourceVersion":    &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "uid-1"}},
-		"needs its uid":                &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
-		"looking up the kind of the":   &metav1.PartialObjectMetadata{},
-		"the kind of the set's parent": struct{ *corev1.ConfigMap }{},
+		"is <nil>(nil)":                     nil,
+		"is *v1.ConfigMap(nil)":             (*corev1.ConfigMap)(nil),
+		"needs its resourceVersion":         &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "uid-1"}},
+		"needs its uid":                     &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
+		"looking up the kind of the":        &metav1.PartialObjectMetadata{},
+		"the kind of the ApplySet's parent": struct{ *corev1.ConfigMap }{},
 	} {
 		round := newWorld(t).sets(apply.Policy{}).Apply(t.Context(), parent, emitsConfigMap("a"))
 		if err := errors.Join(round.Errs...); !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), says) {

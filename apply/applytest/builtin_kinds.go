@@ -196,7 +196,7 @@ func validateSecret(object, old runtime.Object) (wrong field.ErrorList) {
 		wrong = append(wrong, field.TooLong(field.NewPath("data"), "", corev1.MaxSecretSize))
 	}
 	if secret.Type != corev1.SecretTypeOpaque && strings.Contains(string(secret.Type), "kubernetes.io/") {
-		wrong = append(wrong, notModelled(field.NewPath("type"), "a Secret of a type of Kubernetes"))
+		wrong = append(wrong, notModelled(field.NewPath("type"), "a Secret of a built-in type"))
 	}
 	return wrong
 }
@@ -338,7 +338,7 @@ func validateRole(object, _ runtime.Object) (wrong field.ErrorList) {
 	for i, rule := range rules {
 		at := field.NewPath("rules").Index(i)
 		if len(rule.NonResourceURLs) > 0 {
-			wrong = append(wrong, notModelled(at.Child("nonResourceURLs"), "rules about URLs"))
+			wrong = append(wrong, notModelled(at.Child("nonResourceURLs"), "rules for non-resource URLs"))
 		}
 		if len(rule.Verbs) == 0 {
 			wrong = append(wrong, field.Required(at.Child("verbs"), "verbs must contain at least one value"))

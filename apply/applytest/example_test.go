@@ -46,5 +46,5 @@ func ExampleOwns() {
 	}
 	// Output:
 	// example-power emits .spec.replicas of Deployment.apps, which its contract does not let it apply: add the path to Applies, or do not emit the field
-	// example-power claims .metadata.labels of Deployment.apps but emits no field at or below this path: remove the path from Applies, or add a parent for which it is emitted
+	// example-power claims .metadata.labels of Deployment.apps but emits no field at or below the path: remove the path from Applies or add parents whose intents set the path
 }

@@ -189,5 +189,5 @@ func checker() (func(apply.Intent) error, error) {
 type unreachable struct{}
 
 func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
-	return nil, errors.New("applytest: Golden sends no requests, because it has no API server")
+	return nil, errors.New("applytest: the request failed, because Golden has no API server")
 }

@@ -32,7 +32,7 @@ func Owns[Parent any](t testing.TB, c contract.Contract, emit func(Parent) ([]ap
 	t.Helper()
 	managers := c.Managers()
 	if len(managers) != 1 {
-		t.Errorf("applytest: Owns checks the contract of one field manager, but this contract has claims of %d: %q; select one with Contract.Of", len(managers), managers)
+		t.Errorf("applytest: Owns checks the contract of one field manager, but this contract has %d managers: %q; select one with Contract.Of", len(managers), managers)
 		return
 	}
 	if err := contract.Check(c); err != nil {
@@ -130,7 +130,7 @@ func (o *owning) problems() []string {
 	for kind, claims := range o.kinds {
 		for _, claim := range claims {
 			if !claim.emitted {
-				unused = append(unused, fmt.Sprintf("%s claims %s of %s but emits no field at or below this path: remove the path from Applies, or add a parent for which it is emitted",
+				unused = append(unused, fmt.Sprintf("%s claims %s of %s but emits no field at or below the path: remove the path from Applies or add parents whose intents set the path",
 					o.manager, claim.Path, kind))
 			}
 		}

@@ -86,7 +86,7 @@ func TestOwns(t *testing.T) {
 
 		{"no parent", claims(".spec"), nil, []string{"applytest: Owns needs at least one parent"}},
 		{"two managers", append(claims(".spec"), contract.Claim{Manager: "b", Kind: deploymentKind, Applies: []string{".x"}}), []string{"{}"},
-			[]string{`applytest: Owns checks the contract of one field manager, but this contract has claims of 2: ["b" "web"]`}},
+			[]string{`applytest: Owns checks the contract of one field manager, but this contract has 2 managers: ["b" "web"]`}},
 		{"no manager", nil, []string{"{}"}, []string{"applytest: Owns checks the contract of one field manager"}},
 		{"a bad claim", claims("spec"), []string{"{}"}, []string{`contract: "web", Deployment.apps, spec: malformed path`}},
 	} {
@@ -107,7 +107,7 @@ func TestOwns(t *testing.T) {
 func TestOwnsWhatCannotBeEmitted(t *testing.T) {
 	inner := &testingT{TB: t}
 	applytest.Owns(inner, claims(".spec"), func(int) ([]apply.Intent, error) { return nil, errors.New("no name") }, 7)
-	want := []string{"computing the intents of parents[0]: no name", "web claims .spec of Deployment.apps but emits no field at or below this path: remove the path from Applies, or add a parent for which it is emitted"}
+	want := []string{"computing the intents of parents[0]: no name", "web claims .spec of Deployment.apps but emits no field at or below the path: remove the path from Applies or add parents whose intents set the path"}
 	if diff := cmp.Diff(want, inner.failures); diff != "" {
 		t.Error(diff)
 	}

@@ -148,7 +148,7 @@ func (s *Server) notServed(w http.ResponseWriter, req *http.Request) {
 	group, _, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/apis/"), "/")
 	if strings.HasSuffix(group, ".k8s.io") || !strings.Contains(group, ".") {
 		answerWith(&apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Message: "applytest does not model " + req.URL.Path,
+			Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Message: "applytest does not model the path " + req.URL.Path,
 		}}, w, req)
 		return
 	}

@@ -120,7 +120,7 @@ type OpenError struct {
 }
 
 func (e *OpenError) Error() string {
-	return fmt.Sprintf("the field was taken back %s and will not be forced before %s", e.often(), e.until())
+	return fmt.Sprintf("the other field manager took the field back %s, so the field will not be forced before %s", e.often(), e.until())
 }
 
 func (e *OpenError) often() string {
@@ -135,8 +135,8 @@ func (e *OpenError) until() string { return e.Until.UTC().Format(time.TimeOnly +
 // Message returns a text for an event or a condition. The text names the field, both field managers, the end of the
 // cool-down and the possible remedies.
 func (e *OpenError) Message() string {
-	return fmt.Sprintf("%s and %s set %s of %v to different values. The field was taken back %s, so %s does not force it before %s. "+
-		"Stop one of the two, or give the field up by the policy apply.Relinquish",
+	return fmt.Sprintf("%s and %s set %s of %v to different values. The field was taken back %s, so %s will not force the field before %s. "+
+		"Stop one of the two field managers, or give up the field with the policy apply.Relinquish",
 		e.FieldManager, e.Conflict.Manager, e.Conflict.ServerPath, e.Conflict.Object, e.often(), e.FieldManager, e.until())
 }
 
@@ -253,7 +253,7 @@ func Condition(generation int64, errs []error) metav1.Condition {
 		}
 	}
 	condition := metav1.Condition{Type: ConditionContended, ObservedGeneration: generation,
-		Status: metav1.ConditionFalse, Reason: "NotContended", Message: "no field is taken back again and again"}
+		Status: metav1.ConditionFalse, Reason: "NotContended", Message: "no other field manager repeatedly takes a field back"}
 	if len(fields) > 0 {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonFight, truncated(strings.Join(fields, ". "))
 	}

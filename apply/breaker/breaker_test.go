@@ -128,7 +128,7 @@ func TestCondition(t *testing.T) {
 	conflict.Refused = breaker.Refuses(w.Breaker, "shop-web", replicas)
 	errs := []error{errors.New("another"), &apply.ConflictError{Conflicts: []apply.Conflict{conflict}}}
 	if c := breaker.Condition(7, errs); c.Status != metav1.ConditionTrue || c.Reason != breaker.ReasonFight || c.ObservedGeneration != 7 ||
-		!strings.Contains(c.Message, "shop-web and hpa/Update set .spec.replicas") || !strings.Contains(c.Message, "does not force it before 00:01:") {
+		!strings.Contains(c.Message, "shop-web and hpa/Update set .spec.replicas") || !strings.Contains(c.Message, "force the field before 00:01:") {
 		t.Errorf("%+v", c)
 	}
 	if c := breaker.Condition(7, errs[:1]); c.Status != metav1.ConditionFalse {

@@ -34,6 +34,6 @@ func Example() {
 	fmt.Println(set.Busy(), "objects")
 	// Output:
 	// 1 object is written to
-	// nested write to the same object: the caller is already inside the lane of Deployment shop/web and would wait for itself; call leave, or let the outer write return, before this write
+	// nested write to the same object: the outer write to Deployment shop/web has not ended, and the inner write would wait for it forever; first call leave or let the outer write return
 	// 0 objects
 }

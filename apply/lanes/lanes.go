@@ -98,7 +98,7 @@ type ReentryError struct {
 }
 
 func (e *ReentryError) Error() string {
-	return fmt.Sprintf("%v: the caller is already inside the lane of %v and would wait for itself; call leave, or let the outer write return, before this write",
+	return fmt.Sprintf("%v: the outer write to %v has not ended, and the inner write would wait for it forever; first call leave or let the outer write return",
 		ErrReentry, e.Object)
 }
 

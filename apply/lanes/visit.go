@@ -62,7 +62,7 @@ func (v *visit) wait() error {
 }
 
 func waiting(object Key, err error) error {
-	return fmt.Errorf("waiting to write %v, while other writers of the process write to the object: %w", object, err)
+	return fmt.Errorf("waiting to write %v, because another writer in this process is writing to the object: %w", object, err)
 }
 
 // leave ends a visit that is inside the lane or still waiting.

@@ -41,9 +41,9 @@ func TestTransferInput(t *testing.T) {
 		"bad path":              {ownership.Migrate, theWeb(""), from("a", "spec"), `From[0] (a): path "spec": at offset 0`},
 		"the root":              {ownership.Migrate, theWeb(""), from("a", ""), "a path is empty; leave Paths empty to move all fields"},
 		"a path twice":          {ownership.Migrate, theWeb(""), from("a", ".spec", ".spec"), "path .spec is named twice"},
-		"no name of an object":  {ownership.Migrate, noName, from("a"), "the reference to the object lacks its name"},
-		"no kind":               {ownership.Migrate, noKind, from("a"), "the reference to the object lacks its kind"},
-		"an empty reference":    {ownership.Rename, apply.ObjectRef{}, from("a"), "the reference to the object lacks its version and kind and name"},
+		"no name of an object":  {ownership.Migrate, noName, from("a"), "the reference to the object has no name"},
+		"no kind":               {ownership.Migrate, noKind, from("a"), "the reference to the object has no kind"},
+		"an empty reference":    {ownership.Rename, apply.ObjectRef{}, from("a"), "the reference to the object has no version and kind and name"},
 		"no namespace":          {ownership.Migrate, noNamespace, from("a"), "a namespace is needed: Deployment is namespaced"},
 		"a name that is no URL": {ownership.Migrate, noURL, from("a"), `name "web" in namespace "a/b" cannot be part of a URL`},
 	} {

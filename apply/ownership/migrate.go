@@ -140,12 +140,12 @@ func checkMoved(fieldManager string, object apply.ObjectRef, moved []fieldowners
 		case m.Path.IsRoot():
 			return fmt.Errorf("moved[%d]: the path is empty; pass the Moves of the Transfer that is to be undone, unmodified", i)
 		case m.To.Name != fieldManager || m.To.Operation != metav1.ManagedFieldsOperationApply:
-			return fmt.Errorf("moved[%d]: %s was moved to %s, but this Applier is %s/Apply; pass the unmodified Moves of this Applier's Transfer",
+			return fmt.Errorf("moved[%d]: %s was moved to %s, but this Applier uses %s/Apply; pass the unmodified Moves of this Applier's Transfer",
 				i, m.Path, m.To, fieldManager)
 		case m.From.Name == "" || m.From.Operation != metav1.ManagedFieldsOperationApply && m.From.Operation != metav1.ManagedFieldsOperationUpdate:
 			return fmt.Errorf("moved[%d]: %s was moved from %s, which is not a field manager", i, m.Path, m.From)
 		case m.From.Subresource != m.To.Subresource && m.To.Subresource != "":
-			return fmt.Errorf("moved[%d]: %s was moved from one subresource to another, as no Transfer does; pass unmodified Moves of a Transfer",
+			return fmt.Errorf("moved[%d]: %s was moved between subresources, which no Transfer does; pass the unmodified Moves of a Transfer",
 				i, m.Path)
 		case m.From.APIVersion == "" || m.To.APIVersion == "":
 			return fmt.Errorf("moved[%d]: %s lacks an apiVersion", i, m.Path)

@@ -138,8 +138,8 @@ func (r incomplete) Get(ctx context.Context, key client.ObjectKey, into client.O
 // TestTransferOfIncompleteReads writes nothing without a guard, and guesses nothing.
 func TestTransferOfIncompleteReads(t *testing.T) {
 	for want, change := range map[string]func(client.Object){
-		"LiveReader returned the object without uid or resourceVersion, to which": func(o client.Object) { o.SetResourceVersion("") },
-		"LiveReader returned the object without uid or resourceVersion":           func(o client.Object) { o.SetUID("") },
+		"LiveReader returned the object without uid or resourceVersion, which": func(o client.Object) { o.SetResourceVersion("") },
+		"LiveReader returned the object without uid or resourceVersion":        func(o client.Object) { o.SetUID("") },
 		`managedFields[0] (manager "old")`: func(o client.Object) {
 			o.SetManagedFields([]metav1.ManagedFieldsEntry{entry("old", "Update", "", `{"f:spec":1}`)})
 		},

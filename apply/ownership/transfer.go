@@ -137,7 +137,7 @@ func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 		return nil, &apply.ContendedError{Object: t.object, Attempts: state.Sent, Err: err}
 	case state == nil:
 		return nil, &apply.StaleWriteError{Object: t.object,
-			Err: errors.New("the transfer would now move other fields than those of Moves; nothing was moved, make and check a new transfer")}
+			Err: errors.New("nothing was moved: the transfer would now move other fields than Moves lists; make and check a new transfer")}
 	}
 	return undo, err
 }
@@ -276,7 +276,7 @@ func (t *Transfer) readOnce(ctx context.Context) (*found, error) {
 	case t.object.UID != "" && t.object.UID != live.GetUID():
 		return nil, &apply.UIDMismatchError{Object: t.object, Err: fmt.Errorf("the live object has uid %s", live.GetUID())}
 	case live.GetUID() == "" || live.GetResourceVersion() == "":
-		return nil, &apply.RefusedError{Object: t.object, Err: errors.New("nothing was written: LiveReader returned the object without uid or resourceVersion, to which the write must be pinned")}
+		return nil, &apply.RefusedError{Object: t.object, Err: errors.New("nothing was written: LiveReader returned the object without uid or resourceVersion, which the write must contain")}
 	}
 	rewrite, err := wire.PlanRewrite(ctx, reader, live, t.fields)
 	if errors.Is(err, wire.ErrChanged) {

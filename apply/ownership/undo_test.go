@@ -108,17 +108,17 @@ func TestUndoInput(t *testing.T) {
 		object apply.ObjectRef
 		moved  []fieldowners.Handover
 	}{
-		"lacks its version and kind and name":    {apply.ObjectRef{}, handover(nil)},
+		"has no version and kind and name":       {apply.ObjectRef{}, handover(nil)},
 		"the reference to the object has no uid": {theWeb(""), handover(nil)},
 		"moved is empty":                         {theWeb("uid-1"), nil},
 		"moved[0]: the path is empty":            {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.Path = fieldowners.Path{} })},
-		"was moved to them/Apply, but this Applier is coapply-test/Apply; pass the unmodified Moves": {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.Name = "them" })},
-		"was moved to coapply-test/Update, but this Applier is":                                      {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.Operation = "Update" })},
-		"was moved from old/, which is not a field manager":                                          {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.From.Operation = "" })},
-		"was moved from /Update, which is not":                                                       {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.From.Name = "" })},
-		"from one subresource to another":                                                            {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.Subresource = "status" })},
-		".spec.replicas lacks an apiVersion":                                                         {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.From.APIVersion = "" })},
-		"moved[0]: .spec.replicas lacks an apiVersion":                                               {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.APIVersion = "" })},
+		"was moved to them/Apply, but this Applier uses coapply-test/Apply; pass the unmodified Moves": {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.Name = "them" })},
+		"was moved to coapply-test/Update, but this Applier uses":                                      {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.Operation = "Update" })},
+		"was moved from old/, which is not a field manager":                                            {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.From.Operation = "" })},
+		"was moved from /Update, which is not":                                                         {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.From.Name = "" })},
+		"between subresources":                                                                         {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.Subresource = "status" })},
+		".spec.replicas lacks an apiVersion":                                                           {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.From.APIVersion = "" })},
+		"moved[0]: .spec.replicas lacks an apiVersion":                                                 {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.APIVersion = "" })},
 	} {
 		_, err := ownership.Undo(t.Context(), w.applier, test.object, test.moved)
 		if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), want) {

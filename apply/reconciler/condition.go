@@ -75,7 +75,7 @@ func landed(outcomes []apply.Outcome) (reason, message string) {
 			case apply.Relinquish:
 				left = append(left, fmt.Sprintf("%s of %v is left to %v", conflict.Path, outcome.Object, conflict.Manager))
 			case apply.Share:
-				left = append(left, fmt.Sprintf("%s of %v has the value of %v, which shares the field with this controller's field manager",
+				left = append(left, fmt.Sprintf("%s of %v has the value set by %v, which shares the field with this controller's field manager",
 					conflict.Path, outcome.Object, conflict.Manager))
 			}
 		}

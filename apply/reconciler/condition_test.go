@@ -54,24 +54,24 @@ func TestCondition(t *testing.T) {
 			{Path: replicas, Manager: kubectl, Decision: apply.Force}}}}},
 			"True LeftToOthers applied, except for fields that are left to other field managers; .spec.replicas of Deployment shop/web is left to kubectl/Update[scale]"},
 		"an Update owner": {reconciler.Applied{Errs: []error{owned(kubectl, replicas)}},
-			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by kubectl/Update[scale] with 2; a retry meets the same conflict; " +
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by kubectl/Update[scale] with value 2; a retry meets the same conflict; " +
 				"if kubectl no longer writes it, run: kubectl fieldowners migrate deployment.apps/web --namespace shop --from kubectl --to us --path .spec.replicas --yes"},
 		"an Apply owner": {reconciler.Applied{Errs: []error{owned(ci, replicas)}},
-			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with 2; a retry meets the same conflict; " +
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with value 2; a retry meets the same conflict; " +
 				"to let us set .spec.replicas, remove it from the configuration that ci applies"},
 		"an Apply owner of several": {reconciler.Applied{Errs: []error{owned(ci, replicas, paused)}},
-			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with 2; .spec.paused to 1: owned by ci/Apply with 2; a retry meets the same conflict; " +
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with value 2; .spec.paused to 1: owned by ci/Apply with value 2; a retry meets the same conflict; " +
 				"to let us set .spec.replicas, .spec.paused, remove them from the configuration that ci applies"},
 		"an Update of our own": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us", Conflicts: []apply.Conflict{
 			{Path: replicas, Manager: fieldowners.Manager{Name: "us", Operation: metav1.ManagedFieldsOperationUpdate}, Own: true}}}}},
-			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas, which has another name in the intent: " +
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas, which has another path in the intent's apiVersion: " +
 				"owned by us itself (by Update) (apiVersion ) with the value null; `kubectl fieldowners migrate deployment/web --from us --to us` merges the two owners into one"},
 		"a conflict of the status": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us", Subresource: "status",
 			Conflicts: []apply.Conflict{{Path: replicas, Manager: ci, Ours: 1, Theirs: 2}}}}},
-			"False OwnershipConflict ownership conflict on Deployment shop/web (status): us cannot set .spec.replicas to 1: owned by ci/Apply with 2; a retry meets the same conflict"},
+			"False OwnershipConflict ownership conflict on Deployment shop/web (status): us cannot set .spec.replicas to 1: owned by ci/Apply with value 2; a retry meets the same conflict"},
 		"forced beside what is rejected": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us",
 			Conflicts: []apply.Conflict{{Path: replicas, Manager: ci, Ours: 1, Theirs: 2, Decision: apply.Force}, {Path: paused, Manager: ci, Ours: 1, Theirs: 2}}}}},
-			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.paused to 1: owned by ci/Apply with 2; a retry meets the same conflict; " +
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.paused to 1: owned by ci/Apply with value 2; a retry meets the same conflict; " +
 				"to let us set .spec.paused, remove it from the configuration that ci applies"},
 		"another value at the server": {reconciler.Applied{Outcomes: []apply.Outcome{{Object: web, Action: apply.Configured,
 			Differ: []apply.Difference{{Path: replicas, Wanted: 1, Live: 2}}}}},

@@ -54,7 +54,7 @@ func (r *Reconciler[P]) deleteMembers(ctx context.Context, parent P) (done bool,
 		result, err = r.requeueDeleted(ctx, parent, err)
 	case !done:
 		result.RequeueAfter = lookAgain(parent.GetDeletionTimestamp().Time)
-		logr.FromContextOrDiscard(ctx).Info("waiting for the members of the parent's set to be gone",
+		logr.FromContextOrDiscard(ctx).Info("waiting for the members of the parent's ApplySet to be deleted",
 			"left", len(pruned.Left), "first", pruned.Left[0].String(), "retryAfter", result.RequeueAfter)
 	}
 	return done, result, err

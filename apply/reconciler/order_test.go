@@ -235,10 +235,10 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%v; want it to say %q", err, says)
 		}
 	}
-	if _, err := reconciler.New(reconciler.Config[*unstructured.Unstructured]{}); err == nil || !contains(err.Error(), "which does not determine a kind") {
+	if _, err := reconciler.New(reconciler.Config[*unstructured.Unstructured]{}); err == nil || !contains(err.Error(), "which can hold any kind") {
 		t.Errorf("an unstructured parent: %v", err)
 	}
-	if _, err := reconciler.New(reconciler.Config[*metav1.PartialObjectMetadata]{}); err == nil || !contains(err.Error(), "which does not determine a kind") {
+	if _, err := reconciler.New(reconciler.Config[*metav1.PartialObjectMetadata]{}); err == nil || !contains(err.Error(), "which can hold any kind") {
 		t.Errorf("metadata for a parent: %v", err)
 	}
 	_, err = reconciler.New(reconciler.Config[client.Object]{})

@@ -126,7 +126,7 @@ func (c Config[P]) validate() error {
 	case p.Kind() != reflect.Pointer:
 		errs = append(errs, fmt.Errorf("the parent's type is %v, want a pointer", p))
 	case p.Implements(reflect.TypeFor[runtime.Unstructured]()), p == reflect.TypeFor[*metav1.PartialObjectMetadata]():
-		errs = append(errs, fmt.Errorf("the parent's type is %v, which does not determine a kind: use the Go type of the parent's kind", p))
+		errs = append(errs, fmt.Errorf("the parent's type is %v, which can hold any kind: use the Go type of the parent's kind", p))
 	}
 	return errors.Join(errs...)
 }

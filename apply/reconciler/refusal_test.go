@@ -81,11 +81,11 @@ func TestEmitIsPure(t *testing.T) {
 		{"the same each time", func() *corev1ac.ConfigMapApplyConfiguration { return corev1ac.ConfigMap("a", "shop") }, ""},
 		{"a counter", func() *corev1ac.ConfigMapApplyConfiguration {
 			return corev1ac.ConfigMap("a", "shop").WithData(map[string]string{"n": fmt.Sprint(calls)})
-		}, "different values of .data.n of ConfigMap shop/a"},
+		}, "different values of .data.n in ConfigMap shop/a"},
 		{"a list in another order", func() *corev1ac.ConfigMapApplyConfiguration {
 			list := []string{"example.com/a", "example.com/b"}
 			return corev1ac.ConfigMap("a", "shop").WithFinalizers(list[calls%2], list[1-calls%2])
-		}, "the items of the list .metadata.finalizers of ConfigMap shop/a in another order; sort the list"},
+		}, "the list .metadata.finalizers of ConfigMap shop/a in different orders; sort the list"},
 		{"an object with a random name", func() *corev1ac.ConfigMapApplyConfiguration {
 			return corev1ac.ConfigMap(fmt.Sprint("a", calls), "shop")
 		}, "and the other did not"},

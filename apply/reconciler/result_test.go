@@ -104,8 +104,8 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		`Warning OwnershipConflict ownership conflict on ConfigMap shop/a: test cannot set .data.k to "a": owned by other/Update with "theirs"; a retry meets the same conflict`,
-		`Normal OwnershipForced set .data.taken to "ours": owned by other/Update with "theirs"`,
+		`Warning OwnershipConflict ownership conflict on ConfigMap shop/a: test cannot set .data.k to "a": owned by other/Update with value "theirs"; a retry meets the same conflict`,
+		`Normal OwnershipForced set .data.taken to "ours": owned by other/Update with value "theirs"`,
 	}
 	if diff := cmp.Diff(want, w.told()); diff != "" {
 		t.Errorf("events (-want +got):\n%s\nafter %s", diff, w)
@@ -136,7 +136,7 @@ func TestEventOfManyOwners(t *testing.T) {
 	if _, err := w.reconcile(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{`Normal OwnershipForced set .data.taken to "ours": owned by b/Update with "theirs"; number of further owners: 2`}
+	want := []string{`Normal OwnershipForced set .data.taken to "ours": owned by b/Update with value "theirs"; number of further owners: 2`}
 	if diff := cmp.Diff(want, w.told()); diff != "" {
 		t.Errorf("events (-want +got):\n%s\nafter %s", diff, w)
 	}

@@ -270,9 +270,9 @@ func TestTwoIntentsForOneObject(t *testing.T) {
 // What is settled is told once, by what was decided.
 func TestSettledEvents(t *testing.T) {
 	for decision, want := range map[apply.Decision]string{
-		apply.Force:      `Normal OwnershipForced set .data.k to "a": owned by other/Update with "theirs"`,
-		apply.Relinquish: `Normal OwnershipRelinquished did not set .data.k to "a": owned by other/Update with "theirs"`,
-		apply.Share:      `Normal OwnershipShared shares the owner's value, and did not set .data.k to "a": owned by other/Update with "theirs"`,
+		apply.Force:      `Normal OwnershipForced set .data.k to "a": owned by other/Update with value "theirs"`,
+		apply.Relinquish: `Normal OwnershipRelinquished did not set .data.k to "a": owned by other/Update with value "theirs"`,
+		apply.Share:      `Normal OwnershipShared shares the owner's value, and did not set .data.k to "a": owned by other/Update with value "theirs"`,
 	} {
 		w := newWorld(t, withFinalizer())
 		w.owned("a", "k")

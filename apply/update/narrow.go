@@ -95,7 +95,7 @@ func check(wanted *unstructured.Unstructured, is map[string]any, after client.Ob
 		return err
 	}
 	if !alikeAs(back, is, known) {
-		return fmt.Errorf("nothing was written: the changes by mutate cannot be located in the live object, because %T decodes list items or map keys in another order or form than the API server has them; use *unstructured.Unstructured", after)
+		return fmt.Errorf("nothing was written: the changes by mutate cannot be located in the live object, because %T decodes list items or map keys in an order or form other than the API server's; use *unstructured.Unstructured", after)
 	}
 	return nil
 }

@@ -153,5 +153,5 @@ var (
 	errNoKeys      = errors.New("the list has no keys in the API server's schema")
 	errSameKeys    = errors.New("two items have the same keys")
 	errSameItems   = errors.New("two items are equal in all fields that the Go type has")
-	errOtherNumber = errors.New("the Go type does not have all items of the list")
+	errOtherNumber = errors.New("the Go type omits items of the list or adds items to the list")
 )

@@ -60,11 +60,11 @@ func prerequisites() (config, manager string, err error) {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return "", "", fmt.Errorf("finding the folder of the program platform, which also contains the program manager: %w", err)
+		return "", "", fmt.Errorf("finding the folder that contains the programs platform and manager: %w", err)
 	}
 	for _, needed := range []string{"manager", "kubectl-fieldowners"} {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(self), needed)); err != nil {
-			return "", "", fmt.Errorf("the program %s is not in the folder of the program platform (%w): run make build", needed, err)
+			return "", "", fmt.Errorf("the program %s is not in the folder that contains the program platform (%w): run make build", needed, err)
 		}
 	}
 	return filepath.Join(checkout, "config"), filepath.Join(filepath.Dir(self), "manager"), nil

@@ -95,12 +95,12 @@ func withArguments(component string, pairs ...string) map[string]any {
 func appendStages(out *bytes.Buffer) error {
 	entries, err := stages.ReadDir("stages")
 	if err != nil {
-		return fmt.Errorf("reading the stages: %w", err)
+		return fmt.Errorf("reading the embedded stages for kwok: %w", err)
 	}
 	for _, entry := range entries {
 		content, err := stages.ReadFile("stages/" + entry.Name())
 		if err != nil {
-			return fmt.Errorf("reading the stages: %w", err)
+			return fmt.Errorf("reading the embedded stages for kwok: %w", err)
 		}
 		out.WriteString("---\n")
 		out.Write(content)

@@ -66,7 +66,7 @@ func versionsOf(sources []source) (versions []string) {
 func readSources(dir string) ([]source, error) {
 	modFiles, err := filepath.Glob(filepath.Join(dir, "*.mod"))
 	if err != nil {
-		return nil, fmt.Errorf("looking for the pinned modules: %w", err)
+		return nil, fmt.Errorf("looking for the go.mod files of the Kubernetes versions: %w", err)
 	}
 	var sources []source
 	for _, modFile := range modFiles {
@@ -91,7 +91,7 @@ func readSource(dir, modFile string) (source, error) {
 func requiredVersion(goMod, module string) (string, error) {
 	content, err := os.ReadFile(goMod)
 	if err != nil {
-		return "", fmt.Errorf("reading the pinned modules: %w", err)
+		return "", fmt.Errorf("reading the go.mod file of a Kubernetes version: %w", err)
 	}
 	required := regexp.MustCompile(`(?m)^(?:require)?\s*` + regexp.QuoteMeta(module) + `\s+(v\S+)`).FindSubmatch(content)
 	if required != nil {

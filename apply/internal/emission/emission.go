@@ -51,10 +51,10 @@ func differing(name string, first, second []byte) string {
 	case len(changes) == 0:
 		return ""
 	case reordered(changes[0]):
-		return fmt.Sprintf("two calls of Emit for the same parent returned the items of the list %s of %s in another order; sort the list: %s",
+		return fmt.Sprintf("two calls of Emit for the same parent returned the list %s of %s in different orders; sort the list: %s",
 			changes[0].Path, name, remedy)
 	}
-	return fmt.Sprintf("two calls of Emit for the same parent returned different values of %s of %s; %s", changes[0].Path, name, remedy)
+	return fmt.Sprintf("two calls of Emit for the same parent returned different values of %s in %s; %s", changes[0].Path, name, remedy)
 }
 
 // partsOf returns the content of each intent as JSON. The keys of the map name the intent's object and subresource.

@@ -38,16 +38,16 @@ func TestDifference(t *testing.T) {
 		{"an object more", nil, intents{pod()}, "one of two calls of Emit for the same parent returned an intent for Pod shop/web, and the other did not"},
 		{"an object less", intents{pod()}, nil, "one of two calls of Emit for the same parent returned an intent for Pod shop/web, and the other did not"},
 		{"a value of a map", intents{page(map[string]string{"a.b/c": "1"})}, intents{page(map[string]string{"a.b/c": "2"})},
-			`two calls of Emit for the same parent returned different values of .data["a.b/c"] of ConfigMap shop/page`},
+			`two calls of Emit for the same parent returned different values of .data["a.b/c"] in ConfigMap shop/page`},
 		{"a key of a map", intents{page(map[string]string{"a": "1"})}, intents{page(map[string]string{"b": "1"})},
-			"two calls of Emit for the same parent returned different values of .data.a of"},
+			"two calls of Emit for the same parent returned different values of .data.a in"},
 		{"an item of a list", intents{pod("a:1", "b:1")}, intents{pod("a:1", "b:2")},
-			"two calls of Emit for the same parent returned different values of .spec.containers of Pod shop/web"},
-		{"the number of items", intents{pod("a:1")}, intents{pod("a:1", "b:1")}, "two calls of Emit for the same parent returned different values of .spec.containers of"},
+			"two calls of Emit for the same parent returned different values of .spec.containers in Pod shop/web"},
+		{"the number of items", intents{pod("a:1")}, intents{pod("a:1", "b:1")}, "two calls of Emit for the same parent returned different values of .spec.containers in"},
 		{"the order of items", intents{pod("a:1", "b:1")}, intents{pod("b:1", "a:1")},
-			"two calls of Emit for the same parent returned the items of the list .spec.containers of Pod shop/web in another order; sort the list"},
+			"two calls of Emit for the same parent returned the list .spec.containers of Pod shop/web in different orders; sort the list"},
 		{"the body of a subresource", intents{scaled(1)}, intents{scaled(2)},
-			"two calls of Emit for the same parent returned different values of .spec.replicas of ReplicationController shop/web (scale)"},
+			"two calls of Emit for the same parent returned different values of .spec.replicas in ReplicationController shop/web (scale)"},
 	} {
 		got := Difference(test.first, test.second)
 		if (got == "") != (test.want == "") || !strings.HasPrefix(got, test.want) {

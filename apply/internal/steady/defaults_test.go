@@ -219,7 +219,7 @@ func TestProveEmptyDefaults(t *testing.T) {
 		wanted, live := strategy("{}"), strategy("{type: RollingUpdate, rollingUpdate: {"+fields+"}}")
 		return newProof(t, apps, wanted, live), newProof(t, apps, daemons.Replace(wanted), daemons.Replace(live))
 	}
-	const clears = "nobody owns"
+	const clears = "without an owner"
 	for fields, want := range map[string][2]string{
 		"maxSurge: 25%, maxUnavailable: 25%": {"", clears},
 		"maxSurge: 0, maxUnavailable: 1":     {clears, ""},

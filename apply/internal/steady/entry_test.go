@@ -14,7 +14,7 @@ func TestProveEntries(t *testing.T) {
 	unknown := prove(container("image: a"))
 	unknown.schemas = gadgetSchemas(t)
 	status := prove(container("image: a") + "status: {replicas: 1}").asks(func(r *Request) { r.Subresource = "status" })
-	const proven, exactly, nobodyOwns = "", "exactly", "nobody owns"
+	const proven, exactly, nobodyOwns = "", "exactly", "without an owner"
 	toStrategy := strategy("{type: Recreate}")
 	for name, c := range map[string]struct {
 		*proofCase

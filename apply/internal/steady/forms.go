@@ -40,7 +40,7 @@ func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *
 		}
 		theirs, err := parseFields(&entry)
 		if err != nil || !theirs.Intersection(differing).Empty() {
-			return fmt.Errorf("%s also owns fields whose values have another form in the object: %s", entry.Manager, differing)
+			return fmt.Errorf("%s also owns fields whose values differ in form between intent and object: %s", entry.Manager, differing)
 		}
 	}
 	return nil

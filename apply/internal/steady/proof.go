@@ -150,7 +150,7 @@ func (r Request) prove(read Read, schemas managedfields.TypeConverter) (exactly 
 // proved that the manager owns exactly the fields of the intent.
 func (r Request) proveContent(wanted *typed.TypedValue, set *fieldpath.Set, held value.Value, read Read) (exactly bool, err error) {
 	if read.hides(set, wanted.Schema(), wanted.TypeRef()) {
-		return false, fmt.Errorf("%T may hide stored fields, or the stored form of a value; read the object as unstructured", read.Object)
+		return false, fmt.Errorf("type %T may hide stored fields or the stored form of a value; read the object as unstructured", read.Object)
 	}
 	live, err := read.asStored(held, wanted)
 	if err != nil {
@@ -158,7 +158,7 @@ func (r Request) proveContent(wanted *typed.TypedValue, set *fieldpath.Set, held
 	}
 	emptied := emptiedBy(set, wanted.AsValue(), live.AsValue())
 	if cleared := r.notRestored(emptied, live); len(cleared) > 0 && !allOwned(cleared, live, read) {
-		return false, errors.New("the intent empties a map or list that has content in the object, and the API server would remove the content that nobody owns")
+		return false, errors.New("the intent empties a map or list that has entries in the object, and the API server would remove the entries without an owner")
 	}
 	exactly, err = r.proveValues(wanted, set, live, read)
 	return exactly && len(emptied) == 0, err // in another version, an emptied map may have content without an owner, which is removed
@@ -204,7 +204,7 @@ func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held valu
 		return nil, nil, errors.New("for the field manager kubectl, the API server also writes the last-applied annotation")
 	}
 	if entry = r.ownEntry(read); entry == nil {
-		return nil, nil, errors.New("the object does not have exactly one Apply entry of the field manager, in the intent's apiVersion")
+		return nil, nil, errors.New("the object does not have exactly one Apply entry of the field manager with the intent's apiVersion")
 	}
 	if r.Subresource == "" && r.Config[status] != nil {
 		return nil, nil, errors.New("the intent sets the status, which the API server may drop")

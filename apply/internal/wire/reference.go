@@ -36,9 +36,9 @@ func CheckReference(c client.Client, kind schema.GroupVersionKind, name types.Na
 	}
 	switch {
 	case len(lacks) > 0:
-		return fmt.Errorf("the reference to the object lacks its %s", strings.Join(lacks, " and "))
+		return fmt.Errorf("the reference to the object has no %s", strings.Join(lacks, " and "))
 	case len(content.IsPathSegmentName(name.Name)) > 0 || len(content.IsPathSegmentName(name.Namespace)) > 0:
-		return fmt.Errorf("name %q in namespace %q cannot be part of a URL", name.Name, name.Namespace)
+		return fmt.Errorf("name %q in namespace %q cannot be part of a URL: use no / or %%, and not . or .. alone", name.Name, name.Namespace)
 	}
 	return CheckScope(c, kind, name)
 }

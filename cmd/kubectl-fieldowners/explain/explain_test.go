@@ -114,7 +114,7 @@ func TestRefuses(t *testing.T) {
 		{"refused", status("422", "Invalid", "hunter2"), "not an apply conflict: Invalid"},
 		{"refused, printed", `Error from server (Forbidden): hunter2`, "not an apply conflict: Forbidden"},
 		{"refused, printed without a reason", `Error from server: hunter2`, "a response of the API server, but not an apply conflict"},
-		{"a manager in quotes that Go does not write", `Apply failed with 1 conflict: conflict with 'm': .data.x`, "a quoted name expected"},
+		{"a manager in quotes that Go does not write", `Apply failed with 1 conflict: conflict with 'm': .data.x`, "a quoted name is expected"},
 		{"cut off in the list", "Apply failed with 3 conflicts: conflicts with \"a\":\n- .x\n- .y\n", "line 1: the conflict message is cut off: it announces 3 conflicts but lists 2"},
 		{"cut off behind the head", "x\nApply failed with 3 conflicts: conflicts with \"a\":", "line 2: the conflict message is cut off: it announces 3 conflicts but lists 0"},
 		{"cut off before the path", `Apply failed with 1 conflict: conflict with "a" using v1: `, "lists 0"},

@@ -127,7 +127,7 @@ func (l linting) selfConflicts() []Finding {
 			continue
 		}
 		f := newFinding(RuleSelfConflict, []fieldowners.Manager{beside.Manager, applied.Manager}, paths)
-		f.Message = fmt.Sprintf("%s applies the object, and %s owns %s: for the API server these are two owners, so that %[1]s conflicts with itself "+
+		f.Message = fmt.Sprintf("%s applies the object, and %s owns %s: for the API server these are two owners, so %[1]s conflicts with itself "+
 			"when it applies another value", applied.Name, beside.Manager, english.Plural(f.Fields, "field", ""))
 		f.Remedy = command.EndSharing(applied.Manager, beside.Manager, nil)
 		found = append(found, f)
@@ -152,7 +152,7 @@ func (l linting) sharedByUpdate() []Finding {
 			continue
 		}
 		f := newFinding(RuleSharedByUpdate, append([]fieldowners.Manager{updated.Manager}, appliers...), shared)
-		f.Message = fmt.Sprintf("%s owns %s together with %s: an apply by %s that sets another value conflicts, unless the apply is forced; move to the applier the fields that %s no longer writes",
+		f.Message = fmt.Sprintf("%s owns %s together with %s: an apply by %s that sets another value conflicts, unless it is forced; if %s no longer writes a field, move the field to the applier",
 			updated.Manager, english.Plural(len(shared), "field", ""), appliers[0], appliers[0].Name, updated.Name)
 		f.Remedy = command.EndSharing(appliers[0], updated.Manager, shared)
 		found = append(found, f)

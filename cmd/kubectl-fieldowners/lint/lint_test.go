@@ -44,7 +44,7 @@ func TestCheck(t *testing.T) {
 		{"one manager", []metav1.ManagedFieldsEntry{apply("us", abc)}, nil},
 		{"two appliers that share", []metav1.ManagedFieldsEntry{apply("us", ab), apply("them", abc)}, nil},
 		{"an updater and an applier that share", []metav1.ManagedFieldsEntry{update("old", ab), apply("us", a)}, []string{
-			"shared-by-update: old/Update owns 1 field together with us/Apply: an apply by us that sets another value conflicts, unless the apply is forced; move to the applier the fields that old no longer writes: .spec.a",
+			"shared-by-update: old/Update owns 1 field together with us/Apply: an apply by us that sets another value conflicts, unless it is forced; if old no longer writes a field, move the field to the applier: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from old --to us --path .spec.a"}},
 		{"they share, in versions of which one is not served: told as that alone", []metav1.ManagedFieldsEntry{
 			inVersion(update("old", ab), "apps/v1alpha1", ""), apply("us", a)}, []string{
@@ -95,15 +95,15 @@ func TestCheck(t *testing.T) {
 			update("us", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}}}`), apply("us", a)}, nil},
 		{"it applies the object, and was migrated what was scaled", []metav1.ManagedFieldsEntry{
 			apply("us", a), inVersion(apply("us", `{"f:spec":{"f:replicas":{}}}`), "apps/v1", "scale")}, []string{
-			"self-conflict: us applies the object, and us/Apply[scale] owns 1 field: for the API server these are two owners, so that us conflicts with itself when it applies another value: .spec.replicas",
+			"self-conflict: us applies the object, and us/Apply[scale] owns 1 field: for the API server these are two owners, so us conflicts with itself when it applies another value: .spec.replicas",
 			"kubectl fieldowners migrate TYPE/NAME --from us --to us --operation Apply"}},
 		{"kubectl apply --server-side, then kubectl scale", []metav1.ManagedFieldsEntry{
 			apply("kubectl", a), inVersion(update("kubectl", `{"f:spec":{"f:replicas":{}}}`), "apps/v1", "scale")}, []string{
-			"self-conflict: kubectl applies the object, and kubectl/Update[scale] owns 1 field: for the API server these are two owners, so that kubectl conflicts with itself when it applies another value: .spec.replicas",
+			"self-conflict: kubectl applies the object, and kubectl/Update[scale] owns 1 field: for the API server these are two owners, so kubectl conflicts with itself when it applies another value: .spec.replicas",
 			"kubectl fieldowners migrate TYPE/NAME --from kubectl --to kubectl"}},
 		{"it applies the field with the object, and through the scale", []metav1.ManagedFieldsEntry{
 			apply("us", a), inVersion(apply("us", a), "apps/v1", "scale")}, []string{
-			"self-conflict: us applies the object, and us/Apply[scale] owns 1 field: for the API server these are two owners, so that us conflicts with itself when it applies another value: .spec.a",
+			"self-conflict: us applies the object, and us/Apply[scale] owns 1 field: for the API server these are two owners, so us conflicts with itself when it applies another value: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from us --to us --operation Apply"}},
 		{"scaled to the value that it applies: told once", []metav1.ManagedFieldsEntry{
 			apply("kubectl", a), inVersion(update("kubectl", a), "apps/v1", "scale")}, []string{
@@ -143,7 +143,7 @@ func TestCheck(t *testing.T) {
 		{"the status, through its subresource", []metav1.ManagedFieldsEntry{
 			inVersion(update("operator", `{"f:status":{"f:phase":{}}}`), "apps/v1", "status"), update("operator", `{"f:spec":{"f:b":{}}}`), apply("helm", a)}, nil},
 		{"what it owns with another one was not taken", []metav1.ManagedFieldsEntry{update("operator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{}}}`), apply("helm", ab)}, []string{
-			"shared-by-update: operator/Update owns 1 field together with helm/Apply: an apply by helm that sets another value conflicts, unless the apply is forced; move to the applier the fields that operator no longer writes: .spec.a",
+			"shared-by-update: operator/Update owns 1 field together with helm/Apply: an apply by helm that sets another value conflicts, unless it is forced; if operator no longer writes a field, move the field to the applier: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec.a"}},
 		{"nobody else writes content: it is the creator, as of a Job's pods", []metav1.ManagedFieldsEntry{
 			update("job-controller", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}},"f:spec":{"f:a":{}}}`),

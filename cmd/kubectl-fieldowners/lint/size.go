@@ -45,7 +45,7 @@ func (l linting) manyManagers() []Finding {
 	}
 	slices.SortStableFunc(entries, func(a, b fieldowners.Entry) int { return cmp.Or(rank(a)-rank(b), len(a.Fields())-len(b.Fields())) })
 	f := newFinding(RuleManyManagers, []fieldowners.Manager{entries[0].Manager, entries[1].Manager, entries[2].Manager}, nil)
-	f.Message = fmt.Sprintf("the object has %s, of whom %d apply, and %d bytes of managed fields: the number of appliers has no limit, and each manager "+
+	f.Message = fmt.Sprintf("the object has %s (%d of them apply) and %d bytes of managed fields: the number of appliers has no limit, and each manager "+
 		"makes every write more expensive, quadratically for built-in kinds up to Kubernetes 1.36; have fewer reconcilers apply to one object, "+
 		"and merge the managers that do not write any more",
 		english.Plural(len(entries), "manager", ""), appliers, encodedSize(l.entries))
@@ -69,7 +69,7 @@ func (l linting) large() []Finding {
 	}
 	managers := slices.SortedFunc(maps.Keys(sizes), func(a, b fieldowners.Manager) int { return cmp.Or(sizes[b]-sizes[a], a.Compare(b)) })
 	f := newFinding(RuleLargeManagedFields, managers[:min(3, len(managers))], nil)
-	f.Message = fmt.Sprintf("%d of the %d bytes of the object are managed fields of %s, and %d bytes of them belong to %s: every write costs more with each manager; "+
+	f.Message = fmt.Sprintf("%d of the object's %d bytes are managed fields of %s, and %d of these bytes belong to %s: every write costs more with each manager; "+
 		"release or migrate the managers that do not write any more",
 		bytes, l.facts.ObjectBytes, english.Plural(len(managers), "manager", ""), sizes[managers[0]], managers[0])
 	f.Remedy = "kubectl fieldowners get " + command.Placeholder

@@ -31,9 +31,9 @@ func TestManyManagers(t *testing.T) {
 		managers, begin, do string
 	}{
 		{"one less", 10, 5, "", "", ""},
-		{"as many, more that apply", 10, 6, "a00/Apply a01/Apply a02/Apply", "the object has 16 managers, of whom 10 apply, ", move + " --operation Apply"},
-		{"more that update, by subresources", 3, 13, "a00/Apply a01/Apply U00/Update", "the object has 16 managers, of whom 3 apply, ", move + " --operation Apply"},
-		{"only one applies", 1, 18, "U00/Update U01/Update U02/Update", "the object has 19 managers, of whom 1 apply, ", move},
+		{"as many, more that apply", 10, 6, "a00/Apply a01/Apply a02/Apply", "the object has 16 managers (10 of them apply) ", move + " --operation Apply"},
+		{"more that update, by subresources", 3, 13, "a00/Apply a01/Apply U00/Update", "the object has 16 managers (3 of them apply) ", move + " --operation Apply"},
+		{"only one applies", 1, 18, "U00/Update U01/Update U02/Update", "the object has 19 managers (1 of them apply) ", move},
 	} {
 		entries := managers(c.appliers, c.updaters)
 		findings, err := lint.Check(append(entries, entries[0]), lint.Facts{}) // an entry twice is one manager

@@ -86,5 +86,5 @@ func foreignError(names []string) error {
 	if len(names) > some {
 		list += fmt.Sprintf(" and %d more", len(names)-some)
 	}
-	return errors.New("pods with the names that this NodeSet needs exist already and are someone else's; delete these pods: " + list)
+	return errors.New("pods with the names that this NodeSet needs exist already and belong to other owners; delete these pods: " + list)
 }

@@ -142,7 +142,7 @@ func TestBreakerOfAClient(t *testing.T) {
 		})
 	}
 	err := ours.Apply(t.Context(), f.page())
-	if !errors.Is(err, apply.ErrConflict) || !strings.Contains(err.Error(), "the field was taken back 3 times within a minute and will not be forced before ") || f.title(t) != "theirs" {
+	if !errors.Is(err, apply.ErrConflict) || !strings.Contains(err.Error(), "back 3 times within a minute, so the field will not be forced before ") || f.title(t) != "theirs" {
 		t.Error(err)
 	}
 	kit.WaitFor(t, "the event", func() string { return f.told(t) })

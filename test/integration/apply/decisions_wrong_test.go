@@ -65,15 +65,15 @@ func TestWrongIntents(t *testing.T) {
 		},
 		{
 			"a kind without a status", apply.Intent{Config: client.ApplyConfigurationFromUnstructured(configMap.Object(`{status: {phase: x}}`)), Subresource: "status"},
-			apply.ErrRefused, []string{"ConfigMap " + namespace, `its kind may have no subresource "status"`}, "PATCH 404, GET 200",
+			apply.ErrRefused, []string{"ConfigMap " + namespace, `its kind may lack subresource "status"`}, "PATCH 404, GET 200",
 		},
 		{
 			"a kind without a scale", apply.Intent{Config: configMap.Config(`{}`), Subresource: "scale", Body: scale()},
-			apply.ErrRefused, []string{"ConfigMap " + namespace, `its kind may have no subresource "scale"`}, "PATCH 404, GET 200",
+			apply.ErrRefused, []string{"ConfigMap " + namespace, `its kind may lack subresource "scale"`}, "PATCH 404, GET 200",
 		},
 		{
 			"no such subresource", apply.Intent{Config: deployment.Config(`{}`), Subresource: "nope"},
-			apply.ErrRefused, []string{"Deployment " + namespace, `its kind may have no subresource "nope"`}, "PATCH 404, GET 200",
+			apply.ErrRefused, []string{"Deployment " + namespace, `its kind may lack subresource "nope"`}, "PATCH 404, GET 200",
 		},
 		{
 			"a path for a subresource", apply.Intent{Config: deployment.Config(`{}`), Subresource: "status/../x"},

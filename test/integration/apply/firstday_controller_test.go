@@ -34,7 +34,7 @@ func TestFirstDayOfAController(t *testing.T) {
 			calls++
 			return corev1ac.Secret("child", parent.Namespace).WithOwnerReferences(ownedByConfigMap(parent)).
 				WithStringData(map[string]string{"calls": fmt.Sprint(calls)})
-		}, "emit is not pure: two calls of Emit for the same parent returned different values of .stringData.calls of Secret"},
+		}, "emit is not pure: two calls of Emit for the same parent returned different values of .stringData.calls in Secret"},
 		"no owner reference": {func(parent *corev1.ConfigMap) *corev1ac.SecretApplyConfiguration {
 			return corev1ac.Secret("child", parent.Namespace)
 		}, "the intent has no owner reference to the parent ConfigMap"},

@@ -58,7 +58,7 @@ func planCases(namespace string) map[string]planCase {
 			says: []string{".spec.replicas: stays, owned by scaler/Apply"}},
 		"forced": {reason: "taken", exists: []apply.Intent{object("forced")}, scaled: []apply.Intent{labelled("forced", 5)},
 			policy: apply.OnConflict(apply.Force), intent: count("forced", 3), want: apply.Configured,
-			says: []string{"Force .spec.replicas to 3: owned by scaler/Apply with 5", "taken:\n  .spec.replicas: scaler/Apply -> us/Apply"}},
+			says: []string{"Force .spec.replicas to 3: owned by scaler/Apply with value 5", "taken:\n  .spec.replicas: scaler/Apply -> us/Apply"}},
 		"relinquished": {reason: "the rest lands", exists: []apply.Intent{object("relinquished")}, scaled: []apply.Intent{labelled("relinquished", 5)},
 			policy: apply.OnConflict(apply.Relinquish), intent: labelled("relinquished", 3, "l"), want: apply.Configured,
 			says: []string{"Relinquish .spec.replicas to 3", "gained:\n  .metadata.labels.l\n"}},
@@ -71,12 +71,12 @@ func planCases(namespace string) map[string]planCase {
 			says: []string{"Force .metadata.labels.l", "Relinquish .spec.replicas", `.metadata.labels.l: "x" -> "y"`}},
 		"rejected": {reason: "no error: it is what would happen", exists: []apply.Intent{object("rejected")}, scaled: []apply.Intent{labelled("rejected", 5)},
 			intent: count("rejected", 3), refused: apply.ErrConflict,
-			says: []string{"would be refused", "Reject .spec.replicas to 3: owned by scaler/Apply with 5"}},
+			says: []string{"would be refused", "Reject .spec.replicas to 3: owned by scaler/Apply with value 5"}},
 		"status": {reason: "a subresource", exists: []apply.Intent{object("status")}, before: []apply.Intent{status("status", 1)}, intent: status("status", 2),
 			want: apply.Configured, says: []string{"(status): would be configured", ".status.replicas: 1 -> 2"}},
 		"scale": {reason: "a kind of its own", exists: []apply.Intent{object("scale")}, scaled: []apply.Intent{labelled("scale", 5)},
 			policy: apply.OnConflict(apply.Force), intent: scale("scale", 2), want: apply.Configured, says: []string{".spec.replicas: 5 -> 2"}},
-		"absent":        {reason: "to be waited for", intent: count("absent", 3), want: apply.Absent, says: []string{"does not exist, so that us cannot"}},
+		"absent":        {reason: "to be waited for", intent: count("absent", 3), want: apply.Absent, says: []string{"does not exist, so us cannot"}},
 		"absent-status": {reason: "nothing to create there", intent: status("absent-status", 2), want: apply.Absent},
 	}
 }

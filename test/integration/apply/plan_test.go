@@ -177,7 +177,7 @@ func TestPlanHidesSecrets(t *testing.T) {
 	}
 	want := "Secret " + namespace + `/a: would be configured by us
 conflicts:
-  Force .data.taken to (hidden): owned by other/Apply with (hidden)
+  Force .data.taken to (hidden): owned by other/Apply with value (hidden)
 changes:
   .data.dropped: removed (hidden)
   .data.new: added (hidden)

@@ -47,7 +47,7 @@ func TestPruneKeepsWhatIsNotItsOwn(t *testing.T) {
 			kept = append(kept, k.Object.Name+": "+k.Reason)
 		}
 		want := []string{
-			"adopted: the owner of the object is the Pod p, and not the parent",
+			"adopted: the object's owner is the Pod p, not the parent",
 			"copied: the field manager " + pruner + " does not own the object's label " + applyset.PartOfLabel,
 			"forged: the field manager " + pruner + " does not own the object's label " + applyset.PartOfLabel,
 			"held: the object is already being deleted",

@@ -115,7 +115,7 @@ func TestPruneJudgesMembersAsTheyAre(t *testing.T) {
 		spared bool
 	}{
 		"the label is taken off": {patch: `{"metadata":{"labels":null}}`, spared: true},
-		"another owner":          {patch: `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u"}]}}`, spared: true, kept: "the owner of the object is the Pod p, and not the parent"},
+		"another owner":          {patch: `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u"}]}}`, spared: true, kept: "the object's owner is the Pod p, not the parent"},
 		"other data":             {patch: `{"data":{"k":"v"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -41,7 +41,7 @@ func TestOwnScaleEntry(t *testing.T) {
 					s.Must(err)
 					return
 				}
-				const own = "owned by ci itself (by Update through scale) with 3"
+				const own = "owned by ci itself (by Update through scale) with value 3"
 				if !errors.Is(err, apply.ErrConflict) || !strings.Contains(err.Error(), own) ||
 					!strings.HasSuffix(err.Error(), "--from ci --to ci` merges the two owners into one") {
 					t.Errorf("got %v, want %q", err, own)

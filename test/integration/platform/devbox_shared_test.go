@@ -154,7 +154,7 @@ func TestWayOutOfAConflict(t *testing.T) {
 	p.Create(t, "box")
 	waitForPhase(t, p, "box", v1alpha1.PhaseRunning)
 	typed(t, "kubectl scale --replicas=2 deployment/box --namespace "+p.Namespace)
-	condition := waitForReason(t, p, "box", v1alpha1.ConditionPowerApplied, reconciler.ReasonOwnershipConflict, "owned by kubectl/Update[scale] with 2")
+	condition := waitForReason(t, p, "box", v1alpha1.ConditionPowerApplied, reconciler.ReasonOwnershipConflict, "owned by kubectl/Update[scale] with value 2")
 	ready := waitForReason(t, p, "box", v1alpha1.ConditionReady, reconciler.ReasonOwnershipConflict, condition.Message)
 	typed(t, wayOut.FindString(ready.Message))
 	waitForReason(t, p, "box", v1alpha1.ConditionPowerApplied, "Applied", "everything is applied")

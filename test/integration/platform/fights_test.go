@@ -160,7 +160,7 @@ func TestFight(t *testing.T) {
 	go func() { scaleBot(ctx, p, "box", 3); close(stopped) }()
 
 	who := []string{".spec.replicas of Deployment", "coapply-devbox-power", "kubectl-scale-bot/Update[scale]"}
-	waitForContended(t, p, "box", metav1.ConditionTrue, append(who, "OwnershipFight: ", "does not force it before")...)
+	waitForContended(t, p, "box", metav1.ConditionTrue, append(who, "OwnershipFight: ", "will not force the field before")...)
 	waitForEvent(t, p, "Deployment", "box", breaker.ReasonFight, append(who, "3 times within a minute")...)
 	waitForReplicas(t, p, "box", 3)
 

@@ -41,7 +41,7 @@ func TestForeignAnnotation(t *testing.T) {
 		t.Errorf("unschedulable %v, annotations %v", node.Spec.Unschedulable, node.Annotations)
 	}
 	conflict := m.do(t, "cordon-again", v1alpha1.NodeMaintenanceSpec{Action: v1alpha1.Cordon, Nodes: nodes[1:]}, "Failed").Nodes[0]
-	if !strings.Contains(conflict.Error, "owned by colleague/Update with \"mine\"") || m.node(t, nodes[1]).Spec.Unschedulable {
+	if !strings.Contains(conflict.Error, "owned by colleague/Update with value \"mine\"") || m.node(t, nodes[1]).Spec.Unschedulable {
 		t.Errorf("%+v", conflict)
 	}
 }

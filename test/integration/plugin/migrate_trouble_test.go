@@ -58,7 +58,7 @@ var troubles = []struct {
 		[]string{"the manager owns fields by Apply: use --operation Apply"}, 0,
 	},
 	{
-		"nothing to give up is nothing found", "release configmap/a --field-manager old --yes", "ConfigMap NS/a: nothing to give up: old applied nothing here\n",
+		"nothing to give up is nothing found", "release configmap/a --field-manager old --yes", "ConfigMap NS/a: nothing to give up: old owns no field by Apply\n",
 		[]string{"release does not give up 1 field that old owns by Update; to give these fields up as well, run kubectl fieldowners migrate --from old --to old first"}, 0,
 	},
 	{

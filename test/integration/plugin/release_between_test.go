@@ -127,7 +127,7 @@ var betweenCases = map[string]struct {
 		act: func(b *between) { b.delete() },
 	},
 	"migrate, the answer is lost": {
-		reason: "it has moved, and the undo is there", args: betweenMigrate, loses: true, code: 2, says: "the fields may have moved: check by kubectl fieldowners get; to undo the move, run: kubectl ",
+		reason: "it has moved, and the undo is there", args: betweenMigrate, loses: true, code: 2, says: "the fields may have moved: check with kubectl fieldowners get; to undo the move, run: kubectl ",
 		undos: 1, data: []string{"a ci/Apply", "b ci/Apply", "c ci/Apply"},
 		undone: []string{"a ci/Apply", "b old/Apply", "c old/Apply"},
 	},

@@ -66,7 +66,7 @@ func TestAuditAnswers(t *testing.T) {
 				}
 				return status(410, strings.Replace(tooOld, "1000", "0500", 1))(w, r)
 			},
-			code: 0, stdout: `"snapshot": false`, stderr: "pods: the list does not show one point in time",
+			code: 0, stdout: `"snapshot": false`, stderr: "pods: the list is not a consistent snapshot",
 		},
 		{
 			reason: "a token that has expired for good", args: "pods -A -o json",

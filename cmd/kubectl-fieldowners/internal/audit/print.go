@@ -19,11 +19,11 @@ func (a *auditor) note(r owneraudit.Report) {
 		fmt.Fprintln(a.ErrOut, view.Wrap("error: "+view.Visible(problem), "", width))
 	}
 	if more := r.ProblemCount - len(r.Problems); more > 0 {
-		fmt.Fprintf(a.ErrOut, "error: and %d more\n", more)
+		fmt.Fprintf(a.ErrOut, "error: further errors that are not shown: %d\n", more)
 	}
 	for _, list := range r.Lists {
 		if !list.Snapshot && list.Error == "" {
-			fmt.Fprintf(a.ErrOut, "%s: the list does not show one point in time: reading the list took longer than the API server keeps old versions\n", list.Resource)
+			fmt.Fprintf(a.ErrOut, "%s: the list is not a consistent snapshot: reading the list took longer than the API server keeps old versions\n", list.Resource)
 		}
 	}
 	if r.ManagedFieldsAbsent > 0 {
@@ -34,7 +34,7 @@ func (a *auditor) note(r owneraudit.Report) {
 		fmt.Fprintf(a.ErrOut, "managedFields absent on %d of %d objects (%s): %s\n", r.ManagedFieldsAbsent, r.Objects, absentOnes(r), advice)
 	}
 	if r.LeftOut != (owneraudit.LeftOut{}) {
-		fmt.Fprintf(a.ErrOut, "left out of the report, as there are too many: %d entries of managers, %d findings\n",
+		fmt.Fprintf(a.ErrOut, "left out of the report, as there are too many: %d manager entries, %d findings\n",
 			r.LeftOut.Managers, r.LeftOut.Findings)
 	}
 	switch {

@@ -51,9 +51,9 @@ func TestOfDeletions(t *testing.T) {
 		want   string   // what is told first, behind its second
 	}{
 		{"one applies a field, another deletes it by an update", []string{"a=x@N", ""},
-			"6: a/Apply set the field, and an unknown manager, perhaps the same one, deleted the field (managed fields do not record who), in all 6 times in a minute"},
+			"6: a/Apply set the field, and an unknown manager, perhaps the same one, deleted the field, 6 times in a minute (managed fields do not record deletions)"},
 		{"the same by updates, beside others", []string{"a/u=x@N c=z@0", "c=z@0"},
-			"6: a/Update set the field, and an unknown manager, perhaps the same one, deleted the field (managed fields do not record who), in all 6 times in a minute"},
+			"6: a/Update set the field, and an unknown manager, perhaps the same one, deleted the field, 6 times in a minute (managed fields do not record deletions)"},
 		{"who deletes writes something else as well", []string{"a=x@N", "b=y@N"},
 			"6: a/Apply and b/Apply in turn set and deleted the field, 6 times in a minute"},
 		{"its owner applies without it: no fight", []string{"a=x@N a/u=z@0", "a=y@N a/u=z@0"}, ""},

@@ -78,7 +78,7 @@ func (f Fight) Message() string {
 	times := fmt.Sprintf("%d times in a minute", f.Times)
 	switch {
 	case f.Managers[0] == fieldowners.Manager{}:
-		return fmt.Sprintf("%s set the field, and an unknown manager, perhaps the same one, deleted the field (managed fields do not record who), in all %s", names(f.Managers[1:]), times)
+		return fmt.Sprintf("%s set the field, and an unknown manager, perhaps the same one, deleted the field, %s (managed fields do not record deletions)", names(f.Managers[1:]), times)
 	case f.Deleted:
 		return fmt.Sprintf("%s in turn set and deleted the field, %s", names(f.Managers), times)
 	}

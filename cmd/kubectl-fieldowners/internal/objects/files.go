@@ -123,7 +123,7 @@ func (r *Reader) ReadFile(path string) (source string, content []byte, err error
 func (r *Reader) open(path string) (source string, content io.ReadCloser, err error) {
 	if path == "-" {
 		if waits, _ := console.TerminalOf(r.In); waits {
-			fmt.Fprintln(r.ErrOut, "reading objects from the terminal; end the input by Ctrl-D")
+			fmt.Fprintln(r.ErrOut, "reading objects from the terminal; end the input with Ctrl-D")
 		}
 		return "stdin", r.openStdin(), nil
 	}

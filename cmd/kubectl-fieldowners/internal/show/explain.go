@@ -84,7 +84,7 @@ func (e *explainCommand) objectsIn(file string) ([]map[string]any, error) {
 func (e *explainCommand) checkLive(live map[string]any) error {
 	o := view.New(live)
 	if o.Absent && o.UID == "" { // every object in a cluster has a UID
-		return fmt.Errorf("--live %s: %s has no metadata.uid, so the file was not read from a cluster: save the live object by kubectl get %s -o yaml --show-managed-fields, and give that file as --live; give the file that you apply as --intent",
+		return fmt.Errorf("--live %s: %s has no metadata.uid, so the file was not read from a cluster: save the live object with kubectl get %s -o yaml --show-managed-fields, and give that file as --live; give the file you apply as --intent",
 			view.Safe(e.live), o, o.Target())
 	}
 	if o.Absent {
@@ -125,7 +125,7 @@ func (e *explainCommand) print(explanations []explain.Explanation) error {
 			fmt.Fprintln(e.Out)
 		}
 		if len(explanations) > 1 {
-			fmt.Fprintf(e.Out, "Answer %d of %d: ", i+1, len(explanations))
+			fmt.Fprintf(e.Out, "Response %d of %d: ", i+1, len(explanations))
 		}
 		if _, err := fmt.Fprint(e.Out, x); err != nil {
 			return err

@@ -156,7 +156,7 @@ func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, fr
 	case err != nil && back == nil: // nothing was written
 		return false, errors.Join(err, os.Remove(filepath.Clean(file)))
 	case err != nil:
-		return false, fmt.Errorf("%v: the move failed, but the fields may have moved: check by kubectl fieldowners get; to undo the move, run: %s (the error: %w)", object, undo, err)
+		return false, fmt.Errorf("%v: the move failed, but the fields may have moved: check with kubectl fieldowners get; to undo the move, run: %s (error: %w)", object, undo, err)
 	}
 	if err := correct(file, saved, back); err != nil {
 		return false, fmt.Errorf("%v: the fields have moved, but updating the undo file failed: %w", object, err)

@@ -81,7 +81,7 @@ func (r *releaseCommand) release(ctx context.Context, object apply.ObjectRef) (f
 		}
 	}
 	if len(applied) == 0 {
-		fmt.Fprintln(r.Out, view.Safe(fmt.Sprintf("%v: nothing to give up: %s applied nothing here", object, r.manager)))
+		fmt.Fprintln(r.Out, view.Safe(fmt.Sprintf("%v: nothing to give up: %s owns no field by Apply", object, r.manager)))
 	}
 	r.warn(object, ownership, len(applied))
 	if len(applied) == 0 || !r.yes {
@@ -137,7 +137,7 @@ func (r *releaseCommand) show(ctx context.Context, applier *apply.Applier, objec
 // owns fields by Update, because release does not give up these fields.
 func (r *releaseCommand) warn(object apply.ObjectRef, ownership fieldowners.Ownership, applied int) {
 	if applied > 0 && applied == len(ownership.Entries()) {
-		fmt.Fprintf(r.ErrOut, "warning: %v: %s is the only recorded owner, so that no field has an owner after the release: "+
+		fmt.Fprintf(r.ErrOut, "warning: %v: %s is the only recorded owner, so no field will have an owner after the release: "+
 			"the next apply then makes before-first-apply the owner of all fields of the object\n", object, view.Safe(r.manager))
 	}
 	updated := map[string]bool{}

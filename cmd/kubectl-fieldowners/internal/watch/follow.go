@@ -49,7 +49,7 @@ type watched struct {
 }
 
 func (f *follower) follow(ctx context.Context) error {
-	f.behind = fmt.Errorf("%s: no change was seen: --timeout ended before the objects were listed", f)
+	f.behind = fmt.Errorf("%s: no change was seen: --timeout expired before the objects were listed", f)
 	known, version, err := f.list(ctx)
 	if err != nil {
 		return err

@@ -154,7 +154,7 @@ func TestWatchFollows(t *testing.T) {
 		{reason: "no right to watch", lists: script{first}, watches: script{fails(403)}, failure: "Forbidden"},
 		{reason: "a type that cannot be watched", lists: script{first}, watches: script{fails(405)}, failure: "MethodNotAllowed"},
 		{reason: "no list", lists: script{fails(403)}, failure: "Forbidden"},
-		{reason: "no list in time", wantErr: "error: deployments.apps: no change was seen: --timeout ended before the objects were listed", result: console.ErrSaid},
+		{reason: "no list in time", wantErr: "error: deployments.apps: no change was seen: --timeout expired before the objects were listed", result: console.ErrSaid},
 		{reason: "not connected at the end", lists: script{first}, watches: script{fails(503)},
 			wantErr: "error: deployments.apps: the watch was still interrupted at the end, so changes may be missing: ", result: console.ErrSaid},
 		{reason: "an entry that cannot be read: the others are shown", lists: script{first},
