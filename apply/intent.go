@@ -166,7 +166,7 @@ func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 	}
 	for name := range e.object {
 		if name != "apiVersion" && name != "kind" && name != "metadata" {
-			return fmt.Errorf("with Intent.Body, Intent.Config only names the object, but it also sets %s; remove the field", name)
+			return fmt.Errorf("Intent.Config sets %s, but with Intent.Body it may only name the object; remove the field", name)
 		}
 	}
 	config, err := wire.Encode(body)

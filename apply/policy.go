@@ -13,8 +13,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Decision is what Apply does about a conflict: a field of the intent that another field manager owns with another
-// value.
+// Decision says how Apply settles a conflict. In a conflict, another field manager owns a field of the intent with
+// another value.
 type Decision int
 
 const (

@@ -291,7 +291,7 @@ func (a *Applier) seenBefore(ref ObjectRef) bool {
 // is Configured even if an apply created the object.
 //
 // With RecordExchange, a process may send several applies to one object at the same time if the network is slow.
-// Otherwise it sends its writes to one object one at a time. To measure the round-trip time, RecordExchange sends a GET
+// On a fast network, or without RecordExchange, it sends them one after the other. To measure the round-trip time, RecordExchange sends a GET
 // of /livez while several applies to one object are queued. Only the requests of Appliers are recorded.
 func RecordExchange(next http.RoundTripper) http.RoundTripper { return wire.RecordExchange(next) }
 

@@ -226,7 +226,7 @@ func (r *Round) identify(parent client.Object) error {
 	}
 	r.parent = apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(parent), UID: parent.GetUID()}
 	if r.parent.UID == "" {
-		return &apply.IntentError{Object: r.parent, Err: errors.New("the ApplySet's parent needs its uid: pass the object that a client read")}
+		return &apply.IntentError{Object: r.parent, Err: errors.New("the ApplySet's parent has no uid: pass the parent as a client has read it from the API server")}
 	}
 	r.read, r.generation, r.version = recordOf(parent), parent.GetGeneration(), parent.GetResourceVersion()
 	if r.generation == 0 && r.version == "" {

@@ -59,8 +59,8 @@ type narrowing struct {
 }
 
 // narrow returns the live object with the changes that mutate made. before and after are the decoded object before and
-// after the call of mutate. All other values are those of the live object. Examples are a field that the Go type lacks,
-// a quantity such as 1024Mi that the Go type would write as 1Gi, and a zero value that the Go type would omit or add.
+// after the call of mutate. Whatever mutate did not change stays as in the live object: also a field that the Go type
+// lacks, a quantity such as 1024Mi that the Go type would write as 1Gi, and a zero value that it would omit or add.
 func (n narrowing) narrow(live *unstructured.Unstructured, before, after client.Object) (*unstructured.Unstructured, error) {
 	was, err := encode(before)
 	is, err2 := encode(after)

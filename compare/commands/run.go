@@ -137,7 +137,7 @@ func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string
 			"warmup", "duration", "trials",
 		} {
 			if cmd.Flags().Changed(name) {
-				return "", nil, fmt.Errorf("--%s cannot be combined with --quick or --review, which select what to measure: leave one of them out", name)
+				return "", nil, fmt.Errorf("--%s cannot be combined with --quick or --review, which select what to measure: remove one of the two flags", name)
 			}
 		}
 		profile, plan = bench.Quick, bench.QuickPlan(catalogue)

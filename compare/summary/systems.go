@@ -21,7 +21,7 @@ type System struct {
 	Contradiction string `json:"contradiction,omitempty"` // how the claim contradicts itself
 }
 
-// systems returns all claims of the run's workloads, with the measured values.
+// systems returns a System for each published claim that a workload of the run checks, with the measured value.
 func (r *reckoning) systems() []System {
 	var all []System
 	for _, w := range r.run.Workloads {

@@ -40,7 +40,7 @@ func (a *arrivals) take() (time.Duration, bool) {
 	return a.times[i], true
 }
 
-// convergeBound is the time that writers have after the last arrival to handle the remaining arrivals.
+// convergeBound is the time that writers have after the last arrival to handle the arrivals that still wait.
 const convergeBound = 5 * time.Second
 
 // open returns the results that only an open loop has. It returns nil for a closed loop.

@@ -114,7 +114,7 @@ func New(perMinute int) (*Detector, error) {
 }
 
 // Observe records the changes of field ownership between two consecutive states of an object. It returns the fights
-// to report now, sorted by path. These changes of a field count:
+// to report now, sorted by path. The following changes to a field are counted:
 //   - the field moves from one manager to another;
 //   - a manager deletes another manager's field, except in a status, where deletions are usual;
 //   - a manager sets a field that another manager has deleted.
