@@ -119,7 +119,7 @@ func TestInvalidSubresources(t *testing.T) {
 		says   string
 	}{
 		"a body and no subresource": {apply.Intent{Config: named, Body: scale(1)}, "without a Subresource"},
-		"a body and fields":         {apply.Intent{Config: threeReplicas(), Subresource: "scale", Body: scale(1)}, "only names the object, but it also sets spec"},
+		"a body and fields":         {apply.Intent{Config: threeReplicas(), Subresource: "scale", Body: scale(1)}, "Intent.Config sets spec, but with Intent.Body"},
 		"a body without kind":       {apply.Intent{Config: named, Subresource: "scale", Body: noKind}, "the body: apiVersion and kind"},
 		"a body that was read":      {apply.Intent{Config: named, Subresource: "scale", Body: read}, "metadata.resourceVersion"},
 		"a nil body":                {apply.Intent{Config: named, Subresource: "scale", Body: (*autoscalingv1ac.ScaleApplyConfiguration)(nil)}, "the body: the apply configuration is"},

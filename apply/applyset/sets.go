@@ -226,12 +226,12 @@ func (r *Round) identify(parent client.Object) error {
 	}
 	r.parent = apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(parent), UID: parent.GetUID()}
 	if r.parent.UID == "" {
-		return &apply.IntentError{Object: r.parent, Err: errors.New("the ApplySet's parent has no uid: pass the parent as a client has read it from the API server")}
+		return &apply.IntentError{Object: r.parent, Err: errors.New("the ApplySet's parent has no uid: pass the parent as a client read it")}
 	}
 	r.read, r.generation, r.version = recordOf(parent), parent.GetGeneration(), parent.GetResourceVersion()
 	if r.generation == 0 && r.version == "" {
 		return &apply.IntentError{Object: r.parent, Err: errors.New(
-			"the ApplySet's parent needs its resourceVersion, because its kind has no generation: pass the object that a client read")}
+			"the ApplySet's parent needs its resourceVersion, because its kind has no generation: pass the parent as a client read it")}
 	}
 	r.own = record{id: ID(r.parent), tooling: r.sets.members.FieldManager() + "/v1"}
 	return nil

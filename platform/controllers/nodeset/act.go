@@ -86,5 +86,5 @@ func foreignError(names []string) error {
 	if len(names) > some {
 		list += fmt.Sprintf(" and %d more", len(names)-some)
 	}
-	return errors.New("this NodeSet cannot create its pods, because pods with these names already exist and belong to other owners; delete them: " + list)
+	return errors.New("pods with the names of this NodeSet's pods belong to other owners; delete these pods: " + list)
 }
