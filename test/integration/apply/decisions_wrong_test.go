@@ -37,7 +37,7 @@ func TestWrongIntents(t *testing.T) {
 		},
 		{
 			"with a body the configuration only names the object", apply.Intent{Config: deployment.Config(replicas), Subresource: "scale", Body: scale()},
-			apply.ErrInvalidIntent, []string{"only names the object", "spec"}, "",
+			apply.ErrInvalidIntent, []string{"with Intent.Body it may only name the object", "spec"}, "",
 		},
 		{
 			"the body is of another object", apply.Intent{Config: deployment.Config(`{}`), Subresource: "scale", Body: scale().WithName("elsewhere")},

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/platform/api/v1alpha1"
@@ -94,13 +96,24 @@ func history(t *testing.T, p *kit.Platform) *podHistory {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var before corev1.PodList
+	if err := watching.List(t.Context(), &before, client.InNamespace(p.Namespace)); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	events, err := watching.Watch(ctx, &corev1.PodList{}, client.InNamespace(p.Namespace))
+	pods := &toolscache.ListWatch{WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		return watching.Watch(ctx, &corev1.PodList{}, &client.ListOptions{Namespace: p.Namespace, Raw: &options})
+	}}
+	// An API server that is busy closes a watch that does not keep up. This one goes on where it was.
+	events, err := watchtools.NewRetryWatcherWithContext(ctx, before.ResourceVersion, pods)
 	if err != nil {
 		cancel()
 		t.Fatal(err)
 	}
 	h := &podHistory{uids: map[string][]types.UID{}, now: map[string]*corev1.Pod{}}
+	for i := range before.Items {
+		h.add(watch.Event{Type: watch.Added, Object: &before.Items[i]})
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -1,7 +1,6 @@
 package platform
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,37 +47,30 @@ func waitForSlurm(t *testing.T, p *kit.Platform, name, conditionType string, wan
 	return &controller
 }
 
-// waitForEndpoint watches the EndpointSlices of a Service, as a client of Slurm does,
-// until one shows a ready address under a port; it gives the address.
-func waitForEndpoint(t *testing.T, p *kit.Platform, service string, port int32) string {
+// waitForEndpoint waits until an EndpointSlice of a Service shows a ready address under a port, and returns the address.
+func waitForEndpoint(t *testing.T, p *kit.Platform, service string, port int32) (address string) {
 	t.Helper()
-	watching, err := client.NewWithWatch(kit.Cluster(t).Config(), client.Options{Scheme: kit.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	events, err := watching.Watch(ctx, &discoveryv1.EndpointSliceList{}, client.InNamespace(p.Namespace),
-		client.MatchingLabels{discoveryv1.LabelServiceName: service})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer events.Stop()
-	for event := range events.ResultChan() {
-		slice, ok := event.Object.(*discoveryv1.EndpointSlice)
-		if !ok || !slices.ContainsFunc(slice.Ports, func(p discoveryv1.EndpointPort) bool {
-			return *p.Port == port && *p.Name == slurmcontroller.PortName && *p.Protocol == corev1.ProtocolTCP
-		}) {
-			continue
+	kit.WaitFor(t, "a ready endpoint of the Service", func() string {
+		var endpoints discoveryv1.EndpointSliceList
+		if err := p.Client.List(t.Context(), &endpoints, client.InNamespace(p.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: service}); err != nil {
+			return err.Error()
 		}
-		for _, endpoint := range slice.Endpoints {
-			if endpoint.Conditions.Ready != nil && *endpoint.Conditions.Ready {
-				return endpoint.Addresses[0]
+		for _, slice := range endpoints.Items {
+			if !slices.ContainsFunc(slice.Ports, func(p discoveryv1.EndpointPort) bool {
+				return *p.Port == port && *p.Name == slurmcontroller.PortName && *p.Protocol == corev1.ProtocolTCP
+			}) {
+				continue
+			}
+			for _, endpoint := range slice.Endpoints {
+				if endpoint.Conditions.Ready != nil && *endpoint.Conditions.Ready {
+					address = endpoint.Addresses[0]
+					return ""
+				}
 			}
 		}
-	}
-	t.Fatalf("no ready endpoint of %s under port %d", service, port)
-	return ""
+		return fmt.Sprintf("%s has no ready endpoint under port %d", service, port)
+	})
+	return address
 }
 
 func TestSlurmController(t *testing.T) {
