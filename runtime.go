@@ -20,8 +20,8 @@
 //
 // # What the package promises
 //
-//  1. A Runtime serialises the writes of its Clients, Appliers, Updaters and controllers to one object. So none of
-//     these writes makes the API server repeat another write.
+//  1. A Runtime serialises applies by its Clients, Appliers and controllers, and writes by its Updaters,
+//     to one object. So none of these writes makes the API server repeat another write.
 //  2. No request is sent if the manager's cache and the API server's schemas prove that nothing
 //     would change.
 //  3. An ownership conflict is a typed error that names the field, both values and the other owner.

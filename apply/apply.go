@@ -28,10 +28,10 @@ import (
 // the read.
 //
 // Each Apply decides anew which fields to relinquish and which to share. With Config.Steady, MustExist or Belongs,
-// Apply usually decides from the cached object. A single request is then enough, which is pinned to the resourceVersion
-// of the cached object. If the cached object cannot be used, and the previous Apply relinquished or shared a field of
-// the object, Apply takes two requests: it reads the live object before it writes. When the other owners have given up
-// the fields, Apply sends the whole intent.
+// Apply usually decides from the cached object. It then sends at most one request, pinned to the resourceVersion of the
+// cached object. If the cached object cannot be used, and the previous Apply relinquished or shared a field of the
+// object, Apply takes two requests: it reads the live object before it writes. When the other owners have given up the
+// fields, Apply sends the whole intent.
 //
 // The error is an *IntentError, *NotOursError, *ConflictError, *ContendedError, *UIDMismatchError, *RetryableError,
 // *RefusedError, *lanes.ReentryError, or the error of the context. After a RetryableError or a context error, the write
@@ -190,7 +190,7 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 		return c.inside(ctx, enter, func(ctx context.Context) (err error) {
 			var now settlement
 			if landed, now, err = c.try(ctx, settling); err == nil || len(now.conflicts)+len(now.unread) > 0 {
-				settled = now // an attempt without conflicts does not overwrite the conflicts of an earlier attempt
+				settled = now // a failed attempt without conflicts does not overwrite those of an earlier attempt
 			}
 			settling = true
 			return err
@@ -256,9 +256,9 @@ func (c *call) alone(ctx context.Context) error {
 	return lanes.Alone(ctx)
 }
 
-// try makes one attempt to apply the intent. First it sends the intent without force, unless settling is true. If the
-// response contains conflicts, or if settling is true, try reads the live object and settles the conflicts. After a
-// stale write, the caller calls try again.
+// try makes one attempt to apply the intent. Unless settling is true, it first sends the intent without force. If the
+// response shows conflicts or an outdated cached object or target, or if settling is true, try reads the live object and
+// settles the conflicts. After any other stale write, the caller makes another attempt.
 func (c *call) try(ctx context.Context, settling bool) (landed *answer, settled settlement, err error) {
 	if !settling {
 		landed, settled, err = c.sendFirst(ctx)

@@ -35,8 +35,8 @@ type concessions struct {
 	// owned reports whether this field manager owns a field, or a parent of fields such as a list item.
 	//
 	// keep reports whether a map, list or list item must be sent even if all its fields are left out of the request.
-	// This is necessary if this field manager is the only owner of the map, list or item. Otherwise the API server
-	// would remove the map, list or item, together with the fields of other managers inside.
+	// This is so if this field manager is its only owner: if the map, list or item were left out, the API server would
+	// remove it, together with the fields of other managers inside.
 	owned, keep func(fieldowners.Path) bool
 }
 

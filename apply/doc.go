@@ -94,6 +94,6 @@
 // # Where to find what
 //
 // The eight steps of Apply are in apply.go, in order. steady.go proves that nothing would change (with package steady).
-// target.go pins the writes to a uid, request.go sends the writes, settle.go settles the conflicts, and concede.go
+// target.go decides what the writes are pinned to, request.go sends them, settle.go settles the conflicts, and concede.go
 // handles relinquished and shared fields. Each other verb has a file of its own.
 package apply

@@ -163,7 +163,7 @@ func (e *RefusedError) Error() string {
 func (e *RefusedError) Unwrap() []error { return []error{ErrRefused, e.Err} }
 
 // ErrNotOurs means that an object belongs to somebody else. If the client of an Applier refuses a write to such an
-// object, the client's error should match ErrNotOurs. In messages, this text follows the name of the object.
+// object, the client's error should match ErrNotOurs. In messages, this text follows a subject, such as the object.
 var ErrNotOurs = errors.New("belongs to someone else")
 
 // NotOursError means that an object with the intent's name exists and that Intent.Belongs does not accept the object.

@@ -81,7 +81,7 @@ var quoteNoValue = []metav1.CauseType{
 	metav1.CauseType(field.ErrorTypeTooLong), metav1.CauseType(field.ErrorTypeTooMany),
 }
 
-// afterValue lists the texts that follow the invalid value in validation messages.
+// afterValue lists the known texts that follow the invalid value in validation messages.
 var afterValue = []string{": field is immutable"}
 
 // denier matches the part of the API server's message before "denied", and captures the name of the webhook or

@@ -281,18 +281,18 @@ func (a *Applier) seenBefore(ref ObjectRef) bool {
 	return before == now && now.ResourceVersion != ""
 }
 
-// RecordExchange wraps an HTTP transport to show Appliers two facts that the client does not return. These are the
-// number of HTTP requests, including client-go's own retries, and whether an apply created the object. Wrap the
-// rest.Config before any client is made from it:
+// RecordExchange wraps an HTTP transport to show Appliers what the client does not return: the number of HTTP requests,
+// including client-go's own retries, whether an apply created the object, and, for typed intents, the managed fields in
+// the response (for Outcome.Differ, Loops and SteadyState). Wrap the rest.Config before any client is made from it:
 //
 //	cfg.Wrap(apply.RecordExchange)
 //
 // Without RecordExchange, Outcome.Requests counts the client's calls instead of the HTTP requests, and Outcome.Action
 // is Configured even if an apply created the object.
 //
-// With RecordExchange, a process may send several applies to one object at the same time if the network is slow.
-// On a fast network, or without RecordExchange, it sends them one after the other. To measure the round-trip time, RecordExchange sends a GET
-// of /livez while several applies to one object are queued. Only the requests of Appliers are recorded.
+// With RecordExchange, a process may send several applies to one object at the same time if the network is slow. On a
+// fast network, or without RecordExchange, it sends them one after the other. To measure the round-trip time,
+// RecordExchange sends a GET of /livez while several applies to one object are queued. It records only Appliers' requests.
 func RecordExchange(next http.RoundTripper) http.RoundTripper { return wire.RecordExchange(next) }
 
 // readable parses managed fields entries. It skips entries of other managers that cannot be parsed, because anybody can

@@ -103,7 +103,7 @@ func (s settlement) letGo(conflict Conflict, live *unstructured.Unstructured) bo
 }
 
 // settleBy settles the conflicts with the given live object, which settle has read. The object is nil if it does not
-// exist. If the error is a StaleWriteError, the caller must call settle again, to read the object anew.
+// exist. If IsStaleWrite is true for the error, the caller must call settle again, to read the object anew.
 func (c *call) settleBy(ctx context.Context, live *unstructured.Unstructured, settled settlement) (*answer, settlement, error) {
 	for {
 		landed, refused := c.sendConceding(ctx, live, settled.concessions, false)
@@ -153,7 +153,7 @@ func (c *call) sendConceding(ctx context.Context, read *unstructured.Unstructure
 }
 
 // judgeConflicts parses the conflicts in the API server's response, and asks the policy for a decision on each
-// conflict. It returns the decided conflicts, and the settlement with these conflicts added. If the policy rejects a
+// conflict. It returns the decided conflicts, and the settlement with its conflicts set anew. If the policy rejects a
 // conflict, the error is a ConflictError.
 func (c *call) judgeConflicts(refused error, live *unstructured.Unstructured, settled settlement) (found []Conflict, _ settlement, err error) {
 	ownership, unread := c.readableOwners(live)

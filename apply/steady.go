@@ -42,8 +42,8 @@ import (
 // These intents are sent each time:
 //   - an intent with a field that the Go type of a built-in kind lacks, such as a field of a newer server. To avoid
 //     this, update the Go type or read the kind as unstructured objects;
-//   - an intent that sets a map to {} or null, if the object has fields without an owner in that map. The proof does
-//     not know such fields, because they are defaults. Examples are the updateStrategy of a StatefulSet and the
+//   - an intent that sets a map to {} or null, if the object has fields without an owner in that map. Such fields
+//     are defaults that the proof does not know. Examples are the updateStrategy of a StatefulSet and the
 //     defaults of a CustomResourceDefinition;
 //   - an intent with stringData, if one of its keys is also in data, or if data is set and empty;
 //   - an intent that sets a status but is not sent to the status subresource;

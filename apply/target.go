@@ -28,7 +28,7 @@ import (
 // resourceVersion.)
 const neverWritten = "1"
 
-// target holds what a call knows about its object before the first write, and the uid to which the writes are pinned.
+// target holds what a call knows about its object before the first write, and what the writes are pinned to.
 type target struct {
 	uid      types.UID     // the uid to which writes are pinned; "" if they are not pinned
 	found    bool          // the uid comes from an object that Intent.Belongs accepted, and not from the caller

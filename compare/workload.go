@@ -25,8 +25,8 @@ type Workload struct {
 	// Arms are the names of the arms that make sense in this workload. The other arms are compared with the first
 	// one. A workload of the user may leave Arms empty. Then any arm may run in it.
 	Arms []string
-	// Local means that the workload needs a local control plane, with its controllers, its nodes, and cluster-wide
-	// rights.
+	// Local means that the workload needs a local control plane, because of its controllers, its nodes, or
+	// cluster-wide rights.
 	Local bool
 	// Needs is the name of the CustomResourceDefinition that must be installed; "" if there is none.
 	Needs string

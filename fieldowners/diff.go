@@ -84,9 +84,9 @@ func (d Difference) String() string {
 // Managers are identified by name, operation and subresource. A manager whose entry changed only its apiVersion or
 // time has gained and lost nothing.
 //
-// If several managers lost and gained the same field, Moved has one item for each pair of a losing and a gaining
-// manager, because an ownership does not show from whom a field was taken. A field that no manager lost is in
-// Gained, even if another manager still owns the field.
+// If managers lost a field that others gained, Moved has one item for each pair of a losing and a gaining manager,
+// because an ownership does not show from whom a field was taken. A gained field that no manager lost is in Gained,
+// even if another manager still owns the field.
 func Diff(before, after Ownership) Difference {
 	lost, gained := without(before, after), without(after, before)
 	moved := map[string]bool{}

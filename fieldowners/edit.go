@@ -10,7 +10,7 @@ import (
 )
 
 // Nearest returns the path itself if an unstructured object has the field. If a parent of the field is null or a
-// scalar, Nearest returns the path of this parent. ok is false if the field or one of its parents is missing.
+// scalar, Nearest returns the path of this parent. In all other cases ok is false.
 func (p Path) Nearest(object any) (nearest Path, ok bool) { return p.nearest(object, child) }
 
 func (p Path) nearest(object any, child childOf) (nearest Path, ok bool) {

@@ -102,7 +102,7 @@ type TransferPlan struct {
 	Moved   []Handover
 	Unmoved []Unmoved
 	// Unread lists the apiVersions in which the caller must read the object before the next call of Plan. Until
-	// then, Unmoved contains the fields that would move from or to an entry in these apiVersions.
+	// then, Unmoved contains the fields that would move between two apiVersions of which one is in this list.
 	Unread []string
 }
 

@@ -20,7 +20,7 @@
 //   - Unknown fields, kinds and namespaces are accepted, and so is an Intent.Body of the wrong kind for the subresource.
 //   - Lists of custom resources are atomic.
 //   - For a kind in its scheme, the fake client converts the configuration to the Go type and back. So an apply also sets
-//     all fields without omitempty to zero, and conflicts with the owners of these fields. This concerns, for example, a
+//     all fields without omitempty that it omits to zero, and conflicts with their owners. This concerns, for example, a
 //     reconciler with reconciler.Config.Prune, which applies annotations to the parent. Give the fields omitempty (the CRD
 //     may still require them).
 //   - The RESTMapper of the fake client knows no kinds, but Round.Prune needs to look up kinds. Give the client a

@@ -16,7 +16,7 @@
 //  5. Do returns a Transfer that moves the fields back. After the end of the process, Undo builds the same Transfer
 //     from the result of Moves, if the caller has saved it.
 //
-// All errors are typed errors of package apply.
+// Errors are typed errors of package apply, a *lanes.ReentryError or the error of the context.
 //
 // # What the caller does
 //
@@ -113,7 +113,7 @@ func (t *Transfer) String() string {
 // the Applier has given up since.
 //
 // The error is an *apply.StaleWriteError, *apply.ContendedError, *apply.UIDMismatchError (the object was deleted or
-// recreated), *apply.RefusedError, *apply.RetryableError or the error of ctx. If undo is nil, no field has moved. If Do
+// recreated), *apply.RefusedError, *apply.RetryableError, *lanes.ReentryError or the error of ctx. If undo is nil, no field has moved. If Do
 // returns both undo and an error, the fields may have moved: the response was lost, or the API server stored other
 // managed fields than those that were sent.
 func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {

@@ -77,8 +77,8 @@ type Config[P client.Object] struct {
 	// If Belongs is nil, this default applies:
 	//   - An object with owner references belongs to the parent if one of them has the parent's uid.
 	//   - With Prune, an object without owner references belongs to the parent if it has the label of the parent's set.
-	//     An object without the label of any set is adopted if no field manager but the Applier's has written to the live
-	//     object.
+	//     An object without the label of any set is adopted if the Applier's field manager has applied to the live object
+	//     and is its only writer. Writes through subresources do not count.
 	//   - Without Prune, an object without owner references belongs to the parent if the Applier's field manager has
 	//     applied to it and the intent sets no owner reference.
 	//

@@ -142,7 +142,7 @@ func terminating(err error) bool {
 
 // tell records events on the parent about conflicts, about objects that belong to someone else, and about pruned,
 // released and kept objects. It records rejected conflicts and objects that belong to someone else only if isNew is
-// true. For each kept object it records only one event (see applyset.Kept).
+// true. It does not repeat the event for an object that is kept for the same reason (see applyset.Kept).
 func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 	if r.Events == nil {
 		return
@@ -278,13 +278,13 @@ const rememberedTroubles = 8192
 
 func newNews() news { return news{recent.New[trouble, reported](rememberedTroubles)} }
 
-// isNew records the present errors of a group, and reports whether they differ from the errors recorded before.
+// isNew records the present errors of a group. It reports whether there are any, and they differ from those before.
 func (n news) isNew(of trouble, errs ...error) bool {
 	isNew, _ := n.about(of, errs...)
 	return isNew
 }
 
-// about records the present errors of a group. isNew reports whether they differ from the errors recorded before. since
+// about records the present errors of a group. isNew is false without errors, or if they are the same as before. since
 // is the time since the first error after the last success, even if the text of the errors has changed since then.
 func (n news) about(of trouble, errs ...error) (isNew bool, since time.Duration) {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })

@@ -122,7 +122,7 @@ func unknownTo(at *place, live, shown any) *place {
 
 // refuse returns an error if one of the selected live items has a field that the Go type lacks, because the write could
 // drop this field. items contains the indices of the selected items. The argument why says why the
-// selected items cannot be matched with the items that the function mutate returned.
+// selected items cannot be matched with the items of the list after mutate.
 func (n narrowing) refuse(list *place, live, shown []any, items []int, why error) error {
 	for _, j := range items {
 		var item any

@@ -53,7 +53,7 @@
 //     several times.
 //  4. The caller must handle a NotFound, because the object may be deleted at any time.
 //  5. Use Do for metadata and spec, and Status for the status. If the kind has a status subresource, the API server
-//     silently ignores status changes by Do, and spec changes by Status.
+//     silently ignores status changes by Do, and changes of the spec, and of some metadata, by Status.
 //
 // Valid:
 //

@@ -72,7 +72,7 @@ func (w *lastWritten) knows(object client.Object, wrote bool) {
 	w.versions.Put(uid, version)
 }
 
-// handOn passes an object from a response of the API server to the next call in the object's lane (Config.Lanes). That
+// handOn passes an object from a response to the next call, if it already waits for the object's lane (Config.Lanes). That
 // call then need not read the object. If the object no longer exists, handOn does nothing.
 func handOn(ctx context.Context, shown *unstructured.Unstructured) {
 	gone := shown.GetDeletionTimestamp() != nil && len(shown.GetFinalizers()) == 0

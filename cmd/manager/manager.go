@@ -178,10 +178,10 @@ func (o *options) start(ctx context.Context, mgr ctrl.Manager) error {
 	return err
 }
 
-// tracked is a manager that knows whether the caches of its reconcilers are synced. It counts the running calls of
-// Warmup, which returns when the caches of a reconciler are synced. Warmup also runs on replicas that are not the
-// leader. The cache itself would report too early that it is synced, because a reconciler adds its informers only
-// when it starts.
+// tracked is a manager that knows whether the caches of its reconcilers are synced. It counts the reconcilers whose
+// Warmup has not succeeded yet, because Warmup returns when the caches are synced. Warmup also runs on replicas that
+// are not the leader. The cache itself would report too early that it is synced, because a reconciler adds its
+// informers only when it starts.
 type tracked struct {
 	ctrl.Manager
 	filling atomic.Int32 // the number of reconcilers whose caches are not synced yet

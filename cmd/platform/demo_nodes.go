@@ -42,7 +42,7 @@ func (d *demonstration) maintenance(ctx context.Context) {
 // lose demonstrates a cordon that fails. It cordons the node busy with strategy Update (get-modify-update) while the
 // given writers write to the node. Nearly always, all four attempts fail as stale writes. If an attempt succeeds,
 // lose stops the writers, undoes the cordon and starts again. With running writers, the undo could also fail as a
-// stale write.
+// stale write. lose returns the status of the failed cordon, while the writers still run.
 func (d *demonstration) lose(ctx context.Context, writers *writers) (status v1alpha1.NodeStatus) {
 	for range 10 {
 		writers.start(ctx, busy)

@@ -22,7 +22,7 @@ type Advice struct {
 	// be better than the others.
 	Situation summary.Situation
 	// Rows contains the results of all arms in the cell. The compared arms come first, sorted from best to worst. The
-	// other arms were not compared because they lost updates, or because too many intents failed permanently.
+	// other arms lost updates, had too many intents that failed permanently, or have no value for the measure.
 	Rows []summary.Row
 	// Exact means that the cell has exactly the parameters of the Situation.
 	Exact bool

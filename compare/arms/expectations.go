@@ -49,7 +49,7 @@ func withExpectations(s compare.Session) writer {
 // expectations tracks the writes to each set that the cache does not show yet, like UIDTrackingControllerExpectations
 // in Kubernetes' package controller. In Kubernetes, the work queue gives each set to one worker at a time. In the
 // benchmark, two writers may handle the same set at the same time. The method begin therefore rejects a writer if
-// another writer has begun since the rejected writer called turn.
+// another writer has not ended yet, or has begun since the rejected writer called turn.
 type expectations struct {
 	mu    sync.Mutex
 	bySet map[types.NamespacedName]*expectation
@@ -73,8 +73,8 @@ func (e *expectations) turn(key types.NamespacedName) int {
 	return e.of(key).turn
 }
 
-// begin reports whether a writer may write to the set. The result is false if another writer has begun since the call of turn,
-// or if the given pods do not show all earlier writes. If the result is true, no other writer may begin until end is called.
+// begin reports whether a writer may write to the set: no other writer is active or has begun since the call of turn, and the
+// given pods show all earlier writes, or patience has passed. If begin returns true, no other writer may begin until end is called.
 func (e *expectations) begin(key types.NamespacedName, turn int, pods []unstructured.Unstructured) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

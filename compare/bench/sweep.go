@@ -131,7 +131,7 @@ func (s Sweep) check() error {
 		}
 	}
 	if s.Rounds > 0 && s.Rate > 0 {
-		return fmt.Errorf("--rounds and --rate exclude each other: a trial with a rate ends after --duration")
+		return fmt.Errorf("--rounds and --rate exclude each other: a trial with a rate ends after --warmup and --duration")
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func checkCell(c compare.Cell, w compare.Workload, set func(flag string) bool) e
 	case c.Rounds > 0 && (set("duration") || set("warmup")):
 		return fmt.Errorf("%s: a trial ends after %d rounds, so --warmup and --duration have no effect: leave them out", c, c.Rounds)
 	case c.Rounds > 0 && c.Rate > 0:
-		return fmt.Errorf("%s: a trial ends after %d rounds, but a trial with a rate ends after --duration: leave --rate out", c, c.Rounds)
+		return fmt.Errorf("%s: a trial ends after %d rounds, but a trial with a rate ends after --warmup and --duration: leave --rate out", c, c.Rounds)
 	case c.Objects*c.Managers > maxApplies:
 		return fmt.Errorf("%s: before a trial each manager applies each object: %d applies, but the limit is %d; reduce --objects or --managers",
 			c, c.Objects*c.Managers, maxApplies)
@@ -175,7 +175,7 @@ func checkCell(c compare.Cell, w compare.Workload, set func(flag string) bool) e
 	case c.Processes > 1 && w.Attach == nil:
 		return fmt.Errorf("%s: workload %s cannot run in several processes: leave --processes out", c, w.Name)
 	case c.Processes > 1 && c.Rounds > 0:
-		return fmt.Errorf("%s: a trial in several processes ends after --duration: leave --rounds out", c)
+		return fmt.Errorf("%s: a trial in several processes ends after --warmup and --duration: leave --rounds out", c)
 	}
 	return nil
 }

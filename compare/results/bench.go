@@ -20,8 +20,8 @@ var units = []struct{ name, better string }{
 }
 
 // Bench returns the content of results.bench in the Go benchmark format. Each valid trial is one line, and so one sample
-// for benchstat (`benchstat -col /arm results.bench`). Values that were not measured are left out. A line begins with the
-// workload, followed by the arm and the parameters as /NAME=VALUE. The second run of an arm (A/A) is named "ARM-again".
+// for benchstat (`benchstat -col /arm results.bench`). Values that were not measured are left out. A line begins with
+// Benchmark and the workload, followed by the arm and the parameters as /NAME=VALUE. The second run of an arm (A/A) is named "ARM-again".
 func Bench(run Run, trials []Trial) ([]byte, error) {
 	var out bytes.Buffer
 	w := benchfmt.NewWriter(&out)

@@ -46,7 +46,8 @@ type Distribution struct {
 	notLanded int64
 }
 
-// Merge combines the given latencies into one distribution. It returns an error if a histogram is invalid.
+// Merge combines the given latencies into one distribution. It returns an error if a histogram
+// is invalid or, if there are several, contains values of more than an hour.
 func Merge(latencies ...Latency) (Distribution, error) {
 	var all Distribution
 	for i, latency := range latencies {

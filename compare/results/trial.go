@@ -165,7 +165,7 @@ type Server struct {
 
 // Oracle has the results of the oracle for the trial's history.
 type Oracle struct {
-	// Acknowledged is the number of acknowledged intents that sent a write. Found is the number of acknowledged
+	// Acknowledged is the number of acknowledged intents that sent a write. Found is the number of those
 	// intents whose values are in the acknowledged revision.
 	Acknowledged int `json:"acknowledged"`
 	Found        int `json:"found"`

@@ -110,8 +110,8 @@ func (r *pollution) Next(ctx context.Context, _, sequence int) (compare.Intent, 
 }
 
 // disturb first reads the object from the cache, as another goroutine would, and checks whether it has the arm's
-// value. Then it writes to the object twice, as another controller would. After the second write, the cache contains
-// a new object, and the arm still holds the old one.
+// value. Then it writes to the object twice, as another controller would. After the second write, the cache (if any)
+// contains a new object, which the arm does not hold.
 func (r *pollution) disturb(ctx context.Context, intent compare.Intent) error {
 	if cache := r.cache(); cache != nil {
 		o := build(r.stage, r.kind, intent.Name, nil)

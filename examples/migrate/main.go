@@ -135,7 +135,7 @@ func notClean(plan apply.Plan) error {
 		return nil
 	}
 	return fmt.Errorf("%v was not migrated and is left as it was: set in Emit each field that the first apply would change, "+
-		"and add to the arguments PATH each field that would stay shared with the old field manager: %s",
+		"pass as PATH all paths to move (they replace the defaults), with those that would stay shared with the old manager: %s",
 		plan.Object, strings.Join(why, "; "))
 }
 

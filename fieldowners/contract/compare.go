@@ -133,8 +133,8 @@ func (c *Comparer) Names(manager string) bool { return c.managers[manager] }
 // object, there are no findings.
 //
 // A manager of the contract may own only the fields that it claims, and only by the claimed operation. Any other
-// manager may own every field that is not exclusive. A claimed field is exclusive unless Shared of the claim lists
-// the field. It is exclusive only on objects of which the claiming manager owns a field, or must own a field (see
+// manager may own every field that is not exclusive. A claimed path is exclusive unless it overlaps a path in Shared of
+// the claim. It is exclusive only on objects of which the claiming manager owns a field, or must own a field (see
 // Claim.Selector). Managers that the API server invents, such as before-first-apply, are skipped.
 func (c *Comparer) Compare(kind schema.GroupKind, of labels.Set, ownership fieldowners.Ownership) (found []Finding) {
 	entries := ownership.Entries()

@@ -141,8 +141,8 @@ func reapOrphans(ctx context.Context, runs string, log io.Writer) error {
 }
 
 // tryLock takes an exclusive file lock without waiting. If another process holds the lock, tryLock returns nil and
-// no error. The kernel releases the lock when that process ends for any reason, so tryLock succeeds if that process
-// is dead.
+// no error. The kernel releases the lock when that process ends for any reason. So if tryLock succeeds, no process
+// that held the lock until its end is still alive.
 func tryLock(path string) (*flock.Flock, error) {
 	l := flock.New(path)
 	held, err := l.TryLock()

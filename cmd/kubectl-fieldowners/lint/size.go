@@ -15,8 +15,8 @@ import (
 )
 
 // crowd is the smallest number of managers that RuleManyManagers reports. With 16 managers, an apply costs the API
-// server two to three times as much work as with one manager. If each manager owns several fields, it costs five
-// times as much (see docs/managers.md). Objects in a newly installed cluster have fewer than eight managers.
+// server two to three times as much work as with one manager. If each manager owns several fields, it costs six
+// times as much (see docs/managers.md). Objects in a newly installed cluster have at most eight managers.
 const crowd = 16
 
 // manyManagers reports an object with so many entries that every write costs more. The API server keeps

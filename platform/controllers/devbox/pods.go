@@ -31,9 +31,9 @@ func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName)
 	return pods, nil
 }
 
-// endedPods returns the pods from which the workload reconciler must remove our finalizer: all pods with our finalizer that
-// have ended. A pod of another owner has our finalizer if it was created from a copy of our pod template. During a Shutdown,
-// endedPods also returns the Devbox's own pods that are finished or being deleted, even if their containers still run.
+// endedPods returns the pods that letGo handles: all ended pods with our finalizer, which letGo removes. A pod of another
+// owner has our finalizer if it was created from a copy of our pod template. During a Shutdown, also the Devbox's own pods
+// are returned that are finished or being deleted, even if their containers still run. letGo then deletes the own pods.
 func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	var ended []*corev1.Pod
 	for _, pod := range pods {

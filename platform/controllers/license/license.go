@@ -1,9 +1,9 @@
 // Package license contains the reconciler of Licenses. A License defines which resources the User of the same name may
 // use, and for how long.
 //
-// Each reconcile first computes the status of the License: the current phase, the limits in this phase, and the name of the
-// User's Namespace. The applied fields depend only on this status. They are a label and an annotation of the Namespace, and
-// a ResourceQuota in the Namespace. The User reconciler owns the other fields of the Namespace (see package user).
+// Each reconcile applies fields that depend only on the stored status of the License: a label and an annotation of the
+// User's Namespace, and a ResourceQuota in it. Then it writes the current phase, limits and Namespace into the status; a
+// change starts another reconcile. The User reconciler owns the other fields of the Namespace (see package user).
 //
 // If another client changes the limits or the phase in these objects, the next reconcile restores the values by force.
 // Other ownership conflicts are only reported.

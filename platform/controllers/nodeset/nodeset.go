@@ -6,7 +6,7 @@
 //  1. The reconciler keeps no state outside the cluster.
 //  2. The name of a pod contains its ordinal, and pods are applied by name. Two reconciles that both find the
 //     same pod missing create only one pod.
-//  3. A reconcile computes its writes from the cache. The cache includes the earlier writes of this process.
+//  3. A reconcile computes its writes from the cache. The cache includes earlier applies of this process.
 //  4. Before the first write, the reconcile reads the NodeSet live. Nothing is written if the uid, the generation
 //     or the address of slurmctld differs from the cache.
 //  5. A reconcile creates at most 100 pods, corrects at most 100 pods, and deletes at most 100 pods. The next

@@ -112,7 +112,7 @@ func serviceChanged() predicate.Predicate {
 	})
 }
 
-// worthARound returns a predicate for pods. It drops updates that do not affect the result of decide.
+// worthARound returns a predicate for pods. It drops updates that change none of the properties that decide uses.
 func worthARound() predicate.Predicate {
 	return coapply.Changed(func(object client.Object) any {
 		pod, ok := object.(*corev1.Pod)

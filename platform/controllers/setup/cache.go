@@ -13,9 +13,9 @@ import (
 )
 
 // Cache returns the cache options of the platform's managers. They limit the annotations and the managed fields of
-// cached objects, because any client could make these parts large. A cached object keeps only annotations of the domain
-// coapply.dev, the managed fields of the platform's field managers, and at most maxForeign bytes of other managed
-// fields. No write sends data from the cache: an apply sends a computed apply configuration, and an update reads live.
+// cached objects, because any client could make these parts large. Of these parts, a cached object keeps the annotations of
+// the domain coapply.dev, the managed fields of the platform's field managers, and at most maxForeign bytes of other
+// entries, as far as they share fields with ours. No write sends data from the cache: an apply sends a computed apply configuration, and an update reads live.
 func Cache() cache.Options {
 	ours := fieldmanagers.All().Managers()
 	keepOwn := fieldowners.KeepOwn(ours...)

@@ -16,8 +16,8 @@ import (
 
 type statusReader struct{ client client.Reader }
 
-// status returns a Report with the conditions Applied and Ready and the name of the Service. If the Service does not
-// exist, the name is empty.
+// status returns a Report with the conditions Applied and Ready and the name of the Service. The name is empty if the
+// Service does not exist, or is not controlled by the SlurmController.
 func (r statusReader) status(
 	ctx context.Context, controller *v1alpha1.SlurmController, applied reconciler.Applied,
 ) (reconciler.Report[*v1alpha1.SlurmController], error) {

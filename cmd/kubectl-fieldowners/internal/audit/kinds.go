@@ -78,9 +78,9 @@ func discover(r *objects.Reader) (discovered, error) {
 	return d, nil
 }
 
-// kindsFor returns the kinds named by the arguments, each kind once. Without arguments, it returns all kinds that the
-// audit covers, except events. Events are excluded because an event is written once, expires soon, and is served by
-// two API groups.
+// kindsFor returns the kinds named by the arguments, each kind once. Without arguments, it returns all kinds except
+// events; for an audit of one namespace, only the namespaced kinds. Events are excluded because an event is written
+// once, expires soon, and is served by two API groups.
 func kindsFor(r *objects.Reader, args []string, all []kind, allNamespaces bool) ([]kind, error) {
 	if len(args) == 0 {
 		return slices.DeleteFunc(slices.Clone(all), func(k kind) bool {

@@ -8,7 +8,7 @@
 //     operation and subresource.
 //  2. The caller passes the time of each write. A write counts for one minute.
 //  3. A fight or loop is returned when it begins, and then once a minute while it continues.
-//  4. Memory is bounded: a Detector remembers at most 10,000 fields, 1,000 objects, and 1,000 writes per field or
+//  4. Memory is bounded: a Detector remembers at most 20,000 fields, 2,000 objects, and 1,000 writes per field or
 //     object.
 //  5. A Detector is not safe for concurrent use.
 //
