@@ -64,7 +64,7 @@ func TestConflictIsReported(t *testing.T) {
 	}
 	applytest.StartManager(t, mgr)
 
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if err := s.Get(t.Context(), client.ObjectKeyFromObject(site), site); err != nil {
 			t.Fatal(err)
 		}

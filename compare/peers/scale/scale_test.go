@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 
 // TestRun measures few objects for a moment: nothing is written, though others write; what is written by hand reconciles
 // each of their writes, and what coapply.For makes none.
-// COAPPLY_SCALE_OBJECTS asks for more, and for as long as Run measures.
+// COAPPLY_SCALE_OBJECTS asks for more, each for as long as Window says: 10,000 need -timeout 1h.
 func TestRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a control plane of its own: make soak runs it, and so does go test without -short")
