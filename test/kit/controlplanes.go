@@ -19,7 +19,6 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"coapply.dev/apply/applytest"
 	"coapply.dev/internal/localcluster"
 )
 
@@ -29,17 +28,23 @@ const (
 	clusterVariable = "COAPPLY_TEST_CLUSTER"
 )
 
-// onRealServer has the tests that InMemory excepts, with the reason. nil: Server is never in memory.
-var onRealServer map[string]string
+// inMemory is what InMemory was given.
+var inMemory struct {
+	start  func() (*rest.Config, error)
+	except map[string]string
+}
 
-// InMemory makes Server return the API server in memory, which is much faster. The tests that need a kube-apiserver are named, with the reason.
-// make soak and the tests with other versions of Kubernetes run all tests on a kube-apiserver.
-func InMemory(except map[string]string) { onRealServer = except }
+// InMemory makes Server return the API server in memory that start starts, which is much faster. The tests that need a kube-apiserver are named,
+// with the reason. make soak and the tests with other versions of Kubernetes run all tests on a kube-apiserver. The server is a parameter
+// because a test binary with it is three times as large and takes twice as long to link.
+func InMemory(start func() (*rest.Config, error), except map[string]string) {
+	inMemory.start, inMemory.except = start, except
+}
 
 // isInMemory reports whether the server of a test is the one in memory.
 func isInMemory(t testing.TB) bool {
 	name, _, _ := strings.Cut(t.Name(), "/")
-	return onRealServer != nil && onRealServer[name] == "" && os.Getenv("K8S") == "" && os.Getenv("COAPPLY_REAL") == ""
+	return inMemory.start != nil && inMemory.except[name] == "" && os.Getenv("K8S") == "" && os.Getenv("COAPPLY_REAL") == ""
 }
 
 // Main runs the tests of a package, and stops at their end what they shared.
@@ -117,12 +122,12 @@ var (
 		return server.Config(), nil
 	})
 	sharedMemory = sync.OnceValues(func() (*rest.Config, error) {
-		server, err := applytest.StartServer(context.Background(), applytest.WithScheme(Scheme))
+		config, err := inMemory.start()
 		if err != nil {
 			return nil, err
 		}
-		_, err = InstallCRDs(server.Config(), OurCRDs())
-		return server.Config(), err
+		_, err = InstallCRDs(config, OurCRDs())
+		return config, err
 	})
 	sharedCluster = sync.OnceValues(func() (*localcluster.Cluster, error) {
 		if kubeconfig := os.Getenv(clusterVariable); kubeconfig != "" {

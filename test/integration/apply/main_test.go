@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"coapply.dev/test/kit"
+	"coapply.dev/test/kit/memory"
 )
 
 func TestMain(m *testing.M) {
@@ -13,7 +14,7 @@ func TestMain(m *testing.M) {
 		rights   = "authorization"
 		timing   = "writers that overlap: a server in memory answers before the next writer comes"
 	)
-	kit.InMemory(map[string]string{
+	kit.InMemory(memory.Start, map[string]string{
 		"TestDecisionsAcrossVersions": kinds, "TestFactsOfRefusals": kinds, "TestLoopOfDeletions": kinds, "TestLoopOfAClusterScopedObject": kinds,
 		"TestPruneHoldsParentsWithoutAGeneration": kinds, "TestAnswersAreAsReads": kinds, "TestInformerOfAnotherVersion": kinds,
 		"TestFinalizerOfANewerPod": kinds, "TestCacheBehindTheFallback": kinds, "TestBirthAgainstIntruders": kinds,

@@ -4,10 +4,11 @@ import (
 	"testing"
 
 	"coapply.dev/test/kit"
+	"coapply.dev/test/kit/memory"
 )
 
 func TestMain(m *testing.M) {
-	kit.InMemory(map[string]string{
+	kit.InMemory(memory.Start, map[string]string{
 		"TestReleaseInAnotherVersion": "HorizontalPodAutoscaler in two versions", "TestMigrateVersions": "HorizontalPodAutoscaler in two versions",
 		"TestMigratingMain": "a process of its own",
 	})

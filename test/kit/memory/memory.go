@@ -48,6 +48,15 @@ var scheme = func() *runtime.Scheme {
 	return s
 }()
 
+// Start starts an API server in memory, which runs until the process ends.
+func Start() (*rest.Config, error) {
+	server, err := applytest.StartServer(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	return server.Config(), nil
+}
+
 // started is the API server that all tests of a package share.
 var started = sync.OnceValues(func() (*applytest.Server, error) {
 	server, err := applytest.StartServer(context.Background(), applytest.WithScheme(scheme))
