@@ -159,6 +159,7 @@ func scales(manager string) writer {
 }
 
 func TestWatchTellsOfFights(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		reason  string
 		writers []writer
