@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
+	"hash/fnv"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,15 +24,17 @@ import (
 	"coapply.dev/test/kit/model"
 )
 
-// trace is a series of random requests about one object, on two servers.
+// trace is a series of random requests about one object, on one server or two.
 type trace struct {
 	model.Dice
 
-	kind  traceKind
-	key   client.ObjectKey
-	sides [2]*side
-	count *model.Tally
-	said  []string // the steps so far
+	kind      traceKind
+	key       client.ObjectKey
+	namespace string // in messages about objects of any scope
+	sides     []*side
+	count     *model.Tally
+	said      []string    // the steps so far
+	answers   hash.Hash64 // of the last server
 
 	returnsObject bool // the answer to the step is the object as it is stored
 }
@@ -49,8 +53,8 @@ func newSide(c client.WithWatch) *side {
 	return &side{WithWatch: c, uids: map[string]string{}, versions: map[string]string{}}
 }
 
-func newTrace(dice model.Dice, kind traceKind, key client.ObjectKey, count *model.Tally) *trace {
-	return &trace{Dice: dice, kind: kind, key: key, count: count}
+func newTrace(dice model.Dice, kind traceKind, key client.ObjectKey, namespace string, count *model.Tally) *trace {
+	return &trace{Dice: dice, kind: kind, key: key, namespace: namespace, count: count, answers: fnv.New64a()}
 }
 
 // request is a step: the same request for each server, with that server's uids and versions.
@@ -58,7 +62,7 @@ type request func(ctx context.Context, s *side) (*unstructured.Unstructured, err
 
 // run takes the steps and returns the first difference.
 func (t *trace) run(ctx context.Context) string {
-	var start [2]string
+	start := make([]string, len(t.sides))
 	for i, s := range t.sides {
 		list := t.list()
 		if err := s.List(ctx, list, t.ofTheObject(""), client.InNamespace(t.key.Namespace)); err != nil {
@@ -79,8 +83,8 @@ func (t *trace) run(ctx context.Context) string {
 const lastAnnotation = "trace.coapply.dev/last"
 
 // events writes the object once more and compares the events of watches that began before the first step.
-func (t *trace) events(ctx context.Context, start [2]string) string {
-	var answers, events [2]string
+func (t *trace) events(ctx context.Context, start []string) string {
+	answers, events := make([]string, len(t.sides)), make([]string, len(t.sides))
 	for i, s := range t.sides {
 		last := t.empty()
 		var err error
@@ -98,10 +102,10 @@ func (t *trace) events(ctx context.Context, start [2]string) string {
 			events[i] = fmt.Sprint(err)
 		}
 	}
-	if found := differ("the last write: the answers differ", answers); found != "" {
+	if found := t.differ("the last write: the answers differ", answers); found != "" {
 		return found
 	}
-	return differ("the events differ", events)
+	return t.differ("the events differ", events)
 }
 
 // watch returns the events of the object after a version, up to the last write, as JSON.
@@ -140,8 +144,7 @@ func (t *trace) steps(ctx context.Context) string {
 	for step := range stepsOfATrace {
 		name, request := t.next()
 		t.said = append(t.said, name)
-		var answers [2]string
-		var objects [2]*unstructured.Unstructured
+		answers, objects := make([]string, len(t.sides)), make([]*unstructured.Unstructured, len(t.sides))
 		var last error
 		for i, s := range t.sides {
 			object, err := request(ctx, s)
@@ -152,7 +155,7 @@ func (t *trace) steps(ctx context.Context) string {
 		}
 		verb, _, _ := strings.Cut(name, " ")
 		t.count.Add(strings.TrimSuffix(verb, ",") + ": " + outcome(last))
-		if found := differ(fmt.Sprintf("step %d, %s: the answers differ", step, name), answers); found != "" {
+		if found := t.differ(fmt.Sprintf("step %d, %s: the answers differ", step, name), answers); found != "" {
 			return found
 		}
 		if found := t.read(ctx, step, name, answers, objects); found != "" {
@@ -163,7 +166,7 @@ func (t *trace) steps(ctx context.Context) string {
 }
 
 // read reads the object on both sides, unless the answer to the step was the object.
-func (t *trace) read(ctx context.Context, step int, name string, answers [2]string, objects [2]*unstructured.Unstructured) string {
+func (t *trace) read(ctx context.Context, step int, name string, answers []string, objects []*unstructured.Unstructured) string {
 	for i, s := range t.sides {
 		object := objects[i]
 		if object == nil || !t.returnsObject || object.GetDeletionTimestamp() != nil {
@@ -182,7 +185,7 @@ func (t *trace) read(ctx context.Context, step int, name string, answers [2]stri
 			s.past = append(s.past, object)
 		}
 	}
-	return differ(fmt.Sprintf("step %d, %s: the objects differ", step, name), answers)
+	return t.differ(fmt.Sprintf("step %d, %s: the objects differ", step, name), answers)
 }
 
 func (t *trace) before() string { return "\nthe steps: " + strings.Join(t.said, "; ") }
@@ -269,7 +272,7 @@ func (s *side) named(text string) string {
 
 // next draws the next step.
 func (t *trace) next() (name string, _ request) {
-	live := t.sides[1].live != nil
+	live := t.sides[0].live != nil
 	if !live && t.Chance(0.6) {
 		if t.Chance(0.5) {
 			return t.create()

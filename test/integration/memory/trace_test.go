@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -25,54 +26,100 @@ import (
 // stepsOfATrace is how many requests one object gets.
 const stepsOfATrace = 50
 
+// recorded has a line for each object of seed 1: its number, its kind and a hash of all answers of a kube-apiserver about it.
+const recorded = "testdata/traces.txt"
+
 // TestTraces sends the same random requests to the API server in memory and to a kube-apiserver, and compares the answers, the objects with
-// their managed fields and the events of a watch. COAPPLY_CASES is the number of requests.
+// their managed fields and the events of a watch. COAPPLY_CASES is the number of requests. With seed 1 the answers of the kube-apiserver also
+// have to be the recorded ones, so that TestTracesAsRecorded compares with answers that a kube-apiserver gives today.
 func TestTraces(t *testing.T) {
-	steps := kit.Cases(t, 2000)
-	seed, count := kit.Seed(t), model.NewTally()
+	objects, seed, count := max(1, kit.Cases(t, 1000)/stepsOfATrace), kit.Seed(t), model.NewTally()
 	inMemory := applytest.NewServer(t, applytest.WithScheme(kit.Scheme))
 	kubernetes, err := client.NewWithWatch(kit.Server(t), client.Options{Scheme: kit.Scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
-	crds := traceCRDs(t)
-	if _, err := kit.InstallCRDs(kit.Server(t), envtest.CRDInstallOptions{CRDs: clones(crds)}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := kit.InstallCRDs(inMemory.Config(), envtest.CRDInstallOptions{CRDs: clones(crds)}); err != nil {
-		t.Fatal(err)
+	for _, config := range []*rest.Config{kit.Server(t), inMemory.Config()} {
+		if _, err := kit.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: traceCRDs(t)}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	// One name for both, so that messages are equal.
 	namespace := kit.NewNamespace(t, kubernetes)
 	if err := inMemory.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		t.Fatal(err)
 	}
+	found := runTraces(t, objects, seed, namespace, count, inMemory, kubernetes)
+	count.Report(t)
+	switch {
+	case *update && !t.Failed():
+		if err := os.WriteFile(recorded, []byte(strings.Join(found, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case seed == 1 && os.Getenv("K8S") == "":
+		record := readRecord(t)
+		known := min(len(record), len(found))
+		if diff := cmp.Diff(record[:known], found[:known]); diff != "" {
+			t.Errorf("the kube-apiserver answers otherwise than %s says. If the requests were changed: COAPPLY_CASES=%d go test -run TestTraces . -update\n%s",
+				recorded, len(record)*stepsOfATrace, diff)
+		}
+	}
+}
+
+// TestTracesAsRecorded sends the requests of seed 1 to the API server in memory, and compares the answers with those of a kube-apiserver by the
+// hashes that TestTraces recorded.
+func TestTracesAsRecorded(t *testing.T) {
+	t.Parallel()
+	inMemory := applytest.NewServer(t, applytest.WithScheme(kit.Scheme))
+	if _, err := kit.InstallCRDs(inMemory.Config(), envtest.CRDInstallOptions{CRDs: traceCRDs(t)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := inMemory.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "traces"}}); err != nil {
+		t.Fatal(err)
+	}
+	record := readRecord(t)
+	found := runTraces(t, len(record), 1, "traces", model.NewTally(), inMemory)
+	if diff := cmp.Diff(record, found); diff != "" {
+		t.Errorf("the API server in memory answers otherwise than a kube-apiserver did; to see how: COAPPLY_CASES=%d go test -run 'TestTraces$' .\n%s",
+			len(record)*stepsOfATrace, diff)
+	}
+}
+
+func readRecord(t *testing.T) []string {
+	t.Helper()
+	content, err := os.ReadFile(recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(content)), "\n")
+}
+
+// runTraces sends the requests about some objects to all servers, compares their answers and returns the lines of the record for the last server.
+func runTraces(t *testing.T, objects int, seed uint64, namespace string, count *model.Tally, servers ...client.WithWatch) []string {
+	t.Helper()
+	lines := make([]string, objects)
 	t.Run("objects", func(t *testing.T) {
 		for worker := range 4 {
 			t.Run(fmt.Sprint(worker), func(t *testing.T) {
 				t.Parallel()
-				for i := worker; i < max(1, steps/stepsOfATrace); i += 4 {
+				for i := worker; i < objects; i += 4 {
 					kind, key := model.Pick(model.NewDice(seed, uint64(i)), traceKinds), client.ObjectKey{Namespace: namespace, Name: fmt.Sprintf("object-%d", i)}
 					if kind.cluster {
 						key = client.ObjectKey{Name: namespace + "-" + key.Name}
 					}
-					tr := newTrace(model.NewDice(seed, uint64(i)), kind, key, count)
-					tr.sides = [2]*side{newSide(inMemory), newSide(kubernetes)}
+					tr := newTrace(model.NewDice(seed, uint64(i)), kind, key, namespace, count)
+					for _, server := range servers {
+						tr.sides = append(tr.sides, newSide(server))
+					}
 					if difference := tr.run(t.Context()); difference != "" {
 						t.Errorf("object %d, a %s: %s", i, tr.kind.Kind, difference)
 					}
+					lines[i] = fmt.Sprintf("%d %s %x", i, tr.kind.GroupVersionKind.Kind, tr.answers.Sum64())
 				}
 			})
 		}
 	})
-	count.Report(t)
-}
-
-func clones(crds []*apiextensionsv1.CustomResourceDefinition) (all []*apiextensionsv1.CustomResourceDefinition) {
-	for _, crd := range crds {
-		all = append(all, crd.DeepCopy())
-	}
-	return all
+	return lines
 }
 
 func traceCRDs(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
@@ -89,9 +136,10 @@ func traceCRDs(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	return []*apiextensionsv1.CustomResourceDefinition{shapes, samples}
 }
 
-// differ describes how the answers of the two sides differ. "" is: not at all.
-func differ(what string, answers [2]string) string {
-	if answers[0] == answers[1] {
+// differ describes how the answers of the two servers differ. "" is: not at all. It adds the answer of the last server to the hash.
+func (t *trace) differ(what string, answers []string) string {
+	_, _ = t.answers.Write([]byte(strings.ReplaceAll(answers[len(answers)-1], t.namespace, "NAMESPACE") + "\n"))
+	if answers[0] == answers[len(answers)-1] {
 		return ""
 	}
 	return fmt.Sprintf("%s (- in memory, + kube-apiserver):\n%s", what, cmp.Diff(parsed(answers[0]), parsed(answers[1])))
