@@ -24,7 +24,7 @@ INSTALLER = dist/install.yaml
 RACED = $(addprefix coapply.dev/apply/,breaker internal/schemas lanes reconciler)
 UNRACED = $$(go list ./... | grep -v $(RACED:%=-e ^%$$) -e ^coapply.dev/test/integration $(COMPARED:%=-e ^coapply.dev/compare/%))
 # Packages of compare whose tests need a server, or read docs/, of which Go's cache of test results knows nothing there.
-COMPARED = integration commands summary
+COMPARED = integration commands
 # Tests against a server, which mostly wait for it: packages and tests of a package at once.
 SERVED = go test -short -timeout 20m -count 1 -p 4 -parallel 8
 # The packages whose tests take longest come first.

@@ -1,4 +1,4 @@
-package summary_test
+package commands_test
 
 import (
 	"fmt"
