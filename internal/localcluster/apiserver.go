@@ -55,7 +55,7 @@ func apiServerBinaries(ctx context.Context, log io.Writer) (Binaries, error) {
 func (s *APIServer) start(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.run.end(context.WithoutCancel(ctx)) })
 	defer stop()
-	s.environment = &envtest.Environment{BinaryAssetsDirectory: s.run.binDir()}
+	s.environment = &envtest.Environment{BinaryAssetsDirectory: s.run.binDir(), ControlPlaneStartTimeout: startTimeout}
 	b := s.run.binaries()
 	plane := &s.environment.ControlPlane
 	plane.GetAPIServer().Path, plane.GetAPIServer().CertDir = b.KubeAPIServer, filepath.Join(s.run.dir, "certs")
