@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -95,6 +96,12 @@ func newUnchanged(t testing.TB) *unchanged {
 	steady, err := apply.NewSteadyState(cache, openapitest.NewEmbeddedFileClient())
 	if err != nil {
 		t.Fatal(err)
+	}
+	for { // an apply waits for a schema no longer than a second, which may be too short for a busy machine
+		if _, err := steady.Schemas(t.Context(), appsv1.SchemeGroupVersion); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	applier, err := apply.New(store, apply.Config{FieldManager: "shop", LiveReader: store, Steady: steady})
 	if err != nil {
