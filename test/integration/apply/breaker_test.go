@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -41,7 +42,8 @@ func newFight(t *testing.T) *fight {
 	f.mgr = newDropInManager(t, kit.Server(t), func(o *ctrl.Options) {
 		o.Cache.DefaultNamespaces = map[string]cache.Config{f.namespace: {}}
 	})
-	forces, err := breaker.New(breaker.Config{})
+	now := time.Now()
+	forces, err := breaker.New(breaker.Config{Now: func() time.Time { return now }}) // it forgets after a minute, which may pass on a busy machine
 	if err != nil {
 		t.Fatal(err)
 	}
