@@ -60,7 +60,7 @@ func newArena(t *testing.T, c client.Client, namespace, name string, us ourRaceC
 	}
 }
 
-const arenas = 8 // half of each kind
+const arenas = 8 // half of them with contesters beside us, and half of these with a cache
 
 // runRaces runs the arenas at the same time, each on an object of its own.
 func runRaces(t *testing.T, races int) (inTurn, beside raceCount) {
@@ -72,8 +72,13 @@ func runRaces(t *testing.T, races int) (inTurn, beside raceCount) {
 	var all [arenas]*arena
 	var atOnce sync.WaitGroup
 	for i := range all {
-		a := newArena(t, c, namespace, fmt.Sprintf("arena-%d", i), pinnedCall(t, c)) // an applier remembers
-		a.dice, a.beside = model.NewDice(seed, uint64(i)), i%2 == 1
+		dice := model.NewDice(seed, uint64(i))
+		var cache client.Reader
+		if i%4 > 1 {
+			cache = &laggingCache{Reader: kit.NewClient(t, kit.Server(t)), dice: dice}
+		}
+		a := newArena(t, c, namespace, fmt.Sprintf("arena-%d", i), pinnedCall(t, c, cache)) // an applier remembers
+		a.dice, a.beside = dice, i%2 == 1
 		all[i] = a
 		atOnce.Go(func() {
 			ctx := context.WithValue(t.Context(), historyKey{}, a.history)
@@ -93,6 +98,27 @@ func runRaces(t *testing.T, races int) (inTurn, beside raceCount) {
 		}
 	}
 	return inTurn, beside
+}
+
+// laggingCache has the object as it is, or as it was read before.
+type laggingCache struct {
+	client.Reader
+
+	dice   model.Dice
+	former *corev1.ConfigMap
+}
+
+func (l *laggingCache) Get(ctx context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	read, ok := object.(*corev1.ConfigMap)
+	if ok && l.former != nil && l.dice.Chance(0.5) {
+		l.former.DeepCopyInto(read)
+		return nil
+	}
+	err := l.Reader.Get(context.WithoutCancel(ctx), key, object)
+	if ok && err == nil {
+		l.former = read.DeepCopy()
+	}
+	return err
 }
 
 // contest is a write of a contester, before or beside a request of ours.

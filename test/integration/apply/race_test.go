@@ -32,14 +32,21 @@ var racePolicy = map[string]apply.Decision{
 // ourRaceCall applies the intent of a call and fills in what it judged.
 type ourRaceCall func(ctx context.Context, namespace, name string, call *ourCall) error
 
-// pinnedCall applies as an Applier does, which pins its force to the version that the policy has judged.
-func pinnedCall(t *testing.T, c client.Client) ourRaceCall {
+// pinnedCall applies as an Applier does, which pins its force to the version that the policy has judged. cache may be nil.
+func pinnedCall(t *testing.T, c client.Client, cache client.Reader) ourRaceCall {
 	t.Helper()
 	policy := apply.OnConflict(apply.Reject)
 	for key, decision := range racePolicy {
 		policy = policy.At(".data."+key, decision)
 	}
-	applier := kit.NewApplier(t, c, "us", policy)
+	config := apply.Config{FieldManager: "us", LiveReader: c, Policy: policy}
+	if cache != nil {
+		config.Steady = kit.NewSteadyState(t, kit.Server(t), cache)
+	}
+	applier, err := apply.New(c, config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return func(ctx context.Context, namespace, name string, call *ourCall) error {
 		outcome, err := applier.Apply(ctx, apply.Intent{Config: ourKeys(namespace, name, call)})
 		for _, conflict := range outcome.Conflicts {
@@ -107,9 +114,11 @@ func TestRivalBeforeForce(t *testing.T) {
 			if plain.count.steals == 0 {
 				t.Error("the plain way stole nothing: the rival did not write before the force")
 			}
-			pinned := rivalBeforeForce(t, newArena(t, c, namespace, "pinned-"+how, pinnedCall(t, c)), write)
-			if pinned.count.steals != 0 || pinned.count.rejected != 1 || pinned.history.late != 1 {
-				t.Errorf("%v, %d forced applies came too late; want one, and then a conflict", pinned.count, pinned.history.late)
+			for name, cache := range map[string]client.Reader{"pinned-": nil, "cached-": kit.NewClient(t, kit.Server(t))} {
+				pinned := rivalBeforeForce(t, newArena(t, c, namespace, name+how, pinnedCall(t, c, cache)), write)
+				if pinned.count.steals != 0 || pinned.count.rejected != 1 || pinned.history.late != 1 {
+					t.Errorf("%s: %v, %d forced applies came too late; want one, and then a conflict", name, pinned.count, pinned.history.late)
+				}
 			}
 		})
 	}

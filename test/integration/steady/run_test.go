@@ -27,6 +27,7 @@ type steadyQuestion struct {
 	ask          apply.Intent
 	read         client.Object
 	before       *unstructured.Unstructured // the whole of it, for the oracle
+	body         []byte                     // what a plain client sends
 	because      *string                    // why it was not recognised, as the check logs it
 }
 
@@ -47,10 +48,11 @@ type steadyRun struct {
 	seed      uint64
 	cases     int
 	kinds     []steadyKind
-	reads     []steadyRead // their weights are 100
-	sole      bool         // nobody else writes under our name
-	check     steadyCheck  // one for the whole run
-	fresh     steadyCheck  // as after a restart
+	reads     []steadyRead                                                                                            // their weights are 100
+	sole      bool                                                                                                    // nobody else writes under our name
+	check     steadyCheck                                                                                             // one for the whole run
+	fresh     steadyCheck                                                                                             // as after a restart
+	judged    func(ctx context.Context, q steadyQuestion, said steadyVerdict, after *unstructured.Unstructured) error // may be nil
 	count     *steadyCount
 }
 
@@ -126,12 +128,12 @@ func (r *steadyRun) turn(ctx context.Context, o *steadyObject, number, turn int)
 	if err := o.refresh(ctx, intent.form); err != nil {
 		return err
 	}
-	config, _, err := o.config(intent)
+	config, body, err := o.config(intent)
 	if err != nil {
 		return err
 	}
 	q := steadyQuestion{
-		object: number, turn: turn, intent: intent, read: read, before: o.raw, because: new(string),
+		object: number, turn: turn, intent: intent, read: read, before: o.raw, body: body, because: new(string),
 		ask: apply.Intent{Config: config, Subresource: intent.subresource},
 	}
 	c := steadyCase{kind: o.kind.forms[0].Kind, provable: provable, story: func() string { return r.tell(o, q) }}
@@ -146,6 +148,11 @@ func (r *steadyRun) turn(ctx context.Context, o *steadyObject, number, turn int)
 	}
 	c.situations, c.because = o.labels, *q.because
 	r.count.add(c)
+	if r.judged != nil {
+		if err := r.judged(ctx, q, c.steadyVerdict, o.raw); err != nil {
+			return fmt.Errorf("%w\n%s", err, c.story())
+		}
+	}
 	return nil
 }
 

@@ -1,0 +1,112 @@
+// Package whatif computes what a server-side apply would do to an object that was read, without a request.
+//
+// It runs the code that the API server itself runs for an apply, the FieldManager of k8s.io/apimachinery, with the
+// schemas that the API server publishes. So the conflicts are exactly those of the API server, with its own strings.
+// What the API server does before and after this code is not known here: it may refuse the configuration, set defaults,
+// store a value in another form, or change the object by admission. So the result shows conflicts and owners, and no
+// stored values.
+package whatif
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+)
+
+// Apply is a server-side apply of a configuration by a field manager. Subresource is "" or "status".
+type Apply struct {
+	FieldManager string
+	Subresource  string
+	Config       map[string]any
+	Force        bool
+}
+
+// To computes an apply to an object. The object must be as the API server returned it, with all managed fields, and in
+// the apiVersion of the configuration. The schemas are those of this apiVersion.
+//
+// If there are conflicts, they are the causes in the refusal of the API server. Otherwise after is the object with the
+// configuration merged into it, and with its managed fields. The time in the manager's entry is not set.
+//
+// The error says why the result is not known. It is not known if an owner of the object uses another apiVersion, since
+// only the API server can convert the object. It is not known if the object has no managed fields: a cache may have
+// removed them, and if not, the API server first makes an owner of all fields, before-first-apply. Nor is it known if
+// the API server may drop a part of the configuration: a status that is not applied through the subresource status, or
+// another field that is.
+func (a Apply) To(object *unstructured.Unstructured, schemas managedfields.TypeConverter) (after *unstructured.Unstructured, conflicts []metav1.StatusCause, err error) {
+	config := &unstructured.Unstructured{Object: a.Config}
+	if err := a.check(object, config); err != nil {
+		return nil, nil, err
+	}
+	server, err := managedfields.NewDefaultCRDFieldManager(schemas, sameVersion{}, noDefaults{}, noDefaults{},
+		config.GroupVersionKind(), config.GroupVersionKind().GroupVersion(), a.Subresource, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	applied, err := server.Apply(object.DeepCopy(), config.DeepCopy(), a.FieldManager, a.Force)
+	if refused := apierrors.APIStatus(nil); errors.As(err, &refused) && apierrors.IsConflict(err) {
+		return nil, refused.Status().Details.Causes, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	after, changed := applied.(*unstructured.Unstructured)
+	if !changed {
+		after = object
+	}
+	return after, nil, nil
+}
+
+const status = "status"
+
+func (a Apply) check(object, config *unstructured.Unstructured) error {
+	if object.GetAPIVersion() != config.GetAPIVersion() {
+		return fmt.Errorf("the object was read as %s, and the configuration is one of %s", object.GetAPIVersion(), config.GetAPIVersion())
+	}
+	if len(object.GetManagedFields()) == 0 {
+		return errors.New("the object has no managed fields, so the API server would make an owner of all its fields")
+	}
+	for _, entry := range object.GetManagedFields() {
+		if entry.APIVersion != object.GetAPIVersion() {
+			return fmt.Errorf("%s owns fields in version %s, which only the API server can convert", entry.Manager, entry.APIVersion)
+		}
+	}
+	through := []string{"apiVersion", "kind", "metadata", status}
+	for name := range a.Config {
+		switch {
+		case a.Subresource == "" && name == status:
+			return errors.New("the API server may drop a status that is not applied through the subresource status")
+		case a.Subresource == status && !slices.Contains(through, name):
+			return fmt.Errorf("the API server may drop the field %s, which is applied through the subresource status", name)
+		}
+	}
+	if a.Subresource != "" && a.Subresource != status {
+		return fmt.Errorf("the object does not show the fields of the subresource %s", a.Subresource)
+	}
+	return nil
+}
+
+// sameVersion converts nothing: Apply.check has refused all that would need it.
+type sameVersion struct{ runtime.ObjectConvertor }
+
+func (sameVersion) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
+	if _, same := to.KindForGroupVersionKinds([]schema.GroupVersionKind{in.GetObjectKind().GroupVersionKind()}); !same {
+		return nil, fmt.Errorf("only the API server can convert %v", in.GetObjectKind().GroupVersionKind())
+	}
+	return in, nil
+}
+
+// noDefaults sets no defaults. Nor does it create objects: Apply.check has refused an object without managed fields.
+type noDefaults struct{}
+
+func (noDefaults) Default(runtime.Object) {}
+
+func (noDefaults) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	return nil, fmt.Errorf("only the API server can create an empty %v", kind)
+}
