@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/content"
 	"coapply.dev/apply/internal/wire"
@@ -117,11 +118,12 @@ func (c *call) startFrom(ctx context.Context, live *unstructured.Unstructured, r
 // cachedFor returns a copy of the cached object if all conflicts in refused are to be forced, and are exactly those
 // that are computed for the cached object. Otherwise it returns nil.
 func (c *call) cachedFor(ctx context.Context, refused error) *unstructured.Unstructured {
-	if !IsOwnershipConflict(refused) || c.dryRun || c.config.Steady == nil || c.readsMayHide() || c.intent.hasBody() || c.target.absent || c.target.doubtful {
+	if !IsOwnershipConflict(refused) || c.dryRun || c.config.Steady == nil || c.intent.hasBody() || c.target.absent || c.target.doubtful {
 		return nil
 	}
 	object := c.look(ctx, c.intent.Read)
-	if object == nil || c.target.uid != "" && c.target.uid != object.GetUID() || !c.takes(c.intent.Intent, object) || !c.believes(object, c.intent.Subresource) {
+	if object == nil || c.target.uid != "" && c.target.uid != object.GetUID() || !c.takes(c.intent.Intent, object) ||
+		!c.believes(object, c.intent.Subresource) || !c.showsAll(ctx, object) {
 		return nil
 	}
 	cached, err := content.Copy(object)
@@ -135,6 +137,17 @@ func (c *call) cachedFor(ctx context.Context, refused error) *unstructured.Unstr
 		return nil
 	}
 	return cached
+}
+
+// showsAll reports whether the object shows all fields of the intent as the API server stores them. A typed object may
+// not, and the policy must not decide by such values.
+func (c *call) showsAll(ctx context.Context, object client.Object) bool {
+	read, err := c.asRead(object)
+	if err != nil {
+		return false
+	}
+	known, err := c.config.Steady.schemas.Of(ctx, c.ref.GroupVersion())
+	return err == nil && c.asApplied(c.intent.object, c.intent.Subresource).Shows(read, known.Converter)
 }
 
 // nothingConceded returns the settlement of an object without any decision.

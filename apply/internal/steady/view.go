@@ -5,11 +5,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"coapply.dev/apply/internal/gotypes"
 )
+
+// Shows reports whether the Go type of the object shows every field of the configuration as the API server stores it.
+func (r Request) Shows(read Read, schemas managedfields.TypeConverter) bool {
+	wanted, set, err := r.typed(schemas)
+	return err == nil && !read.hides(set, wanted.Schema(), wanted.TypeRef())
+}
 
 // hides reports whether the Go type of the object may show the given fields differently from their stored form.
 //

@@ -8,12 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"coapply.dev/apply"
+	"coapply.dev/platform/api/v1alpha1"
 	"coapply.dev/test/kit"
 )
 
@@ -79,6 +81,40 @@ func TestForceTakesTwoRequests(t *testing.T) {
 				t.Errorf("the data is %v", got)
 			}
 		})
+	}
+}
+
+// TestForceIsNotJudgedByATypedRead: the Go type of a License shows 1Gi where the API server has 1024Mi, so the policy decides by a live read.
+func TestForceIsNotJudgedByATypedRead(t *testing.T) {
+	t.Parallel()
+	c := kit.NewClient(t, kit.Server(t))
+	name := kit.NewNamespace(t, c)
+	license := func(memory string) *unstructured.Unstructured {
+		object := kit.NewUnstructured(v1alpha1.SchemeGroupVersion.String(), "License", client.ObjectKey{Name: name})
+		object.Object["spec"] = map[string]any{"limits": map[string]any{"memory": memory}}
+		return object
+	}
+	for _, who := range []string{"rival", "us"} {
+		if err := kit.ApplyTo(t.Context(), c, license("1024Mi"), "", client.ApplyOptions{FieldManager: who}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cached := &v1alpha1.License{}
+	if err := c.Get(t.Context(), client.ObjectKey{Name: name}, cached); err != nil {
+		t.Fatal(err)
+	}
+	us, err := apply.New(c, apply.Config{
+		FieldManager: "us", LiveReader: c,
+		Steady: kit.NewSteadyState(t, kit.Server(t), readerFunc{get: func(into client.Object) { cached.DeepCopyInto(into.(*v1alpha1.License)) }}, //nolint:forcetypeassert // all are
+			v1alpha1.SchemeGroupVersion),
+		Policy: apply.OnConflict(apply.Force),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome := mustApply(t, us, apply.Intent{Config: client.ApplyConfigurationFromUnstructured(license("2Gi"))})
+	if outcome.Requests != 3 || len(outcome.Conflicts) != 1 || outcome.Conflicts[0].Theirs != "1024Mi" {
+		t.Errorf("%+v, want 3 requests and a conflict with 1024Mi", outcome)
 	}
 }
 
