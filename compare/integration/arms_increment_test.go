@@ -32,7 +32,6 @@ func (w armWorld) increment(object, manager string) compare.Intent {
 // What depends on the value read is safe where the write is bound to what was read, and nowhere else:
 // Server-Side Apply does not notice that both writers counted from the same value.
 func TestCompareArmsIncrement(t *testing.T) {
-	t.Parallel()
 	w := newArmWorld(t)
 	for _, arm := range partArms() {
 		w.configMap(t, arm.Name)

@@ -34,7 +34,6 @@ func (w armWorld) waitForCache(t *testing.T, set string, want int) {
 // Two reconciles that both see no pod where there should be 3 and then, with expectations, 3 where there should be 1.
 // (What naive leaves of too many is chance: the two may delete different pods.)
 func TestCompareArmsNodeSets(t *testing.T) {
-	t.Parallel()
 	w := newArmWorld(t).withCache(t)
 	type step struct{ replicas, want int }
 	for name, steps := range map[string][]step{

@@ -20,7 +20,6 @@ import (
 
 // One after another every arm lands, says so truly, and keeps what the other manager wrote, but for two.
 func TestCompareArmsLand(t *testing.T) {
-	t.Parallel()
 	w := newArmWorld(t)
 	for _, arm := range partArms() {
 		w.configMap(t, arm.Name)
@@ -92,7 +91,6 @@ func (w armWorld) checkLanded(t *testing.T, arm compare.Arm, intent compare.Inte
 
 // Two that have both read before either writes.
 func TestCompareArmsAtOnce(t *testing.T) {
-	t.Parallel()
 	w := newArmWorld(t)
 	for _, arm := range partArms() {
 		w.configMap(t, arm.Name)
@@ -125,7 +123,6 @@ func TestCompareArmsAtOnce(t *testing.T) {
 
 // Two that both find no object.
 func TestCompareArmsCreateAtOnce(t *testing.T) {
-	t.Parallel()
 	w := newArmWorld(t).withCache(t)
 	for _, arm := range partArms() {
 		landed := 1 // AlreadyExists is no stale write
@@ -148,7 +145,6 @@ func TestCompareArmsCreateAtOnce(t *testing.T) {
 
 // A field that another manager owns: an ownership conflict, which an update does not know.
 func TestCompareArmsOwnershipConflict(t *testing.T) {
-	t.Parallel()
 	w := newArmWorld(t).withCache(t)
 	for name, want := range map[string]recorded.Outcome{
 		"ssa": recorded.Rejected, "ssa-lanes": recorded.Rejected, "apply": recorded.Rejected,
@@ -167,7 +163,6 @@ func TestCompareArmsOwnershipConflict(t *testing.T) {
 
 // An intent that depends on what is there.
 func TestCompareArmsReadLive(t *testing.T) {
-	t.Parallel()
 	w := newArmWorld(t).withCache(t)
 	for _, name := range []string{"ssa", "ssa-lanes", "apply", "shared-manager"} {
 		w.configMap(t, name)
@@ -187,7 +182,6 @@ func TestCompareArmsReadLive(t *testing.T) {
 
 // Through the status subresource.
 func TestCompareArmsStatus(t *testing.T) {
-	t.Parallel()
 	w := newArmWorld(t).withCache(t)
 	status := func(name, manager, field string) compare.Intent {
 		return compare.Intent{

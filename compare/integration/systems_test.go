@@ -12,7 +12,6 @@ import (
 
 // Of those who find no namespace one creates it; the others are refused, unless they apply.
 func TestSystemUserNamespace(t *testing.T) {
-	t.Parallel()
 	few := func(p *compare.Parameters) { p.Writers, p.Managers, p.Rounds = 4, 4, 2 }
 	for arm, landed := range map[string]int{"naive": 2, "gmu-default-retry": 2, "ssa": 8, "apply": 8} {
 		got := playSystem(t, kit.Server(t), "user-namespace", arm, few)
@@ -31,7 +30,6 @@ func TestSystemUserNamespace(t *testing.T) {
 }
 
 func TestSystemNodeSet(t *testing.T) {
-	t.Parallel()
 	twice := func(p *compare.Parameters) { p.Rounds = 2 }
 	for arm, want := range map[string]float64{"naive": 3, "expectations": 0, "ssa": 0, "apply": 0} {
 		got := playSystem(t, kit.Server(t), "nodeset-scale", arm, twice)
@@ -53,7 +51,6 @@ func TestSystemNodeSet(t *testing.T) {
 
 // The API server keeps the address of a Service whose spec is replaced; the annotations of others are lost.
 func TestSystemSlurmService(t *testing.T) {
-	t.Parallel()
 	config := kit.Cluster(t).Config()
 	few := func(p *compare.Parameters) { p.Writers, p.Managers, p.Objects, p.Rounds = 3, 3, 1, 2 }
 	for _, arm := range []string{"gmu-replace", "gmu-default-retry", "ssa", "apply"} {
@@ -76,7 +73,6 @@ func TestSystemSlurmService(t *testing.T) {
 }
 
 func TestSystemCachePollution(t *testing.T) {
-	t.Parallel()
 	few := func(p *compare.Parameters) { p.Objects, p.Rounds = 2, 4 }
 	for arm, want := range map[string]float64{"gmu-requeue": 4, "gmu-default-retry": 0, "ssa": 0, "apply": 0} {
 		got := playSystem(t, kit.Server(t), "cache-pollution", arm, few)
@@ -91,7 +87,6 @@ func TestSystemCachePollution(t *testing.T) {
 
 // Operators of nodes of their own, then three on two nodes: all succeed, and the nodes are uncordoned.
 func TestSystemNodeUncordon(t *testing.T) {
-	t.Parallel()
 	config := kit.Cluster(t).Config()
 	for _, test := range []struct {
 		arm     string

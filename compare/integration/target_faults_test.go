@@ -26,7 +26,6 @@ import (
 
 // A namesake that somebody else has made by now is not what the run created.
 func TestCompareTargetLeavesNamesakes(t *testing.T) {
-	t.Parallel()
 	admin := kit.NewClient(t, kit.Server(t))
 	on := connect(t)
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: on.Namespace(), Name: "writer"}}
@@ -53,7 +52,6 @@ func TestCompareTargetLeavesNamesakes(t *testing.T) {
 
 // A preparation that fails midway leaves nothing, not even what was created without an answer that says so.
 func TestCompareTargetLeavesNothingHalfMade(t *testing.T) {
-	t.Parallel()
 	transport, err := rest.TransportFor(kit.Server(t))
 	if err != nil {
 		t.Fatal(err)

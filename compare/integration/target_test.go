@@ -54,7 +54,6 @@ func connect(t *testing.T) *target.Target {
 
 // As it is on a cluster of the user's: only what is needed, an ordinary user, and nothing left.
 func TestCompareTargetOnAForeignCluster(t *testing.T) {
-	t.Parallel()
 	admin := kit.NewClient(t, kit.Server(t))
 	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: kit.NewNamespace(t, admin), Name: "theirs"}}
 	if err := admin.Create(t.Context(), foreign); err != nil {
@@ -191,7 +190,6 @@ func wantNothingOf(t *testing.T, admin client.Client, namespace string) {
 }
 
 func TestCompareTargetOnTheLocalControlPlane(t *testing.T) {
-	t.Parallel()
 	on, err := target.On(t.Context(), kit.Cluster(t), nil)
 	if err != nil {
 		t.Fatal(err)

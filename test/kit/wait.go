@@ -6,12 +6,10 @@ import (
 	"time"
 )
 
-// Eventually waits for a state that the cluster reaches by itself. The longer it has waited the longer it waits for the next look, up to a
-// second: looks of tests that run beside each other were a third of all requests.
+// Eventually waits for a state that the cluster reaches by itself.
 func Eventually(t testing.TB, what string, reached func() error) {
 	t.Helper()
-	start := time.Now()
-	deadline := start.Add(3 * time.Minute) // as a shared machine may stand still
+	deadline := time.Now().Add(3 * time.Minute) // as a shared machine may stand still
 	for {
 		err := reached()
 		if err == nil {
@@ -20,7 +18,7 @@ func Eventually(t testing.TB, what string, reached func() error) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: %v", what, err)
 		}
-		time.Sleep(min(max(time.Since(start)/4, 50*time.Millisecond), time.Second))
+		time.Sleep(100 * time.Millisecond)
 	}
 }
 

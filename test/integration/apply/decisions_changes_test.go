@@ -166,7 +166,6 @@ var stories = []story{
 }
 
 func TestStories(t *testing.T) {
-	t.Parallel()
 	for _, told := range stories {
 		t.Run(told.reason, func(t *testing.T) {
 			t.Parallel()

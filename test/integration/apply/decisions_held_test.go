@@ -16,7 +16,6 @@ import (
 // but its key, while others own fields of it. Were it left out with our field, the
 // server would remove it with theirs.
 func TestGivingWayTakesNothingFromOthers(t *testing.T) {
-	t.Parallel()
 	const ours = `{spec: {parts: [{name: nut, color: ours}], port: 1}}`
 	for _, test := range []struct {
 		reason string

@@ -64,7 +64,6 @@ func ask(t *testing.T, kind, base string, policy apply.Policy, series []asked) *
 const disputed = `{spec: {title: theirs, free: {a: theirs}}}`
 
 func TestGivingWayWhenTheIntentChanges(t *testing.T) {
-	t.Parallel()
 	const title, key, port = ".spec.title", ".spec.free.a", ".spec.port"
 	byAnybody := apply.OnConflict(apply.Relinquish)
 	bySomebody := byAnybody.When(apply.Match{Manager: "x"}, apply.Reject)

@@ -82,7 +82,6 @@ func opposite(path string, decision apply.Decision) apply.Policy {
 }
 
 func TestDecisionsOnEveryShape(t *testing.T) {
-	t.Parallel()
 	c := kit.ShapeClient(t)
 	namespace := kit.NewNamespace(t, c)
 	shapes := maps.Clone(kit.BuiltinShapes)

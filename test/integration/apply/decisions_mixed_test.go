@@ -38,7 +38,6 @@ func newMixed(t *testing.T) (*kit.Stage, *traffic) {
 }
 
 func TestDecisionsInOneIntent(t *testing.T) {
-	t.Parallel()
 	type result struct {
 		Sent      string
 		Conflicts map[string]string // path: manager and decision

@@ -96,7 +96,6 @@ func TestDecisionsOnOwnersThroughSubresources(t *testing.T) {
 // field its own way, and the server shows no managed fields of it: what the conflict
 // says of its owner is what the server's message says.
 func TestDecisionsThroughTheScale(t *testing.T) {
-	t.Parallel()
 	c := kit.ShapeClient(t)
 	namespace := kit.NewNamespace(t, c)
 	owners := maps.Clone(otherOwners)

@@ -110,7 +110,6 @@ var steadyForms = map[string]kit.Shape{
 }
 
 func TestSteadyState(t *testing.T) {
-	t.Parallel()
 	for name, form := range steadyForms {
 		for decision, owners := range map[apply.Decision][]string{
 			apply.Relinquish: {"other/Apply"},
@@ -149,7 +148,6 @@ var letsGo = map[string]func(s *kit.Stage, form kit.Shape){
 }
 
 func TestFieldIsOursWhenTheOtherLetsGo(t *testing.T) {
-	t.Parallel()
 	forms := maps.Clone(steadyForms)
 	forms["scalar"] = kit.CRDShapes["custom scalar"] // without replicas, whoever updated owns the default
 	delete(forms, "condition")                       // its status is required: nobody can take it away

@@ -82,7 +82,6 @@ func (c *turns) ended(request *http.Request, response *http.Response) {
 // inside is one that another overtakes. In a wider lane none meets one of its own manager,
 // whose last value is what stands there.
 func TestLanesOfManyWriters(t *testing.T) {
-	t.Parallel()
 	for _, width := range []int{1, 3} {
 		t.Run(fmt.Sprint("width ", width), func(t *testing.T) {
 			t.Parallel()

@@ -22,7 +22,6 @@ var modelSteps = flag.Int("model.steps", 600, "random steps of TestRandomIntents
 // values, owners and outcomes after every step against the model, which knows of no
 // memory: what an applier remembers must never change what stands.
 func TestRandomIntents(t *testing.T) {
-	t.Parallel()
 	c := kit.NewClient(t, model.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	seed, count := kit.Seed(t), model.NewTally()

@@ -13,7 +13,6 @@ import (
 // TestModel holds the model against the real API server, without package apply: a
 // wrong model would prove nothing about apply.
 func TestModel(t *testing.T) {
-	t.Parallel()
 	c := kit.NewClient(t, model.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	seed, count := kit.Seed(t), model.NewTally()

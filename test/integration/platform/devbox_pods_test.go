@@ -60,7 +60,6 @@ func TestPodDeletedByForce(t *testing.T) {
 // TestPodEnds: a pod that ends by itself is replaced, its status is recorded, and
 // it does not keep the Devbox from being Stopped.
 func TestPodEnds(t *testing.T) {
-	t.Parallel()
 	for _, test := range []struct {
 		phase corev1.PodPhase
 		then  v1alpha1.DevboxState

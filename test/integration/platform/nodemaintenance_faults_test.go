@@ -112,7 +112,6 @@ func answering(node string, answer func() (*http.Response, error)) func(http.Rou
 // Server-Side Apply; all else, and all of it by the fallback, fails at once. The other
 // nodes are done.
 func TestNodeThatCannotBeWritten(t *testing.T) {
-	t.Parallel()
 	unavailable := kit.Refusing(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable)
 	unreachable := func() (*http.Response, error) { return nil, errors.New("connection refused") }
 	forbidden := kit.Refusing(http.StatusForbidden, metav1.StatusReasonForbidden)
@@ -182,7 +181,6 @@ func dying(node string, reads int32, answer func() (*http.Response, error)) func
 // TestNodeWhoseAnswerIsLost: what has landed is looked up before a failure is recorded,
 // by either strategy.
 func TestNodeWhoseAnswerIsLost(t *testing.T) {
-	t.Parallel()
 	for name, answer := range map[string]func() (*http.Response, error){
 		"etcd": func() (*http.Response, error) {
 			body := `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"rpc error: code = Unavailable desc = error reading from server: EOF","code":500}`

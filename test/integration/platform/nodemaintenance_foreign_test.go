@@ -49,7 +49,6 @@ func TestForeignAnnotation(t *testing.T) {
 // TestNodeDeletedMeanwhile: a node that goes between the read and the write is not
 // brought back.
 func TestNodeDeletedMeanwhile(t *testing.T) {
-	t.Parallel()
 	for _, test := range []struct {
 		name string
 		spec v1alpha1.NodeMaintenanceSpec

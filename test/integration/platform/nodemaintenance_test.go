@@ -45,7 +45,6 @@ func onlyAttempts(t *testing.T, status v1alpha1.NodeMaintenanceStatus, nodes int
 // TestNodesCordonedAndUncordoned takes a batch of seven through both, by both
 // strategies, and counts what was sent.
 func TestNodesCordonedAndUncordoned(t *testing.T) {
-	t.Parallel()
 	for _, test := range []struct {
 		strategy v1alpha1.WriteStrategy
 		method   string

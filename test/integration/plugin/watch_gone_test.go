@@ -43,7 +43,6 @@ func expired() metav1.Status {
 // TestWatchOverGone has moves happen while the watch is broken, and the API server
 // forget them: their sum is shown, and it is said that it is one.
 func TestWatchOverGone(t *testing.T) {
-	t.Parallel()
 	for name, how := range goneAnswers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

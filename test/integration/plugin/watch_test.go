@@ -159,7 +159,6 @@ func scales(manager string) writer {
 }
 
 func TestWatchTellsOfFights(t *testing.T) {
-	t.Parallel()
 	for _, test := range []struct {
 		reason  string
 		writers []writer

@@ -80,7 +80,6 @@ func turnsObject(t *testing.T) string {
 // TestWatchTellsOfTurns has two managers alternate on an object, with and without a field that
 // both write.
 func TestWatchTellsOfTurns(t *testing.T) {
-	t.Parallel()
 	for _, test := range turnCases {
 		t.Run(test.reason, func(t *testing.T) {
 			t.Parallel()
