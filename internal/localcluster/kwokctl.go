@@ -64,7 +64,9 @@ func (k kwokctl) configure(apiServerPort int) error {
 		"componentsPatches": []any{
 			// With the default of 20 requests per second for each controller, the removal of the
 			// taints of 15 nodes takes seconds.
-			withArguments("kube-controller-manager", "kube-api-qps", "200", "kube-api-burst", "400"),
+			// A controller manager or scheduler that cannot renew its lease ends. There is one of each, so none needs a lease.
+			withArguments("kube-controller-manager", "kube-api-qps", "200", "kube-api-burst", "400", "leader-elect", "false"),
+			withArguments("kube-scheduler", "leader-elect", "false"),
 			// The default range has addresses for only 254 Services.
 			withArguments("kube-apiserver", "service-cluster-ip-range", "10.96.0.0/16"),
 		},
