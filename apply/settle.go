@@ -44,11 +44,13 @@ type settlement struct {
 // after the decision. In 1,500 races, this order had no such unintended takeover. With a read after the decision there
 // were 741, and without a pin 900.
 //
-// Step 2 is skipped if refused is the response that it would have: if the conflicts that are computed for the object in
-// step 1 are exactly those in refused. If this is true for the cached object, step 1 is skipped too. Then the forced
-// apply still takes only fields that the policy has decided on, since it is pinned to that object. The comparison also
-// guards against a schema that was replaced after the read, such as that of a list that became atomic: a
-// resourceVersion does not.
+// The argument refused is the API server's response to the unforced apply of the whole intent, or nil. If the conflicts
+// computed for the object of step 1 are exactly the conflicts in refused, step 2 is skipped. If all conflicts are to be
+// forced, and the conflicts computed for the cached object are those in refused, step 1 is skipped too. The forced apply
+// is pinned to the object that was used, so it takes only fields that the policy has decided to force. If the schema
+// was replaced between the cached read and the refusal, such as that of a list that became atomic, the two sets of
+// conflicts differ. A schema that is replaced between the refusal and the forced apply is not detected, in any order of
+// requests: no request can be pinned to a schema.
 func (c *call) settle(ctx context.Context, refused error, before settlement) (landed *answer, settled settlement, err error) {
 	if cached := c.cachedFor(ctx, refused); cached != nil {
 		landed, settled, err = c.settleBy(ctx, cached, c.nothingConceded(cached), refused)

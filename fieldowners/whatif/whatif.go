@@ -3,8 +3,8 @@
 // It runs the code that the API server itself runs for an apply, the FieldManager of k8s.io/apimachinery, with the
 // schemas that the API server publishes. So the conflicts are exactly those of the API server, with its own strings.
 // What the API server does before and after this code is not known here: it may refuse the configuration, set defaults,
-// store a value in another form, or change the object by admission. So the result shows conflicts and owners, and no
-// stored values.
+// store a value in another form, or change the object by admission. So the stored values may differ from those of the
+// result.
 package whatif
 
 import (
@@ -20,12 +20,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 )
 
-// Apply is a server-side apply of a configuration by a field manager. Subresource is "" or "status".
+// Apply is a server-side apply of a configuration by a field manager, without force. Subresource is "" or "status".
 type Apply struct {
 	FieldManager string
 	Subresource  string
 	Config       map[string]any
-	Force        bool
 }
 
 // To computes an apply to an object. The object must be as the API server returned it, with all managed fields, and in
@@ -49,7 +48,7 @@ func (a Apply) To(object *unstructured.Unstructured, schemas managedfields.TypeC
 	if err != nil {
 		return nil, nil, err
 	}
-	applied, err := server.Apply(object.DeepCopy(), config.DeepCopy(), a.FieldManager, a.Force)
+	applied, err := server.Apply(object.DeepCopy(), config.DeepCopy(), a.FieldManager, false)
 	if refused := apierrors.APIStatus(nil); errors.As(err, &refused) && apierrors.IsConflict(err) {
 		return nil, refused.Status().Details.Causes, nil
 	}

@@ -31,19 +31,20 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// ExampleApply_To computes the conflicts of an apply, and then what the apply would do with force.
+// ExampleApply_To computes the conflicts of an apply, and then the result of an apply without the field in conflict.
 func ExampleApply_To() {
 	content := map[string]any{}
 	if err := yaml.Unmarshal([]byte(live), &content); err != nil {
 		panic(err)
 	}
+	data := map[string]any{"a": "ours", "c": "new"}
 	apply := whatif.Apply{FieldManager: "us", Config: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "web"}, "data": map[string]any{"a": "ours", "c": "new"},
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "web"}, "data": data,
 	}}
 	schemas := managedfields.NewDeducedTypeConverter() // for a real object: those of the API server, see apply.SteadyState.Schemas
 	_, conflicts, err := apply.To(&unstructured.Unstructured{Object: content}, schemas)
 	fmt.Println(conflicts, err)
-	apply.Force = true
+	delete(data, "a")
 	after, conflicts, err := apply.To(&unstructured.Unstructured{Object: content}, schemas)
 	fmt.Println(after.Object["data"], conflicts, err)
 	for _, entry := range after.GetManagedFields() {
@@ -51,8 +52,9 @@ func ExampleApply_To() {
 	}
 	// Output:
 	// [{FieldManagerConflict conflict with "rival" .data.a}] <nil>
-	// map[a:ours b:nobody's c:new] [] <nil>
-	// us {"f:data":{".":{},"f:a":{},"f:c":{}}}
+	// map[a:theirs b:nobody's c:new] [] <nil>
+	// rival {"f:data":{"f:a":{}}}
+	// us {"f:data":{".":{},"f:c":{}}}
 }
 
 // TestNotKnown: where the API server may do something else, there is no result.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -55,7 +56,8 @@ func apiServerBinaries(ctx context.Context, log io.Writer) (Binaries, error) {
 func (s *APIServer) start(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.run.end(context.WithoutCancel(ctx)) })
 	defer stop()
-	s.environment = &envtest.Environment{BinaryAssetsDirectory: s.run.binDir(), ControlPlaneStartTimeout: startTimeout}
+	// envtest starts the programs up to five times. With its default of 20 seconds a busy machine was too slow.
+	s.environment = &envtest.Environment{BinaryAssetsDirectory: s.run.binDir(), ControlPlaneStartTimeout: time.Minute}
 	b := s.run.binaries()
 	plane := &s.environment.ControlPlane
 	plane.GetAPIServer().Path, plane.GetAPIServer().CertDir = b.KubeAPIServer, filepath.Join(s.run.dir, "certs")

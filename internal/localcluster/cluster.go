@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// startTimeout is the time limit for starting a cluster, or one program of it. A start usually takes seconds.
+// startTimeout is the time limit for starting a cluster. A start usually takes seconds.
 const startTimeout = 4 * time.Minute
 
 // Options describes the cluster to start.

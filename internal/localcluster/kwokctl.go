@@ -111,7 +111,7 @@ func appendStages(out *bytes.Buffer) error {
 }
 
 func (k kwokctl) create(ctx context.Context) error {
-	return k.do(ctx, "create", "cluster", "--kubeconfig", k.kubeconfig(), "--timeout", startTimeout.String())
+	return k.do(ctx, "create", "cluster", "--kubeconfig", k.kubeconfig(), "--timeout", (startTimeout / 2).String()) // so that kwokctl reports which program is not ready
 }
 
 // podsOfNode is the maximum number of pods on a node. The default of 110 is too low, because pods of earlier tests

@@ -36,7 +36,7 @@ var inMemory struct {
 
 // InMemory makes Server return the API server in memory that start starts, which is much faster. The tests that need a kube-apiserver are named,
 // with the reason. make soak and the tests with other versions of Kubernetes run all tests on a kube-apiserver. The server is a parameter
-// because a test binary with it is three times as large and takes twice as long to link.
+// because a test binary with it takes a third longer to link.
 func InMemory(start func() (*rest.Config, error), except map[string]string) {
 	inMemory.start, inMemory.except = start, except
 }

@@ -48,12 +48,14 @@ type steadyRun struct {
 	seed      uint64
 	cases     int
 	kinds     []steadyKind
-	reads     []steadyRead                                                                                            // their weights are 100
-	sole      bool                                                                                                    // nobody else writes under our name
-	check     steadyCheck                                                                                             // one for the whole run
-	fresh     steadyCheck                                                                                             // as after a restart
-	judged    func(ctx context.Context, q steadyQuestion, said steadyVerdict, after *unstructured.Unstructured) error // may be nil
+	reads     []steadyRead // their weights are 100
+	sole      bool         // nobody else writes under our name
+	check     steadyCheck  // one for the whole run
+	fresh     steadyCheck  // as after a restart
 	count     *steadyCount
+
+	// judged is called after each case, if it is not nil.
+	judged func(ctx context.Context, q steadyQuestion, said steadyVerdict, after *unstructured.Unstructured) error
 }
 
 func newSteadyRun(t *testing.T, cases int, check, fresh steadyCheck) *steadyRun {
