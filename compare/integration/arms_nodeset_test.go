@@ -10,6 +10,7 @@ import (
 
 	"coapply.dev/compare"
 	recorded "coapply.dev/compare/history"
+	"coapply.dev/test/kit"
 )
 
 func (w armWorld) pods(t *testing.T, from client.Reader, set string) int {
@@ -24,7 +25,7 @@ func (w armWorld) pods(t *testing.T, from client.Reader, set string) int {
 
 func (w armWorld) waitForCache(t *testing.T, set string, want int) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); w.pods(t, w.session.Cache, set) != want; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(kit.Patience); w.pods(t, w.session.Cache, set) != want; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the cache shows %d pods of %s, want %d", w.pods(t, w.session.Cache, set), set, want)
 		}

@@ -150,7 +150,7 @@ func ofTrial(t *testing.T, c client.Client, run compare.Run, stage compare.Stage
 
 func waitGone(t *testing.T, c client.Client, run compare.Run, stage compare.Stage) {
 	t.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(kit.Patience); ; time.Sleep(20 * time.Millisecond) {
 		left := ofTrial(t, c, run, stage)
 		if len(left) == 0 {
 			return

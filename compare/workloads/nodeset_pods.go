@@ -14,7 +14,7 @@ import (
 	"coapply.dev/compare"
 )
 
-const podPatience = 10 * time.Second
+const podPatience = 30 * time.Second
 
 // found creates the pods that a set has at the start of a round, in the same way as the arm creates pods. It waits until these
 // pods are in the arm's cache. During the round, the cache is stale only because both reconciles read before they write.

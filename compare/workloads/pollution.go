@@ -140,7 +140,7 @@ func (r *pollution) cache() client.Reader {
 	return r.stage.Cache()
 }
 
-const cachePatience = 5 * time.Second
+const cachePatience = 30 * time.Second
 
 // waitCache waits until the cache has the same version of the object as the API server.
 func (r *pollution) waitCache(ctx context.Context, intent compare.Intent) error {

@@ -168,4 +168,4 @@ func (r *slurm) statefulSet(i int) *appsv1.StatefulSet {
 }
 
 // slicePatience is the maximum time for which Finish waits for the EndpointSlices. Usually they exist long before.
-const slicePatience = 5 * time.Second
+const slicePatience = 30 * time.Second

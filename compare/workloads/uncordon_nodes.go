@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	nodePatience = 10 * time.Second
+	nodePatience = 30 * time.Second
 	nodePoll     = 20 * time.Millisecond
 )
 

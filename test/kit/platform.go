@@ -177,7 +177,7 @@ func WholePlatform(t *testing.T) *Platform {
 func (p *Platform) Quiet(t *testing.T, rest time.Duration) []string {
 	t.Helper()
 	var sent []string
-	for deadline := time.Now().Add(3 * time.Minute); ; {
+	for deadline := time.Now().Add(Patience); ; {
 		Absence(t, rest, "more writes")
 		last := p.Writes.Take()
 		if len(last) == 0 {

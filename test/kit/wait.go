@@ -6,10 +6,14 @@ import (
 	"time"
 )
 
+// Patience is how long a test waits for what must come. No verdict depends on it: a busy machine takes minutes for what
+// takes seconds elsewhere, and one that hangs may take long to say so.
+const Patience = 10 * time.Minute
+
 // Eventually waits for a state that the cluster reaches by itself.
 func Eventually(t testing.TB, what string, reached func() error) {
 	t.Helper()
-	deadline := time.Now().Add(3 * time.Minute) // as a shared machine may stand still
+	deadline := time.Now().Add(Patience)
 	for {
 		err := reached()
 		if err == nil {

@@ -26,7 +26,7 @@ func newCache(t *testing.T, namespace string, strip bool) cache.Cache {
 func seen(s *kit.Stage, informers client.Reader) {
 	s.T.Helper()
 	live := s.Live().GetResourceVersion()
-	s.Must(wait.PollUntilContextTimeout(s.T.Context(), 5*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	s.Must(wait.PollUntilContextTimeout(s.T.Context(), 5*time.Millisecond, kit.Patience, true, func(ctx context.Context) (bool, error) {
 		object := s.Object(`{}`)
 		err := informers.Get(ctx, client.ObjectKeyFromObject(object), object)
 		return err == nil && object.GetResourceVersion() == live, client.IgnoreNotFound(err)

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -191,7 +190,7 @@ func (test goneCase) step(g *gone, nth int, recreated bool) bool {
 			strange = g.recreate()
 		}
 	}}
-	ctx, cancel := context.WithTimeout(context.WithValue(g.ctx(), intruderKey{}, i), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithValue(g.ctx(), intruderKey{}, i), kit.Patience)
 	defer cancel()
 	action, err := call(ctx)
 	got := end(action, err)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -63,13 +62,13 @@ func (i *installation) apply(t *testing.T) {
 	if out := i.kubectl(t, "apply", "--server-side", "-f", "dist/install.yaml"); strings.Contains(out, "Warning") {
 		t.Errorf("the installation warns:\n%s", out)
 	}
-	i.kubectl(t, "wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+	i.kubectl(t, "wait", "--for=condition=Established", "crd", "--all", "--timeout=10m")
 }
 
 // kubectl gives what it prints on both streams.
 func (i *installation) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), kit.Patience)
 	defer cancel()
 	command := exec.CommandContext(ctx, i.cluster.Binaries().Kubectl, args...)
 	command.Dir, command.Env = i.dir, i.env

@@ -36,7 +36,7 @@ func documented(t *testing.T, name string) string {
 // cluster and our plugin.
 func (i *installation) do(t *testing.T, name string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), kit.Patience)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "/bin/sh", "-c", "kubectl() { "+i.cluster.Binaries().Kubectl+` "$@"; }`+"\n"+documented(t, name))
 	shell.Dir, shell.Env = i.dir, i.env

@@ -102,7 +102,7 @@ func TestLocalClusterFailedStart(t *testing.T) {
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			options := test.prepare(t)
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), kit.Patience)
 			defer cancel()
 			cluster, err := localcluster.Start(ctx, options)
 			if cluster != nil || !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {

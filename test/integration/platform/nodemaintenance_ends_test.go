@@ -1,11 +1,13 @@
 package platform
 
 import (
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -81,6 +83,12 @@ func TestWorkDeletedMeanwhile(t *testing.T) {
 				if err := m.Client.Delete(request.Context(), work); err != nil {
 					t.Error(err)
 				}
+				kit.WaitFor(t, "the manager sees the deletion", func() string {
+					if err := m.Cached.Get(request.Context(), client.ObjectKeyFromObject(work), work); !apierrors.IsNotFound(err) {
+						return fmt.Sprint(err)
+					}
+					return ""
+				})
 				defer close(reached)
 			}
 			return next.RoundTrip(request)

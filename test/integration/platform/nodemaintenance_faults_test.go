@@ -135,7 +135,7 @@ func TestNodeThatCannotBeWritten(t *testing.T) {
 			nodes := m.nodes(t, 2)
 			m.run(t, answering(nodes[0], test.answer))
 			status := m.do(t, test.name, v1alpha1.NodeMaintenanceSpec{
-				Action: v1alpha1.Cordon, Strategy: test.strategy, NodeDeadlineSeconds: 10}, "Failed")
+				Action: v1alpha1.Cordon, Strategy: test.strategy, NodeDeadlineSeconds: 30}, "Failed")
 			bad, good := status.Nodes[0], status.Nodes[1]
 			if good.Result != v1alpha1.NodeSucceeded || bad.Result != v1alpha1.NodeFailed || !strings.Contains(bad.Error, test.want) {
 				t.Fatalf("%+v", status.Nodes)
@@ -144,7 +144,7 @@ func TestNodeThatCannotBeWritten(t *testing.T) {
 			if writes := sent["PATCH"] + sent["PUT"]; test.atOnce && (bad.Attempts != 1 || writes != 1) {
 				t.Errorf("%d attempts, %d writes; want one", bad.Attempts, writes)
 			}
-			late := fmt.Sprintf("not done within 10 s, after %d attempts; last error: writing Node %s failed with a transient error", bad.Attempts, nodes[0])
+			late := fmt.Sprintf("not done within 30 s, after %d attempts; last error: writing Node %s failed with a transient error", bad.Attempts, nodes[0])
 			if !test.atOnce && (bad.Attempts < 2 || !strings.HasPrefix(bad.Error, late)) {
 				t.Errorf("%+v, want %q", bad, late)
 			}

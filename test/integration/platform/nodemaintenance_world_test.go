@@ -100,6 +100,9 @@ func (m *maintenance) begin(t *testing.T, name string, spec v1alpha1.NodeMainten
 	if spec.Nodes == nil && spec.NodeSelector == nil {
 		spec.NodeSelector = &v1alpha1.NodeSelector{MatchLabels: map[string]v1alpha1.LabelValue{maintenanceLabel: v1alpha1.LabelValue(m.label)}}
 	}
+	if spec.NodeDeadlineSeconds == 0 {
+		spec.NodeDeadlineSeconds = 300 // the longest, as 30 s can pass on a busy machine
+	}
 	work := &v1alpha1.NodeMaintenance{
 		ObjectMeta: metav1.ObjectMeta{Name: name + "-" + m.label, Labels: map[string]string{maintenanceLabel: m.label}},
 		Spec:       spec,

@@ -57,7 +57,7 @@ func TestUser(t *testing.T) {
 	p.gone(p.name, &v1alpha1.User{})
 	// The garbage collector looks for new kinds every half minute, and this one is as old
 	// as the control plane.
-	for deadline := time.Now().Add(3 * time.Minute); p.find(p.namespaceName(), &namespace) == nil && namespace.DeletionTimestamp == nil; {
+	for deadline := time.Now().Add(kit.Patience); p.find(p.namespaceName(), &namespace) == nil && namespace.DeletionTimestamp == nil; {
 		if time.Now().After(deadline) {
 			t.Fatal("nobody deletes the Namespace")
 		}

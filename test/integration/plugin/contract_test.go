@@ -22,7 +22,7 @@ import (
 // contract gives to another; what is advised gives it back.
 func TestAuditFindsWhatBreaksAContract(t *testing.T) {
 	t.Parallel()
-	config := kit.Cluster(t).Config()
+	config := kit.Server(t)
 	c := kit.NewClient(t, config)
 	namespace := kit.NewNamespace(t, c)
 	kind := schema.GroupKind{Group: v1alpha1.SchemeGroupVersion.Group, Kind: "Devbox"}

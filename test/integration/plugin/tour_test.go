@@ -127,7 +127,7 @@ func tourWorld(t *testing.T) *tourist {
 // says what they found. None takes minutes: then one waits for what does not come.
 func (w *tourist) run(t *testing.T, script string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), kit.Patience)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "/bin/sh", "-c", w.exports+script)
 	shell.Dir, shell.Env = w.dir, w.env

@@ -55,7 +55,7 @@ func startWatch(t *testing.T, config *rest.Config, targets int, args ...string) 
 	w := &watching{command: kit.KubectlCommand(t, config, append([]string{"fieldowners", "watch"}, args...)...)}
 	w.command.Stdout, w.command.Stderr = &w.out, &w.errOut
 	w.command.Cancel = func() error { return w.command.Process.Signal(os.Interrupt) }
-	w.command.WaitDelay = 20 * time.Second
+	w.command.WaitDelay = kit.Patience
 	if err := w.command.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
@@ -82,7 +81,7 @@ func TestMissingRights(t *testing.T) {
 			other := limited.applier("other", nil)
 
 			var told []string
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), kit.Patience)
 			defer cancel()
 			logged := logr.NewContext(ctx, funcr.New(func(_, text string) { told = append(told, text) }, funcr.Options{}))
 			for n := range 20 {

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/discovery"
@@ -129,7 +128,7 @@ func TestSteadySchemasHang(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			h, applier := newHangingSchemas(t, config, func(path string) bool { return path == hanging })
 			namespace := kit.NewNamespace(t, c)
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), kit.Patience)
 			defer cancel()
 			landAll(ctx, t, applier, namespace)
 			h.wantAsked(t, hanging, 4)
@@ -146,7 +145,7 @@ func TestSteadySchemasHang(t *testing.T) {
 	t.Run("the document of an unrelated group", func(t *testing.T) {
 		h, applier := newHangingSchemas(t, config, func(path string) bool { return path == core })
 		namespace := kit.NewNamespace(t, c)
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), kit.Patience)
 		defer cancel()
 		var all sync.WaitGroup
 		all.Go(func() { landAll(ctx, t, applier, namespace) })

@@ -45,7 +45,7 @@ func awaitForms(config *rest.Config, kinds []steadyKind) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), kit.Patience)
 	defer cancel()
 	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(context.Context) (bool, error) {
 		paths, err := found.OpenAPIV3().Paths()
@@ -139,7 +139,7 @@ func installSteadyAdmission(config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), kit.Patience)
 	defer cancel()
 	for name, policy := range steadyAdmission {
 		err := kit.CreatePolicies(ctx, c, kit.Mutation{
