@@ -26,7 +26,7 @@ UNRACED = $$(go list ./... | grep -v $(RACED:%=-e ^%$$) -e ^coapply.dev/test/int
 # Packages of compare whose tests need a server, or read docs/, of which Go's cache of test results knows nothing there.
 COMPARED = integration commands
 # Tests against a server, which mostly wait for it: packages and tests of a package at once.
-SERVED = go test -short -timeout 20m -count 1 -p 4 -parallel 8
+SERVED = go test -short -timeout 40m -count 1 -p 3 -parallel 8
 # The packages whose tests take longest come first.
 INTEGRATION = $(addprefix ./test/integration/,platform steady plugin ...)
 # Servers, tests and the linker collect their garbage less often: a seventh less CPU for test/integration/steady.
