@@ -217,8 +217,8 @@ func (rt *Runtime) get(ctx context.Context, key client.ObjectKey, object client.
 	return err
 }
 
-// isBehind reports whether an informer of the kind may have a newer version of an object than the given
-// resourceVersion. An empty resourceVersion means that the read did not find the object.
+// isBehind reports whether a read returned an older version of an object than an informer of the kind may have. version
+// is the resourceVersion that the read returned, or "" if the read did not find the object.
 func (rt *Runtime) isBehind(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, as representation, version string) bool {
 	resource, err := rt.resourceOf(kind)
 	if err != nil {

@@ -58,8 +58,8 @@ func Changed(of func(client.Object) any) predicate.Predicate {
 }
 
 // lostFields returns a predicate that accepts an update after which the field manager owns fewer fields of the object.
-// It also accepts every update of an object without managed fields, such as an object that was created without a spec.
-// For this object, the API server does not record the owners of later updates.
+// It also accepts every update of an object without managed fields, such as an object that was created without a spec,
+// because the API server does not record the owners of such an object's later updates.
 func lostFields(manager string) predicate.Predicate {
 	return predicate.Or(lostRecorded(manager), unrecorded)
 }

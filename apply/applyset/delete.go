@@ -187,7 +187,7 @@ func (r *Round) releases(known knownSet) bool {
 	return len(known.partials.Difference(r.partial).Difference(known.lookout.partials)) > 0
 }
 
-// release releases the fields of partial intents that are no longer desired.
+// release releases the fields of the given partial intents, which are no longer desired.
 func (p *pruning) release(ctx context.Context, released []intentKey) {
 	for _, key := range released {
 		if ctx.Err() != nil {

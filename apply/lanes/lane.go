@@ -106,7 +106,7 @@ func (l *lane) ended(v *visit) (handed any) {
 	return handed
 }
 
-// width returns the maximum number of joint visits that may be inside the lane at the same time.
+// width returns the maximum number of visits that may be inside the lane at the same time (see Join).
 func (l *lane) width() int {
 	if l.set.fixed > 0 {
 		return l.set.fixed

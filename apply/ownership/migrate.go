@@ -205,8 +205,9 @@ func (t *Transfer) whoElse(owned fieldowners.Ownership, who fieldowners.Manager)
 	return "the owners are " + strings.Join(owners, ", ")
 }
 
-// otherVerb returns a hint if the manager owns fields that this Transfer ignores: fields written by Apply for a
-// Migrate, or by Update for a Rename. The given text precedes the hint. Without such fields, otherVerb returns "".
+// otherVerb returns a hint if the manager owns fields that this Transfer ignores. A Migrate ignores the fields of Apply
+// entries, and a Rename those of Update entries. The given text precedes the hint. Without such fields, otherVerb
+// returns "".
 func (t *Transfer) otherVerb(before string, owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners.Path) string {
 	verb := "Migrate"
 	switch who.Operation {

@@ -252,8 +252,8 @@ type found struct {
 
 var errAbsent = errors.New("the object does not exist")
 
-// read reads the live object and plans the transfer. If the object changes between its reads in several apiVersions, it
-// starts again.
+// read reads the live object in several apiVersions and plans the transfer. If the object changes between these reads,
+// read starts again.
 func (t *Transfer) read(ctx context.Context) (state *found, err error) {
 	exhausted, err := wire.Tries(ctx, apply.IsStaleWrite, func() (err error) {
 		state, err = t.readOnce(ctx)

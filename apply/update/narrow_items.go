@@ -31,9 +31,9 @@ func (n narrowing) items(at *place, live, before, after []any) ([]any, error) {
 // if the item is new.
 //
 // Unchanged items are found by equality, and changed items by the keys of the list. If the list has no keys, a changed
-// item cannot be distinguished from a new item that replaces the old item. The write would have to keep the fields that
-// the Go type lacks for a changed item, and to drop them for a new item. So if the live item has such a field, origins
-// returns an error. Otherwise the item counts as new.
+// item cannot be distinguished from a new item that replaces the old item. This matters if the live item has a field
+// that the Go type lacks: the field of a changed item must stay, and the field of a replaced item must go. In this case,
+// origins returns an error. Otherwise the item counts as new.
 func (n narrowing) origins(at *place, live, before, after []any) (from []int, err error) {
 	if len(live) != len(before) { // the Go type omits or adds items, so the indices differ
 		return newItems(after), n.refuse(at, live, nil, indices(live), errOtherNumber)

@@ -130,9 +130,9 @@ func (n narrowing) refuse(list *place, live, shown []any, items []int, why error
 			item = shown[j]
 		}
 		if field := unknownTo(list.item(j), live[j], item); field != nil {
-			return fmt.Errorf("%v: nothing was written: %w: an item of %s was changed or removed and cannot be matched with a live item (%w), "+
-				"so the write could drop %s, which %v does not have; pass an *unstructured.Unstructured, or add the field to the Go type",
-				n.object, ErrUnknownField, list, why, field, n.goType)
+			return fmt.Errorf("%v: nothing was written: %w: the write could drop %s, which %v does not have, because an item of %s "+
+				"was changed or removed and cannot be matched with a live item (%w); pass an *unstructured.Unstructured, or add the field to the Go type",
+				n.object, ErrUnknownField, field, n.goType, list, why)
 		}
 	}
 	return nil

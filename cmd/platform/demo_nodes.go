@@ -79,7 +79,7 @@ func (d *demonstration) uncordon(ctx context.Context) {
 	d.show.ok("the node is schedulable, and has no annotation of the platform")
 }
 
-// work creates a NodeMaintenance for the node busy, waits until it is complete, and returns the result
+// work creates a NodeMaintenance for the node named by busy, waits until it is complete, and returns the result
 // for the node.
 func (d *demonstration) work(ctx context.Context, name string, spec v1alpha1.NodeMaintenanceSpec) v1alpha1.NodeStatus {
 	spec.Nodes = []string{busy}

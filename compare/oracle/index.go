@@ -180,8 +180,8 @@ func (x *index) changed(v int) []string {
 	return fields
 }
 
-// made returns the changes in version v that operation o wanted. The operation must have been acknowledged with the
-// version. The result is nil if the operation began after the version existed.
+// made returns the changes that operation o wanted and that version v contains. The caller must know that the API server
+// answered the operation with version v. The result is nil if version v existed before the operation began.
 func (x *index) made(v, o int) []want {
 	op, was, is := x.Operations[o], x.Versions[x.before[v]].Fields, x.Versions[v].Fields
 	var made []want

@@ -53,7 +53,7 @@ type punctual struct {
 	late atomic.Int64 // expected lateness of a timer, in nanoseconds
 }
 
-// learning is the inverse of the weight of the last sleep in the moving average of the timer's lateness.
+// learning sets how fast the moving average of the timer's lateness changes: the last sleep has the weight 1/learning.
 const learning = 8
 
 func (p *punctual) sleep(ctx context.Context, d time.Duration) error {

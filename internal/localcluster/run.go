@@ -97,8 +97,8 @@ func (r *run) end(ctx context.Context) error {
 	return nil
 }
 
-// orphans returns the folders of runs whose starting process has ended, and the number of runs whose starting process
-// is alive. The caller must hold the lock over all runs.
+// orphans returns the folders of the runs for which the process that started the run has ended, and the number of the
+// other runs. The caller must hold the lock over all runs.
 func orphans(runs string) (dirs []string, running int, err error) {
 	entries, err := os.ReadDir(runs)
 	if err != nil {

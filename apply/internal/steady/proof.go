@@ -158,7 +158,7 @@ func (r Request) proveContent(wanted *typed.TypedValue, set *fieldpath.Set, held
 	}
 	emptied := emptiedBy(set, wanted.AsValue(), live.AsValue())
 	if cleared := r.notRestored(emptied, live); len(cleared) > 0 && !allOwned(cleared, live, read) {
-		return false, errors.New("the intent empties a map or list that has entries in the object, and the API server would remove the entries without an owner")
+		return false, errors.New("the intent empties a map or list that has entries in the object, and the API server would remove each entry without an owner")
 	}
 	exactly, err = r.proveValues(wanted, set, live, read)
 	return exactly && len(emptied) == 0, err // in another version, an emptied map may have content without an owner, which is removed

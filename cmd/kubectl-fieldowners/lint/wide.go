@@ -105,8 +105,8 @@ func contentLeaves(entry fieldowners.Entry) []fieldowners.Path {
 	return slices.DeleteFunc(entry.Leaves(), func(path fieldowners.Path) bool { return !isContent(path) })
 }
 
-// madeBy returns the maps, lists and list items in the content that the entry's manager created. The creator of a
-// map, list or list item owns its existence and also a field below.
+// madeBy returns the paths of the maps, lists and list items that the entry's manager created outside metadata and
+// status. A manager that owns both a map, list or list item and a field inside it is taken for the creator.
 func madeBy(entry fieldowners.Entry) []fieldowners.Path {
 	fields := entry.Fields()
 	return slices.DeleteFunc(slices.Clone(fields), func(path fieldowners.Path) bool { return !isContent(path) || !hasBelow(fields, path) })

@@ -65,7 +65,7 @@ func (b blind) Write(ctx context.Context, intent compare.Intent) (compare.Receip
 	return compare.Receipt{ResourceVersion: o.GetResourceVersion()}, err
 }
 
-// labels is a trial of the workload.
+// labels is one trial of the workload "labels".
 type labels struct{ compare.Stage }
 
 // prepareLabels makes every manager the owner of its label, so that the first write in the trial does not change ownership.

@@ -86,5 +86,5 @@ func foreignError(names []string) error {
 	if len(names) > some {
 		list += fmt.Sprintf(" and %d more", len(names)-some)
 	}
-	return errors.New("pods with the names of this NodeSet's pods belong to someone else; delete these pods: " + list)
+	return errors.New("pods of another owner have names that this NodeSet needs; delete these pods: " + list)
 }
