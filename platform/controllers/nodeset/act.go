@@ -86,5 +86,5 @@ func foreignError(names []string) error {
 	if len(names) > some {
 		list += fmt.Sprintf(" and %d more", len(names)-some)
 	}
-	return errors.New("pods of another owner have names that this NodeSet needs; delete these pods: " + list)
+	return errors.New("someone else has pods with names that this NodeSet needs; delete these pods: " + list)
 }
