@@ -25,10 +25,15 @@ RACED = $(addprefix coapply.dev/apply/,breaker internal/schemas lanes reconciler
 UNRACED = $$(go list ./... | grep -v $(RACED:%=-e ^%$$) -e ^coapply.dev/test/integration $(COMPARED:%=-e ^coapply.dev/compare/%))
 # Packages of compare whose tests need a server, or read docs/, of which Go's cache of test results knows nothing there.
 COMPARED = integration commands
-# Tests against a server, which mostly wait for it: packages and tests of a package at once.
-SERVED = go test -short -timeout 40m -count 1 -p 3 -parallel 8
-# The packages whose tests take longest come first.
-INTEGRATION = $(addprefix ./test/integration/,platform steady plugin ...)
+# The folders whose tests need a server; those that take longest come first.
+LONG = test/integration/platform compare/integration test/integration/steady test/integration/plugin
+INTEGRATION = $(filter test/%,$(LONG)) $(filter-out $(LONG),$(patsubst %/,%,$(wildcard test/integration/*/)))
+# go test links a package each time it runs it, which takes 6 s of a core; go test -c does so only after a change.
+LINK = go test -ldflags='-s -w' -c -o $(CURDIR)/bin/tests/
+# Runs the linked tests of each folder in it, four at once, as they mostly wait for a server, and prints as go test does.
+served = printf '%s\n' $(1) | go run ./test/cmd/share xargs -n 1 -P 4 sh -c 'cd "$$0" && start=$$(date +%s) result=ok; \
+	out=$$("$(CURDIR)/bin/tests/$$(basename "$$0").test" -test.short -test.timeout 40m -test.parallel 8 2>&1) || result=FAIL; \
+	[ $$result = ok ] || printf "%s\n" "$$out"; echo "$$result $$0 $$(($$(date +%s) - start)) s"; [ $$result = ok ]'
 # Servers, tests and the linker collect their garbage less often: a seventh less CPU for test/integration/steady.
 test test-integration test-compare: export COAPPLY_TEST_COMMANDS = $(CURDIR)/bin
 test test-unit test-integration test-compare: export GOGC = 800
@@ -83,17 +88,20 @@ run: build ## Keep the same platform running, for kubectl, until Ctrl-C; options
 	bin/platform run $(ARGS)
 
 test: control-plane test-unit ## Run all tests but those of make soak, with the same random cases each time
-	go run ./test/cmd/share sh -c '(cd compare && $(SERVED) $(COMPARED:%=./%/...)) & $(SERVED) $(INTEGRATION); status=$$?; wait $$! && exit $$status'
+	$(LINK) ./test/integration/... && cd compare && $(LINK) $(COMPARED:%=./%)
+	$(call served,$(LONG) $(filter-out $(LONG),$(INTEGRATION) $(COMPARED:%=compare/%)))
 
 test-unit: go ## Run the tests that need no control plane
 	@$(set_race); set -x; go test -short $$race -timeout 10m $(RACED) && export CGO_ENABLED=0 && \
 		go test -short -timeout 10m $(UNRACED) && cd compare && go test -short -timeout 10m $(UNRACED)
 
 test-integration: control-plane ## Run the tests against a real control plane
-	go run ./test/cmd/share $(SERVED) $(INTEGRATION)
+	$(LINK) ./test/integration/...
+	$(call served,$(INTEGRATION))
 
 test-compare: control-plane ## Run the benchmark's tests that need a control plane, or the docs
-	cd compare && go run coapply.dev/test/cmd/share $(SERVED) $(COMPARED:%=./%/...)
+	cd compare && $(LINK) $(COMPARED:%=./%)
+	$(call served,$(COMPARED:%=compare/%))
 
 soak: control-plane ## Run for FOR=10m what make test leaves out, with -race and random seeds: many cases, scale, kills, upgrades
 	@$(set_race); set -x; CGO_ENABLED=0 go run ./test/cmd/soak -for '$(FOR)' -seed '$(SEED)' -step '$(STEP)' $$race

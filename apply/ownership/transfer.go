@@ -228,8 +228,8 @@ func (t *Transfer) classify(ctx context.Context, err error) error {
 	return apply.Classify(ctx, t.object, err)
 }
 
-// reverse returns the Transfer that undoes the plan in the given state. The argument after contains the managed fields
-// of the object after the plan was carried out.
+// reverse returns the Transfer that undoes the plan of state. The argument named after contains the managed fields that
+// the object has after the plan was carried out.
 func (t *Transfer) reverse(state *found, after []metav1.ManagedFieldsEntry) (*Transfer, error) {
 	back := &Transfer{applier: t.applier, object: t.object, fields: state.Plan.Undo(), undoes: true}
 	if verb, isUndo := strings.CutPrefix(t.verb, "Undo of "); isUndo {

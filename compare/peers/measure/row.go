@@ -162,7 +162,7 @@ func (r Row) Met() string {
 	return "no"
 }
 
-// name returns the name of the row in a table that is not a grid.
+// name returns the name of the row in a table with one row for each measure. A grid has its columns instead.
 func (r Row) name() string {
 	if r.Column == "" {
 		return r.Measure

@@ -21,7 +21,7 @@ const Seed = 42
 // started is the time at which the made-up run began.
 var started = time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC)
 
-// Run returns a made-up run of the profile review with the given number of blocks.
+// Run returns a made-up run with the profile "review" and the given number of blocks.
 func Run(blocks int) (results.Run, []results.Trial) {
 	ended := started.Add(15 * time.Minute)
 	run := results.Run{

@@ -145,9 +145,9 @@ func linesOf(known badges, all []view.Line) ([]line, string) {
 	return lines, fmt.Sprintf("w%d", column)
 }
 
-// classes returns the CSS classes for the appearance and the owners of a line. The arguments are the same line in
-// package view and the owners of the previous line. A line with the same owners as the previous line gets the class
-// "again".
+// classes returns the CSS classes for the appearance and the owners of a line. said is the same line as package view
+// returned it, and before contains the owners of the previous line. A line with the same owners as the previous line
+// gets the class "again".
 func (l line) classes(said view.Line, before []chip) string {
 	var classes []string
 	owners := slices.Concat(l.Owners, l.Item)
