@@ -89,7 +89,7 @@ run: build ## Keep the same platform running, for kubectl, until Ctrl-C; options
 
 test: control-plane test-unit ## Run all tests but those of make soak, with the same random cases each time
 	$(LINK) ./test/integration/... && cd compare && $(LINK) $(COMPARED:%=./%)
-	$(call served,$(LONG) $(filter-out $(LONG),$(INTEGRATION) $(COMPARED:%=compare/%)))
+	@$(call served,$(LONG) $(filter-out $(LONG),$(INTEGRATION) $(COMPARED:%=compare/%)))
 
 test-unit: go ## Run the tests that need no control plane
 	@$(set_race); set -x; go test -short $$race -timeout 10m $(RACED) && export CGO_ENABLED=0 && \
@@ -97,11 +97,11 @@ test-unit: go ## Run the tests that need no control plane
 
 test-integration: control-plane ## Run the tests against a real control plane
 	$(LINK) ./test/integration/...
-	$(call served,$(INTEGRATION))
+	@$(call served,$(INTEGRATION))
 
 test-compare: control-plane ## Run the benchmark's tests that need a control plane, or the docs
 	cd compare && $(LINK) $(COMPARED:%=./%)
-	$(call served,$(COMPARED:%=compare/%))
+	@$(call served,$(COMPARED:%=compare/%))
 
 soak: control-plane ## Run for FOR=10m what make test leaves out, with -race and random seeds: many cases, scale, kills, upgrades
 	@$(set_race); set -x; CGO_ENABLED=0 go run ./test/cmd/soak -for '$(FOR)' -seed '$(SEED)' -step '$(STEP)' $$race

@@ -38,6 +38,9 @@ func listening(address string) string {
 	return ""
 }
 
+// alone has a manager run no reconciler of a kind that other tests have objects of: they share the cluster.
+const alone = "--controllers=license"
+
 // TestManagerReplicas: both become ready, one leads, and the other takes over when
 // the first is asked to stop, which gives the lease back.
 func TestManagerReplicas(t *testing.T) {
@@ -46,7 +49,7 @@ func TestManagerReplicas(t *testing.T) {
 	namespace := kit.NewNamespace(t, c)
 	start := func() (*kit.Process, string) {
 		probes := kit.FreeAddress(t)
-		p := kit.StartManager(t, kit.Cluster(t).Kubeconfig(), "--controllers=devbox-network", "--leader-elect-namespace", namespace,
+		p := kit.StartManager(t, kit.Cluster(t).Kubeconfig(), alone, "--leader-elect-namespace", namespace,
 			"--health-probe-bind-address", probes, "--metrics-bind-address=0")
 		kit.WaitFor(t, "ready", func() string { return kit.Ready(probes) })
 		return p, probes
@@ -88,7 +91,7 @@ func TestManagerMetrics(t *testing.T) {
 	c := kit.NewClient(t, kit.Cluster(t).Config())
 	namespace := kit.NewNamespace(t, c)
 	metrics, probes := kit.FreeAddress(t), kit.FreeAddress(t)
-	p := kit.StartManager(t, kit.Cluster(t).Kubeconfig(), "--leader-elect=false", "--controllers=devbox-network", "--log-level=debug",
+	p := kit.StartManager(t, kit.Cluster(t).Kubeconfig(), "--leader-elect=false", alone, "--log-level=debug",
 		"--metrics-bind-address", metrics, "--health-probe-bind-address", probes)
 	kit.WaitFor(t, "ready", func() string { return kit.Ready(probes) })
 	kit.WaitFor(t, "serves metrics", func() string { return listening(metrics) }) // not part of readiness
