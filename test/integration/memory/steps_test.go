@@ -231,7 +231,7 @@ func (s *side) answer(object *unstructured.Unstructured, err error) string {
 	if err != nil {
 		return fmt.Sprint("error: ", err)
 	}
-	if s.live != nil && onlyReordered(s.live, object) {
+	if s.live != nil && s.versions[object.GetResourceVersion()] == "" && onlyReordered(s.live, object) {
 		s.versions[object.GetResourceVersion()] = s.versions[s.live.GetResourceVersion()]
 	}
 	object = object.DeepCopy()

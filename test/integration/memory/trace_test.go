@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,7 +50,7 @@ func TestTraces(t *testing.T) {
 	if err := inMemory.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		t.Fatal(err)
 	}
-	found := runTraces(t, objects, seed, namespace, count, inMemory, kubernetes)
+	found := runTraces(t, upTo(objects), seed, namespace, count, inMemory, kubernetes)
 	count.Report(t)
 	switch {
 	case *update && !t.Failed():
@@ -70,6 +71,28 @@ func TestTraces(t *testing.T) {
 // hashes that TestTraces recorded.
 func TestTracesAsRecorded(t *testing.T) {
 	t.Parallel()
+	record := readRecord(t)
+	all := upTo(len(record))
+	found := runInMemory(t, all)
+	// The record of one Namespace depends on when a second ends. So what differs runs again, on a new server: a real difference stays.
+	for range 10 {
+		differs := slices.DeleteFunc(slices.Clone(all), func(i int) bool { return found[i] == record[i] })
+		if len(differs) == 0 {
+			return
+		}
+		for n, line := range runInMemory(t, differs) {
+			found[differs[n]] = line
+		}
+	}
+	if diff := cmp.Diff(record, found); diff != "" {
+		t.Errorf("the API server in memory answers otherwise than a kube-apiserver did; to see how: COAPPLY_CASES=%d go test -run 'TestTraces$' .\n%s",
+			len(record)*stepsOfATrace, diff)
+	}
+}
+
+// runInMemory sends the requests of seed 1 about some objects to a new API server in memory, and returns the lines of the record.
+func runInMemory(t *testing.T, objects []int) []string {
+	t.Helper()
 	inMemory := applytest.NewServer(t, applytest.WithScheme(kit.Scheme))
 	if _, err := kit.InstallCRDs(inMemory.Config(), envtest.CRDInstallOptions{CRDs: traceCRDs(t)}); err != nil {
 		t.Fatal(err)
@@ -77,12 +100,16 @@ func TestTracesAsRecorded(t *testing.T) {
 	if err := inMemory.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "traces"}}); err != nil {
 		t.Fatal(err)
 	}
-	record := readRecord(t)
-	found := runTraces(t, len(record), 1, "traces", model.NewTally(), inMemory)
-	if diff := cmp.Diff(record, found); diff != "" {
-		t.Errorf("the API server in memory answers otherwise than a kube-apiserver did; to see how: COAPPLY_CASES=%d go test -run 'TestTraces$' .\n%s",
-			len(record)*stepsOfATrace, diff)
+	return runTraces(t, objects, 1, "traces", model.NewTally(), inMemory)
+}
+
+// upTo returns the numbers from 0 to n - 1.
+func upTo(n int) []int {
+	numbers := make([]int, n)
+	for i := range numbers {
+		numbers[i] = i
 	}
+	return numbers
 }
 
 func readRecord(t *testing.T) []string {
@@ -95,14 +122,15 @@ func readRecord(t *testing.T) []string {
 }
 
 // runTraces sends the requests about some objects to all servers, compares their answers and returns the lines of the record for the last server.
-func runTraces(t *testing.T, objects int, seed uint64, namespace string, count *model.Tally, servers ...client.WithWatch) []string {
+func runTraces(t *testing.T, objects []int, seed uint64, namespace string, count *model.Tally, servers ...client.WithWatch) []string {
 	t.Helper()
-	lines := make([]string, objects)
+	lines := make([]string, len(objects))
 	t.Run("objects", func(t *testing.T) {
 		for worker := range 4 {
 			t.Run(fmt.Sprint(worker), func(t *testing.T) {
 				t.Parallel()
-				for i := worker; i < objects; i += 4 {
+				for n := worker; n < len(objects); n += 4 {
+					i := objects[n]
 					kind, key := model.Pick(model.NewDice(seed, uint64(i)), traceKinds), client.ObjectKey{Namespace: namespace, Name: fmt.Sprintf("object-%d", i)}
 					if kind.cluster {
 						key = client.ObjectKey{Name: namespace + "-" + key.Name}
@@ -114,7 +142,7 @@ func runTraces(t *testing.T, objects int, seed uint64, namespace string, count *
 					if difference := tr.run(t.Context()); difference != "" {
 						t.Errorf("object %d, a %s: %s", i, tr.kind.Kind, difference)
 					}
-					lines[i] = fmt.Sprintf("%d %s %x", i, tr.kind.GroupVersionKind.Kind, tr.answers.Sum64())
+					lines[n] = fmt.Sprintf("%d %s %x", i, tr.kind.GroupVersionKind.Kind, tr.answers.Sum64())
 				}
 			})
 		}
