@@ -30,7 +30,7 @@ LONG = test/integration/platform compare/integration test/integration/steady tes
 INTEGRATION = $(filter test/%,$(LONG)) $(filter-out $(LONG),$(patsubst %/,%,$(wildcard test/integration/*/)))
 # go test links a package each time it runs it, which takes 6 s of a core; go test -c does so only after a change.
 LINK = go test -ldflags='-s -w' -c -o $(CURDIR)/bin/tests/
-# Runs the linked tests of each folder in it, four at once, as they mostly wait for a server, and prints as go test does.
+# Runs the linked tests of the folders, four folders at once, each in its folder. Prints a line for each folder, and all output of a failed one.
 served = printf '%s\n' $(1) | go run ./test/cmd/share xargs -n 1 -P 4 sh -c 'cd "$$0" && start=$$(date +%s) result=ok; \
 	out=$$("$(CURDIR)/bin/tests/$$(basename "$$0").test" -test.short -test.timeout 40m -test.parallel 8 2>&1) || result=FAIL; \
 	[ $$result = ok ] || printf "%s\n" "$$out"; echo "$$result $$0 $$(($$(date +%s) - start)) s"; [ $$result = ok ]'

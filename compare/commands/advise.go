@@ -88,7 +88,7 @@ func runAdvise(cmd *cobra.Command, args []string, write advise.Write, situation 
 	case situation.Processes > situation.Writers:
 		return fmt.Errorf("--processes %d is more than --writers %d: each process needs a writer", situation.Processes, situation.Writers)
 	case len(args) == 0 && located:
-		return errors.New("--writers, --processes, --objects, --managers and --rtt select trials of a run, but no run was given: use compare advise DIR, with the folder of a run")
+		return errors.New("--writers, --processes, --objects, --managers and --rtt describe the situation to look up in a run, but no run was given: use compare advise DIR, with the folder of a run")
 	case len(args) == 0 && !answered:
 		if err := askAll(cmd, &write); err != nil {
 			return err
