@@ -75,14 +75,14 @@ func TestSteadyGivesWayNoMore(t *testing.T) {
 		change func(*appsv1.Deployment)
 		says   string // in the log
 	}{
-		"a value of ours":   {func(d *appsv1.Deployment) { d.Labels["tier"] = "other" }, "the field manager does not own exactly the fields that the intent sets"},
-		"the owner lets go": {func(d *appsv1.Deployment) { d.ManagedFields = d.ManagedFields[1:] }, "the field manager does not own exactly the fields that the intent sets"},
+		"a value of ours":   {func(d *appsv1.Deployment) { d.Labels["tier"] = "other" }, "the apply would change .metadata.labels.tier"},
+		"the owner lets go": {func(d *appsv1.Deployment) { d.ManagedFields = d.ManagedFields[1:] }, "the apply would change .spec.replicas"},
 		"no managed fields": {func(d *appsv1.Deployment) { d.ManagedFields = nil }, ""},
 		"a later entry of the owner without the field": {func(d *appsv1.Deployment) {
 			again := d.ManagedFields[0]
 			again.FieldsV1 = metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{}}}`)
 			d.ManagedFields = append(d.ManagedFields, again)
-		}, "the field manager does not own exactly the fields that the intent sets"},
+		}, "the apply would change .spec.replicas"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cache := &shopCache{}

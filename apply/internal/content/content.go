@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,6 +39,13 @@ func SameQuantity(a, b string) bool {
 	first, err := resource.ParseQuantity(a)
 	second, err2 := resource.ParseQuantity(b)
 	return err == nil && err2 == nil && first.Cmp(second) == 0
+}
+
+// MayBeSame reports whether two strings may be forms of the same value: equal quantities, the same bytes as base64, or
+// any two times.
+func MayBeSame(a, b string) bool {
+	isTime := func(text string) bool { _, err := time.Parse(time.RFC3339, text); return err == nil }
+	return SameQuantity(a, b) || SameBytes(a, b) || isTime(a) && isTime(b)
 }
 
 // Copy returns a deep copy of an object as an unstructured object.

@@ -203,6 +203,12 @@ func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held valu
 	if r.Manager == "kubectl" {
 		return nil, nil, errors.New("for the field manager kubectl, the API server also writes the last-applied annotation")
 	}
+	if held, err = r.contentOf(read); err != nil {
+		return nil, nil, err
+	}
+	if path := differs(r.Config, held); path != "" {
+		return nil, nil, fmt.Errorf("the apply would change %s", path)
+	}
 	if entry = r.ownEntry(read); entry == nil {
 		return nil, nil, errors.New("the object does not have exactly one Apply entry of the field manager with the intent's apiVersion")
 	}
@@ -212,10 +218,33 @@ func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held valu
 	if content.Within(r.Config, hasEmptyItem) {
 		return nil, nil, errors.New("the intent has a list item that sets no field, not even its key")
 	}
-	if held, err = r.contentOf(read); err != nil {
-		return nil, nil, err
-	}
 	return entry, held, nil
+}
+
+// differs returns the path of a field of the intent that has another value in the object, or "". It compares texts,
+// numbers and truth values that are not inside a list. A text that may be another form of the same value does not differ.
+// Without this comparison, each changed intent would cost a merge.
+func differs(wanted map[string]any, held value.Value) (path string) {
+	for name, want := range wanted {
+		at, has := held.AsMap().Get(name)
+		changed := false
+		switch want := want.(type) {
+		case map[string]any:
+			if has && at.IsMap() {
+				path = differs(want, at)
+			}
+		case string:
+			changed = has && at.IsString() && want != at.AsString() && !content.MayBeSame(want, at.AsString())
+		case int64:
+			changed = has && at.IsInt() && want != at.AsInt()
+		case bool:
+			changed = has && at.IsBool() && want != at.AsBool()
+		}
+		if changed || path != "" {
+			return "." + name + path
+		}
+	}
+	return ""
 }
 
 // proveValues returns an error if merging the intent into the object would change more than the form of values. exactly
