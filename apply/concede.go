@@ -14,9 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/content"
-	"coapply.dev/apply/lanes"
 	"coapply.dev/fieldowners"
-	"coapply.dev/internal/recent"
 )
 
 // concession is one field of an intent that another field manager owns with another value, and that the policy decided
@@ -140,7 +138,7 @@ func (c *call) mayForesee() bool {
 	read := c.target.read
 	return read != nil && !c.dryRun && c.mayGiveWay() &&
 		(c.target.uid == "" || c.target.uid == read.GetUID()) &&
-		(c.config.Steady == nil || c.believes(read, c.intent.Subresource))
+		c.believes(read, c.intent.Subresource)
 }
 
 // foreseeRead returns a copy of the cached object, and the concessions that foresee predicts from the object. If the
@@ -300,38 +298,26 @@ func (all concessions) conflicts() []Conflict {
 	return conflicts
 }
 
-// reported stores, for each object, hashes of the conflicts that the last Apply relinquished or shared.
-type reported = recent.Cache[reportedKey, []uint64]
-
-type reportedKey struct {
-	lanes.Key
-
-	subresource string
-}
-
 type reportedConflict struct {
 	conflictField
 
 	uid types.UID
 }
 
-const reportedObjects = 4096
-
 var reportedSeed = maphash.MakeSeed()
-
-func (c *call) reportedKey() reportedKey { return reportedKey{c.ref.Key(), c.intent.Subresource} }
 
 // gaveWay reports whether the call must read the live object before the first write. This is necessary if the last
 // Apply to the object relinquished or shared a field, and no cached object can show whether the conflict still exists.
 func (c *call) gaveWay() bool {
-	_, gave := c.reported.Get(c.reportedKey())
+	gave := len(c.ledger.Reported(c.ref.Key(), c.writer(c.intent.Subresource))) > 0
 	return gave && !c.dryRun && c.mayGiveWay() && !c.mayForesee()
 }
 
 // report stores the relinquished and shared conflicts, so that the next call can compare its conflicts with them. It
 // returns the given conflicts, and sets Remembered in each conflict that the previous call also reported.
 func (c *call) report(conflicts []Conflict) []Conflict {
-	before, _ := c.reported.Get(c.reportedKey())
+	who := c.writer(c.intent.Subresource)
+	before := c.ledger.Reported(c.ref.Key(), who)
 	var now []uint64
 	for i, conflict := range conflicts {
 		if conflict.Decision != Force {
@@ -340,12 +326,8 @@ func (c *call) report(conflicts []Conflict) []Conflict {
 			now = append(now, hash)
 		}
 	}
-	switch {
-	case c.dryRun:
-	case len(now) > 0:
-		c.reported.Put(c.reportedKey(), now)
-	case before != nil:
-		c.reported.Remove(c.reportedKey())
+	if !c.dryRun && len(before)+len(now) > 0 {
+		c.ledger.Report(c.ref.Key(), who, now)
 	}
 	return conflicts
 }

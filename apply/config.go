@@ -11,9 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/apply/internal/wire"
+	"coapply.dev/apply/internal/ledger"
 	"coapply.dev/apply/lanes"
-	"coapply.dev/internal/recent"
 )
 
 // Config configures an Applier.
@@ -56,13 +55,14 @@ func (c Config) validate() error {
 
 // Applier applies intents to objects by Server-Side Apply, under one field manager. It is safe for concurrent use.
 type Applier struct {
-	client   client.Client
-	config   Config
-	reads    *cacheReads // reads objects with client, with a time limit
-	seen     *seenVersions
-	made     *made
-	reported *reported
+	client client.Client
+	config Config
+	reads  *cacheReads    // reads objects with client, with a time limit
+	ledger *ledger.Ledger // what this process knows of objects from its own writes
 }
+
+// rememberedObjects is the number of objects of which an Applier without SteadyState remembers its own writes.
+const rememberedObjects = 4096
 
 // New returns an Applier that writes with the given client. Apply also uses the client to read the object of an intent
 // with MustExist or Belongs. These reads may come from a cache.
@@ -76,11 +76,11 @@ func New(c client.Client, config Config) (*Applier, error) {
 	if config.Lanes == nil {
 		config.Lanes = lanes.New()
 	}
-	return &Applier{
-		client: c, config: config, reads: newCacheReads(c),
-		seen: recent.New[seenKey, wire.Identity](seenObjects), made: recent.New[lanes.Key, madeObject](seenObjects),
-		reported: recent.New[reportedKey, []uint64](reportedObjects),
-	}, nil
+	known := ledger.New(rememberedObjects)
+	if config.Steady != nil {
+		known = config.Steady.ledger
+	}
+	return &Applier{client: c, config: config, reads: newCacheReads(c), ledger: known}, nil
 }
 
 // FieldManager returns the name of the field manager under which the Applier applies.

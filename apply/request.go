@@ -12,12 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/ledger"
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
-	"coapply.dev/internal/recent"
 )
 
 // request is one apply to send, with the uid and resourceVersion to which the apply is pinned.
@@ -38,7 +37,8 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 	}
 	c.outcome.Attempts++
 	c.target.read = nil
-	known := c.sending(r.form, r.force)
+	wide := r.force || r.form.hasBody() // the apply may change fields of other managers
+	attempt := c.sending(r.form)
 	c.exchange.Calling()
 	decoded, err := c.apply(ctx, r.form, config, r.force)
 	err = withoutValues(c.ref, err)
@@ -48,20 +48,26 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 	switch {
 	case err != nil && c.exchange.LastAnswer().Status != 0: // the apply succeeded, but the response cannot be decoded
 		err = &RetryableError{Object: c.ref, Err: fmt.Errorf("decoding the API server's response to the apply, which succeeded: %w", err)}
-		known(err)
+		attempt.Unknown(wide)
+		return nil, err
+	case err != nil && mayHaveLanded(c.classify(ctx, err)):
+		attempt.Unknown(wide)
 		return nil, err
 	case err != nil:
-		known(c.classify(ctx, err))
+		attempt.Refused()
 		return nil, err
 	}
 	landed := &answer{sent: r.form, decoded: decoded, recorded: c.exchange.LastAnswer()}
-	c.judge(landed)
-	c.madeIt()
-	known(nil)
+	c.judge(landed, attempt, wide)
 	if c.outcome.Action == "" && landed.action != Unchanged && !c.dryRun {
 		c.outcome.Action = landed.action
 	}
 	return landed, nil
+}
+
+// mayHaveLanded reports whether an apply may have succeeded although it returned the given classified error.
+func mayHaveLanded(err error) bool {
+	return errors.Is(err, ErrRetryable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 var statusPath = fieldowners.MustParsePath(".status")
@@ -215,19 +221,19 @@ func (a *answer) object() *unstructured.Unstructured {
 // judge determines the action of a successful apply, and updates the call's uid and resourceVersion from the response.
 //
 // The action is Created if the HTTP status is 201. It is Unchanged if the object has the same resourceVersion as in the
-// read for MustExist, or as in this Applier's previous response. There is no later response, because an Applier sends
-// its applies to one object one at a time. Otherwise the action is Configured, even if the change came from another
+// read for MustExist, or as in a previous response to this field manager. There is no later response, because a field
+// manager sends its applies to one object one at a time. Otherwise the action is Configured, even if the change came from another
 // manager and the apply itself changed nothing. The response does not show who made the change. The time in the managed
 // fields entry does not show this either: the API server updates the time for a changed value, but not for a changed
 // owner.
-func (c *call) judge(landed *answer) {
+func (c *call) judge(landed *answer, attempt *ledger.Attempt, wide bool) {
 	object := landed.head()
 	c.ref.UID, c.ref.ResourceVersion = object.UID, object.ResourceVersion
-	seenBefore := !c.dryRun && c.seenBefore(c.ref)
+	unchanged := attempt.Landed(object.Identity, wide, c.intent.fromBirth() && object.UID != "")
 	switch {
 	case landed.recorded.Status == http.StatusCreated:
 		landed.action = Created
-	case seenBefore, c.target.version != "" && c.target.version == object.ResourceVersion:
+	case unchanged, c.target.version != "" && c.target.version == object.ResourceVersion:
 		landed.action = Unchanged
 	default:
 		landed.action = Configured
@@ -259,26 +265,6 @@ func (a *answer) readHead() *wire.Head {
 	body, _ := json.Marshal(a.decoded)
 	found, _ := wire.ReadHead(body)
 	return &found
-}
-
-// seenVersions remembers the uid and resourceVersion in the last response for each recently applied object.
-type seenVersions = recent.Cache[seenKey, wire.Identity]
-
-const seenObjects = 4096
-
-type seenKey struct {
-	kind metav1.GroupVersionKind
-	name types.NamespacedName
-}
-
-// seenBefore reports whether an object has the same uid and resourceVersion as in the previous call. It remembers both
-// for the next call.
-func (a *Applier) seenBefore(ref ObjectRef) bool {
-	key := seenKey{metav1.GroupVersionKind(ref.GroupVersionKind), ref.NamespacedName}
-	now := wire.Identity{UID: ref.UID, ResourceVersion: ref.ResourceVersion}
-	before, _ := a.seen.Get(key)
-	a.seen.Put(key, now)
-	return before == now && now.ResourceVersion != ""
 }
 
 // RecordExchange wraps an HTTP transport to show Appliers what the client does not return: the number of HTTP requests,

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/gotypes"
+	"coapply.dev/apply/internal/ledger"
 	"coapply.dev/apply/internal/schemas"
 	"coapply.dev/apply/internal/steady"
 	"coapply.dev/fieldowners"
@@ -61,7 +62,7 @@ type SteadyState struct {
 	reads   *cacheReads
 	schemas *schemas.Set
 	proven  *recent.Cache[steady.Key, *proven]
-	written *ledger
+	ledger  *ledger.Ledger
 }
 
 const rememberedIntents = 1 << 16
@@ -101,7 +102,7 @@ func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, 
 		reads:   newCacheReads(reader),
 		schemas: schemas.New(server),
 		proven:  recent.New[steady.Key, *proven](rememberedIntents),
-		written: &ledger{records: recent.New[writtenKey, written](rememberedIntents)},
+		ledger:  ledger.New(rememberedIntents),
 	}, nil
 }
 
@@ -114,6 +115,42 @@ func (s *SteadyState) Schemas(ctx context.Context, version schema.GroupVersion) 
 		return nil, err
 	}
 	return known.Converter, nil
+}
+
+// Wrote records a write by this process that did not go through an Applier, such as an update or a delete. From then
+// on, SteadyState trusts a cached object only if its resourceVersion is at least object.ResourceVersion. If
+// object.ResourceVersion is empty, the next apply to the object is sent. Leave it empty after a delete, or if the
+// outcome of the write is unknown. For a nil SteadyState, Wrote does nothing.
+func (s *SteadyState) Wrote(object ObjectRef) {
+	if s == nil {
+		return
+	}
+	s.ledger.Wrote(object.Key(), object.ResourceVersion)
+}
+
+// WroteAll records that this process deleted all objects of a kind in a namespace, or in the whole cluster if namespace
+// is empty. The next apply to each of these objects is sent.
+func (s *SteadyState) WroteAll(kind schema.GroupKind, namespace string) {
+	s.ledger.WroteAll(kind, namespace)
+}
+
+// believes reports whether the object that was read includes all recorded writes of this process. If not, the object
+// proves nothing about the current state.
+func (c *call) believes(object client.Object, subresource string) bool {
+	return c.ledger.Shows(c.ref.Key(), c.writer(subresource), object.GetResourceVersion())
+}
+
+// writer returns the Writer of this call's applies through a subresource. An empty string stands for the object itself.
+func (c *call) writer(subresource string) ledger.Writer {
+	return ledger.Writer{FieldManager: c.config.FieldManager, Subresource: subresource}
+}
+
+// sending records that an apply is about to be sent. For a dry run it records nothing, and returns nil.
+func (c *call) sending(form *encodedIntent) *ledger.Attempt {
+	if c.dryRun {
+		return nil
+	}
+	return c.ledger.Sending(c.ref.Key(), c.writer(form.Subresource))
 }
 
 // proof is a proof that applying an intent would change nothing. The Outcome reports the fields of the proof.

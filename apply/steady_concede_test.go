@@ -16,8 +16,8 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/ledger"
 	"coapply.dev/fieldowners"
-	"coapply.dev/internal/recent"
 )
 
 // TestSteadyGaveWay: for an intent that gave way nothing is sent either while the owners
@@ -66,7 +66,7 @@ func fiveReplicas() Intent {
 // giveWay makes the applier give way, and forget that the test's server never answers.
 func giveWay(a *Applier) {
 	a.config.Policy = OnConflict(Relinquish)
-	a.config.Steady.written = &ledger{records: recent.New[writtenKey, written](1)}
+	a.ledger = ledger.New(1)
 }
 
 // TestSteadyGivesWayNoMore: what is left of the intent is sent once something has changed.

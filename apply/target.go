@@ -17,9 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/wire"
-	"coapply.dev/apply/lanes"
 	"coapply.dev/fieldowners"
-	"coapply.dev/internal/recent"
 )
 
 // neverWritten is a resourceVersion that no object ever has, because etcd's revisions of objects begin at 2. An apply
@@ -113,13 +111,13 @@ func (i Intent) fromBirth() bool { return i.Belongs != nil && !i.MustExist }
 
 // expect sets the target of an intent that has Belongs and no MustExist. The argument is the cached object, or nil if
 // the cache does not have the object. A new object may be missing in the cache. So if this Applier has just created the
-// object (see madeFor), the target gets the uid from the creation.
+// object (see ledger.Made), the target gets the uid from the creation.
 func (c *call) expect(cached client.Object) {
 	switch t := &c.target; {
 	case t.uid != "": // the caller gave a uid, so nothing is created
 		t.doubtful = cached == nil || cached.GetUID() != t.uid || !c.takes(c.intent.Intent, cached)
 	case cached == nil:
-		uid, known := c.madeLately(c.ref)
+		uid, known := c.ledger.Made(c.ref.Key(), c.writer(""))
 		t.uid, t.found, t.absent = uid, known, !known
 	case c.takes(c.intent.Intent, cached):
 		t.uid, t.found = cached.GetUID(), true
@@ -169,34 +167,6 @@ func belongs(ask func(client.Object) bool, object client.Object, empty func() cl
 		}
 	}
 	return ask(object)
-}
-
-// made remembers the uid of each object that was recently applied with Belongs, because the cache may not have a new
-// object yet.
-type made = recent.Cache[lanes.Key, madeObject]
-
-type madeObject struct {
-	uid types.UID
-	at  time.Time
-}
-
-// madeFor is how long an Applier expects an object that it has just created to be missing in the cache. An object that
-// is missing for longer counts as deleted.
-const madeFor = 10 * time.Second
-
-// madeLately returns the uid of an object that this Applier applied with Belongs less than madeFor ago.
-func (a *Applier) madeLately(ref ObjectRef) (uid types.UID, ok bool) {
-	object, ok := a.made.Get(ref.Key())
-	if !ok || time.Since(object.at) > madeFor {
-		return "", false
-	}
-	return object.uid, true
-}
-
-func (c *call) madeIt() {
-	if c.intent.fromBirth() && !c.dryRun && c.ref.UID != "" {
-		c.made.Put(c.ref.Key(), madeObject{c.ref.UID, time.Now()})
-	}
 }
 
 func ownerOf(object metav1.Object) string {

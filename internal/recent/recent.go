@@ -3,12 +3,11 @@ package recent
 
 import "sync"
 
-// Cache keeps the most recently used values. Once limit values have been put, it keeps at least limit and at most
-// 2*limit values. It is safe for concurrent use. A look-up does not allocate memory, unlike a look-up in
-// k8s.io/utils/lru.
+// Cache keeps the most recently used values: once limit values have been put, at least limit and at most 2*limit. It is
+// safe for concurrent use. A look-up does not allocate memory, unlike a look-up in k8s.io/utils/lru.
 type Cache[K comparable, V any] struct {
-	limit int
-
+	Evicted    func(K, V) // called for each value that the limit removes; must not call the Cache; may be nil
+	limit      int
 	mu         sync.Mutex
 	young, old map[K]V // when young is full (limit keys), it replaces old, and a new young begins
 }
@@ -18,8 +17,7 @@ func New[K comparable, V any](limit int) *Cache[K, V] {
 	return &Cache[K, V]{limit: limit, young: map[K]V{}}
 }
 
-// Get returns the value of a key and marks the value as recently used. If the key is absent, the second result is
-// false.
+// Get returns the value of a key, and false if the key is absent. It marks the value as recently used.
 func (r *Cache[K, V]) Get(key K) (V, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,6 +48,11 @@ func (r *Cache[K, V]) Remove(key K) {
 
 func (r *Cache[K, V]) add(key K, value V) {
 	if _, ok := r.young[key]; !ok && len(r.young) >= r.limit {
+		for other, gone := range r.old {
+			if _, used := r.young[other]; !used && other != key && r.Evicted != nil {
+				r.Evicted(other, gone)
+			}
+		}
 		r.young, r.old = map[K]V{}, r.young
 	}
 	r.young[key] = value

@@ -1,0 +1,151 @@
+package ledger
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"coapply.dev/apply/internal/wire"
+	"coapply.dev/apply/lanes"
+)
+
+// Attempt is an apply that is being sent. Until its outcome is recorded, no read of the object is trusted for its
+// Writer. Exactly one of its methods must be called. A nil Attempt records nothing, for dry runs.
+type Attempt struct {
+	ledger *Ledger
+	object lanes.Key
+	who    Writer
+	before writes // of the Writer, before the apply
+	number uint64 // of the apply
+}
+
+// Sending records that an apply is about to be sent.
+func (l *Ledger) Sending(object lanes.Key, who Writer) *Attempt {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clock++
+	own := l.writer(object, who)
+	before := own.applies
+	own.applies.unsure = true
+	return &Attempt{l, object, who, before, l.clock}
+}
+
+// writer returns the record of a Writer's applies, and creates one if there is none.
+func (l *Ledger) writer(object lanes.Key, who Writer) *writer {
+	r := l.of(object)
+	if own := r.by(who); own != nil {
+		return own
+	}
+	r.writers = append(r.writers, writer{Writer: who})
+	return &r.writers[len(r.writers)-1]
+}
+
+// Refused records that the API server refused the apply, so that it changed nothing.
+func (a *Attempt) Refused() {
+	if a == nil {
+		return
+	}
+	a.ledger.mu.Lock()
+	defer a.ledger.mu.Unlock()
+	a.ledger.writer(a.object, a.who).applies = a.before
+}
+
+// Unknown records that the outcome of the apply is not known. wide means that the apply may have changed fields of
+// other managers, because it was forced or sent to a subresource of another kind.
+func (a *Attempt) Unknown(wide bool) {
+	if a == nil {
+		return
+	}
+	if wide {
+		a.ledger.Wrote(a.object, "")
+	}
+}
+
+// Landed records the response to a successful apply: it shows each write that ended before the apply was sent, also
+// those of unknown outcome. A write that ended later may be missing in the response, because the API server may have
+// processed it after the apply. wide is as in Unknown. ours means that the object belongs to the caller, see Made.
+//
+// unchanged reports whether the field manager's previous response had the same resourceVersion, so that the apply
+// changed nothing. This needs that a field manager sends its applies to an object one at a time: otherwise the previous
+// response may already show this apply.
+func (a *Attempt) Landed(response wire.Identity, wide, ours bool) (unchanged bool) {
+	if a == nil {
+		return false
+	}
+	l := a.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	own := l.writer(a.object, a.who)
+	r := l.of(a.object)
+	unchanged = response.ResourceVersion != "" && slices.ContainsFunc(r.writers, func(w writer) bool {
+		return w.FieldManager == a.who.FieldManager && w.last == response
+	})
+	version, err := strconv.ParseUint(response.ResourceVersion, 10, 64)
+	own.applies = writes{max(version, a.before.version), err != nil, a.number}
+	if own.last.UID != response.UID {
+		own.made = time.Time{}
+	}
+	own.last = response
+	if ours {
+		own.made = time.Now()
+	}
+	seen := func(w writes) writes { // which are no longer unsure if they ended before the apply was sent
+		if w.unsure && w.number < a.number && err == nil {
+			return writes{max(version, w.version), false, w.number}
+		}
+		return w
+	}
+	r.others = seen(r.others)
+	if wide {
+		r.others = r.others.and(response.ResourceVersion, l.clock)
+	}
+	kind := a.object.GroupKind
+	if evicted, ok := l.evicted[kind]; ok {
+		l.evicted[kind] = seen(evicted)
+	}
+	for _, namespace := range []string{"", a.object.Namespace} {
+		if all, ok := l.bulk[collection{kind, namespace}]; ok {
+			l.bulk[collection{kind, namespace}] = seen(all)
+		}
+	}
+	return unchanged
+}
+
+// madeFor is how long a cache may lack an object that was just created. An object that is missing for longer counts as
+// deleted.
+const madeFor = 10 * time.Second
+
+// Made returns the uid of an object that belongs to the caller, and to which the Writer applied less than madeFor ago.
+func (l *Ledger) Made(object lanes.Key, who Writer) (uid types.UID, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r, ok := l.records.Get(object)
+	if !ok {
+		return "", false
+	}
+	if own := r.by(who); own != nil && time.Since(own.made) < madeFor {
+		return own.last.UID, true
+	}
+	return "", false
+}
+
+// Reported returns what the last Report of the Writer recorded for an object.
+func (l *Ledger) Reported(object lanes.Key, who Writer) []uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r, ok := l.records.Get(object); ok {
+		if own := r.by(who); own != nil {
+			return own.reported
+		}
+	}
+	return nil
+}
+
+// Report records hashes of the conflicts that the Writer's last apply relinquished or shared.
+func (l *Ledger) Report(object lanes.Key, who Writer, conflicts []uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writer(object, who).reported = conflicts
+}
