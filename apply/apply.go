@@ -30,7 +30,8 @@ import (
 // Each Apply decides anew which fields to relinquish and which to share. With Config.Steady, MustExist or Belongs,
 // Apply usually decides from the cached object. It then sends at most one request, pinned to the resourceVersion of the
 // cached object. If the cached object cannot be used, and the previous Apply relinquished or shared a field of the
-// object, Apply takes two requests: it reads the live object before it writes. When the other owners have given up the
+// object, Apply takes two requests: it reads the live object before it writes. (Without Config.Steady the API server's
+// schemas are not known, and it takes three requests if the field is in a list.) When the other owners have given up the
 // fields, Apply sends the whole intent.
 //
 // The error is an *IntentError, *NotOursError, *ConflictError, *ContendedError, *UIDMismatchError, *RetryableError,
@@ -86,7 +87,7 @@ func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 		return nil, err
 	}
 	if proof, ok := c.becomesSteady(ctx, key); ok {
-		proof.conflicts = c.report(proof.conflicts)
+		proof.conflicts = c.report(intent.Subresource, proof.conflicts)
 		return c.unchanged(proof), nil
 	}
 	ctx, err := c.before(ctx)
@@ -203,7 +204,7 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	case err != nil:
 		return nil, err
 	}
-	c.outcome.Conflicts = c.report(settled.conflicts)
+	c.outcome.Conflicts = c.report(c.intent.Subresource, settled.conflicts)
 	if isNew := func(conflict Conflict) bool { return !conflict.Remembered }; slices.ContainsFunc(settled.conflicts, isNew) {
 		c.log.Info("resolved ownership conflicts according to the policy", "conflicts", texts(settled.conflicts))
 	}

@@ -3,18 +3,19 @@ package apply
 import (
 	"context"
 	"hash/maphash"
-	"reflect"
 	"slices"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/content"
+	"coapply.dev/apply/internal/steady"
 	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/whatif"
 )
 
 // concession is one field of an intent that another field manager owns with another value, and that the policy decided
@@ -38,44 +39,32 @@ type concessions struct {
 	owned, keep func(fieldowners.Path) bool
 }
 
-// foresee predicts the conflicts that the API server will report for the intent, from an object that was read. It
-// returns the conflicting fields that the policy relinquishes or shares. If the policy rejects one of the conflicts,
-// foresee returns no concessions, so that the whole intent is sent, and the API server confirms the conflict. foresee
-// also returns the managed fields entries that cannot be parsed.
+// foresee computes the conflicts that the API server will report for the intent, from an object that was read. It returns
+// the conflicting fields that the policy relinquishes or shares. If the policy rejects one of the conflicts, foresee
+// returns no concessions, so that the whole intent is sent, and the API server confirms the conflict. foresee also returns
+// the managed fields entries that cannot be parsed.
 //
-// Only the API server decides what a conflict is. After a wrong prediction, a field of the intent would silently not be
-// applied. So foresee skips a field if its owner uses another apiVersion than the intent, or has a managed fields entry
-// that cannot be parsed. It also skips a list or map, unless the schema shows that the list or map is owned as a whole.
+// The API server may report further conflicts, because foresee leaves out what it cannot compute: owners that use another
+// apiVersion than the intent, and, without the API server's schemas, lists and maps. After a wrong prediction, a field of
+// the intent would silently not be applied.
 func (c *call) foresee(ctx context.Context, object *unstructured.Unstructured) (concessions, []*fieldowners.EntryError) {
-	entries := object.GetManagedFields()
-	ownership, unread := fieldowners.ParseReadable(entries)
+	ownership, unread := fieldowners.ParseReadable(object.GetManagedFields())
 	found := c.noneBy(ownership)
-	if !c.mayGiveWay() || hasTwins(entries) {
+	if !c.mayGiveWay() {
 		return found, unread
 	}
-	intent, live := fieldowners.NewIndex(c.intent.object), fieldowners.NewIndex(object.Object)
-	oneField := c.oneField(ctx)
-	for _, entry := range ownership.Entries() {
-		if c.isOurs(entry.Manager) || entry.APIVersion != object.GetAPIVersion() {
-			continue
-		}
-		for _, path := range entry.Leaves() {
-			ours, set := intent.Value(path)
-			if !set || ours == nil {
-				continue
-			}
-			theirs, _ := live.Value(path)
-			conflict := Conflict{Object: c.intent.ref.as(object), Manager: entry.Manager, ServerPath: path.ServerString()}
-			if equal := conflict.setPath(path, ours, theirs); equal || theirs == nil || hasParts(ours) && !oneField(path) {
-				continue
-			}
-			switch c.decideOn(&conflict); conflict.Decision {
-			case Relinquish, Share:
-				found.made = append(found.made, newConcession(conflict, path, object))
-			case Force: // no concession to this owner, but the field may still be relinquished to another owner
-			default:
-				return c.noneBy(ownership), unread
-			}
+	schemas, known := c.schemas(ctx)
+	causes, err := c.whatIf(withOwnVersion(object), schemas)
+	if err != nil {
+		return found, unread
+	}
+	conflicts, err := c.describeConflicts(causes, object, ownership)
+	if err != nil || hasRejected(conflicts) {
+		return found, unread
+	}
+	for _, conflict := range conflicts {
+		if conflict.Decision != Force && (known || !hasParts(conflict.Ours)) {
+			found = found.concede(conflict, c.intent, object)
 		}
 	}
 	return found, unread
@@ -92,44 +81,33 @@ func hasParts(value any) bool {
 	return false
 }
 
-// oneField returns a function that reports whether the list or map at a path is owned as a whole, such as an atomic
-// list. The function uses the API server's schema. It returns false if the schema is not known.
-func (c *call) oneField(ctx context.Context) func(fieldowners.Path) bool {
-	leaves := sync.OnceValue(func() []fieldowners.Path {
-		if c.config.Steady == nil {
-			return nil
-		}
-		known, err := c.config.Steady.schemas.Of(ctx, c.ref.GroupVersion())
-		if err != nil {
-			return nil
-		}
-		recorded, err := c.asApplied(c.intent.object, c.intent.Subresource).Entry(known.Converter)
-		if err != nil {
-			return nil
-		}
-		own, _ := fieldowners.ParseReadable([]metav1.ManagedFieldsEntry{recorded})
-		var leaves []fieldowners.Path
-		for _, entry := range own.Entries() {
-			leaves = append(leaves, entry.Leaves()...)
-		}
-		return leaves
-	})
-	return func(path fieldowners.Path) bool { return slices.ContainsFunc(leaves(), path.Equal) }
-}
-
-// hasTwins reports whether two managed fields entries have the same owner. This can happen after writes through /scale.
-// At the next write, the API server keeps only the last of these entries. Fields that are listed only in the dropped
-// entries then have no owner (see managedfields.DecodeManagedFields).
-func hasTwins(entries []metav1.ManagedFieldsEntry) bool {
-	for i, entry := range entries {
-		if slices.ContainsFunc(entries[:i], func(other metav1.ManagedFieldsEntry) bool {
-			return other.Manager == entry.Manager && other.Operation == entry.Operation && other.Subresource == entry.Subresource &&
-				(other.APIVersion == entry.APIVersion || entry.Operation == metav1.ManagedFieldsOperationApply)
-		}) {
-			return true
+// schemas returns the API server's schemas of the intent's version. If they are not known, it returns false, and schemas
+// that are deduced from values: each list is then one field.
+func (c *call) schemas(ctx context.Context) (managedfields.TypeConverter, bool) {
+	if c.config.Steady != nil {
+		if known, err := c.config.Steady.schemas.Of(ctx, c.ref.GroupVersion()); err == nil {
+			return known.Converter, true
 		}
 	}
-	return false
+	return managedfields.NewDeducedTypeConverter(), false
+}
+
+// whatIf computes the conflicts that the API server would report for an unforced apply of the intent to an object. The
+// error says why they are not known.
+func (c *call) whatIf(object *unstructured.Unstructured, schemas managedfields.TypeConverter) ([]metav1.StatusCause, error) {
+	apply := whatif.Apply{FieldManager: c.config.FieldManager, Subresource: c.intent.Subresource, Config: c.intent.object}
+	_, conflicts, err := apply.To(object, schemas)
+	return conflicts, err
+}
+
+// withOwnVersion returns the object without the managed fields entries of other versions. The conflicts with an owner do
+// not depend on the entries of other owners.
+func withOwnVersion(object *unstructured.Unstructured) *unstructured.Unstructured {
+	own := object.DeepCopy()
+	own.SetManagedFields(slices.DeleteFunc(own.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.APIVersion != object.GetAPIVersion()
+	}))
+	return own
 }
 
 // mayForesee reports whether the call may predict the conflicts of its first request with foresee. The policy must be
@@ -142,7 +120,7 @@ func (c *call) mayForesee() bool {
 }
 
 // foreseeRead returns a copy of the cached object, and the concessions that foresee predicts from the object. If the
-// cached object may be out of date, or may differ from the stored values (see mayWantTheSame), both results are empty.
+// cached object may be out of date, or may not show the stored values (see showsAll), both results are empty.
 func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, concessions) {
 	if !c.mayForesee() {
 		return nil, concessions{}
@@ -153,35 +131,16 @@ func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, con
 		return nil, concessions{}
 	}
 	read.SetGroupVersionKind(c.ref.GroupVersionKind) // a typed object may lack its kind
-	found, _ := c.foresee(ctx, read)
-	if c.mayWantTheSame(found, object) {
-		return nil, concessions{}
+	if found, _ := c.foresee(ctx, read); len(found.made) > 0 && c.showsAll(ctx, object) {
+		return read, found
 	}
-	return read, found
-}
-
-// mayWantTheSame reports whether the intent's value of a relinquished or shared field may equal the stored value,
-// although the cached object shows another value. This can happen if the cached object is typed. For example, a custom
-// resource stores the quantity 0.5 as it was sent, but the typed object contains 500m. Or the Go type lacks a field
-// that a newer API server stores.
-func (c *call) mayWantTheSame(held concessions, object client.Object) bool {
-	if _, asSent := object.(runtime.Unstructured); len(held.made) == 0 || asSent {
-		return false
-	}
-	own := reflect.New(reflect.TypeOf(object).Elem()).Interface()
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(c.intent.object, own) != nil {
-		return true
-	}
-	wanted, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(own) // no error, because own was decoded from JSON values
-	return slices.ContainsFunc(held.made, func(made concession) bool {
-		value, _ := made.conflict.Path.Value(wanted)
-		return reflect.DeepEqual(value, made.conflict.Theirs)
-	})
+	return nil, concessions{}
 }
 
 // stillGivesWay tries to prove that an intent with relinquished or shared fields needs no request. The cached object
-// must show that these fields still conflict, and that applying the rest of the intent would change nothing.
-func (c *call) stillGivesWay(ctx context.Context, object client.Object) (found proof, ok bool) {
+// must show that these fields still conflict, and that applying the rest of the intent would change nothing. It remembers
+// the proof.
+func (c *call) stillGivesWay(ctx context.Context, key steady.Key, object client.Object) (found proof, ok bool) {
 	read, made := c.foreseeRead(ctx)
 	if len(made.made) == 0 || content.Within(c.intent.object, isEmptyList) {
 		return proof{}, false
@@ -190,12 +149,17 @@ func (c *call) stillGivesWay(ctx context.Context, object client.Object) (found p
 	if givesUp || made.emptied(left) && !left.sentWhole() {
 		return proof{}, false
 	}
-	if _, err := c.prove(ctx, left, object); err != nil {
+	now, err := c.prove(ctx, left, object)
+	if err != nil {
 		c.log.V(1).Info("cannot prove that applying the intent without its relinquished and shared fields changes nothing, so the intent is sent", "because", c.intent.whyNot(err))
 		return proof{}, false
 	}
 	_, unread := fieldowners.ParseReadable(read.GetManagedFields())
-	return proof{object: refOf(c.ref, object), conflicts: made.conflicts(), unread: unread}, true
+	conflicts := made.conflicts()
+	asRead, _ := c.asRead(object) // no error, because prove has read the object
+	now.gave = &conceded{c.Applier, c.hashOthers(asRead, key.Subresource, conflicts), conflicts, unread}
+	c.config.Steady.proven.Put(key, now)
+	return proof{object: refOf(c.ref, object), conflicts: slices.Clone(conflicts), unread: unread}, true
 }
 
 // isEmptyList reports whether a value is an empty list. stillGivesWay does not try to prove that an intent with an
@@ -223,23 +187,18 @@ func (c *call) isOurs(m fieldowners.Manager) bool {
 		m.Subresource == c.intent.Subresource
 }
 
-// concede returns a copy of the concessions, with one more field that is relinquished or shared.
+// concede returns a copy of the concessions, with one more field that is relinquished or shared. A shared field without a
+// live value is left out of the request, like a relinquished field.
 func (all concessions) concede(conflict Conflict, intent *encodedIntent, live *unstructured.Unstructured) concessions {
 	at, _ := conflict.Path.Nearest(intent.object)
-	all.made = append(slices.Clip(all.made), newConcession(conflict, at, live))
-	return all
-}
-
-// newConcession returns the concession for a conflict on the given field of the intent. A shared field without a live
-// value is left out of the request, like a relinquished field.
-func newConcession(conflict Conflict, at fieldowners.Path, live *unstructured.Unstructured) concession {
 	adopted, has := at.Value(live.Object)
-	return concession{
+	all.made = append(slices.Clip(all.made), concession{
 		conflict: conflict,
 		at:       at,
 		adopted:  runtime.DeepCopyJSONValue(adopted),
 		leaveOut: conflict.Decision == Relinquish || !has,
-	}
+	})
+	return all
 }
 
 // has reports whether the field of a conflict is already relinquished or shared.
@@ -315,8 +274,8 @@ func (c *call) gaveWay() bool {
 
 // report stores the relinquished and shared conflicts, so that the next call can compare its conflicts with them. It
 // returns the given conflicts, and sets Remembered in each conflict that the previous call also reported.
-func (c *call) report(conflicts []Conflict) []Conflict {
-	who := c.writer(c.intent.Subresource)
+func (c *call) report(subresource string, conflicts []Conflict) []Conflict {
+	who := c.writer(subresource)
 	before := c.ledger.Reported(c.ref.Key(), who)
 	var now []uint64
 	for i, conflict := range conflicts {

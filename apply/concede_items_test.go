@@ -23,9 +23,9 @@ func TestItemsOfOursStay(t *testing.T) {
 		if _, err := applier.Apply(t.Context(), sideIntent(false)); err != nil {
 			t.Fatal(err)
 		}
-		w.WantSent(whole, read, test.pin, read, test.pin)
-		for i, body := range w.Bodies()[1:] {
-			raw, err := json.Marshal(bodyOf(t, body)["spec"])
+		w.WantSent(whole, read, test.pin, read, whole, test.pin) // without schemas, conflicts in list items are not computed
+		for i, body := range []int{1, 3} {
+			raw, err := json.Marshal(bodyOf(t, w.Bodies()[body])["spec"])
 			if err != nil || string(raw) != test.sent {
 				t.Errorf("%s, apply %d: sent %s, want %s", reason, i+1, raw, test.sent)
 			}

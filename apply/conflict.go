@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -72,13 +71,13 @@ func (c Conflict) owner() string {
 	return fmt.Sprintf("%s itself (by %s through %s)", c.Manager.Name, c.Manager.Operation, c.Manager.Subresource)
 }
 
-// describeConflicts converts the causes of an ownership conflict (HTTP 409) to Conflicts, with the decisions of the
-// policy. It takes the values of the fields from the intent and from the live object.
-func (c *call) describeConflicts(err error, live *unstructured.Unstructured, ownership fieldowners.Ownership) ([]Conflict, error) {
+// describeConflicts converts the causes of an ownership conflict (HTTP 409), reported or computed, to Conflicts, with the
+// decisions of the policy. It takes the values of the fields from the intent and from the live object.
+func (c *call) describeConflicts(causes []metav1.StatusCause, live *unstructured.Unstructured, ownership fieldowners.Ownership) ([]Conflict, error) {
 	intent, owned := c.intent, newOwned(ownership, c.intent.object)
 	index := fieldowners.NewIndex(live.Object)
 	var conflicts []Conflict
-	for _, cause := range wire.ConflictCauses(err) {
+	for _, cause := range causes {
 		manager, causeErr := fieldowners.ParseCause(cause.Message)
 		if causeErr != nil {
 			return nil, causeErr

@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -52,7 +53,7 @@ func TestDescribeConflicts(t *testing.T) {
 	c.config.Policy = OnConflict(Relinquish)
 	ownership, _ := fieldowners.ParseReadable(live.GetManagedFields())
 	c.intent.object = map[string]any{"spec": map[string]any{"entries": "ours"}}
-	if found, err := c.describeConflicts(refused, live, ownership); err != nil || len(found) != 1 || found[0].Decision != Reject || found[0].Ours != nil {
+	if found, err := c.describeConflicts(wire.ConflictCauses(refused), live, ownership); err != nil || len(found) != 1 || found[0].Decision != Reject || found[0].Ours != nil {
 		t.Errorf("a field of another name: %+v, %v", found, err)
 	}
 	status := (*apierrors.StatusError)(nil)
@@ -60,7 +61,7 @@ func TestDescribeConflicts(t *testing.T) {
 		t.Fatal(refused)
 	}
 	status.ErrStatus.Details.Causes[0].Message = "conflict with somebody"
-	if found, err := c.describeConflicts(status, live, ownership); err == nil {
+	if found, err := c.describeConflicts(wire.ConflictCauses(status), live, ownership); err == nil {
 		t.Errorf("a cause that cannot be read: %+v", found)
 	}
 }

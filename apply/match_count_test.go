@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -44,7 +45,7 @@ func contested(n int) (*call, *unstructured.Unstructured, error) {
 // error.
 func reject(c *call, live *unstructured.Unstructured, refused error) (int, error) {
 	ownership, _ := fieldowners.ParseReadable(live.GetManagedFields())
-	found, err := c.describeConflicts(refused, live, ownership)
+	found, err := c.describeConflicts(wire.ConflictCauses(refused), live, ownership)
 	found = merge(found, found)
 	if !hasRejected(found) || found[0].Path.IsRoot() || found[0].Ours != "ours" || found[0].Theirs != "theirs" {
 		return 0, fmt.Errorf("%v", found)

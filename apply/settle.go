@@ -9,15 +9,14 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/content"
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/whatif"
 )
 
 // settlement holds the conflicts of an intent that the policy has decided so far, and the decisions.
@@ -144,12 +143,12 @@ func (c *call) cachedFor(ctx context.Context, refused error) *unstructured.Unstr
 // showsAll reports whether the object shows all fields of the intent as the API server stores them. A typed object may
 // not, and the policy must not decide by such values.
 func (c *call) showsAll(ctx context.Context, object client.Object) bool {
-	read, err := c.asRead(object)
-	if err != nil {
-		return false
+	if _, raw := object.(runtime.Unstructured); raw {
+		return true
 	}
-	known, err := c.config.Steady.schemas.Of(ctx, c.ref.GroupVersion())
-	return err == nil && c.asApplied(c.intent.object, c.intent.Subresource).Shows(read, known.Converter)
+	read, err := c.asRead(object)
+	schemas, _ := c.schemas(ctx)
+	return err == nil && c.asApplied(c.intent.object, c.intent.Subresource).Shows(read, schemas)
 }
 
 // nothingConceded returns the settlement of an object without any decision.
@@ -160,20 +159,15 @@ func (c *call) nothingConceded(object *unstructured.Unstructured) settlement {
 
 // isRefusedBy reports whether the API server would refuse the intent for the given object exactly as it did in refused.
 func (c *call) isRefusedBy(ctx context.Context, object *unstructured.Unstructured, refused error) bool {
-	status := apierrors.APIStatus(nil)
-	if !errors.As(refused, &status) || c.config.Steady == nil || c.intent.hasBody() {
+	schemas, known := c.schemas(ctx)
+	if !IsOwnershipConflict(refused) || !known || c.intent.hasBody() {
 		return false
 	}
-	known, err := c.config.Steady.schemas.Of(ctx, c.ref.GroupVersion())
-	if err != nil {
-		return false
-	}
-	apply := whatif.Apply{FieldManager: c.config.FieldManager, Subresource: c.intent.Subresource, Config: c.intent.object}
-	_, computed, err := apply.To(object, known.Converter)
+	computed, err := c.whatIf(object, schemas)
 	if err != nil {
 		c.log.V(1).Info("cannot compute the conflicts, so the intent is sent once more", "because", err.Error())
 	}
-	return err == nil && sameCauses(computed, status.Status().Details.Causes)
+	return err == nil && sameCauses(computed, wire.ConflictCauses(refused))
 }
 
 // sameCauses reports whether two lists have the same causes, in any order.
@@ -252,7 +246,7 @@ func (c *call) sendConceding(ctx context.Context, read *unstructured.Unstructure
 func (c *call) judgeConflicts(refused error, live *unstructured.Unstructured, settled settlement) (found []Conflict, _ settlement, err error) {
 	ownership, unread := c.readableOwners(live)
 	settled.unread = unread
-	if found, err = c.describeConflicts(refused, live, ownership); err != nil {
+	if found, err = c.describeConflicts(wire.ConflictCauses(refused), live, ownership); err != nil {
 		return nil, settled, &RefusedError{Object: c.ref, Err: err}
 	}
 	settled.conflicts = merge(settled.concessions.conflicts(), found)

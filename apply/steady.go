@@ -73,6 +73,28 @@ type proven struct {
 	*steady.Print
 
 	schema *schemas.Known
+	gave   *conceded // the relinquished and shared fields; nil if there are none
+}
+
+// conceded describes the relinquished and shared fields of a remembered proof. They are the same as long as the
+// managed fields entries of all other managers and the values of the owners' fields are the same.
+type conceded struct {
+	by        *Applier // whose policy has decided
+	others    uint64   // see steady.Request.HashOthers; 0 if the proof is valid for its resourceVersion only
+	conflicts []Conflict
+	unread    []*fieldowners.EntryError
+}
+
+// hashOthers returns the hash of what a proof with the given conflicts depends on, or 0 if it is not known.
+func (c *call) hashOthers(read steady.Read, subresource string, conflicts []Conflict) uint64 {
+	sum, ok := c.asApplied(nil, subresource).HashOthers(read, func(entry metav1.ManagedFieldsEntry) bool {
+		holder := owner{entry.Manager, entry.Subresource, entry.Operation}
+		return slices.ContainsFunc(conflicts, func(conflict Conflict) bool { return ownerOfField(conflict.Manager) == holder })
+	})
+	if !ok {
+		return 0
+	}
+	return sum
 }
 
 // NewSteadyState returns a SteadyState that reads objects with the given reader. The reader must read from a cache,
@@ -186,7 +208,7 @@ func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (
 		return proof{}, false
 	}
 	before, ok := s.proven.Get(key)
-	if !ok || !s.schemas.Good(ctx, before.schema, c.start) {
+	if !ok || !s.schemas.Good(ctx, before.schema, c.start) || before.gave != nil && before.gave.by != c.Applier {
 		return proof{}, false
 	}
 	c.ref = ObjectRef{GroupVersionKind: before.Kind(), NamespacedName: before.Name}
@@ -199,7 +221,16 @@ func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (
 			return proof{}, false
 		}
 	}
-	return proof{object: refOf(c.ref, object)}, true
+	found = proof{object: refOf(c.ref, object)}
+	if before.gave != nil {
+		found.unread = before.gave.unread
+		for _, conflict := range before.gave.conflicts {
+			conflict.Object.ResourceVersion = object.GetResourceVersion()
+			found.conflicts = append(found.conflicts, conflict)
+		}
+		found.conflicts = c.report(intent.Subresource, found.conflicts)
+	}
+	return found, true
 }
 
 // holdsStill reports whether a remembered proof is also valid for object, a later version of the same object. If so, it
@@ -209,8 +240,11 @@ func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) 
 	if err != nil {
 		return false
 	}
-	now := &proven{Print: c.asApplied(nil, key.Subresource).PrintOf(read), schema: before.schema}
+	now := &proven{Print: c.asApplied(nil, key.Subresource).PrintOf(read), schema: before.schema, gave: before.gave}
 	if !before.HoldsFor(now.Print) {
+		return false
+	}
+	if gave := before.gave; gave != nil && (gave.others == 0 || gave.others != c.hashOthers(read, key.Subresource, gave.conflicts)) {
 		return false
 	}
 	c.config.Steady.proven.Put(key, now)
@@ -229,7 +263,7 @@ func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, 
 	}
 	now, err := c.prove(ctx, c.intent, object)
 	if err != nil {
-		if found, ok := c.stillGivesWay(ctx, object); ok {
+		if found, ok := c.stillGivesWay(ctx, key, object); ok {
 			return found, true
 		}
 		c.log.V(1).Info("cannot prove that applying the intent changes nothing, so the intent is sent", "because", c.intent.whyNot(err))

@@ -8,8 +8,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -50,8 +48,25 @@ func TestSteadyGaveWay(t *testing.T) {
 	cache.deployment = joined
 	want("another joins", false, true)
 	want("nothing new", true, true)
+	busy := joined.DeepCopy()
+	busy.ResourceVersion, busy.Status.Replicas, busy.Spec.Replicas = "1002", 7, new(int32(4))
+	cache.deployment = busy
+	want("another value of theirs", true, true)
+	if outcome, err := a.Apply(t.Context(), intent); err != nil || outcome.Conflicts[0].Theirs != int64(4) || outcome.Conflicts[0].Object.ResourceVersion != "1002" {
+		t.Errorf("%+v, %v", outcome, err)
+	}
+	strict, err := New(a.client, Config{FieldManager: "shop", LiveReader: a.client, Steady: a.config.Steady})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSteady(t, strict, intent, false) // its policy is another one
+	same := busy.DeepCopy()
+	same.ResourceVersion, same.Spec.Replicas = "1003", new(int32(5))
+	cache.deployment = same
+	wantSteady(t, a, intent, false)
+	a.ledger = ledger.New(1)
 	gone := joined.DeepCopy()
-	gone.ResourceVersion, gone.ManagedFields = "1002", gone.ManagedFields[2:]
+	gone.ResourceVersion, gone.ManagedFields = "1004", gone.ManagedFields[2:]
 	cache.deployment = gone
 	wantSteady(t, a, intent, false)
 }
@@ -124,46 +139,6 @@ func TestSteadyGivesWayEmptyList(t *testing.T) {
 	}
 }
 
-// TestMayWantTheSame: the text of a quantity in a custom resource is not known from a typed read.
-func TestMayWantTheSame(t *testing.T) {
-	typed := &appsv1.Deployment{}
-	typed.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Resources: corev1.ResourceRequirements{
-		Limits: corev1.ResourceList{"cpu": resource.MustParse("500m")},
-	}}}
-	read := unstructuredOf(t, typed)
-	for name, test := range map[string]struct {
-		apiVersion string
-		wants      any
-		object     client.Object
-		want       bool
-	}{
-		"another text":         {"example.com/v1", "0.5", typed, true},
-		"another value":        {"example.com/v1", "0.4", typed, false},
-		"no quantity":          {"example.com/v1", true, typed, true},
-		"read as it was sent":  {"example.com/v1", "0.5", &read, false},
-		"a kind of the server": {"apps/v1", "0.5", typed, true}, // its Go type may lack fields of a newer server
-	} {
-		wanted := &unstructured.Unstructured{Object: map[string]any{"apiVersion": test.apiVersion, "kind": "Deployment",
-			"metadata": map[string]any{"name": "web", "namespace": "shop"},
-			"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{
-				map[string]any{"name": "web", "resources": map[string]any{"limits": map[string]any{"cpu": test.wants}}},
-			}}}},
-		}}
-		encoded, err := encode(Intent{Config: client.ApplyConfigurationFromUnstructured(wanted)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, c := newShopApplier(t, &shopCache{}).begin(t.Context())
-		c.about(encoded)
-		gave := concessions{}.concede(Conflict{
-			Path: fieldowners.MustParsePath(`.spec.template.spec.containers[name="web"].resources.limits.cpu`), Theirs: "500m", Decision: Relinquish,
-		}, encoded, &read)
-		if got := c.mayWantTheSame(gave, test.object); got != test.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
 // TestSentWhole: a typed configuration leaves out a map that is empty, and keeps an empty struct.
 func TestSentWhole(t *testing.T) {
 	typed := shop().WithAnnotations(map[string]string{"a": "b"})
@@ -206,30 +181,5 @@ func TestEmptied(t *testing.T) {
 		if got := gave.emptied(&encodedIntent{object: map[string]any{"metadata": test.metadata}}); got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
-	}
-}
-
-// TestHasTwins: entries are of one manager as the API server tells managers apart.
-func TestHasTwins(t *testing.T) {
-	const applied, updated = metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate
-	first := metav1.ManagedFieldsEntry{Manager: "a", Operation: updated, APIVersion: "apps/v1"}
-	for name, test := range map[string]struct {
-		change func(*metav1.ManagedFieldsEntry)
-		want   bool
-	}{
-		"the same":                {func(*metav1.ManagedFieldsEntry) {}, true},
-		"another manager":         {func(e *metav1.ManagedFieldsEntry) { e.Manager = "b" }, false},
-		"another operation":       {func(e *metav1.ManagedFieldsEntry) { e.Operation = applied }, false},
-		"another subresource":     {func(e *metav1.ManagedFieldsEntry) { e.Subresource = "scale" }, false},
-		"updates in two versions": {func(e *metav1.ManagedFieldsEntry) { e.APIVersion = "apps/v1beta1" }, false},
-	} {
-		second := first
-		test.change(&second)
-		if got := hasTwins([]metav1.ManagedFieldsEntry{first, {Manager: "c"}, second}); got != test.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-	if !hasTwins([]metav1.ManagedFieldsEntry{{Operation: applied, APIVersion: "apps/v1"}, {Operation: applied, APIVersion: "apps/v1beta1"}}) {
-		t.Error("applies in two versions: false")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
@@ -53,19 +52,6 @@ func fieldsOf(applied *typed.TypedValue) (*fieldpath.Set, error) {
 		return nil, err
 	}
 	return set.Difference(neverOwned), nil
-}
-
-// Entry returns the managed fields entry that the API server would store for the apply, but without a time.
-func (r Request) Entry(schemas managedfields.TypeConverter) (metav1.ManagedFieldsEntry, error) {
-	_, set, err := r.typed(schemas)
-	if err != nil {
-		return metav1.ManagedFieldsEntry{}, err
-	}
-	raw, err := set.ToJSON()
-	return metav1.ManagedFieldsEntry{
-		Manager: r.Manager, Operation: metav1.ManagedFieldsOperationApply, Subresource: r.Subresource,
-		APIVersion: r.Kind.GroupVersion().String(), FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(raw)),
-	}, err
 }
 
 // neverOwned are the fields that have no owner: the API server removes them from every managed fields entry.

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"unique"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -82,6 +83,33 @@ func (r Request) PrintOf(read Read) *Print {
 		found.entry, found.values = maphash.Bytes(seed, entry.FieldsV1.GetRawBytes()), hash.Sum64()
 	}
 	return found
+}
+
+// HashOthers returns a hash of the managed fields entries of all other managers, and of the values of the fields in the
+// entries for which holds returns true. ok is false if the object lacks such a value, or if an entry cannot be parsed.
+func (r Request) HashOthers(read Read, holds func(metav1.ManagedFieldsEntry) bool) (sum uint64, ok bool) {
+	content, err := r.contentOf(read)
+	if err != nil {
+		return 0, false
+	}
+	var hash maphash.Hash
+	hash.SetSeed(seed)
+	for _, entry := range read.GetManagedFields() {
+		if r.isOwn(entry) {
+			continue
+		}
+		_, _ = fmt.Fprintf(&hash, "%q %q %q %q", entry.Manager, entry.Operation, entry.Subresource, entry.APIVersion)
+		if entry.FieldsV1 != nil {
+			_, _ = hash.Write(entry.FieldsV1.GetRawBytes())
+		}
+		if !holds(entry) {
+			continue
+		}
+		if set, err := parseFields(&entry); err != nil || !hashOwned(&hash, set, content) {
+			return 0, false
+		}
+	}
+	return hash.Sum64(), true
 }
 
 // hashOwned hashes the values that an object has in the given set of fields: scalars, and lists and maps that are owned
