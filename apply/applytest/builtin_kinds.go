@@ -246,9 +246,9 @@ func defaultService(service *corev1.Service) {
 }
 
 // prepareService sets the allocated fields of a new Service, such as the cluster IP. Unlike kube-apiserver, it may give
-// two Services the same address.
+// two Services the same address: it makes the address from the uid.
 func prepareService(object, old runtime.Object) {
-	spec := &object.(*corev1.Service).Spec
+	uid, spec := object.(*corev1.Service).UID, &object.(*corev1.Service).Spec
 	if old, ok := old.(*corev1.Service); ok { // an update that omits one of these fields does not change the field
 		setDefault(&spec.ClusterIP, old.Spec.ClusterIP)
 		setDefault(&spec.IPFamilyPolicy, old.Spec.IPFamilyPolicy)
@@ -260,7 +260,7 @@ func prepareService(object, old runtime.Object) {
 		}
 		return
 	}
-	setDefault(&spec.ClusterIP, "10.96.0.10")
+	setDefault(&spec.ClusterIP, fmt.Sprintf("10.%d.%d.%d", uid[0], uid[1], uid[2]))
 	spec.ClusterIPs = []string{spec.ClusterIP}
 	spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
 	setDefault(&spec.IPFamilyPolicy, new(corev1.IPFamilyPolicySingleStack))
