@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/internal/wire"
 )
 
 // call is the state of one call of Do, Status, EnsureFinalizer or RemoveFinalizer.
@@ -106,7 +107,7 @@ func (c *call[T]) try(ctx context.Context, this attempt) (stale bool, err error)
 		return false, err
 	case wanted == nil:
 		c.result.Object = object
-		c.written.knows(live, false)
+		c.ledger.Read(c.ref.Key(), own, live.GetResourceVersion())
 		log.V(1).Info("nothing to write")
 	default:
 		stale, err = c.send(ctx, log, this, live, object, wanted)
@@ -130,7 +131,7 @@ func (c *call[T]) send(
 	ctx context.Context, log logr.Logger, this attempt, live *unstructured.Unstructured, object T, wanted *unstructured.Unstructured,
 ) (stale bool, err error) {
 	_, raw := any(object).(runtime.Unstructured)
-	c.written.sending(live)
+	sent := c.ledger.Sending(c.ref.Key(), own) // after an error, the outcome counts as unknown
 	put := c.put
 	if c.status {
 		put = c.putStatus
@@ -138,7 +139,7 @@ func (c *call[T]) send(
 	if err := put(ctx, wanted, !raw); err != nil {
 		return c.writeFailed(ctx, log, live, err)
 	}
-	c.written.knows(wanted, true)
+	sent.Landed(wire.Identity{UID: wanted.GetUID(), ResourceVersion: wanted.GetResourceVersion()}, false, false)
 	return false, c.landed(log, this, live, wanted)
 }
 

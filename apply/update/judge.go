@@ -18,7 +18,7 @@ func (c *call[T]) look() (settled bool, err error) {
 	if c.given.GetUID() == "" || c.given.GetResourceVersion() == "" {
 		return false, nil // the caller's object was not read from the API server or a cache: it has only a name
 	}
-	if !c.written.shows(c.given) {
+	if !c.ledger.Shows(c.ref.Key(), own, c.given.GetResourceVersion()) {
 		return false, nil
 	}
 	object := copyOf(c.given)

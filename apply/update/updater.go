@@ -81,15 +81,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/internal/ledger"
 	"coapply.dev/apply/lanes"
-	"coapply.dev/internal/recent"
 )
 
 // Config configures an Updater.
@@ -143,8 +142,8 @@ func (c Config) validate() error {
 // Updater writes objects by get-modify-update under one field manager. Pass it to the functions Do, Status,
 // EnsureFinalizer and RemoveFinalizer. It is safe for concurrent use.
 type Updater struct {
-	config  Config
-	written lastWritten
+	config Config
+	ledger *ledger.Ledger // what this Updater knows of objects from its own writes
 }
 
 // New returns an Updater, or an error if the Config is invalid.
@@ -158,7 +157,7 @@ func New(config Config) (*Updater, error) {
 	if config.Lanes == nil {
 		config.Lanes = lanes.New()
 	}
-	return &Updater{config: config, written: lastWritten{versions: recent.New[types.UID, string](writtenKept)}}, nil
+	return &Updater{config: config, ledger: ledger.New(rememberedObjects)}, nil
 }
 
 // Result is the result of Do, Status, EnsureFinalizer or RemoveFinalizer. It is also returned with an error.

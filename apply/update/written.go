@@ -3,74 +3,20 @@ package update
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/internal/ledger"
 	"coapply.dev/apply/lanes"
-	"coapply.dev/internal/recent"
 )
 
-// writtenKept is the minimum number of objects that a lastWritten remembers. The maximum is twice this number.
-const writtenKept = 4096
+// rememberedObjects is the minimum number of objects of which an Updater remembers its own writes. A cached object that is
+// older than the last write may lack the Updater's own changes, so it does not show whether a write is necessary.
+const rememberedObjects = 4096
 
-// unknownVersion stands for the resourceVersion after a write whose response has not arrived yet, or was lost.
-const unknownVersion = ""
-
-// lastWritten remembers, by uid, the last known resourceVersion of each object that an Updater has written. A cached
-// object with an older resourceVersion may lack the Updater's own changes, so it does not show whether a write is
-// necessary. A cached object that is not in lastWritten is trusted.
-type lastWritten struct {
-	mu       sync.Mutex // locked while a method reads versions and then changes them
-	versions *recent.Cache[types.UID, string]
-}
-
-// shows reports whether an object that was read is at least as new as the Updater's last write to it. If so, shows
-// forgets the object.
-func (w *lastWritten) shows(object client.Object) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	uid := object.GetUID()
-	version, ok := w.versions.Get(uid)
-	if !ok {
-		return true
-	}
-	// KEP-5504 permits clients to compare resourceVersions by order. If two cannot be compared, they must be equal.
-	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), version)
-	if order < 0 || err != nil && object.GetResourceVersion() != version {
-		return false
-	}
-	w.versions.Remove(uid)
-	return true
-}
-
-// sending records that a write of the object is about to be sent. A cached object is not trusted until a call of knows
-// records the response.
-func (w *lastWritten) sending(object client.Object) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.versions.Put(object.GetUID(), unknownVersion)
-}
-
-// knows records the resourceVersion of an object in a response of the API server. wrote reports whether the response is
-// to a write. A response to a read is ignored if lastWritten does not remember the object.
-func (w *lastWritten) knows(object client.Object, wrote bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	uid, version := object.GetUID(), object.GetResourceVersion()
-	before, ok := w.versions.Get(uid)
-	if !ok && !wrote {
-		return
-	}
-	if order, _ := resourceversion.CompareResourceVersion(version, before); order < 0 {
-		return // a newer resourceVersion is already recorded
-	}
-	w.versions.Put(uid, version)
-}
+// own is the Writer of all writes of an Updater in its ledger.
+var own = ledger.Writer{}
 
 // handOn passes an object from a response to the next call, if it already waits for the object's lane (Config.Lanes). That
 // call then need not read the object. If the object no longer exists, handOn does nothing.

@@ -12,7 +12,7 @@ import (
 )
 
 // Attempt is an apply that is being sent. Until its outcome is recorded, no read of the object is trusted for its
-// Writer. Exactly one of its methods must be called. A nil Attempt records nothing, for dry runs.
+// Writer. If no method is called, the outcome counts as unknown. A nil Attempt records nothing, for dry runs.
 type Attempt struct {
 	ledger *Ledger
 	object lanes.Key
@@ -93,7 +93,7 @@ func (a *Attempt) Landed(response wire.Identity, wide, ours bool) (unchanged boo
 	}
 	seen := func(w writes) writes { // which are no longer unsure if they ended before the apply was sent
 		if w.unsure && w.number < a.number && err == nil {
-			return writes{max(version, w.version), false, w.number}
+			w = writes{max(version, w.version), false, w.number}
 		}
 		return w
 	}
@@ -102,9 +102,7 @@ func (a *Attempt) Landed(response wire.Identity, wide, ours bool) (unchanged boo
 		r.others = r.others.and(response.ResourceVersion, l.clock)
 	}
 	kind := a.object.GroupKind
-	if evicted, ok := l.evicted[kind]; ok {
-		l.evicted[kind] = seen(evicted)
-	}
+	l.evicted[kind] = seen(l.evicted[kind])
 	for _, namespace := range []string{"", a.object.Namespace} {
 		if all, ok := l.bulk[collection{kind, namespace}]; ok {
 			l.bulk[collection{kind, namespace}] = seen(all)
@@ -113,19 +111,26 @@ func (a *Attempt) Landed(response wire.Identity, wide, ours bool) (unchanged boo
 	return unchanged
 }
 
+// Read records a live read that began after all writes of the Writer had ended. It shows those of unknown outcome.
+func (l *Ledger) Read(object lanes.Key, who Writer, resourceVersion string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	version, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if r, ok := l.records.Get(object); ok && err == nil {
+		if own := r.by(who); own != nil && own.applies.unsure {
+			own.applies.version, own.applies.unsure = max(own.applies.version, version), false
+		}
+	}
+}
+
 // madeFor is how long a cache may lack an object that was just created. An object that is missing for longer counts as
 // deleted.
 const madeFor = 10 * time.Second
 
 // Made returns the uid of an object that belongs to the caller, and to which the Writer applied less than madeFor ago.
 func (l *Ledger) Made(object lanes.Key, who Writer) (uid types.UID, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	r, ok := l.records.Get(object)
-	if !ok {
-		return "", false
-	}
-	if own := r.by(who); own != nil && time.Since(own.made) < madeFor {
+	own := l.known(object, who)
+	if time.Since(own.made) < madeFor {
 		return own.last.UID, true
 	}
 	return "", false
@@ -133,14 +138,19 @@ func (l *Ledger) Made(object lanes.Key, who Writer) (uid types.UID, ok bool) {
 
 // Reported returns what the last Report of the Writer recorded for an object.
 func (l *Ledger) Reported(object lanes.Key, who Writer) []uint64 {
+	return l.known(object, who).reported
+}
+
+// known returns a copy of what is known of the applies of a Writer.
+func (l *Ledger) known(object lanes.Key, who Writer) (own writer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r, ok := l.records.Get(object); ok {
-		if own := r.by(who); own != nil {
-			return own.reported
+		if found := r.by(who); found != nil {
+			own = *found
 		}
 	}
-	return nil
+	return own
 }
 
 // Report records hashes of the conflicts that the Writer's last apply relinquished or shared.

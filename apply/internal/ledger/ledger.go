@@ -47,6 +47,7 @@ type collection struct {
 type record struct {
 	others  writes // forced applies, and all writes that are not applies
 	writers []writer
+	shown   uint64 // the highest resourceVersion of a read that was trusted: the cache shows no older version any more
 }
 
 // writer is what is known of the applies of one Writer to an object.
@@ -66,10 +67,10 @@ type writes struct {
 	number  uint64 // Ledger.clock at the last write
 }
 
-// shown reports whether an object that was read at this resourceVersion includes the writes.
-func (w writes) shown(resourceVersion string) bool {
-	read, err := strconv.ParseUint(resourceVersion, 10, 64)
-	return w == writes{} || err == nil && !w.unsure && read >= w.version
+// shown reports whether an object that was read at this resourceVersion includes the writes. The version 0 means that the
+// resourceVersion of the read is not known.
+func (w writes) shown(version uint64) bool {
+	return w == writes{} || version > 0 && !w.unsure && version >= w.version
 }
 
 // and returns the writes together with one more write. An empty resourceVersion means that the resourceVersion of the
@@ -86,16 +87,22 @@ func New(limit int) *Ledger {
 	return l
 }
 
-// evict keeps the highest resourceVersion of an evicted record, by kind. Older reads of objects of the kind are no
-// longer trusted unless there is a newer record.
+// evict keeps the highest resourceVersion of the writes in an evicted record that the cache has not shown yet, by kind.
+// Older reads of objects of the kind are no longer trusted unless there is a newer record.
 func (l *Ledger) evict(object lanes.Key, r *record) {
 	kept := l.evicted[object.GroupKind]
-	add := func(w writes) { kept = writes{max(kept.version, w.version), kept.unsure || w.unsure, l.clock} }
+	add := func(w writes) {
+		if !w.shown(r.shown) {
+			kept = writes{max(kept.version, w.version), kept.unsure || w.unsure, l.clock}
+		}
+	}
 	add(r.others)
 	for _, w := range r.writers {
 		add(w.applies)
 	}
-	l.evicted[object.GroupKind] = kept
+	if kept != (writes{}) {
+		l.evicted[object.GroupKind] = kept
+	}
 }
 
 // of returns the record of an object, and creates one if there is none.
@@ -122,22 +129,28 @@ func (r *record) by(who Writer) *writer {
 func (l *Ledger) Shows(object lanes.Key, who Writer, resourceVersion string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	own, others := writes{}, writes{}
-	if r, ok := l.records.Get(object); ok {
-		others = r.others
-		if w := r.by(who); w != nil {
-			own = w.applies
-		}
+	read, _ := strconv.ParseUint(resourceVersion, 10, 64)
+	r, known := l.records.Get(object)
+	if !known {
+		r = &record{}
+	}
+	own := writes{}
+	if w := r.by(who); w != nil {
+		own = w.applies
 	}
 	for _, namespace := range []string{"", object.Namespace} {
-		if all := l.bulk[collection{object.GroupKind, namespace}]; own.number < all.number && !all.shown(resourceVersion) {
+		if all := l.bulk[collection{object.GroupKind, namespace}]; own.number < all.number && !all.shown(read) {
 			return false
 		}
 	}
 	if own == (writes{}) { // the record of the Writer's applies may have been evicted
 		own = l.evicted[object.GroupKind]
 	}
-	return own.shown(resourceVersion) && others.shown(resourceVersion)
+	if !own.shown(read) || !r.others.shown(read) {
+		return false
+	}
+	r.shown = max(r.shown, read)
+	return true
 }
 
 // Wrote records a write that is not an apply. An empty resourceVersion means that the resourceVersion of the object

@@ -49,6 +49,18 @@ func wroteAll(of schema.GroupKind, namespace string) step {
 	return func(l *Ledger) { l.WroteAll(of, namespace) }
 }
 
+func reads(version string) step { return func(l *Ledger) { l.Read(web, us, version) } }
+func shown(version string) step { return func(l *Ledger) { l.Shows(web, us, version) } }
+
+// forgetsShown is like forgets, and the cache shows each apply.
+func forgetsShown(l *Ledger) {
+	for i := range 10 {
+		key, version := named(fmt.Sprint(i)), fmt.Sprint(3000+i)
+		l.Sending(key, us).Landed(at(version), false, false)
+		l.Shows(key, us, version)
+	}
+}
+
 // forgets applies to so many other objects, at versions from 3000 on.
 func forgets(l *Ledger) {
 	for i := range 10 {
@@ -93,6 +105,12 @@ func TestShows(t *testing.T) {
 		"all deleted, then landed":        {[]step{wroteAll(kind, ""), lands(us, "2000")}, "2000", true},
 		"all deleted, another's apply":    {[]step{wroteAll(kind, ""), lands(them, "2000")}, "1999", false},
 		"all deleted, read after another": {[]step{wroteAll(kind, ""), lands(them, "2000")}, "2000", true},
+
+		"lost, then read":         {[]step{lost(us), reads("2000")}, "2000", true},
+		"lost, read before that":  {[]step{lost(us), reads("2000")}, "1999", false},
+		"landed, then read":       {[]step{lands(us, "2000"), reads("3000")}, "2000", true},
+		"forgotten, shown before": {[]step{lands(us, "2000"), shown("2000"), forgetsShown}, "2000", true},
+		"forgotten, not shown":    {[]step{lands(us, "2000"), forgetsShown}, "1999", false},
 
 		"forgotten: read before":     {[]step{lands(us, "2000"), forgets}, "1999", false},
 		"forgotten: read after":      {[]step{lands(us, "2000"), forgets}, "3009", true},
