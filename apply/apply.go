@@ -46,16 +46,8 @@ func (a *Applier) Apply(ctx context.Context, intent Intent) (Outcome, error) {
 	return call.end(landed, err)
 }
 
-// call is the state of one Apply, Plan or Release. Its methods are the steps of Apply:
-//
-//  1. encode the intent
-//  2. look for a proof that nothing would change
-//  3. enter the object's lane
-//  4. send the intent without force
-//  5. classify the error
-//  6. settle the conflicts by the policy
-//  7. retry transient errors
-//  8. return the Outcome
+// call is the state of one Apply, Plan or Release. The method run does an Apply, write and applyInTurn send and retry, and
+// attempt settles the conflicts.
 type call struct {
 	*Applier
 
@@ -90,9 +82,11 @@ func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 		proof.conflicts = c.report(intent.Subresource, proof.conflicts)
 		return c.unchanged(proof), nil
 	}
-	ctx, err := c.before(ctx)
-	if err != nil {
-		return nil, err
+	if !c.dryRun {
+		var err error
+		if ctx, err = wire.Before(ctx); err != nil { // see wire.BeforeSending
+			return nil, err
+		}
 	}
 	landed, err := c.write(ctx)
 	if err != nil {
@@ -138,31 +132,17 @@ func (c *call) unchanged(by proof) *answer {
 	return nothingSent(Unchanged)
 }
 
-// before calls the function that the caller has put into the context with wire.BeforeSending, if any. If the function
-// returns an error, the intent is not sent.
-func (c *call) before(ctx context.Context) (context.Context, error) {
-	if c.dryRun {
-		return ctx, nil
-	}
-	return wire.Before(ctx)
-}
-
 // write sends the intent, and retries transient errors. If the intent sets MustExist or Belongs, write first pins the
 // call to the uid of the existing object.
 func (c *call) write(ctx context.Context) (landed *answer, err error) {
 	if err := c.aim(ctx); err != nil {
 		return nil, c.classify(ctx, err)
 	}
-	_, err = wire.Repeat(ctx, momentaryBackoff(), c.worthRetrying, func() (err error) {
+	_, err = wire.Repeat(ctx, wait.Backoff{Steps: 3, Duration: 100 * time.Millisecond, Factor: 4, Jitter: 0.5}, c.worthRetrying, func() (err error) {
 		landed, err = c.applyInTurn(ctx)
 		return err
 	})
 	return landed, err
-}
-
-// momentaryBackoff returns the back-off after transient errors, which permits three attempts.
-func momentaryBackoff() wait.Backoff {
-	return wait.Backoff{Steps: 3, Duration: 100 * time.Millisecond, Factor: 4, Jitter: 0.5}
 }
 
 // retryFor is the time after which a call no longer retries transient errors. The caller should then retry through its
@@ -190,7 +170,7 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 		}
 		return c.inside(ctx, enter, func(ctx context.Context) (err error) {
 			var now settlement
-			if landed, now, err = c.try(ctx, settling); err == nil || len(now.conflicts)+len(now.unread) > 0 {
+			if landed, now, err = c.attempt(ctx, settling); err == nil || len(now.conflicts)+len(now.unread) > 0 {
 				settled = now // a failed attempt without conflicts does not overwrite those of an earlier attempt
 			}
 			settling = true
@@ -211,13 +191,8 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	return landed, nil
 }
 
-// inLane calls the given function in the object's lane. Meanwhile, no other writer of the process writes to the object.
-func (c *call) inLane(ctx context.Context, do func(context.Context) error) error {
-	return c.inside(ctx, c.enter, do)
-}
-
-// inside calls the function do in the object's lane, which it enters with the given enter function. A dry run does not
-// enter the lane.
+// inside calls the function do in the object's lane, which it enters with the given enter function: with c.enter, no
+// other writer of the process writes to the object meanwhile. A dry run does not enter the lane.
 func (c *call) inside(ctx context.Context, enter enter, do func(context.Context) error) error {
 	if c.dryRun {
 		return do(ctx)
@@ -255,39 +230,6 @@ func (c *call) alone(ctx context.Context) error {
 	start := time.Now()
 	defer func() { c.waited += time.Since(start) }()
 	return lanes.Alone(ctx)
-}
-
-// try makes one attempt to apply the intent. Unless settling is true, it first sends the intent without force. If the
-// response shows conflicts or an outdated cached object or target, or if settling is true, try reads the live object and
-// settles the conflicts. After any other stale write, the caller makes another attempt.
-func (c *call) try(ctx context.Context, settling bool) (landed *answer, settled settlement, err error) {
-	if !settling {
-		landed, settled, err = c.sendFirst(ctx)
-		stale := len(settled.made) > 0 && IsStaleWrite(err) // the cached object was out of date
-		if settling = IsOwnershipConflict(err) || c.unexpected(err) || stale; !settling && IsStaleWrite(err) {
-			lanes.Overtaken(ctx)
-		}
-	}
-	if settling {
-		if err := c.alone(ctx); err != nil {
-			return nil, settled, err
-		}
-		if landed, settled, err = c.settle(ctx, err, settled); IsStaleWrite(err) {
-			return nil, settled, err
-		}
-	}
-	return landed, settled, c.explain(ctx, err)
-}
-
-// sendFirst sends the intent without force. If the cached object shows conflicts, sendFirst leaves out the fields that
-// the policy relinquishes, and sends the cached value of the fields that the policy shares.
-func (c *call) sendFirst(ctx context.Context) (landed *answer, settled settlement, err error) {
-	if read, made := c.foreseeRead(ctx); len(made.made) > 0 {
-		landed, err = c.sendConceding(ctx, read, made, true)
-		return landed, settlement{concessions: made, conflicts: made.conflicts()}, err
-	}
-	landed, err = c.send(ctx, request{form: c.intent, pin: c.target.pin()})
-	return landed, settlement{}, err
 }
 
 // classify converts the error of a request to one of the package's typed errors. For a 404 from a subresource, the

@@ -63,7 +63,9 @@ func (c *call) foresee(ctx context.Context, object *unstructured.Unstructured) (
 		return found, unread
 	}
 	for _, conflict := range conflicts {
-		if conflict.Decision != Force && (known || !hasParts(conflict.Ours)) {
+		_, isList := conflict.Ours.([]any)
+		_, isMap := conflict.Ours.(map[string]any)
+		if conflict.Decision != Force && (known || !isList && !isMap) {
 			found = found.concede(conflict, c.intent, object)
 		}
 	}
@@ -72,14 +74,6 @@ func (c *call) foresee(ctx context.Context, object *unstructured.Unstructured) (
 
 // mayGiveWay reports whether the policy may relinquish or share a field of the intent.
 func (c *call) mayGiveWay() bool { return !c.intent.hasBody() && c.config.Policy.mayGiveWay() }
-
-func hasParts(value any) bool {
-	switch value.(type) {
-	case map[string]any, []any:
-		return true
-	}
-	return false
-}
 
 // schemas returns the API server's schemas of the intent's version. If they are not known, it returns false, and schemas
 // that are deduced from values: each list is then one field.
@@ -119,29 +113,18 @@ func (c *call) mayForesee() bool {
 		c.believes(read, c.intent.Subresource)
 }
 
-// foreseeRead returns a copy of the cached object, and the concessions that foresee predicts from the object. If the
-// cached object may be out of date, or may not show the stored values (see showsAll), both results are empty.
-func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, concessions) {
-	if !c.mayForesee() {
-		return nil, concessions{}
-	}
-	object := c.target.read
-	read, err := content.Copy(object)
-	if err != nil || read.GetUID() == "" || read.GetResourceVersion() == "" {
-		return nil, concessions{}
-	}
-	read.SetGroupVersionKind(c.ref.GroupVersionKind) // a typed object may lack its kind
-	if found, _ := c.foresee(ctx, read); len(found.made) > 0 && c.showsAll(ctx, object) {
-		return read, found
-	}
-	return nil, concessions{}
-}
-
 // stillGivesWay tries to prove that an intent with relinquished or shared fields needs no request. The cached object
 // must show that these fields still conflict, and that applying the rest of the intent would change nothing. It remembers
 // the proof.
 func (c *call) stillGivesWay(ctx context.Context, key steady.Key, object client.Object) (found proof, ok bool) {
-	read, made := c.foreseeRead(ctx)
+	if !c.mayForesee() {
+		return proof{}, false
+	}
+	read := c.cachedCopy(ctx)
+	if read == nil {
+		return proof{}, false
+	}
+	made, unread := c.foresee(ctx, read)
 	if len(made.made) == 0 || content.Within(c.intent.object, isEmptyList) {
 		return proof{}, false
 	}
@@ -154,7 +137,6 @@ func (c *call) stillGivesWay(ctx context.Context, key steady.Key, object client.
 		c.log.V(1).Info("cannot prove that applying the intent without its relinquished and shared fields changes nothing, so the intent is sent", "because", c.intent.whyNot(err))
 		return proof{}, false
 	}
-	_, unread := fieldowners.ParseReadable(read.GetManagedFields())
 	conflicts := made.conflicts()
 	asRead, _ := c.asRead(object) // no error, because prove has read the object
 	now.gave = &conceded{c.Applier, c.hashOthers(asRead, key.Subresource, conflicts), conflicts, unread}

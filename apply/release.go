@@ -65,7 +65,7 @@ func (c *call) release(ctx context.Context, object ObjectRef, of []string) (*ans
 	c.ref = object
 	released := Unchanged
 	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() error {
-		return c.inLane(ctx, func(ctx context.Context) error {
+		return c.inside(ctx, c.enter, func(ctx context.Context) error {
 			gaveUp, err := c.releaseEach(ctx, of)
 			if gaveUp {
 				released = Configured

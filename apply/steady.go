@@ -87,14 +87,10 @@ type conceded struct {
 
 // hashOthers returns the hash of what a proof with the given conflicts depends on, or 0 if it is not known.
 func (c *call) hashOthers(read steady.Read, subresource string, conflicts []Conflict) uint64 {
-	sum, ok := c.asApplied(nil, subresource).HashOthers(read, func(entry metav1.ManagedFieldsEntry) bool {
+	return c.asApplied(nil, subresource).HashOthers(read, func(entry metav1.ManagedFieldsEntry) bool {
 		holder := owner{entry.Manager, entry.Subresource, entry.Operation}
 		return slices.ContainsFunc(conflicts, func(conflict Conflict) bool { return ownerOfField(conflict.Manager) == holder })
 	})
-	if !ok {
-		return 0
-	}
-	return sum
 }
 
 // NewSteadyState returns a SteadyState that reads objects with the given reader. The reader must read from a cache,
@@ -343,15 +339,13 @@ func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Obj
 }
 
 func (c *call) proveBy(ctx context.Context, form *encodedIntent, read steady.Read) (*proven, error) {
-	request := c.asApplied(form.object, form.Subresource)
-	if err := request.Compare(read); err != nil { // before the schema is needed
-		return nil, err
-	}
-	by, err := c.config.Steady.schemas.Of(ctx, c.ref.GroupVersion())
-	if err != nil {
-		return nil, err
-	}
-	found, err := request.Prove(read, by.Converter)
+	var by *schemas.Known
+	found, err := c.asApplied(form.object, form.Subresource).Prove(read, func() (_ managedfields.TypeConverter, err error) {
+		if by, err = c.config.Steady.schemas.Of(ctx, c.ref.GroupVersion()); err != nil {
+			return nil, err
+		}
+		return by.Converter, nil
+	})
 	if err != nil {
 		return nil, err
 	}

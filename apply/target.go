@@ -126,13 +126,6 @@ func (c *call) expect(cached client.Object) {
 	}
 }
 
-// unexpected reports whether refused, the error of an apply, shows that the target is out of date: the object was
-// created, deleted or recreated meanwhile.
-func (c *call) unexpected(refused error) bool {
-	return c.intent.fromBirth() && (c.target.absent || c.target.found) &&
-		(IsStaleWrite(refused) || wire.IsImmutableUID(refused))
-}
-
 // judgeBirth sets the target of an intent that has Belongs and no MustExist. The argument is the live object, or nil if
 // the object does not exist. If Intent.Belongs rejects the live object, judgeBirth returns a NotOursError.
 func (c *call) judgeBirth(live *unstructured.Unstructured) error {

@@ -86,11 +86,11 @@ func (r Request) PrintOf(read Read) *Print {
 }
 
 // HashOthers returns a hash of the managed fields entries of all other managers, and of the values of the fields in the
-// entries for which holds returns true. ok is false if the object lacks such a value, or if an entry cannot be parsed.
-func (r Request) HashOthers(read Read, holds func(metav1.ManagedFieldsEntry) bool) (sum uint64, ok bool) {
+// entries for which holds returns true. It returns 0 if the object lacks such a value, or if an entry cannot be parsed.
+func (r Request) HashOthers(read Read, holds func(metav1.ManagedFieldsEntry) bool) uint64 {
 	content, err := r.contentOf(read)
 	if err != nil {
-		return 0, false
+		return 0
 	}
 	var hash maphash.Hash
 	hash.SetSeed(seed)
@@ -106,10 +106,10 @@ func (r Request) HashOthers(read Read, holds func(metav1.ManagedFieldsEntry) boo
 			continue
 		}
 		if set, err := parseFields(&entry); err != nil || !hashOwned(&hash, set, content) {
-			return 0, false
+			return 0
 		}
 	}
-	return hash.Sum64(), true
+	return hash.Sum64()
 }
 
 // hashOwned hashes the values that an object has in the given set of fields: scalars, and lists and maps that are owned

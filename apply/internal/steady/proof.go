@@ -106,7 +106,9 @@ func (r Request) contentOf(read Read) (value.Value, error) {
 // and merges the apply configuration into the object. It uses the same library and the API server's own schemas. If the
 // manager already owns exactly these fields, and the merge changes no value, the apply has no conflicts, and the
 // manager loses no field.
-func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (*Print, error) {
+//
+// Prove calls the function schemas only if the rest of the proof needs the schemas.
+func (r Request) Prove(read Read, schemas func() (managedfields.TypeConverter, error)) (*Print, error) {
 	exactly, err := r.prove(read, schemas)
 	switch {
 	case err != nil:
@@ -119,12 +121,16 @@ func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (*Print, 
 
 // prove returns an error unless the apply would change nothing. exactly is true if the object contains the values of
 // the intent without any difference in form.
-func (r Request) prove(read Read, schemas managedfields.TypeConverter) (exactly bool, err error) {
+func (r Request) prove(read Read, schemas func() (managedfields.TypeConverter, error)) (exactly bool, err error) {
 	entry, held, err := r.compare(read)
 	if err != nil {
 		return false, err
 	}
-	wanted, set, err := r.typed(schemas)
+	types, err := schemas()
+	if err != nil {
+		return false, err
+	}
+	wanted, set, err := r.typed(types)
 	if err != nil {
 		return false, err
 	}
@@ -139,7 +145,7 @@ func (r Request) prove(read Read, schemas managedfields.TypeConverter) (exactly 
 		if r, err = r.withoutStringData(read); err != nil {
 			return false, err
 		}
-		if wanted, set, err = r.typed(schemas); err != nil {
+		if wanted, set, err = r.typed(types); err != nil {
 			return false, err
 		}
 	}
@@ -189,12 +195,6 @@ func (r Read) asStored(held value.Value, wanted *typed.TypedValue) (*typed.Typed
 		return true
 	})
 	return typed.AsTyped(value.NewValueInterface(known), wanted.Schema(), wanted.TypeRef(), typed.AllowDuplicates)
-}
-
-// Compare does the part of the proof for which no schema is needed, and returns an error if this part fails.
-func (r Request) Compare(read Read) error {
-	_, _, err := r.compare(read)
-	return err
 }
 
 // compare returns the managed fields entry of the manager and the content of the object. It returns an error if there

@@ -101,7 +101,7 @@ func (p *proofCase) asks(change func(*Request)) *proofCase {
 // wants holds that it is proven ("", or "exactly"), or why it is not.
 func (p *proofCase) wants(t *testing.T, want string) {
 	t.Helper()
-	exact, err := p.request.prove(p.read, p.schemas)
+	exact, err := p.request.prove(p.read, known(p.schemas))
 	switch {
 	case want == "", want == "exactly":
 		if err != nil || exact != (want == "exactly") {
@@ -297,4 +297,8 @@ func ofVersion(version string) func([]metav1.ManagedFieldsEntry) []metav1.Manage
 		all[1].APIVersion = version
 		return all
 	}
+}
+
+func known(schemas managedfields.TypeConverter) func() (managedfields.TypeConverter, error) {
+	return func() (managedfields.TypeConverter, error) { return schemas, nil }
 }

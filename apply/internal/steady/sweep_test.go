@@ -133,9 +133,9 @@ func (s *sweep) ask(count *sweepCount, state sweepState, read Read, fields strin
 	noop := err == nil && after.String() == state.String()
 	object, _ := s.config(fields).AsValue().Unstructured().(map[string]any)
 	request := Request{Manager: sweepUs, Kind: gadgetKind, Config: object}
-	_, byRead := request.Prove(read, s.schemas)
+	_, byRead := request.Prove(read, known(s.schemas))
 	read.Answer = true
-	_, byAnswer := request.Prove(read, s.schemas)
+	_, byAnswer := request.Prove(read, known(s.schemas))
 	switch {
 	case !noop && (byRead == nil || byAnswer == nil):
 		s.Errorf("proven, and not so: %s applied to %s becomes %s, %v", fields, state, after, err)

@@ -14,7 +14,7 @@ func TestWhatWasLeftIsNoLongerValid(t *testing.T) {
 	const side = `.spec.template.spec.containers[name="side"]`
 	s := ask(t, "Deployment", `{spec: {template: {spec: {containers: [{name: side, image: theirs}]}}}}`, apply.OnConflict(apply.Relinquish), []asked{
 		{reason: "found", ours: ours, sends: sendsThree, found: []string{side + ".image other Relinquish"}, leaves: []string{side + ".name", side + ".tty"}},
-		{reason: "remembered", ours: ours, sends: sendsTwo, found: []string{side + ".image other Relinquish remembered"}, leaves: []string{side + ".name", side + ".tty"}},
+		{reason: "remembered", ours: ours, sends: asksAgain, found: []string{side + ".image other Relinquish remembered"}, leaves: []string{side + ".name", side + ".tty"}},
 		{
 			reason: "someone removes the container", ours: ours, sends: sendsTwo,
 			happens: func(s *kit.Stage) {

@@ -16,6 +16,7 @@ import (
 const (
 	sendsOne   = "PATCH 200"                     // the whole intent
 	sendsTwo   = "GET 200, PATCH 200"            // as the last apply gave way: the read, and what is left
+	asksAgain  = "GET 200, PATCH 409, PATCH 200" // the same in a list: only the schema tells what its items are, and there is none here
 	sendsThree = "PATCH 409, GET 200, PATCH 200" // the conflict, the read, what is left
 )
 
@@ -121,8 +122,9 @@ func TestSteadyState(t *testing.T) {
 					reason: "the object shows it", sends: sendsTwo,
 					conflicts: []string{"other " + decision.String() + " remembered"}, owners: owners,
 				}
-				if name == "atomic map" { // only the schema tells that it is one field, and there is none here
-					again.sends = "GET 200, PATCH 409, PATCH 200"
+				switch name {
+				case "port", "item", "condition", "atomic map":
+					again.sends = asksAgain
 				}
 				restarted := turn{
 					reason: "a new process sends the whole intent", restart: true, sends: sendsThree,

@@ -65,7 +65,7 @@ func TestGivingWayToAForgedOwner(t *testing.T) {
 }
 
 func giveWayToAForgedOwner(t *testing.T, config *rest.Config, namespace, name string, decision apply.Decision, steady bool) {
-	const want = 2 // applies
+	const want = 2 // applies at most
 	c := kit.NewClient(t, config)
 	options := apply.Config{FieldManager: "us", LiveReader: c, Policy: apply.OnConflict(decision)}
 	if steady {
@@ -87,13 +87,13 @@ func giveWayToAForgedOwner(t *testing.T, config *rest.Config, namespace, name st
 	}
 	do()
 	forgeOwner(t, c, namespace, name, 5)
-	if outcome := do(); outcome.Attempts != want || len(outcome.Conflicts) != 1 || len(outcome.Unread) != 1 {
+	if outcome := do(); outcome.Attempts > want || len(outcome.Conflicts) != 1 || len(outcome.Unread) != 1 {
 		t.Errorf("the first time: %+v", outcome)
 	}
 	for range 2 {
 		outcome := do()
-		if outcome.Attempts != want || len(outcome.Unread) != 1 || len(outcome.Conflicts) != 1 || !outcome.Conflicts[0].Remembered {
-			t.Errorf("again: %+v; want %d applies", outcome, want)
+		if outcome.Attempts > want || len(outcome.Unread) != 1 || len(outcome.Conflicts) != 1 || !outcome.Conflicts[0].Remembered {
+			t.Errorf("again: %+v; want %d applies at most", outcome, want)
 		}
 		if n := kit.LiveReplicas(t, c, namespace, name); n != 5 {
 			t.Fatalf("%d replicas, want 5", n)
@@ -102,8 +102,8 @@ func giveWayToAForgedOwner(t *testing.T, config *rest.Config, namespace, name st
 	if err := c.Apply(t.Context(), appsv1ac.Deployment(name, namespace).WithLabels(map[string]string{"other": "x"}), client.FieldOwner("another")); err != nil {
 		t.Fatal(err)
 	}
-	if outcome := do(); outcome.Attempts != want || len(outcome.Conflicts) != 1 {
-		t.Errorf("after a write of others: %+v; want %d applies", outcome, want)
+	if outcome := do(); outcome.Attempts > want || len(outcome.Conflicts) != 1 {
+		t.Errorf("after a write of others: %+v; want %d applies at most", outcome, want)
 	}
 	forgeFields(t, c, namespace, name, "") // still unreadable, and replicas are nobody's or ours
 	if outcome := do(); len(outcome.Conflicts) > 0 || kit.LiveReplicas(t, c, namespace, name) != 3 {
