@@ -212,6 +212,9 @@ func outcome(err error) string {
 
 var versionIn = regexp.MustCompile(`((?:precondition|record|precondition:|meta:|ResourceVersion:)[ (]+)(\d+)`)
 
+// addressIn finds the cluster IP of a Service in an error.
+var addressIn = regexp.MustCompile(`\[\\?"10\.\d+\.\d+\.\d+\\?"\]`)
+
 var timesIn = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 
 // answer is what is compared of an answer, as JSON: an object or a Status, without times, and with names for uids and versions that say which are equal.
@@ -302,9 +305,9 @@ func (s *side) name(what string, names map[string]string, value string) {
 	}
 }
 
-// named replaces times, uids and versions in a text.
+// named replaces times, addresses, uids and versions in a text.
 func (s *side) named(text string) string {
-	text = timesIn.ReplaceAllString(text, "TIME")
+	text = addressIn.ReplaceAllString(timesIn.ReplaceAllString(text, "TIME"), "an address")
 	for uid, name := range s.uids {
 		text = strings.ReplaceAll(text, uid, name)
 	}
