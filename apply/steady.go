@@ -57,7 +57,7 @@ import (
 // Mutating admission is not part of the proof. A webhook that was added after the proof changes the object only at the
 // next write.
 //
-// SteadyState needs about 250 bytes of memory for each intent. The number of remembered intents is bounded.
+// SteadyState needs about 650 bytes of memory for each intent. The number of remembered intents is bounded.
 type SteadyState struct {
 	reads   *cacheReads
 	schemas *schemas.Set
