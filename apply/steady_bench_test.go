@@ -59,13 +59,24 @@ func BenchmarkSteady(b *testing.B) {
 func BenchmarkSteadyGivesWay(b *testing.B) {
 	cache := &shopCache{}
 	a := newShopApplier(b, cache)
-	cache.deployment = applied(b, a)
+	versions := [2]*appsv1.Deployment{applied(b, a)}
+	versions[1] = versions[0].DeepCopy()
+	versions[1].ResourceVersion, versions[1].Status.Replicas = "1001", 3
 	intent := fiveReplicas()
 	giveWay(a)
-	b.ReportAllocs()
-	for b.Loop() {
-		if outcome, err := a.Apply(b.Context(), intent); err != nil || outcome.Requests > 0 {
-			b.Fatal(outcome, err)
-		}
+	for name, prepare := range map[string]func(i int){
+		"same-version":  func(int) { cache.deployment = versions[0] },
+		"other-version": func(i int) { cache.deployment = versions[i%2] },
+		"proof":         func(int) { cache.deployment, a.config.Steady.proven = versions[0], recent.New[steady.Key, *proven](1) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				prepare(i)
+				if outcome, err := a.Apply(b.Context(), intent); err != nil || outcome.Requests > 0 {
+					b.Fatal(outcome, err)
+				}
+			}
+		})
 	}
 }

@@ -1,9 +1,10 @@
 // Package ledger records what a process knows of objects from its own writes. There is one bounded record for each
-// object. It answers three questions:
+// object. It answers four questions:
 //
 //   - Does an object that was read from a cache include the process's own writes (Shows)?
 //   - Did an apply change the object (Attempt.Landed)?
 //   - Which uid has an object that was just created, and that the cache may not have yet (Made)?
+//   - Which conflicts did the last apply already report (Reported)?
 //
 // resourceVersions are compared by order, which KEP-5504 permits.
 package ledger
