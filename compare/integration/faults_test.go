@@ -25,6 +25,7 @@ import (
 
 // The API server goes away during the second of four trials: that one is void, the others count, and the report is made.
 func TestCompareRunOutlivesItsServer(t *testing.T) {
+	t.Parallel()
 	config := kit.Server(t)
 	line := newCable(t, strings.Trim(strings.TrimPrefix(config.Host, "https:"), "/"))
 	config.Host = "https://" + line.at
@@ -88,6 +89,7 @@ func cutInSecondTrial(ctx context.Context, line *cable, trials string) {
 
 // On a cluster of the user's: nothing without a yes, and nothing left behind after one.
 func TestCompareRunAsksFirst(t *testing.T) {
+	t.Parallel()
 	admin := kit.NewClient(t, kit.Server(t))
 	dir := filepath.Join(t.TempDir(), "run")
 	args := []string{
@@ -129,6 +131,7 @@ func TestCompareRunAsksFirst(t *testing.T) {
 
 // A workload whose kind the cluster does not serve is not tried, and what was made for it is gone.
 func TestCompareRunWithoutTheDefinition(t *testing.T) {
+	t.Parallel()
 	catalogue := commands.Catalogue()
 	for i := range catalogue.Workloads {
 		catalogue.Workloads[i].Needs = "nothings.nowhere.example.com"

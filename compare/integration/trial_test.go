@@ -69,6 +69,7 @@ func runTrial(t testing.TB, on *target.Target, spec trials.Spec) trials.Recorded
 
 // What the server acknowledged, the watch has seen; and what is lost, the oracle sees.
 func TestCompareTrial(t *testing.T) {
+	t.Parallel()
 	on := targetAt(t, kit.Server(t))
 	same := func(*compare.Parameters) {}
 	for i, c := range []struct {
@@ -121,6 +122,7 @@ func TestCompareTrial(t *testing.T) {
 
 // An API server that goes away in the middle makes the trial void; the next one counts.
 func TestCompareTrialWithoutItsServer(t *testing.T) {
+	t.Parallel()
 	config := kit.Server(t)
 	line := newCable(t, strings.Trim(strings.TrimPrefix(config.Host, "https:"), "/"))
 	config.Host = "https://" + line.at

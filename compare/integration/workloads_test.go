@@ -19,6 +19,7 @@ import (
 // TestWorkloadsOnTheServer prepares each workload that needs no controllers, writes its first intents in each of the
 // ways that an intent has, and cleans up.
 func TestWorkloadsOnTheServer(t *testing.T) {
+	t.Parallel()
 	config := kit.Server(t)
 	c := kit.NewClient(t, config)
 	namespace := kit.NewNamespace(t, c)
