@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"coapply.dev/apply/internal/cacheread"
 	"coapply.dev/apply/internal/steady"
 	"coapply.dev/internal/recent"
 )
@@ -72,10 +73,10 @@ func (m *missingRights) wantSent(n, waits int) {
 		if !errors.Is(err, errSent) || outcome.Attempts != 1 {
 			m.Errorf("%+v, %v; want it sent", outcome, err)
 		}
-		if waited >= readTimeout {
+		if waited >= cacheread.Timeout {
 			waits--
 		}
-		if waited > readTimeout {
+		if waited > cacheread.Timeout {
 			m.Errorf("it waited for %v", waited)
 		}
 	}
@@ -101,12 +102,12 @@ func TestMissingRights(t *testing.T) {
 		a := newUnknowingApplier(t, cache)
 		m := &missingRights{T: t, Applier: a}
 		m.wantSent(50, 1)
-		time.Sleep(readRetry)
+		time.Sleep(cacheread.Retry)
 		m.wantSent(50, 1)
 		m.wantToldOnce()
 		cache.deployment = applied(t, a)
 		cache.synced = true
-		time.Sleep(readRetry)
+		time.Sleep(cacheread.Retry)
 		if outcome, waited, err := m.apply(Intent{Config: shop()}); err != nil || outcome.Action != Unchanged || waited > 0 {
 			t.Errorf("%+v after %v, %v", outcome, waited, err)
 		}
@@ -115,7 +116,7 @@ func TestMissingRights(t *testing.T) {
 		m.log, cache.synced = nil, false                            // a right is taken away
 		m.wantSent(10, 1)
 		m.wantToldOnce()
-		time.Sleep(readRetry)
+		time.Sleep(cacheread.Retry)
 		cache.err = apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web")
 		m.wantSent(1, 0)
 		m.log, cache.err = nil, nil // the cache had answered: there is no such object
@@ -148,7 +149,7 @@ func TestMissingRightsOfOne(t *testing.T) {
 					t.Error("there is nothing to see")
 				}
 			}
-			if waited := time.Since(start); waited != readTimeout {
+			if waited := time.Since(start); waited != cacheread.Timeout {
 				t.Errorf("kind %d held up its callers for %v", i, waited)
 			}
 		}
@@ -172,12 +173,12 @@ func TestMissingRightToGet(t *testing.T) {
 func TestMissingRightsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newUnknowingApplier(t, &unsynced{})
-		ctx, cancel := context.WithTimeout(t.Context(), readTimeout/2)
+		ctx, cancel := context.WithTimeout(t.Context(), cacheread.Timeout/2)
 		defer cancel()
 		if _, err := a.Apply(ctx, Intent{Config: shop()}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
-		if a.config.Steady.reads.stuck(shopKind) {
+		if a.config.Steady.reads.Stuck(shopKind) {
 			t.Error("the cache had half a second")
 		}
 	})
@@ -210,7 +211,7 @@ func TestMissingRightsMustExist(t *testing.T) {
 					return errSent
 				},
 			})
-			a.reads = newCacheReads(a.client)
+			a.reads = cacheread.New(a.client)
 			if !checked {
 				a.config.Steady = nil
 			}
@@ -220,7 +221,7 @@ func TestMissingRightsMustExist(t *testing.T) {
 				if !errors.Is(err, errSent) || pinned != i+1 {
 					t.Errorf("%+v, %v; want it pinned and sent", outcome, err)
 				}
-				if first := i == 0; waited != 0 && !first || first && waited != readTimeout {
+				if first := i == 0; waited != 0 && !first || first && waited != cacheread.Timeout {
 					t.Errorf("apply %d waited for %v", i, waited)
 				}
 			}

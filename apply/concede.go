@@ -129,7 +129,7 @@ func (c *call) stillGivesWay(ctx context.Context, key steady.Key, object client.
 		return proof{}, false
 	}
 	left, givesUp := made.form(c.intent)
-	if givesUp || made.emptied(left) && !left.sentWhole() {
+	if givesUp {
 		return proof{}, false
 	}
 	now, err := c.prove(ctx, left, object)
@@ -215,19 +215,6 @@ func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp
 		}
 	}
 	return intent.with(object), givesUp
-}
-
-// emptied reports whether form has emptied a map of the intent, because all fields of the map are relinquished.
-func (all concessions) emptied(left *encodedIntent) bool {
-	return slices.ContainsFunc(all.made, func(made concession) bool {
-		for parent := made.at.Parent(); !parent.IsRoot(); parent = parent.Parent() {
-			if held, there := parent.Value(left.object); there {
-				fields, isMap := held.(map[string]any)
-				return isMap && len(fields) == 0
-			}
-		}
-		return false
-	})
 }
 
 func (all concessions) conflicts() []Conflict {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/cacheread"
 	"coapply.dev/apply/internal/ledger"
 	"coapply.dev/apply/lanes"
 )
@@ -33,8 +34,7 @@ type Config struct {
 	Steady *SteadyState
 	// Loops detects endless loops: objects that the Applier changes again and again, because another writer undoes each
 	// change. A loop is logged, and reported in ApplyObservation.Loop. Give the same Loops to all Appliers of a
-	// process. If Loops is nil, no loop is reported. Typed intents need a transport that RecordExchange wraps:
-	// otherwise Loops detects only loops of unstructured intents.
+	// process. If Loops is nil, no loop is reported.
 	Loops *Loops
 	// Metrics receives an observation of each Apply. If Metrics is nil, nothing is observed.
 	Metrics Metrics
@@ -57,8 +57,8 @@ func (c Config) validate() error {
 type Applier struct {
 	client client.Client
 	config Config
-	reads  *cacheReads    // reads objects with client, with a time limit
-	ledger *ledger.Ledger // what this process knows of objects from its own writes
+	reads  *cacheread.Reads // reads objects with client, with a time limit
+	ledger *ledger.Ledger   // what this process knows of objects from its own writes
 }
 
 // rememberedObjects is the number of objects of which an Applier without SteadyState remembers its own writes.
@@ -80,7 +80,7 @@ func New(c client.Client, config Config) (*Applier, error) {
 	if config.Steady != nil {
 		known = config.Steady.ledger
 	}
-	return &Applier{client: c, config: config, reads: newCacheReads(c), ledger: known}, nil
+	return &Applier{client: c, config: config, reads: cacheread.New(c), ledger: known}, nil
 }
 
 // FieldManager returns the name of the field manager under which the Applier applies.

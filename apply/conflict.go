@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"coapply.dev/apply/internal/hidden"
+	"coapply.dev/apply/internal/named"
 	"coapply.dev/fieldowners"
 )
 
@@ -56,9 +58,9 @@ func (c Conflict) text() string {
 	}
 	if c.Ours == nil { // the owner wrote with another apiVersion, in which the field has this path
 		return fmt.Sprintf("%s, which has another path in the intent's apiVersion: owned by %s (apiVersion %s) with the value %s",
-			field, c.owner(), c.Manager.APIVersion, showUnless(c.Hidden, c.Theirs))
+			field, c.owner(), c.Manager.APIVersion, hidden.ShowUnless(c.Hidden, c.Theirs))
 	}
-	return fmt.Sprintf("%s to %s: owned by %s with value %s", field, showUnless(c.Hidden, c.Ours), c.owner(), showUnless(c.Hidden, c.Theirs))
+	return fmt.Sprintf("%s to %s: owned by %s with value %s", field, hidden.ShowUnless(c.Hidden, c.Ours), c.owner(), hidden.ShowUnless(c.Hidden, c.Theirs))
 }
 
 func (c Conflict) owner() string {
@@ -74,7 +76,8 @@ func (c Conflict) owner() string {
 // describeConflicts converts the causes of an ownership conflict (HTTP 409), reported or computed, to Conflicts, with the
 // decisions of the policy. It takes the values of the fields from the intent and from the live object.
 func (c *call) describeConflicts(causes []metav1.StatusCause, live *unstructured.Unstructured, ownership fieldowners.Ownership) ([]Conflict, error) {
-	intent, owned := c.intent, newOwned(ownership, c.intent.object)
+	intent := fieldowners.NewIndex(c.intent.object)
+	fields := named.New(ownership, intent)
 	index := fieldowners.NewIndex(live.Object)
 	var conflicts []Conflict
 	for _, cause := range causes {
@@ -82,16 +85,16 @@ func (c *call) describeConflicts(causes []metav1.StatusCause, live *unstructured
 		if causeErr != nil {
 			return nil, causeErr
 		}
-		conflict := Conflict{Object: intent.ref.as(live), Manager: manager, ServerPath: cause.Field}
-		if path, ok := owned.match(&conflict.Manager, cause.Field); ok {
-			ours, _ := owned.intent.Value(path)
+		conflict := Conflict{Object: c.intent.ref.as(live), Manager: manager, ServerPath: cause.Field}
+		if path, ok := fields.Find(&conflict.Manager, cause.Field); ok {
+			ours, _ := intent.Value(path)
 			theirs, _ := index.Value(path)
 			conflict.setPath(path, ours, theirs)
 		}
 		if c.decideOn(&conflict); !conflict.Decision.valid() {
 			return nil, fmt.Errorf("the function given to Policy.Func returned %v for the field %s: return Reject, Force, Relinquish or Share instead", conflict.Decision, cause.Field)
 		}
-		if _, set := owned.intent.Nearest(conflict.Path); !set && conflict.Decision != Force {
+		if _, set := intent.Nearest(conflict.Path); !set && conflict.Decision != Force {
 			conflict.Decision = Reject // the intent does not set the field, so it cannot be left out
 		}
 		conflicts = append(conflicts, conflict)
@@ -145,8 +148,8 @@ func (c *call) policyFor(intent Intent, owner fieldowners.Manager) Policy {
 func (c *Conflict) setPath(path fieldowners.Path, ours, theirs any) (equal bool) {
 	c.Path, c.Ours, c.Theirs = path, ours, theirs
 	equal = reflect.DeepEqual(c.Ours, c.Theirs)
-	c.Hidden = hides(c.Object, path, c.Ours, c.Theirs)
-	if isSecret(c.Object) {
+	c.Hidden = hidden.Is(c.Object.GroupKind(), path, c.Ours, c.Theirs)
+	if c.Object.isSecret() {
 		c.Ours, c.Theirs = fieldowners.Hide(c.Ours), fieldowners.Hide(c.Theirs)
 	}
 	return equal
@@ -160,11 +163,11 @@ func (c Conflict) sameField(other Conflict) bool {
 // conflictField identifies a conflict in the API server's response: by the other owner, and by the API server's name of
 // the field.
 type conflictField struct {
-	owner
+	owner      fieldowners.Manager // without apiVersion and time
 	serverPath string
 }
 
-func (c Conflict) field() conflictField { return conflictField{ownerOfField(c.Manager), c.ServerPath} }
+func (c Conflict) field() conflictField { return conflictField{named.Writer(c.Manager), c.ServerPath} }
 
 func (c Conflict) compare(other Conflict) int {
 	return cmp.Or(strings.Compare(c.ServerPath, other.ServerPath), strings.Compare(c.Manager.String(), other.Manager.String()))
@@ -181,82 +184,4 @@ func texts(conflicts []Conflict) []string {
 
 func hasRejected(conflicts []Conflict) bool {
 	return slices.ContainsFunc(conflicts, func(c Conflict) bool { return c.Decision == Reject })
-}
-
-// owned finds the field that the API server names in an ownership conflict. The API server writes the path of the field
-// in a notation that is ambiguous and must not be parsed. So owned formats all fields of an owner in this notation, and
-// compares the results. The results are reused for all conflicts of a response.
-type owned struct {
-	intent  *fieldowners.Index
-	entries []fieldowners.Entry
-	fields  map[owner]map[string]*ownedField // fields by owner, and then by the API server's name
-}
-
-// owner identifies a field owner by its name, operation and subresource, without the apiVersion.
-type owner struct {
-	name, subresource string
-	operation         metav1.ManagedFieldsOperationType
-}
-
-func ownerOfField(m fieldowners.Manager) owner { return owner{m.Name, m.Subresource, m.Operation} }
-
-// ownedField contains the fields of an owner to which the API server gives the same name.
-type ownedField struct {
-	manager fieldowners.Manager // the owner with the apiVersion of the last entry that lists one of the fields
-	paths   []fieldowners.Path
-}
-
-func newOwned(ownership fieldowners.Ownership, intent map[string]any) *owned {
-	return &owned{fieldowners.NewIndex(intent), ownership.Entries(), map[owner]map[string]*ownedField{}}
-}
-
-// of returns the fields of an owner, keyed by the API server's names.
-func (o *owned) of(who owner) map[string]*ownedField {
-	if fields, known := o.fields[who]; known {
-		return fields
-	}
-	fields := map[string]*ownedField{}
-	for _, entry := range o.entries {
-		if ownerOfField(entry.Manager) != who {
-			continue
-		}
-		for _, path := range entry.Fields() {
-			text := path.ServerString()
-			if fields[text] == nil {
-				fields[text] = &ownedField{}
-			}
-			fields[text].manager = entry.Manager
-			fields[text].paths = append(fields[text].paths, path)
-		}
-	}
-	o.fields[who] = fields
-	return fields
-}
-
-// match returns the field that the API server's response calls serverPath. It also completes the given manager from the
-// managed fields entry that lists the field. If several fields have the name, match returns the field that the intent
-// sets. If no entry lists the field, match searches the intent for a field with the name: the owner before-first-apply
-// has no entry. If the name is still ambiguous, match returns false. For example, {"a.b": 1} and {"a": {"b": 1}} have
-// the same name.
-func (o *owned) match(manager *fieldowners.Manager, serverPath string) (fieldowners.Path, bool) {
-	var all, wanted []fieldowners.Path
-	if field := o.of(ownerOfField(*manager))[serverPath]; field != nil {
-		*manager, all = field.manager, field.paths
-	}
-	for _, path := range all {
-		if _, set := o.intent.Nearest(path); set {
-			wanted = append(wanted, path)
-		}
-	}
-	if len(wanted) == 0 {
-		wanted = o.intent.Locate(serverPath)
-	}
-	if len(wanted) == 0 {
-		wanted = slices.Clone(all) // the owner may use another apiVersion, with another path of the field than the intent's
-	}
-	wanted = slices.CompactFunc(wanted, fieldowners.Path.Equal)
-	if len(wanted) != 1 {
-		return fieldowners.Path{}, false
-	}
-	return wanted[0], true
 }

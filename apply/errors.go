@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/hidden"
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
@@ -230,7 +231,7 @@ func Classify(ctx context.Context, object ObjectRef, err error) error {
 	case ResultOf(err) != "Error":
 		return err
 	}
-	err = withoutValues(object, err)
+	err = hidden.InError(object.GroupKind(), err)
 	switch {
 	case IsOwnershipConflict(err):
 		return err
@@ -275,7 +276,7 @@ func CheckNotFound(ctx context.Context, live client.Reader, object ObjectRef, su
 	case object.UID != "" && object.UID != found.GetUID():
 		return &UIDMismatchError{Object: object, Err: fmt.Errorf("the live object has uid %s", found.GetUID())}
 	}
-	return &RefusedError{Object: object, Err: notAbsent(subresource, withoutValues(object, err))}
+	return &RefusedError{Object: object, Err: notAbsent(subresource, hidden.InError(object.GroupKind(), err))}
 }
 
 // notAbsent returns the error for a write that failed with a 404 although its object exists. It does not wrap the

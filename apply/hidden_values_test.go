@@ -6,12 +6,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"coapply.dev/apply/internal/hidden"
 	"coapply.dev/fieldowners"
 )
 
 func TestIsHiddenOfASecret(t *testing.T) {
 	secret := ObjectRef{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}}
-	if !hides(secret, fieldowners.MustParsePath(".metadata.labels.a")) {
+	if !hidden.Is(secret.GroupKind(), fieldowners.MustParsePath(".metadata.labels.a")) {
 		t.Error("a Secret's label is shown")
 	}
 }
@@ -45,12 +46,12 @@ func TestHiddenValues(t *testing.T) {
 		{"a Secret", kind("", "Secret"), ".metadata.labels.a", "secret", true},
 	} {
 		path := fieldowners.MustParsePath(test.path)
-		hidden := hides(test.object, path, test.value)
-		conflict := Conflict{Object: test.object, Path: path, Ours: test.value, Theirs: test.value, Hidden: hidden}
-		difference := Difference{Path: path, Wanted: test.value, Live: test.value, Hidden: hidden}
+		isHidden := hidden.Is(test.object.GroupKind(), path, test.value)
+		conflict := Conflict{Object: test.object, Path: path, Ours: test.value, Theirs: test.value, Hidden: isHidden}
+		difference := Difference{Path: path, Wanted: test.value, Live: test.value, Hidden: isHidden}
 		for _, text := range []string{conflict.String(), difference.String()} {
-			if hidden != test.want || strings.Contains(text, "secret") == test.want {
-				t.Errorf("%s: hidden is %v: %s", test.reason, hidden, text)
+			if isHidden != test.want || strings.Contains(text, "secret") == test.want {
+				t.Errorf("%s: hidden is %v: %s", test.reason, isHidden, text)
 			}
 		}
 	}

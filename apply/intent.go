@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/wire"
+	"coapply.dev/fieldowners"
 )
 
 // Intent is an apply configuration for one object, with options for the apply. The Policy of the Applier, and not the
@@ -70,6 +71,7 @@ type encodedIntent struct {
 	Intent // the intent that the caller gave
 
 	ref      ObjectRef               // the object; with a uid if the caller gave one
+	json     []byte                  // the content as JSON; nil if object was changed after its decoding
 	object   map[string]any          // the decoded content of Config, or of Body if there is one
 	kind     reflect.Type            // the Go type of the configuration; nil for an unstructured one
 	bodyKind schema.GroupVersionKind // the kind of Body; empty if there is none
@@ -179,6 +181,7 @@ func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 	if e.object["metadata"] == nil {
 		delete(e.object, "metadata") // because SetName cannot set a name in a metadata that is null
 	}
+	e.json = nil // because the name and the namespace are set below
 	object := unstructured.Unstructured{Object: e.object}
 	e.bodyKind = object.GroupVersionKind()
 	metadata, isMap := e.object["metadata"].(map[string]any)
@@ -200,12 +203,21 @@ func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 	return nil
 }
 
+// whyNot returns the text of err for a log line. For a Secret it returns a placeholder, because the text may quote
+// values.
+func (e *encodedIntent) whyNot(err error) string {
+	if e.ref.isSecret() {
+		return string(fieldowners.Hidden)
+	}
+	return fmt.Sprint(err)
+}
+
 func (e *encodedIntent) hasBody() bool { return !e.bodyKind.Empty() }
 
 // with returns a copy of the intent whose content is replaced by object.
 func (e *encodedIntent) with(object map[string]any) *encodedIntent {
 	other := *e
-	other.object = object
+	other.object, other.json = object, nil
 	return &other
 }
 

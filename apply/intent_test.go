@@ -123,18 +123,3 @@ func TestOddIntents(t *testing.T) {
 		})
 	}
 }
-
-// oneWay is a configuration that cannot read what it wrote.
-type oneWay struct {
-	*appsv1ac.DeploymentApplyConfiguration
-}
-
-func (*oneWay) UnmarshalJSON([]byte) error { return errors.New("one way") }
-
-// TestConfigurationThatCannotBeRead: the client could not write the answer into it.
-func TestConfigurationThatCannotBeRead(t *testing.T) {
-	_, err := newWorld(t).applier(force).Apply(t.Context(), apply.Intent{Config: &oneWay{threeReplicas()}})
-	if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), "one way") {
-		t.Error(err)
-	}
-}

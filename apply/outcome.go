@@ -12,6 +12,7 @@ import (
 
 	"coapply.dev/apply/internal/content"
 	"coapply.dev/apply/internal/gotypes"
+	"coapply.dev/apply/internal/hidden"
 	"coapply.dev/apply/lanes"
 	"coapply.dev/fieldowners"
 )
@@ -58,6 +59,8 @@ func (r ObjectRef) as(read *unstructured.Unstructured) ObjectRef {
 	return r
 }
 
+func (r ObjectRef) isSecret() bool { return fieldowners.IsSecret(r.Group, r.Kind) }
+
 // Outcome is the result of one Apply or Release.
 type Outcome struct {
 	Action    Action     // "" after an error
@@ -67,7 +70,7 @@ type Outcome struct {
 	Conflicts []Conflict // the conflicts on which the policy decided, with the decisions
 	// Differ lists the fields of this apply whose values in the API server's response differ from the intent's values.
 	// For example, an admission webhook may have changed a value. Such an intent is sent each time, because the object
-	// never has the intent's values. Differ needs RecordExchange, or unstructured intents.
+	// never has the intent's values.
 	Differ []Difference
 	// Unread lists the managed fields entries that could not be parsed when conflicts were decided, such as forged
 	// entries. A field that is listed only in such entries counts as a field without an owner, unless the API server
@@ -90,20 +93,20 @@ type Difference struct {
 func (d Difference) String() string {
 	live := "absent"
 	if d.Live != nil {
-		live = showUnless(d.Hidden, d.Live)
+		live = hidden.ShowUnless(d.Hidden, d.Live)
 	}
 	who := "admission or the API server"
 	if len(d.By) > 0 {
 		who = d.By[0].String()
 	}
-	return fmt.Sprintf("%s is %s, not %s as wanted: changed by %s", d.Path, live, showUnless(d.Hidden, d.Wanted), who)
+	return fmt.Sprintf("%s is %s, not %s as wanted: changed by %s", d.Path, live, hidden.ShowUnless(d.Hidden, d.Wanted), who)
 }
 
 // differences returns the fields of this field manager whose values in the API server's response differ from the sent
 // values. Two notations of the same quantity count as equal, and so do a zero value and an absent value. The stringData
 // of a Secret is not compared, because no response contains it.
-func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) []Difference {
-	if content.SameMeaning(sent.object, answer.Object) { // the usual case: no managed fields need to be parsed
+func (c *call) differences(sent *encodedIntent, answer map[string]any, entries []metav1.ManagedFieldsEntry) []Difference {
+	if content.SameMeaning(sent.object, answer) { // the usual case: no managed fields need to be parsed
 		return nil
 	}
 	var found []Difference
@@ -115,15 +118,15 @@ func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructure
 		}
 		for _, path := range entry.Leaves() {
 			wanted, set := path.Value(sent.object)
-			live, has := path.Value(answer.Object)
-			if !set || content.SameMeaning(wanted, live) || !has && content.IsZero(wanted) || isSecret(c.ref) && path.HasPrefix(stringData) {
+			live, has := path.Value(answer)
+			if !set || content.SameMeaning(wanted, live) || !has && content.IsZero(wanted) || c.ref.isSecret() && path.HasPrefix(stringData) {
 				continue
 			}
 			if content.SameBytes(wanted, live) && gotypes.IsBytes(c.typeOfKind(), path) {
 				continue
 			}
-			difference := Difference{Path: path, Wanted: wanted, Live: live, Hidden: hides(c.ref, path, wanted, live)}
-			if isSecret(c.ref) {
+			difference := Difference{Path: path, Wanted: wanted, Live: live, Hidden: hidden.Is(c.ref.GroupKind(), path, wanted, live)}
+			if c.ref.isSecret() {
 				difference.Wanted, difference.Live = fieldowners.Hide(wanted), fieldowners.Hide(live)
 			}
 			for _, other := range all {
@@ -154,9 +157,7 @@ func (c *call) compare(landed *answer) {
 	if c.intent.hasBody() {
 		return
 	}
-	if object := landed.object(); object != nil {
-		c.outcome.Differ = c.differences(landed.sent, object, landed.head().ManagedFields)
-	}
+	c.outcome.Differ = c.differences(landed.sent, landed.shown(), landed.head().ManagedFields)
 }
 
 // Conditions returns the wanted conditions as apply configurations, for an intent that applies a status. It sets the

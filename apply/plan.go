@@ -119,9 +119,6 @@ func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 		return c.planWithout(before, Absent, nil)
 	}
 	after := landed.object()
-	if after == nil {
-		return Plan{}, &RefusedError{Object: c.intent.ref, Err: errors.New("decoding the API server's response to the dry run: the response is not an object")}
-	}
 	if before == nil && after.GetResourceVersion() == neverWritten { // a dry run of a creation returns the resourceVersion that was sent
 		after.SetResourceVersion("")
 	}
@@ -192,7 +189,7 @@ func (c *call) planBy(before, after *unstructured.Unstructured) (Plan, error) {
 	default:
 		plan.Action = Configured
 	}
-	if isSecret(c.ref) {
+	if c.ref.isSecret() {
 		plan.hide()
 	}
 	return plan, nil

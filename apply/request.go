@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,8 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/cacheread"
+	"coapply.dev/apply/internal/hidden"
 	"coapply.dev/apply/internal/ledger"
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
@@ -31,22 +33,18 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	config, err := r.form.fresh(r.pin)
-	if err != nil {
-		return nil, err
-	}
 	c.outcome.Attempts++
 	c.target.read = nil
 	wide := r.force || r.form.hasBody() // the apply may change fields of other managers
 	attempt := c.sending(r.form)
 	c.exchange.Calling()
-	decoded, err := c.apply(ctx, r.form, config, r.force)
-	err = withoutValues(c.ref, err)
+	decoded, err := c.apply(ctx, r.form, r.form.fresh(r.pin), r.force)
+	err = hidden.InError(c.ref.GroupKind(), err)
 	c.exchange.Called(err)
 	err = c.checkNotFound(ctx, r.form.Subresource, err)
 	c.log.V(1).Info("sent an apply", "attempt", c.outcome.Attempts, "force", r.force, "pinnedTo", r.pin.resourceVersion, "error", err)
 	switch {
-	case err != nil && c.exchange.LastAnswer().Status != 0: // the apply succeeded, but the response cannot be decoded
+	case err != nil && c.exchange.LastStatus() != 0: // the apply succeeded, but the response cannot be decoded
 		err = &RetryableError{Object: c.ref, Err: fmt.Errorf("decoding the API server's response to the apply, which succeeded: %w", err)}
 		attempt.Unknown(wide)
 		return nil, err
@@ -57,7 +55,7 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 		attempt.Refused()
 		return nil, err
 	}
-	landed := &answer{sent: r.form, decoded: decoded, recorded: c.exchange.LastAnswer()}
+	landed := &answer{sent: r.form, decoded: decoded, status: c.exchange.LastStatus()}
 	c.judge(landed, attempt, wide)
 	if c.outcome.Action == "" && landed.action != Unchanged && !c.dryRun {
 		c.outcome.Action = landed.action
@@ -128,11 +126,11 @@ func (c *call) emptyObject() client.Object {
 // readCached reads the object with the Applier's client, usually from its cache. If the cache does not return objects
 // of the kind, readCached reads from the API server. This read needs only the right to get.
 func (c *call) readCached(ctx context.Context) (client.Object, error) {
-	object, err := c.emptyObject(), errNotCached
-	if steady := c.config.Steady; steady == nil || !steady.reads.stuck(c.ref.GroupVersionKind) {
-		err = c.readFrom(ctx, c.reads, object)
+	object, err := c.emptyObject(), cacheread.ErrNotCached
+	if steady := c.config.Steady; steady == nil || !steady.reads.Stuck(c.ref.GroupVersionKind) {
+		err = c.reads.Get(ctx, c.ref.GroupVersionKind, c.ref.NamespacedName, object, c.resource)
 	}
-	if errors.Is(err, errNotCached) {
+	if errors.Is(err, cacheread.ErrNotCached) {
 		return c.readWhole(ctx)
 	}
 	return read(object, err)
@@ -187,12 +185,11 @@ func (c *call) newLive() *unstructured.Unstructured {
 // answer is the result of a call. If the result is not the API server's response to an apply, only the field action is
 // set.
 type answer struct {
-	action   Action
-	sent     *encodedIntent             // the intent as sent; nil if nothing was sent
-	decoded  runtime.ApplyConfiguration // the response as the client decoded it
-	recorded wire.Answer                // the response as RecordExchange recorded it
-	known    *unstructured.Unstructured // the result of object(), computed once
-	read     *wire.Head                 // the result of head(), computed once
+	action  Action
+	sent    *encodedIntent             // the intent as sent; nil if nothing was sent
+	decoded runtime.ApplyConfiguration // the response: a *jsonConfig, or unstructured
+	status  int                        // the HTTP status code; 0 without RecordExchange
+	read    *wire.Head                 // the head of an unstructured response, computed once
 }
 
 // nothingSent returns an answer with the given action and without a response.
@@ -202,20 +199,24 @@ var ends = map[Action]*answer{
 	Unchanged: {action: Unchanged}, Absent: {action: Absent}, Configured: {action: Configured},
 }
 
-// object returns the object in the response, with its managed fields. It returns nil if the response is known only as a
-// typed apply configuration, because typed apply configurations have no managed fields.
+// object returns the object in the response, with its managed fields.
 func (a *answer) object() *unstructured.Unstructured {
-	if a.known != nil {
-		return a.known
-	}
 	object := &unstructured.Unstructured{}
-	if holder, ok := a.decoded.(wire.Unstructured); ok {
-		object.Object = holder.UnstructuredContent()
-		a.known = object
-	} else if object.UnmarshalJSON(a.recorded.Body) == nil {
-		a.known = object
+	switch decoded := a.decoded.(type) {
+	case wire.Unstructured:
+		object.Object = decoded.UnstructuredContent()
+	case *jsonConfig:
+		_ = utiljson.Unmarshal(decoded.json, &object.Object) // no error, because the client has decoded the response
 	}
-	return a.known
+	return object
+}
+
+// shown returns the values in the response of the fields that were sent. Values of other fields may be left out.
+func (a *answer) shown() map[string]any {
+	if decoded, ok := a.decoded.(*jsonConfig); ok {
+		return decoded.response.Part(a.sent.object)
+	}
+	return a.object().Object
 }
 
 // judge determines the action of a successful apply, and updates the call's uid and resourceVersion from the response.
@@ -231,7 +232,7 @@ func (c *call) judge(landed *answer, attempt *ledger.Attempt, wide bool) {
 	c.ref.UID, c.ref.ResourceVersion = object.UID, object.ResourceVersion
 	unchanged := attempt.Landed(object.Identity, wide, c.intent.fromBirth() && object.UID != "")
 	switch {
-	case landed.recorded.Status == http.StatusCreated:
+	case landed.status == http.StatusCreated:
 		landed.action = Created
 	case unchanged, c.target.version != "" && c.target.version == object.ResourceVersion:
 		landed.action = Unchanged
@@ -240,36 +241,25 @@ func (c *call) judge(landed *answer, attempt *ledger.Attempt, wide bool) {
 	}
 }
 
-// head returns the uid, resourceVersion and managed fields in the response. It reads the response that RecordExchange
-// recorded, or else the response as the client decoded it. Parts that cannot be read are empty. This is not an error,
-// because the apply has succeeded.
+// head returns the uid, resourceVersion and managed fields in the response.
 func (a *answer) head() wire.Head {
 	if a.sent == nil { // answers without a request are shared between calls, and must not change
 		return wire.Head{}
 	}
+	if decoded, ok := a.decoded.(*jsonConfig); ok {
+		return decoded.head
+	}
 	if a.read == nil {
-		a.read = a.readHead()
+		object := a.object()
+		found := wire.Identity{UID: object.GetUID(), ResourceVersion: object.GetResourceVersion()}
+		a.read = &wire.Head{Identity: found, ManagedFields: object.GetManagedFields()}
 	}
 	return *a.read
 }
 
-func (a *answer) readHead() *wire.Head {
-	if found, err := wire.ReadHead(a.recorded.Body); err == nil {
-		return &found
-	}
-	if holder, ok := a.decoded.(wire.Unstructured); ok {
-		decoded := unstructured.Unstructured{Object: holder.UnstructuredContent()}
-		found := wire.Identity{UID: decoded.GetUID(), ResourceVersion: decoded.GetResourceVersion()}
-		return &wire.Head{Identity: found, ManagedFields: decoded.GetManagedFields()}
-	}
-	body, _ := json.Marshal(a.decoded)
-	found, _ := wire.ReadHead(body)
-	return &found
-}
-
 // RecordExchange wraps an HTTP transport to show Appliers what the client does not return: the number of HTTP requests,
-// including client-go's own retries, whether an apply created the object, and, for typed intents, the managed fields in
-// the response (for Outcome.Differ, Loops and SteadyState). Wrap the rest.Config before any client is made from it:
+// including client-go's own retries, and whether an apply created the object. Wrap the rest.Config before any client is
+// made from it:
 //
 //	cfg.Wrap(apply.RecordExchange)
 //

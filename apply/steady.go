@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/openapi"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/cacheread"
 	"coapply.dev/apply/internal/gotypes"
 	"coapply.dev/apply/internal/ledger"
 	"coapply.dev/apply/internal/schemas"
@@ -34,8 +35,7 @@ import (
 // cached object then cannot prove that a field is unchanged. Instead, the proof uses the API server's response to a
 // write of this process, and is valid while the object has the resourceVersion of that response. The proof for an
 // intent that owns no field also uses a response, because the cached object has no managed fields entry to compare.
-// Intents with a proof from a response are sent once more after a restart, and after each write of another writer. Such
-// a proof needs RecordExchange, or unstructured intents.
+// Intents with a proof from a response are sent once more after a restart, and after each write of another writer.
 //
 // The stringData of a Secret is compared with the data into which the API server converts it. The empty strategy of a
 // Deployment or DaemonSet is compared with the API server's default.
@@ -59,7 +59,7 @@ import (
 //
 // SteadyState needs about 650 bytes of memory for each intent. The number of remembered intents is bounded.
 type SteadyState struct {
-	reads   *cacheReads
+	reads   *cacheread.Reads
 	schemas *schemas.Set
 	proven  *recent.Cache[steady.Key, *proven]
 	ledger  *ledger.Ledger
@@ -88,8 +88,8 @@ type conceded struct {
 // hashOthers returns the hash of what a proof with the given conflicts depends on, or 0 if it is not known.
 func (c *call) hashOthers(read steady.Read, subresource string, conflicts []Conflict) uint64 {
 	return c.asApplied(nil, subresource).HashOthers(read, func(entry metav1.ManagedFieldsEntry) bool {
-		holder := owner{entry.Manager, entry.Subresource, entry.Operation}
-		return slices.ContainsFunc(conflicts, func(conflict Conflict) bool { return ownerOfField(conflict.Manager) == holder })
+		owner := fieldowners.Manager{Name: entry.Manager, Operation: entry.Operation, Subresource: entry.Subresource}
+		return slices.ContainsFunc(conflicts, func(conflict Conflict) bool { return conflict.Manager.SameWriter(owner) })
 	})
 }
 
@@ -117,7 +117,7 @@ func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, 
 		return nil, errors.New("apply: NewSteadyState: the API server's schemas are needed, for example from discoveryClient.OpenAPIV3()")
 	}
 	return &SteadyState{
-		reads:   newCacheReads(reader),
+		reads:   cacheread.New(reader),
 		schemas: schemas.New(server),
 		proven:  recent.New[steady.Key, *proven](rememberedIntents),
 		ledger:  ledger.New(rememberedIntents),
@@ -284,7 +284,7 @@ func (c *call) look(ctx context.Context, given client.Object) client.Object {
 		return c.target.read
 	}
 	object := c.emptyObject()
-	if err := c.readFrom(ctx, c.config.Steady.reads, object, withoutCopy...); err != nil {
+	if err := c.config.Steady.reads.Get(ctx, c.ref.GroupVersionKind, c.ref.NamespacedName, object, c.resource, withoutCopy...); err != nil {
 		return nil // the intent is then sent, and the response shows the error
 	}
 	c.target.read = object
@@ -307,7 +307,7 @@ func (s *SteadyState) ReadBy(reader client.Reader) *SteadyState {
 		return nil
 	}
 	other := *s
-	other.reads = s.reads.by(reader)
+	other.reads = s.reads.By(reader)
 	return &other
 }
 
@@ -361,9 +361,6 @@ func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answe
 		return
 	}
 	object := landed.object()
-	if object == nil {
-		return
-	}
 	read := steady.Read{Object: object, Kind: object.GroupVersionKind(), Answer: true}
 	now, err := c.proveBy(ctx, c.intent, read)
 	if err != nil {

@@ -10,12 +10,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/ledger"
-	"coapply.dev/fieldowners"
 )
 
 // TestSteadyGaveWay: for an intent that gave way nothing is sent either while the owners
@@ -136,50 +133,5 @@ func TestSteadyGivesWayEmptyList(t *testing.T) {
 		intent := Intent{Config: client.ApplyConfigurationFromUnstructured(wanted), Read: &read}
 		giveWay(a)
 		wantSteady(t, a, intent, steady)
-	}
-}
-
-// TestSentWhole: a typed configuration leaves out a map that is empty, and keeps an empty struct.
-func TestSentWhole(t *testing.T) {
-	typed := shop().WithAnnotations(map[string]string{"a": "b"})
-	typed.Spec.Template.Spec.WithVolumes(corev1ac.Volume().WithName("scratch").WithEmptyDir(corev1ac.EmptyDirVolumeSource()))
-	untyped := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: mustUnstructured(typed)})
-	for config, want := range map[runtime.ApplyConfiguration]bool{typed: false, untyped: true} {
-		encoded, err := encode(Intent{Config: config})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !encoded.sentWhole() {
-			t.Errorf("%T: not as it was given", config)
-		}
-		left := runtime.DeepCopyJSON(encoded.object)
-		if err := unstructured.SetNestedMap(left, map[string]any{}, "metadata", "annotations"); err != nil {
-			t.Fatal(err)
-		}
-		if got := encoded.with(left).sentWhole(); got != want {
-			t.Errorf("%T: %v", config, got)
-		}
-	}
-}
-
-// TestEmptied: the nearest parent that is left counts.
-func TestEmptied(t *testing.T) {
-	gave := concessions{made: []concession{
-		{at: fieldowners.MustParsePath(".spec.replicas")}, {at: fieldowners.MustParsePath(`.metadata.annotations["a"]`)},
-	}}
-	some := map[string]any{"b": "c"}
-	for name, test := range map[string]struct {
-		metadata map[string]any
-		want     bool
-	}{
-		"an empty map":         {map[string]any{"annotations": map[string]any{}}, true},
-		"a map with a rest":    {map[string]any{"annotations": some, "labels": map[string]any{}}, false},
-		"what holds it":        {map[string]any{}, true},
-		"what holds it, rest":  {map[string]any{"labels": some}, false},
-		"another kind of data": {map[string]any{"annotations": "text"}, false},
-	} {
-		if got := gave.emptied(&encodedIntent{object: map[string]any{"metadata": test.metadata}}); got != test.want {
-			t.Errorf("%s: %v", name, got)
-		}
 	}
 }

@@ -4,19 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"time"
 
-	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -175,79 +169,6 @@ func managersOf(object metav1.Object) (managers []fieldowners.Manager) {
 		managers = append(managers, entry.Manager)
 	}
 	return managers
-}
-
-// cacheReads reads from a cache with a time limit. Without a limit, a read would block until its context ends if the
-// informer's list or watch is forbidden, because such an informer never syncs. cacheReads ends such a read after a
-// second, and then does not read objects of the kind from the cache for a minute.
-type cacheReads struct {
-	reader client.Reader
-	failed *sync.Map // by schema.GroupVersionKind of a failed read: the time.Time before which the cache is not read
-}
-
-func newCacheReads(reader client.Reader) *cacheReads { return &cacheReads{reader, &sync.Map{}} }
-
-// by returns a cacheReads with another reader, and the same record of failed reads.
-func (r *cacheReads) by(reader client.Reader) *cacheReads { return &cacheReads{reader, r.failed} }
-
-const (
-	readTimeout = time.Second
-	readRetry   = time.Minute
-)
-
-// errNotCached means that the cache did not return an object, although the object may exist: the cache has no informer
-// for the kind, or its informer does not sync.
-var errNotCached = errors.New("the cache does not return objects of this kind")
-
-// stuck reports whether the last read of the kind failed. While a kind is stuck, the cache is read once a minute.
-func (r *cacheReads) stuck(kind schema.GroupVersionKind) bool {
-	_, stuck := r.failed.Load(kind)
-	return stuck
-}
-
-// readFrom reads the call's object from a cache and stores the content in the given object. The error is errNotCached
-// if the cache does not return objects of the kind in time, or has no informer for the kind or namespace.
-func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Object, options ...client.GetOption) error {
-	kind := c.ref.GroupVersionKind
-	next, stuck := reads.failed.Load(kind)
-	if stuck {
-		if at, _ := next.(time.Time); time.Now().Before(at) {
-			return errNotCached
-		}
-		reads.failed.Store(kind, time.Now().Add(readRetry)) // other calls skip the cache meanwhile
-	}
-	reading, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	err := reads.reader.Get(reading, c.ref.NamespacedName, object, options...)
-	switch {
-	case err == nil || apierrors.IsNotFound(err):
-		if stuck {
-			reads.failed.Delete(kind)
-		}
-		return err
-	case ctx.Err() != nil:
-		return err
-	case reading.Err() == nil && !isAnswer(err): // the cache has no informer for the kind or for the namespace
-		return errNotCached
-	case reading.Err() == nil && !apierrors.IsForbidden(err):
-		return err
-	case !apierrors.IsTimeout(err) && !apierrors.IsForbidden(err): // a slow read, or one that waits for a write of this process to arrive
-		return errNotCached
-	}
-	if _, told := reads.failed.LoadOrStore(kind, time.Now().Add(readRetry)); !told {
-		logr.FromContextOrDiscard(ctx).Error(err, "the cache does not return objects of this kind. Check that get, list and watch are granted, in all "+
-			"namespaces or in those of the cache. The cache is asked again every minute. Until the cache answers, each intent of the kind is sent, "+
-			"and objects of intents with MustExist or Belongs are read from the API server",
-			"resource", c.resource())
-	}
-	return errNotCached
-}
-
-// isAnswer reports whether an error comes from the API server or the network, and not from the cache itself.
-func isAnswer(err error) bool {
-	var status apierrors.APIStatus
-	_, retryable := wire.RetryAfter(err)
-	return retryable || errors.As(err, &status)
 }
 
 // resource returns the resource and group of the call's object as RBAC rules name them, such as deployments.apps.

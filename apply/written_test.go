@@ -2,7 +2,9 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -10,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -92,8 +93,7 @@ func TestLandedWriteIsBelieved(t *testing.T) {
 	cache.deployment.ManagedFields = nil // so that it is sent
 	a.client = interceptor.NewClient(refusing.(client.WithWatch), interceptor.Funcs{
 		Apply: func(_ context.Context, _ client.WithWatch, config runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
-			config.(*appsv1ac.DeploymentApplyConfiguration).WithUID(object.UID).WithResourceVersion("2000")
-			return nil
+			return json.Unmarshal(fmt.Appendf(nil, `{"metadata":{"uid":%q,"resourceVersion":"2000"}}`, object.UID), config)
 		},
 	})
 	if outcome, err := a.Apply(t.Context(), Intent{Config: shop()}); err != nil || outcome.Action != Configured {

@@ -107,8 +107,11 @@ func (w *world) fake(object parentType) client.WithWatch {
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			name := "parent" // unstructured: what an ApplySet has on it
-			if child, ok := o.(*corev1ac.ConfigMapApplyConfiguration); ok {
-				name = *child.Name
+			if child, ok := o.(interface {
+				GetKind() *string
+				GetName() *string
+			}); ok && *child.GetKind() == "ConfigMap" {
+				name = *child.GetName()
 			}
 			options := (&client.ApplyOptions{}).ApplyOptions(opts)
 			if options.Force != nil && *options.Force {

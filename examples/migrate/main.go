@@ -44,7 +44,7 @@ func run(ctx context.Context, config *rest.Config, args []string) (err error) {
 		paths = args[3:]
 	}
 	config = rest.CopyConfig(config)
-	config.Wrap(apply.RecordExchange) // before the first client is made; otherwise Apply may return Configured instead of Unchanged
+	config.Wrap(apply.RecordExchange) // before the first client is made; otherwise Apply returns Configured instead of Created
 	shop, err := cluster.New(config)
 	if err != nil {
 		return err

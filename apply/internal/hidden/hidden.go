@@ -1,4 +1,5 @@
-package apply
+// Package hidden keeps values that may be secret out of errors, events, conditions and logs.
+package hidden
 
 import (
 	"errors"
@@ -9,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"coapply.dev/apply/internal/content"
@@ -16,18 +18,16 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-func isSecret(object ObjectRef) bool { return fieldowners.IsSecret(object.Group, object.Kind) }
-
 func isDelicate(name string) bool { return slices.Contains([]string{"env", "args", "data"}, name) }
 
-// hides reports whether the values of a field must be left out of errors, events, conditions and logs. In a Secret, all
-// values are left out, and in a ConfigMap none. In other kinds, a value is left out if the field, a parent, or a field
-// inside the value has the name env, args or data: such fields often contain credentials.
-func hides(object ObjectRef, path fieldowners.Path, values ...any) bool {
+// Is reports whether the values of a field of a kind must be hidden. In a Secret, all values are hidden, and in a
+// ConfigMap none. In other kinds, a value is hidden if the field, a parent, or a field inside the value has the name env,
+// args or data: such fields often contain credentials.
+func Is(kind schema.GroupKind, path fieldowners.Path, values ...any) bool {
 	switch {
-	case isSecret(object):
+	case fieldowners.IsSecret(kind.Group, kind.Kind):
 		return true
-	case object.Group == "" && object.Kind == "ConfigMap":
+	case kind.Group == "" && kind.Kind == "ConfigMap":
 		return false
 	case slices.ContainsFunc(path.Elements(), func(step fieldowners.Element) bool { return step.Field != nil && isDelicate(*step.Field) }):
 		return true
@@ -45,21 +45,12 @@ func hides(object ObjectRef, path fieldowners.Path, values ...any) bool {
 	})
 }
 
-// showUnless returns a value as one short line, or a placeholder if the value is hidden.
-func showUnless(isHidden bool, value any) string {
+// ShowUnless returns a value as one short line, or a placeholder if the value is hidden.
+func ShowUnless(isHidden bool, value any) string {
 	if isHidden {
 		value = fieldowners.Hide(value)
 	}
 	return fieldowners.FormatValue(value)
-}
-
-// whyNot returns the text of err for a log line. For a Secret it returns a placeholder, because the text may quote
-// values.
-func (e *encodedIntent) whyNot(err error) string {
-	if isSecret(e.ref) {
-		return string(fieldowners.Hidden)
-	}
-	return fmt.Sprint(err)
 }
 
 // quotesNoValues lists the reasons of a Status for which the API server's message contains only names, and no values.
@@ -85,7 +76,7 @@ var quoteNoValue = []metav1.CauseType{
 var afterValue = []string{": field is immutable"}
 
 // denier matches the part of the API server's message before "denied", and captures the name of the webhook or
-// admission policy. It also matches in a message from which withoutValues has already removed the values.
+// admission policy. It also matches in a message from which InError has already removed the values.
 var denier = regexp.MustCompile(`^(?:secrets "[^"]*" is forbidden: |HTTP \d+ \w* ?)?(admission webhook "[^"]*"|ValidatingAdmissionPolicy '[^']*' with binding '[^']*') $`)
 
 // whyInvalid returns the message of a cause in an HTTP 422 (Invalid), without the invalid value. If the position of the
@@ -102,11 +93,11 @@ func whyInvalid(cause metav1.StatusCause) string {
 	return string(fieldowners.Hidden)
 }
 
-// withoutValues removes the parts that may quote values from the API server's error for a write to a Secret. The status
-// code and the reason stay. Errors for objects of other kinds are returned unchanged.
-func withoutValues(object ObjectRef, err error) error {
+// InError removes the parts that may quote values from the API server's error for a write to a Secret. The status code
+// and the reason stay. Errors for objects of other kinds are returned unchanged.
+func InError(kind schema.GroupKind, err error) error {
 	var answer *apierrors.StatusError
-	if !isSecret(object) || !errors.As(err, &answer) {
+	if !fieldowners.IsSecret(kind.Group, kind.Kind) || !errors.As(err, &answer) {
 		return err
 	}
 	by, _, denied := strings.Cut(answer.ErrStatus.Message, deniedBy)

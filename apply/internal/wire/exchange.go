@@ -1,14 +1,13 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -16,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"coapply.dev/apply/lanes"
 )
@@ -46,15 +46,7 @@ func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil || request.Method != http.MethodPatch || response.StatusCode >= http.StatusMultipleChoices {
 		return response, err
 	}
-	body, err := io.ReadAll(response.Body)
-	if closeErr := response.Body.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the API server's response: %w", err)
-	}
-	response.Body = io.NopCloser(bytes.NewReader(body))
-	exchange.answered(Answer{Status: response.StatusCode, Body: body})
+	exchange.answered(response.StatusCode)
 	return response, nil
 }
 
@@ -66,7 +58,7 @@ type (
 	recordedKey struct{}
 )
 
-// Exchange records the requests that one call of an Applier sends, and the last response. An Exchange is also the
+// Exchange records the requests that one call of an Applier sends, and the status of the last response. An Exchange is also the
 // context of the call, which saves an allocation. It is safe for concurrent use.
 type Exchange struct {
 	context.Context
@@ -74,13 +66,7 @@ type Exchange struct {
 	mu       sync.Mutex
 	requests int
 	calls    int // calls of the client that sent a request, for a transport without RecordExchange
-	last     Answer
-}
-
-// Answer is a successful response of the API server to a PATCH, such as an apply.
-type Answer struct {
-	Status int // the HTTP status code; 0 if the response was not recorded
-	Body   []byte
+	last     int // the HTTP status code of the last successful response to a PATCH, such as an apply
 }
 
 // WithExchange returns a context and an Exchange that records all requests with this context.
@@ -101,7 +87,7 @@ func (e *Exchange) Value(key any) any {
 func (e *Exchange) Calling() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.last = Answer{}
+	e.last = 0
 }
 
 // Called must be called after each call of the client, with the client's error. It counts the calls that sent a
@@ -124,10 +110,10 @@ func (e *Exchange) sent() {
 	e.requests++
 }
 
-func (e *Exchange) answered(a Answer) {
+func (e *Exchange) answered(status int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.last = a
+	e.last = status
 }
 
 // Requests returns the number of HTTP requests so far. If the transport does not record requests (see RecordExchange),
@@ -138,8 +124,9 @@ func (e *Exchange) Requests() int {
 	return max(e.requests, e.calls)
 }
 
-// LastAnswer returns the response to the last call of the client, or the zero Answer if no response was recorded.
-func (e *Exchange) LastAnswer() Answer {
+// LastStatus returns the HTTP status code of the response to the last call of the client if it was a successful PATCH, such
+// as an apply. It returns 0 for other responses, and if no response was recorded.
+func (e *Exchange) LastStatus() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.last
@@ -157,31 +144,49 @@ type Head struct {
 	ManagedFields []metav1.ManagedFieldsEntry `json:"managedFields"`
 }
 
-// ReadHead decodes the metadata of an object from JSON. It stops after the metadata, which the API server writes near
-// the beginning. It does not decode the fieldsV1 of the managed fields entries, because decoding them would take longer
-// than everything else that the client does for an apply.
-func ReadHead(object []byte) (found Head, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(object))
-	begin, err := decoder.Token()
-	if err == nil && begin != json.Delim('{') {
-		err = fmt.Errorf("the response begins with %v, but a JSON object is expected", begin)
+// Object is a JSON object in a response whose fields are not decoded yet. To decode all fields, with the fieldsV1 of the
+// managed fields entries, would take longer than everything else that a client does for an apply.
+type Object map[string]json.RawMessage
+
+// Head decodes the head of the object. It does not decode the fieldsV1 of the managed fields entries.
+func (o Object) Head() (found Head, err error) {
+	if metadata, has := o["metadata"]; has {
+		err = json.Unmarshal(metadata, &found)
 	}
-	for err == nil && decoder.More() {
-		var name json.Token
-		if name, err = decoder.Token(); err != nil {
-			return Head{}, err
+	return found, err
+}
+
+// Part decodes the values of the fields that the given content has, such as the content of the apply that was sent. Of the
+// metadata, it decodes only the values of the fields that the metadata of the content has. Fields that identify the object
+// are copied from the content. A value that is not valid JSON is left out.
+func (o Object) Part(content map[string]any) map[string]any {
+	part := o.pick(content, "apiVersion", "kind", "metadata")
+	if wanted, ok := content["metadata"].(map[string]any); ok {
+		var metadata Object
+		identity := []string{"name", "namespace", "uid", "resourceVersion"}
+		for name := range wanted {
+			if metadata == nil && !slices.Contains(identity, name) {
+				_ = json.Unmarshal(o["metadata"], &metadata) // no error, because Head has decoded the metadata
+			}
 		}
-		if name == "metadata" {
-			err = decoder.Decode(&found)
-			return found, err
+		part["metadata"] = metadata.pick(wanted, identity...)
+	}
+	return part
+}
+
+func (o Object) pick(content map[string]any, copied ...string) map[string]any {
+	part := map[string]any{}
+	for name, value := range content {
+		if slices.Contains(copied, name) {
+			part[name] = value
+		} else if raw, has := o[name]; has {
+			var decoded any
+			if utiljson.Unmarshal(raw, &decoded) == nil {
+				part[name] = decoded
+			}
 		}
-		var skipped json.RawMessage
-		err = decoder.Decode(&skipped)
 	}
-	if err == nil {
-		_, err = decoder.Token()
-	}
-	return Head{}, err
+	return part
 }
 
 // probePath is the path of the request that measures the round-trip time. This path is exempt from API priority and

@@ -6,9 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"testing"
-	"testing/iotest"
 	"testing/synctest"
 
 	"coapply.dev/apply/lanes"
@@ -37,33 +35,25 @@ func send(t *testing.T, ctx context.Context, method string, answer transport) (*
 }
 
 func TestRecordExchange(t *testing.T) {
-	errRead, errClose := errors.New("read"), errors.New("close")
 	for _, test := range []struct {
 		reason, method string
-		code           int
-		body           body
-		recorded       string
-		err            error
+		code, recorded int
 	}{
-		{"an apply", http.MethodPatch, 200, body{strings.NewReader("{}"), nil}, "{}", nil},
-		{"a read", http.MethodGet, 200, body{strings.NewReader("{}"), nil}, "", nil},
-		{"a redirect", http.MethodPatch, 300, body{strings.NewReader("{}"), nil}, "", nil},
-		{"cut off", http.MethodPatch, 200, body{iotest.ErrReader(errRead), nil}, "", errRead},
-		{"cut off, and it shows again", http.MethodPatch, 200, body{iotest.ErrReader(errRead), errClose}, "", errRead},
-		{"cut off at its end", http.MethodPatch, 200, body{strings.NewReader("{}"), errClose}, "", errClose},
+		{"an apply", http.MethodPatch, 200, 200},
+		{"a creation", http.MethodPatch, 201, 201},
+		{"a read", http.MethodGet, 200, 0},
+		{"a redirect", http.MethodPatch, 300, 0},
 	} {
 		ctx, exchange := WithExchange(t.Context())
 		response, err := send(t, ctx, test.method, func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: test.code, Body: test.body}, nil
+			return &http.Response{StatusCode: test.code, Body: http.NoBody}, nil
 		})
-		if !errors.Is(err, test.err) || (response == nil) != (test.err != nil) {
-			t.Errorf("%s: %v, %v", test.reason, response, err)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if response != nil {
-			_ = response.Body.Close()
-		}
-		if got := exchange.LastAnswer(); string(got.Body) != test.recorded {
-			t.Errorf("%s: recorded %q", test.reason, got.Body)
+		_ = response.Body.Close()
+		if got := exchange.LastStatus(); got != test.recorded {
+			t.Errorf("%s: recorded %d", test.reason, got)
 		}
 		if first, again := exchange.Requests(), exchange.Requests(); first != 1 || again != 1 {
 			t.Errorf("%s: %d, then %d requests", test.reason, first, again)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // Named returns an unstructured object that has only a kind, a namespace and a name.
@@ -46,7 +47,7 @@ func CheckReference(c client.Client, kind schema.GroupVersionKind, name types.Na
 // CheckScope returns an error if a namespaced object lacks a namespace, or if a cluster-scoped object has a namespace.
 // It returns nil for a kind that the client does not know: the request for the object will fail.
 func CheckScope(c client.Client, kind schema.GroupVersionKind, name types.NamespacedName) error {
-	namespaced, err := c.IsObjectNamespaced(Named(kind, name))
+	namespaced, err := apiutil.IsGVKNamespaced(kind, c.RESTMapper())
 	switch {
 	case namespaced && name.Namespace == "":
 		return errors.New("a namespace is needed: " + kind.Kind + " is namespaced")
