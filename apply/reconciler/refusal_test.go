@@ -85,7 +85,7 @@ func TestEmitIsPure(t *testing.T) {
 		{"a list in another order", func() *corev1ac.ConfigMapApplyConfiguration {
 			list := []string{"example.com/a", "example.com/b"}
 			return corev1ac.ConfigMap("a", "shop").WithFinalizers(list[calls%2], list[1-calls%2])
-		}, "the list .metadata.finalizers of ConfigMap shop/a in different orders; sort the list"},
+		}, "different values of .metadata.finalizers in ConfigMap shop/a"},
 		{"an object with a random name", func() *corev1ac.ConfigMapApplyConfiguration {
 			return corev1ac.ConfigMap(fmt.Sprint("a", calls), "shop")
 		}, "and the other did not"},
