@@ -83,7 +83,7 @@ type Runtime struct {
 
 	within func(namespace *corev1.Namespace) bool // nil without Within: then writes in all namespaces are allowed
 
-	controllers *controllers // the controllers that were built with For
+	controllers *sync.Map // by field manager: the name of the controller that was built with For
 
 	looked   *recent.Cache[string, struct{}] // uid and resourceVersion of the objects that lookForStripped has checked
 	stripped *atomic.Pointer[error]          // the error of every apply if the cache strips managed fields; otherwise nil
@@ -142,7 +142,7 @@ func New(mgr ctrl.Manager, options ...Option) (_ *Runtime, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("coapply: %w", err)
 	}
-	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, watched: informers, loops: apply.NewLoops(nil), controllers: &controllers{},
+	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, watched: informers, loops: apply.NewLoops(nil), controllers: &sync.Map{},
 		looked: recent.New[string, struct{}](rememberedLooks), stripped: &atomic.Pointer[error]{}}
 	for _, option := range options {
 		if err = option(rt); err != nil {

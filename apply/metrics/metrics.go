@@ -1,8 +1,5 @@
 // Package metrics exports Prometheus metrics about applies and updates. The type Metrics implements apply.Metrics. Use the
-// same Metrics for all Appliers and Updaters of a process:
-//
-//	counted, err := metrics.New(ctrlmetrics.Registry)
-//	applier, err := apply.New(mgr.GetClient(), apply.Config{Metrics: counted, ...})
+// same Metrics for all Appliers and Updaters of a process.
 //
 // # Metrics
 //

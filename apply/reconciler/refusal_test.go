@@ -91,9 +91,9 @@ func TestEmitIsPure(t *testing.T) {
 		}, "and the other did not"},
 	} {
 		w := newWorld(t, withFinalizer())
-		w.config.Emit = func(parentType) (reconciler.Emission, error) {
+		w.config.Emit = func(parentType) ([]apply.Intent, error) {
 			calls++
-			return reconciler.Emission{Intents: []apply.Intent{{Config: test.emit()}}}, nil
+			return []apply.Intent{{Config: test.emit()}}, nil
 		}
 		var applied reconciler.Applied
 		w.config.Status = func(_ context.Context, _ parentType, a reconciler.Applied) (reconciler.Report[parentType], error) {
@@ -116,7 +116,7 @@ func TestEmitIsPure(t *testing.T) {
 func TestEmitIsCalledOnceLater(t *testing.T) {
 	w := newWorld(t, withFinalizer())
 	calls := 0
-	w.config.Emit = func(parentType) (reconciler.Emission, error) { calls++; return emission("a"), nil }
+	w.config.Emit = func(parentType) ([]apply.Intent, error) { calls++; return emission("a"), nil }
 	r, err := reconciler.New(w.config)
 	w.must(err)
 	for range 1010 {
