@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"coapply.dev/apply"
-	"coapply.dev/apply/breaker"
 	"coapply.dev/apply/reconciler"
 	"coapply.dev/fieldowners"
 )
@@ -118,11 +117,6 @@ func (m loopEvents) ObserveApply(o apply.ApplyObservation) {
 		m.rt.warn(o.Object, ReasonLoop, o.Loop)
 	}
 	m.Metrics.ObserveApply(o)
-}
-
-// breakerOpened records a warning event on an object when the Breaker opens for one of the object's fields.
-func (rt *Runtime) breakerOpened(open *breaker.OpenError) {
-	rt.warn(open.Conflict.Object, breaker.ReasonFight, open.Message())
 }
 
 // warn records a warning event on an object.

@@ -128,13 +128,17 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// truncated shortens a message to 1024 characters. The API would permit 32 KiB for the message of a condition.
+// messageLimit is the maximum length in bytes of the note of an event, in the events API. The API would permit 32 KiB for
+// the message of a condition.
+const messageLimit = 1024
+
+// truncated shortens a message to messageLimit.
 func truncated(message string) string {
-	const limit = 1024
-	if text := []rune(message); len(text) > limit {
-		return string(text[:limit]) + "…"
+	if len(message) <= messageLimit {
+		return message
 	}
-	return message
+	// Cutting the message may leave half a character at its end. ToValidUTF8 removes this half.
+	return strings.ToValidUTF8(message[:messageLimit-len("…")], "") + "…"
 }
 
 // remedies returns a text for each other owner in a conflict. The text says how a person can make the applier the owner

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -214,18 +213,12 @@ func tellSettled(recorder events.EventRecorder, parent client.Object, conflicts 
 	}
 }
 
-// noteLimit is the maximum length in bytes of the note of an event, in the events API.
-const noteLimit = 1024
-
 // Event records an event about a parent, and shortens the note to the length that the API permits. The recorder merges
 // events that have the same object, reason and action, and keeps only the first note. To keep events with different
 // notes apart, Event derives the action from the note. It passes the parent to the recorder without a resourceVersion,
 // because otherwise each write of the parent's status would prevent the merging of equal events.
 func Event(recorder events.EventRecorder, parent client.Object, eventType, reason, note string) {
-	if len(note) > noteLimit {
-		// Cutting the note may leave half a character at its end. ToValidUTF8 removes this half.
-		note = strings.ToValidUTF8(note[:noteLimit-len("…")], "") + "…"
-	}
+	note = truncated(note)
 	regarding := parent.DeepCopyObject().(client.Object)
 	regarding.SetResourceVersion("")
 	told := fnv.New32a()
