@@ -80,11 +80,10 @@ func childChanged(fieldManager string) predicate.Predicate {
 	return predicate.Or(
 		predicate.GenerationChangedPredicate{}, // a change of the spec, or the deletion
 		writtenWithoutGeneration,
-		predicate.LabelChangedPredicate{},
-		predicate.AnnotationChangedPredicate{},
-		Changed(func(child client.Object) any { return child.GetFinalizers() }),
-		Changed(func(child client.Object) any { return child.GetOwnerReferences() }),
-		Changed(func(child client.Object) any { return child.GetUID() }),
+		Changed(func(child client.Object) any {
+			return []any{child.GetLabels(), child.GetAnnotations(), child.GetFinalizers()}
+		}),
+		Changed(func(child client.Object) any { return []any{child.GetOwnerReferences(), child.GetUID()} }),
 		Changed(func(child client.Object) any { return entriesOf(fieldManager, child) }),
 	)
 }

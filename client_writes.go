@@ -129,8 +129,8 @@ func (s *applyingSubResource) Patch(ctx context.Context, object client.Object, p
 	})
 }
 
-// patch handles a patch of type apply, for an object or a subresource. Any other patch, and a patch that cannot be
-// expressed as an Apply, is sent by the given function.
+// patch handles a patch of type apply, for an object or for a subresource. Any other patch, and a patch that cannot be
+// expressed as an Apply, is sent unchanged by the given function send.
 func (c *applyingClient) patch(
 	ctx context.Context, object client.Object, subresource string, patch client.Patch, options *client.SubResourcePatchOptions, send func(client.Patch) error,
 ) error {

@@ -163,7 +163,7 @@ func (b *Builder[P]) complete(r reconcile.Reconciler) error {
 	for _, step := range b.steps {
 		step(c)
 	}
-	for _, w := range b.watches { // their events trigger reconciles, so a cached object that is older proves no no-op
+	for _, w := range b.watches {
 		if err := b.rt.watches(w.object, w.as, nil); err != nil {
 			return err
 		}

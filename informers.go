@@ -77,7 +77,7 @@ func AlsoWatched(cache client.Reader, object client.Object) Option {
 	return func(rt *Runtime) error { return rt.watches(object, representationOf(object), cache) }
 }
 
-// watches names an informer of the object's kind. cache is nil for an informer of the manager's cache.
+// watches adds an informer whose events trigger reconciles. cache is nil for an informer of the manager's cache.
 func (rt *Runtime) watches(object client.Object, as representation, cache client.Reader) error {
 	kind, err := rt.mgr.GetClient().GroupVersionKindFor(object)
 	if err != nil {
@@ -172,7 +172,7 @@ func (rt *Runtime) get(ctx context.Context, key client.ObjectKey, object client.
 	if !rt.isBehind(ctx, kind, key, representationOf(object), version) {
 		return err
 	}
-	reflect.ValueOf(object).Elem().SetZero() // it may share maps with the cache, which the decoder would change
+	reflect.ValueOf(object).Elem().SetZero() // because a cached object may share its maps with the cache
 	object.GetObjectKind().SetGroupVersionKind(kind)
 	return rt.mgr.GetAPIReader().Get(ctx, key, object)
 }

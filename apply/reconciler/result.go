@@ -117,8 +117,8 @@ func terminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// tellAll records events about the result of applying the intents of a parent, or the parent's status. It reports whether
-// the errors differ from those of the last reconcile, and how long there have been errors.
+// tellAll records events about the result of applying the intents of a parent (subresource "") or its status ("status").
+// It reports whether the errors differ from those of the last reconcile, and how long there have been errors.
 func (r *Reconciler[P]) tellAll(parent P, subresource string, applied Applied) (isNew bool, since time.Duration) {
 	isNew, since = r.news.about(trouble{parent.GetUID(), "errors " + subresource}, applied.Errs...)
 	r.tell(parent, applied, isNew)
