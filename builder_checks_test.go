@@ -67,8 +67,7 @@ func TestForTakesPathsOfOtherKinds(t *testing.T) {
 	}
 }
 
-// TestCompleteTwice: two controllers of one Runtime must not have the same field manager or the
-// same name. A controller that could not be added reserves neither.
+// TestCompleteTwice: two controllers of one Runtime must not have the same field manager.
 func TestCompleteTwice(t *testing.T) {
 	rt := newRuntime(t, newWorld(t))
 	everywhere := func(*corev1.Namespace) bool { return true }
@@ -80,7 +79,6 @@ func TestCompleteTwice(t *testing.T) {
 		{"the first", "shop-a", "a", rt, ""},
 		{"the same field manager", "shop-a", "b", rt, `the controller "a" already applies under this field manager`},
 		{"the same field manager, of the limited Runtime", "shop-a", "b", rt.Within(everywhere), `the controller "a" already applies under this field manager`},
-		{"the same name", "shop-b", "a", rt, "another controller, with the field manager \"shop-a\", already has the name \"a\": give this controller another name with Named"},
 		{"another name and field manager", "shop-b", "b", rt, ""},
 		{"the same in another Runtime", "shop-a", "a", newRuntime(t, newWorld(t)), ""},
 	} {
@@ -109,18 +107,5 @@ func TestNameOfAnotherRuntime(t *testing.T) {
 	}
 	if err := coapply.For(rt, "copier", emitCopy).Named(name + "-2").WithOptions(strict).Complete(); err != nil {
 		t.Errorf("the field manager is not free after the failure: %v", err)
-	}
-}
-
-// TestSecondControllerOfAKind: the default name of a controller is derived from the kind.
-func TestSecondControllerOfAKind(t *testing.T) {
-	rt := newRuntime(t, newWorld(t))
-	emit := func(*corev1.LimitRange) ([]apply.Intent, error) { return nil, nil }
-	if err := coapply.For(rt, "limits-a", emit).Complete(); err != nil {
-		t.Fatal(err)
-	}
-	err := coapply.For(rt, "limits-b", emit).Complete()
-	if err == nil || !strings.Contains(err.Error(), `the field manager "limits-a", already has the name "limitrange": give this controller another name with Named`) {
-		t.Error(err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
@@ -54,7 +55,7 @@ import (
 func (rt *Runtime) Client(fieldManager string, policy apply.Policy) client.Client {
 	return &applyingClient{
 		Client: client.WithFieldOwner(rt.writes(), fieldManager), rt: rt,
-		fieldManager: fieldManager, policy: policy, writers: map[writerKey]writer{},
+		fieldManager: fieldManager, policy: policy, appliers: map[applierKey]*apply.Applier{},
 	}
 }
 
@@ -65,8 +66,15 @@ type applyingClient struct {
 	fieldManager string
 	policy       apply.Policy
 
-	mu      sync.Mutex
-	writers map[writerKey]writer
+	mu       sync.Mutex
+	appliers map[applierKey]*apply.Applier
+}
+
+// applierKey identifies an Applier of the Client. There are two for each field manager: one with the Client's policy,
+// and one for client.ForceOwnership that forces all conflicts.
+type applierKey struct {
+	fieldManager string
+	force        bool
 }
 
 func (c *applyingClient) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
@@ -94,16 +102,16 @@ func (s *applyingSubResource) Apply(ctx context.Context, config runtime.ApplyCon
 
 func (c *applyingClient) apply(ctx context.Context, intent apply.Intent, options client.ApplyOptions) error {
 	options.FieldManager = cmp.Or(options.FieldManager, c.fieldManager)
-	applier, err := c.writer(writerKey{options.FieldManager, options.Force != nil && *options.Force})
+	applier, err := c.applier(applierKey{options.FieldManager, ptr.Deref(options.Force, false)})
 	if err != nil {
-		return fmt.Errorf("coapply: creating an Applier for the field manager %q: %w", options.FieldManager, err)
+		return err
 	}
 	e := &exchange{with: client.ApplyOptions{DisableReadYourWritesConsistency: options.DisableReadYourWritesConsistency}}
 	ctx = context.WithValue(ctx, exchangeKey{}, e)
 	switch {
 	case len(options.DryRun) > 0:
 		return c.dryRun(ctx, applier, intent, options)
-	case setsStatus(intent):
+	case intent.Subresource == "" && setsStatus(intent.Config):
 		return c.send(ctx, intent, options)
 	}
 	outcome, err := applier.Apply(ctx, intent)
@@ -145,33 +153,24 @@ func (c *applyingClient) dryRun(ctx context.Context, applier *apply.Applier, int
 	return exchangeOf(ctx).writeTo(intent.Config)
 }
 
-// writerKey identifies an Applier of the Client. There are two for each field manager: one with the Client's policy,
-// and one for client.ForceOwnership that forces all conflicts.
-type writerKey struct {
-	fieldManager string
-	force        bool
-}
-
-type writer struct {
-	applier *apply.Applier
-	err     error
-}
-
-func (c *applyingClient) writer(key writerKey) (*apply.Applier, error) {
+func (c *applyingClient) applier(key applierKey) (*apply.Applier, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w, known := c.writers[key]
-	if !known {
-		policy := c.policy
-		if key.force {
-			policy = apply.OnConflict(apply.Force)
-		}
-		config := c.rt.ApplierConfig(key.fieldManager, policy)
-		config.Metrics = sentOnly{config.Metrics}
-		w.applier, w.err = c.rt.applier(config)
-		c.writers[key] = w
+	if applier, known := c.appliers[key]; known {
+		return applier, nil
 	}
-	return w.applier, w.err
+	policy := c.policy
+	if key.force {
+		policy = apply.OnConflict(apply.Force)
+	}
+	config := c.rt.ApplierConfig(key.fieldManager, policy)
+	config.Metrics = sentOnly{config.Metrics}
+	applier, err := c.rt.applier(config)
+	if err != nil {
+		return nil, fmt.Errorf("coapply: creating an Applier for the field manager %q: %w", key.fieldManager, err)
+	}
+	c.appliers[key] = applier
+	return applier, nil
 }
 
 // send sends an apply configuration unchanged to the API server, without an Applier. Unless it is a dry run, the
@@ -236,11 +235,7 @@ func conflictsIn(err error, object apply.ObjectRef) []apply.Conflict {
 // empty.
 func objectOf(config runtime.ApplyConfiguration) apply.ObjectRef {
 	var object metav1.PartialObjectMetadata
-	var content any = config
-	if unstructured, ok := config.(unstructuredConfig); ok {
-		content = unstructured.UnstructuredContent()
-	}
-	if raw, err := json.Marshal(content); err == nil {
+	if raw, err := json.Marshal(config); err == nil {
 		_ = json.Unmarshal(raw, &object) // the API server returns the error for a malformed configuration
 	}
 	return apply.ObjectRef{
@@ -249,20 +244,17 @@ func objectOf(config runtime.ApplyConfiguration) apply.ObjectRef {
 	}
 }
 
-// setsStatus reports whether an intent for the object itself sets a status. If the kind has a status subresource, the
-// API server ignores this status, and an Applier would return an error.
-func setsStatus(intent apply.Intent) bool {
-	if intent.Subresource != "" {
-		return false
-	}
-	if content, ok := intent.Config.(unstructuredConfig); ok {
+// setsStatus reports whether an apply configuration sets a status. In an apply to the object itself, the API server
+// ignores a status if the kind has a status subresource, and an Applier would return an error.
+func setsStatus(config runtime.ApplyConfiguration) bool {
+	if content, ok := config.(runtime.Unstructured); ok {
 		return content.UnstructuredContent()["status"] != nil
 	}
-	config := reflect.ValueOf(intent.Config)
-	if config.Kind() != reflect.Pointer || config.IsNil() || config.Elem().Kind() != reflect.Struct {
+	fields := reflect.Indirect(reflect.ValueOf(config))
+	if fields.Kind() != reflect.Struct {
 		return false
 	}
-	status := config.Elem().FieldByName("Status")
+	status := fields.FieldByName("Status")
 	return status.IsValid() && !status.IsZero()
 }
 

@@ -1,14 +1,12 @@
 package coapply
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -76,18 +74,12 @@ func (s *writesSubResource) Create(ctx context.Context, object, body client.Obje
 }
 
 func (s *writesSubResource) Update(ctx context.Context, object client.Object, opts ...client.SubResourceUpdateOption) error {
-	answer := object
-	if body := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts).SubResourceBody; body != nil {
-		answer = body
-	}
+	answer := cmp.Or((&client.SubResourceUpdateOptions{}).ApplyOptions(opts).SubResourceBody, object)
 	return s.writes.wrote(object, answer, s.SubResourceClient.Update(ctx, object, opts...))
 }
 
 func (s *writesSubResource) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-	answer := object
-	if body := (&client.SubResourcePatchOptions{}).ApplyOptions(opts).SubResourceBody; body != nil {
-		answer = body
-	}
+	answer := cmp.Or((&client.SubResourcePatchOptions{}).ApplyOptions(opts).SubResourceBody, object)
 	return s.writes.wrote(object, answer, s.SubResourceClient.Patch(ctx, object, patch, opts...))
 }
 
@@ -124,63 +116,57 @@ func (c *writesClient) applied(config runtime.ApplyConfiguration, err error) err
 
 // Patch implements client.Client. It handles a patch of type apply like an Apply.
 func (c *applyingClient) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	if patch.Type() != types.ApplyPatchType {
+	options := &client.SubResourcePatchOptions{PatchOptions: *(&client.PatchOptions{}).ApplyOptions(opts)}
+	return c.patch(ctx, object, "", patch, options, func(patch client.Patch) error {
 		return c.Client.Patch(ctx, object, patch, opts...)
-	}
-	data, err := patch.Data(object)
-	if err != nil {
-		return err
-	}
-	options := (&client.PatchOptions{}).ApplyOptions(opts)
-	content := c.contentOf(data, object)
-	if content == nil || !hasApplyOptionsOnly(options) {
-		return c.Client.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, data), opts...)
-	}
-	config := client.ApplyConfigurationFromUnstructured(content)
-	if err := c.apply(ctx, apply.Intent{Config: config}, applyOptions(options)); err != nil {
-		return err
-	}
-	return decodeInto(object, content)
+	})
 }
 
 func (s *applyingSubResource) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-	if patch.Type() != types.ApplyPatchType {
-		return s.SubResourceClient.Patch(ctx, object, patch, opts...)
-	}
 	options := (&client.SubResourcePatchOptions{}).ApplyOptions(opts)
-	into := object
-	if options.SubResourceBody != nil {
-		into = options.SubResourceBody
+	return s.client.patch(ctx, object, s.name, patch, options, func(patch client.Patch) error {
+		return s.SubResourceClient.Patch(ctx, object, patch, opts...)
+	})
+}
+
+// patch handles a patch of type apply, for an object or for a subresource. Any other patch, and a patch that cannot be
+// expressed as an Apply, is sent unchanged by the given function send.
+func (c *applyingClient) patch(
+	ctx context.Context, object client.Object, subresource string, patch client.Patch, options *client.SubResourcePatchOptions, send func(client.Patch) error,
+) error {
+	if patch.Type() != types.ApplyPatchType {
+		return send(patch)
 	}
+	into := cmp.Or(options.SubResourceBody, object)
 	data, err := patch.Data(into)
 	if err != nil {
 		return err
 	}
-	content := s.client.contentOf(data, into)
-	if content == nil || !hasApplyOptionsOnly(&options.PatchOptions) {
-		return s.SubResourceClient.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, data), opts...)
+	content := c.contentOf(data, into)
+	if content == nil || options.Raw != nil || options.FieldValidation != "" {
+		return send(client.RawPatch(types.ApplyPatchType, data))
 	}
-	intent := apply.Intent{Config: client.ApplyConfigurationFromUnstructured(content), Subresource: s.name}
+	intent := apply.Intent{Config: client.ApplyConfigurationFromUnstructured(content), Subresource: subresource}
 	if options.SubResourceBody != nil {
-		kind, err := s.client.GroupVersionKindFor(object)
+		kind, err := c.GroupVersionKindFor(object)
 		if err != nil {
 			return err
 		}
-		intent.Body, content = intent.Config, named(kind, object)
-		intent.Config = client.ApplyConfigurationFromUnstructured(content)
+		content = &unstructured.Unstructured{}
+		content.SetGroupVersionKind(kind)
+		content.SetNamespace(object.GetNamespace())
+		content.SetName(object.GetName())
+		intent.Config, intent.Body = client.ApplyConfigurationFromUnstructured(content), intent.Config
 	}
-	if err := s.client.apply(ctx, intent, applyOptions(&options.PatchOptions)); err != nil {
+	err = c.apply(ctx, intent, client.ApplyOptions{
+		DryRun: options.DryRun, Force: options.Force, FieldManager: options.FieldManager,
+		DisableReadYourWritesConsistency: options.DisableReadYourWritesConsistency,
+	})
+	if err != nil {
 		return err
 	}
-	return decodeInto(into, content)
-}
-
-func named(kind schema.GroupVersionKind, object client.Object) *unstructured.Unstructured {
-	content := &unstructured.Unstructured{}
-	content.SetGroupVersionKind(kind)
-	content.SetNamespace(object.GetNamespace())
-	content.SetName(object.GetName())
-	return content
+	reflect.ValueOf(into).Elem().SetZero()
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(content.Object, into)
 }
 
 // contentOf returns the decoded content of an apply patch, which is JSON or YAML. It returns nil if the content is
@@ -200,29 +186,4 @@ func (c *applyingClient) contentOf(data []byte, object client.Object) *unstructu
 		return nil
 	}
 	return content
-}
-
-func hasApplyOptionsOnly(options *client.PatchOptions) bool {
-	return options.Raw == nil && options.FieldValidation == ""
-}
-
-func applyOptions(options *client.PatchOptions) client.ApplyOptions {
-	return client.ApplyOptions{
-		DryRun: options.DryRun, Force: options.Force, FieldManager: options.FieldManager,
-		DisableReadYourWritesConsistency: options.DisableReadYourWritesConsistency,
-	}
-}
-
-// decodeInto replaces the content of an object with the content of the API server's response.
-func decodeInto(object client.Object, content *unstructured.Unstructured) error {
-	if raw, ok := object.(runtime.Unstructured); ok {
-		raw.SetUnstructuredContent(content.Object)
-		return nil
-	}
-	encoded, err := json.Marshal(content.Object)
-	if err != nil {
-		return fmt.Errorf("coapply: encoding the API server's response: %w", err)
-	}
-	reflect.ValueOf(object).Elem().SetZero()
-	return json.Unmarshal(encoded, object)
 }

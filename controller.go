@@ -3,6 +3,7 @@ package coapply
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -33,24 +34,15 @@ type Builder[P client.Object] struct {
 	policy       apply.Policy
 	config       reconciler.Config[P]
 	dependsOn    []func(P) any
-	owned        []ownedKind
-	watched      []client.Object
-	metadata     []client.Object // the objects given to Owns or Watches with the option builder.OnlyMetadata
-	steps        []func(*builder.Builder)
+	watches      []watch
+	steps        []func(*builder.Builder) // the calls to repeat on controller-runtime's builder
 }
 
 // For returns a Builder for a controller that reconciles parents of the Go type P. emit computes the intents for the
 // children of a parent, and must use nothing but the parent: see reconciler.Config.Emit. The controller applies the
 // intents under fieldManager.
 func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) ([]apply.Intent, error)) *Builder[P] {
-	b := &Builder[P]{rt: rt, fieldManager: fieldManager}
-	if emit != nil {
-		b.config.Emit = func(parent P) (reconciler.Emission, error) {
-			intents, err := emit(parent)
-			return reconciler.Emission{Intents: intents}, err
-		}
-	}
-	return b
+	return &Builder[P]{rt: rt, fieldManager: fieldManager, config: reconciler.Config[P]{Emit: emit}}
 }
 
 // Owns watches a kind of child objects. A child is an object with a controller owner reference to the parent (see
@@ -63,20 +55,16 @@ func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) 
 // error, unless the intent has MustExist, Belongs or a Subresource, or the kind is also given to Watches. Complete
 // returns an error if a kind is given to Owns twice, or if it is the kind of the parent.
 func (b *Builder[P]) Owns(object client.Object, opts ...builder.OwnsOption) *Builder[P] {
-	b.owned = append(b.owned, ownedKind{object, opts})
-	if onlyMetadata(opts) {
-		b.metadata = append(b.metadata, object)
-	}
+	everyOwner := slices.Contains(opts, builder.OwnsOption(builder.MatchEveryOwner))
+	b.watches = append(b.watches, watch{object, representationIn(object, opts), true, everyOwner})
+	b.steps = append(b.steps, func(c *builder.Builder) { c.Owns(object, ownsOptions(b.fieldManager, opts)...) })
 	return b
 }
 
 // Watches watches the objects of a kind. For each event of such an object, the event handler enqueues the parents to
 // reconcile.
 func (b *Builder[P]) Watches(object client.Object, to handler.EventHandler, opts ...builder.WatchesOption) *Builder[P] {
-	b.watched = append(b.watched, object)
-	if onlyMetadata(opts) {
-		b.metadata = append(b.metadata, object)
-	}
+	b.watches = append(b.watches, watch{object: object, as: representationIn(object, opts)})
 	b.steps = append(b.steps, func(c *builder.Builder) { c.Watches(object, to, opts...) })
 	return b
 }
@@ -148,54 +136,46 @@ func (b *Builder[P]) WithOptions(options controller.Options) *Builder[P] {
 	return b
 }
 
-// Complete adds the controller to the manager. If another controller of the Runtime has the same field manager or the
-// same name, Complete returns an error and adds nothing. (A Client, an Applier or an Updater may have the same field
-// manager as the controller, for example to write the status.)
+// Complete adds the controller to the manager. If another controller of the Runtime has the same field manager,
+// Complete returns an error and adds nothing. The same applies if another controller of the process has the same name,
+// except with the option SkipNameValidation. (A Client, an Applier or an Updater may have the same field manager as the
+// controller, for example to write the status.)
 func (b *Builder[P]) Complete() error {
-	r, err := b.reconciler()
+	r, err := b.Reconciler()
 	if err != nil {
 		return err
 	}
-	parent := newParent[P]()
-	kind, err := b.kindOf(parent)
-	if err != nil {
-		return b.wrap(err)
+	name := cmp.Or(b.name, strings.ToLower(reflect.TypeFor[P]().Elem().Name()))
+	if other, taken := b.rt.controllers.LoadOrStore(b.fieldManager, name); taken {
+		return b.wrap(fmt.Errorf("the controller %q already applies under this field manager: two controllers under one field manager "+
+			"remove each other's fields, again and again; give each controller a field manager of its own", other))
 	}
-	one := addedController{b.fieldManager, cmp.Or(b.name, strings.ToLower(kind.Kind))}
-	if err := b.rt.controllers.add(one); err != nil {
-		return b.wrap(err)
-	}
-	if err := b.complete(parent, r, one.name); err != nil {
-		b.rt.controllers.remove(one)
-		return b.wrap(err)
+	if err := b.complete(r); err != nil {
+		b.rt.controllers.Delete(b.fieldManager)
+		return b.wrap(fmt.Errorf("adding the controller to the manager: %w; if another controller of the process has the name %q, "+
+			"give this controller another name with Named (with SkipNameValidation, the two controllers would share their metrics)", err, name))
 	}
 	return nil
 }
 
-func (b *Builder[P]) complete(parent client.Object, r *reconciler.Reconciler[P], name string) error {
-	c := ctrl.NewControllerManagedBy(b.rt.mgr).For(parent, builder.WithPredicates(b.relevant()))
-	if err := b.nameInformers(); err != nil {
-		return err
-	}
-	for _, o := range b.owned {
-		c.Owns(o.object, o.options(b.fieldManager)...)
-	}
+func (b *Builder[P]) complete(r reconcile.Reconciler) error {
+	c := ctrl.NewControllerManagedBy(b.rt.mgr).Named(b.name).For(newParent[P](), builder.WithPredicates(b.relevant()))
 	for _, step := range b.steps {
 		step(c)
 	}
-	if err := c.Named(name).Complete(r); err != nil {
-		return fmt.Errorf("adding the controller to the manager: %w; if another controller of the process has the name %q, "+
-			"give this controller another name with Named (with SkipNameValidation, the two controllers would share their metrics)", err, name)
+	for _, w := range b.watches {
+		if err := b.rt.watches(w.object, w.as, nil); err != nil {
+			return err
+		}
 	}
-	return nil
+	return c.Complete(r)
 }
 
 // relevant returns the predicate for updates of the parent. Without Status and Finalizer, a controller owns only
-// those fields of the parent that it has applied, and the API server records each apply in the managed fields. If a
-// parent has no managed fields, as in a cache with fieldowners.KeepOwn, the controller cannot have lost a field.
+// those fields of the parent that it has applied.
 func (b *Builder[P]) relevant() predicate.Predicate {
 	if b.config.Status == nil && b.config.Finalizer == "" {
-		return predicate.Or(resynced, relevantOr(lostRecorded(b.fieldManager), b.dependsOn...))
+		return predicate.Or(resynced, relevantToApplier(b.fieldManager, b.dependsOn...))
 	}
 	finalizer := b.config.Finalizer
 	return predicate.Or(resynced, Relevant(b.fieldManager, b.dependsOn...), Changed(func(object client.Object) any {
@@ -208,47 +188,32 @@ func newParent[P client.Object]() client.Object {
 }
 
 // Reconciler returns the reconciler that Complete adds to the manager, for tests.
-func (b *Builder[P]) Reconciler() (reconcile.Reconciler, error) {
-	r, err := b.reconciler()
+func (b *Builder[P]) Reconciler() (_ reconcile.Reconciler, err error) {
+	defer func() { err = b.wrap(err) }()
+	config := b.config
+	if config.Applier, err = b.rt.Applier(b.fieldManager, b.policy); err != nil {
+		return nil, err
+	}
+	if config.Updater, err = b.rt.Updater(b.fieldManager); err != nil {
+		return nil, err
+	}
+	config.Client, config.Events = b.rt.mgr.GetClient(), b.rt.mgr.GetEventRecorder(b.fieldManager)
+	r, err := reconciler.New(config)
 	if err != nil {
 		return nil, err
 	}
+	owners, err := b.ownerCheck()
+	if err := errors.Join(err, b.checkPolicy()); err != nil {
+		return nil, err
+	}
+	r.Emit = func(parent P) ([]apply.Intent, error) {
+		intents, err := config.Emit(parent)
+		if err != nil {
+			return nil, err
+		}
+		return intents, owners.of(parent, intents)
+	}
 	return r, nil
-}
-
-func (b *Builder[P]) reconciler() (*reconciler.Reconciler[P], error) {
-	applier, err := b.rt.Applier(b.fieldManager, b.policy)
-	if err != nil {
-		return nil, b.wrap(err)
-	}
-	updater, err := b.rt.Updater(b.fieldManager)
-	if err != nil {
-		return nil, b.wrap(err)
-	}
-	config, err := b.checked()
-	if err != nil {
-		return nil, b.wrap(err)
-	}
-	config.Client, config.Applier, config.Updater = b.rt.mgr.GetClient(), applier, updater
-	config.Events = b.rt.mgr.GetEventRecorder(b.fieldManager)
-	r, err := reconciler.New(config)
-	return r, b.wrap(err)
-}
-
-// checked returns the Config of the reconciler, or an error about a mistake in the Builder. The Emit of this Config
-// also checks the owner references of the intents. checked does not look for a missing emit, or for a P that is not a
-// pointer: reconciler.New returns the error for these mistakes.
-func (b *Builder[P]) checked() (reconciler.Config[P], error) {
-	config := b.config
-	if config.Emit == nil || reflect.TypeFor[P]().Kind() != reflect.Pointer {
-		return config, nil
-	}
-	if err := b.check(newParent[P]()); err != nil {
-		return config, err
-	}
-	owners, err := b.ownerCheck(newParent[P]())
-	config.Emit = checkingOwners(owners, config.Emit)
-	return config, err
 }
 
 func (b *Builder[P]) wrap(err error) error {

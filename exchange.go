@@ -26,28 +26,21 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// exchangeOf returns the exchange that Client.Apply has put into the context. It returns nil if there is none.
+// exchangeOf returns the exchange that Client.Apply has put into the context. If there is none, it returns an empty
+// exchange.
 func exchangeOf(ctx context.Context) *exchange {
-	e, _ := ctx.Value(exchangeKey{}).(*exchange)
-	return e
+	if e, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+		return e
+	}
+	return &exchange{}
 }
 
-// sent records the response to one apply, or its error, and returns the error unchanged. e may be nil.
+// sent records the response to one apply, or its error, and returns the error unchanged.
 func (e *exchange) sent(answer runtime.ApplyConfiguration, err error) error {
-	if e == nil {
-		return err
-	}
 	if e.err = err; err == nil {
 		e.answer = answer
 	}
 	return err
-}
-
-func (e *exchange) options() *client.ApplyOptions {
-	if e == nil {
-		return &client.ApplyOptions{}
-	}
-	return &e.with
 }
 
 // writeTo writes the applied object into the caller's apply configuration, as client.Apply does. This is the object in
@@ -57,14 +50,11 @@ func (e *exchange) writeTo(config runtime.ApplyConfiguration) error {
 	if e.answer == nil {
 		object = e.cached
 	}
-	if content, ok := object.(unstructuredConfig); ok {
-		object = content.UnstructuredContent()
-	}
 	raw, err := json.Marshal(object)
 	if err != nil {
 		return fmt.Errorf("coapply: encoding the applied object for the caller's configuration: %w", err)
 	}
-	into, ok := config.(unstructuredConfig)
+	into, ok := config.(runtime.Unstructured)
 	if !ok {
 		return json.Unmarshal(raw, config)
 	}
@@ -75,12 +65,6 @@ func (e *exchange) writeTo(config runtime.ApplyConfiguration) error {
 	}
 	into.SetUnstructuredContent(content)
 	return nil
-}
-
-// unstructuredConfig is the type of the apply configurations that client.ApplyConfigurationFromUnstructured returns.
-type unstructuredConfig interface {
-	UnstructuredContent() map[string]any
-	SetUnstructuredContent(content map[string]any)
 }
 
 // explain returns an error in which errors.As finds the API server's error, as in an error of client.Apply. If an error of package
@@ -120,7 +104,7 @@ func (s sender) Apply(ctx context.Context, config runtime.ApplyConfiguration, op
 		return err
 	}
 	e := exchangeOf(ctx)
-	return e.sent(config, s.Client.Apply(ctx, config, append(opts, e.options())...))
+	return e.sent(config, s.Client.Apply(ctx, config, append(opts, &e.with)...))
 }
 
 // Patch implements client.Client. Package ownership and Applier.Release call it to change managed fields.
@@ -157,7 +141,7 @@ func (s subresourceSender) Apply(ctx context.Context, config runtime.ApplyConfig
 		return err
 	}
 	e := exchangeOf(ctx)
-	with := &client.SubResourceApplyOptions{ApplyOptions: *e.options()}
+	with := &client.SubResourceApplyOptions{ApplyOptions: e.with}
 	return e.sent(config, s.SubResourceClient.Apply(ctx, config, append(opts, with)...))
 }
 
@@ -178,9 +162,7 @@ func (r reader) Get(ctx context.Context, key client.ObjectKey, object client.Obj
 	if err := r.rt.get(ctx, key, object, opts...); err != nil {
 		return err
 	}
-	if e := exchangeOf(ctx); e != nil {
-		e.cached = object
-	}
+	exchangeOf(ctx).cached = object
 	r.rt.lookForStripped(ctx, r.fieldManager, object)
 	return nil
 }

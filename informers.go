@@ -1,10 +1,11 @@
 package coapply
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -29,17 +30,17 @@ import (
 // event comes.
 type watched struct {
 	mu        sync.RWMutex
-	requested map[schema.GroupResource][]form // informers of the manager's cache, as seen by their HTTP requests
-	built     map[schema.GroupKind][]form     // informers of the manager's cache that Builders will start
-	others    map[schema.GroupKind][]informer // informers of additional caches, see AlsoWatched
-	resources map[schema.GroupKind]schema.GroupResource
+	requested map[schema.GroupResource][]informer // informers of the manager's cache, as seen by their HTTP requests
+	named     map[schema.GroupKind][]informer     // informers that Builders will start, and those of AlsoWatched
+	resources sync.Map                            // the schema.GroupResource of each schema.GroupKind that was looked up
 }
 
-// form identifies an informer of a kind by API version and representation. An object has the same resourceVersion in
-// every form, so the resourceVersions in different informers of a kind can be compared.
-type form struct {
+// informer identifies an informer of a kind. An object has the same resourceVersion in every API version and
+// representation, so the resourceVersions in different informers of a kind can be compared.
+type informer struct {
 	version string
 	as      representation
+	cache   client.Reader // nil for the manager's cache
 }
 
 // representation is how an informer represents objects in Go: typed, unstructured or metadata only.
@@ -61,19 +62,8 @@ func representationOf(object runtime.Object) representation {
 	return typed
 }
 
-// informer is an informer of an additional cache (see AlsoWatched). It has the form of the cached objects and the
-// cache.
-type informer struct {
-	form
-
-	from client.Reader
-}
-
 func newWatched() *watched {
-	return &watched{
-		requested: map[schema.GroupResource][]form{}, built: map[schema.GroupKind][]form{},
-		others: map[schema.GroupKind][]informer{}, resources: map[schema.GroupKind]schema.GroupResource{},
-	}
+	return &watched{requested: map[schema.GroupResource][]informer{}, named: map[schema.GroupKind][]informer{}}
 }
 
 // AlsoWatched is an option of New for an additional cache whose events also trigger reconciles in this process. The
@@ -84,14 +74,20 @@ func newWatched() *watched {
 // Each apply to an object of the kind then also reads the object from the additional cache. If that cache has a
 // newer version than the manager's cache, or does not have the object, the object is read from the API server.
 func AlsoWatched(cache client.Reader, object client.Object) Option {
-	return func(rt *Runtime) error {
-		kind, err := rt.mgr.GetClient().GroupVersionKindFor(object)
-		if err == nil {
-			of := kind.GroupKind()
-			rt.watched.others[of] = append(rt.watched.others[of], informer{form{kind.Version, representationOf(object)}, cache})
-		}
+	return func(rt *Runtime) error { return rt.watches(object, representationOf(object), cache) }
+}
+
+// watches adds an informer whose events trigger reconciles. cache is nil for an informer of the manager's cache.
+func (rt *Runtime) watches(object client.Object, as representation, cache client.Reader) error {
+	kind, err := rt.mgr.GetClient().GroupVersionKindFor(object)
+	if err != nil {
 		return err
 	}
+	rt.watched.mu.Lock()
+	defer rt.watched.mu.Unlock()
+	of := kind.GroupKind()
+	rt.watched.named[of] = append(rt.watched.named[of], informer{kind.Version, as, cache})
+	return nil
 }
 
 // watchRecorder is an HTTP transport that records the informers that the manager's cache starts. It recognises an
@@ -119,81 +115,43 @@ func (w *watched) see(request *http.Request) {
 	if !strings.Contains(query, "watch=") && !strings.Contains(query, "resourceVersion=") {
 		return
 	}
-	resource, ok := resourceIn(request.URL.Path)
-	if !ok {
+	path := listPath.FindStringSubmatch(request.URL.Path)
+	if path == nil {
 		return
 	}
-	as := typed
+	of, one := schema.GroupResource{Group: path[1], Resource: path[3]}, informer{version: path[2]}
 	switch accept := request.Header.Get("Accept"); {
 	case strings.Contains(accept, "as=PartialObjectMetadata"):
-		as = metadataOnly
+		one.as = metadataOnly
 	case strings.HasPrefix(accept, "application/json") && !strings.Contains(accept, "*/*"): // as client-go's dynamic client sends it
-		as = asUnstructured
+		one.as = asUnstructured
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	of := resource.GroupResource()
-	w.requested[of] = with(w.requested[of], form{resource.Version, as})
+	if !slices.Contains(w.requested[of], one) {
+		w.requested[of] = append(w.requested[of], one)
+	}
 }
 
-func with(all []form, one form) []form {
-	if slices.Contains(all, one) {
-		return all
-	}
-	return append(slices.Clip(all), one)
-}
-
-// resourceIn returns the resource in the URL path of a list or watch. The path ends in
-// /api/VERSION/[namespaces/NAME/]RESOURCE, or /apis/GROUP/VERSION/[namespaces/NAME/]RESOURCE.
-func resourceIn(path string) (schema.GroupVersionResource, bool) {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	at := slices.IndexFunc(parts, func(part string) bool { return part == "api" || part == "apis" })
-	if at < 0 {
-		return schema.GroupVersionResource{}, false
-	}
-	group, rest := "", parts[at+1:]
-	if parts[at] == "apis" && len(rest) > 0 {
-		group, rest = rest[0], rest[1:]
-	}
-	if len(rest) == 4 && rest[1] == "namespaces" {
-		rest = []string{rest[0], rest[3]}
-	}
-	if len(rest) != 2 {
-		return schema.GroupVersionResource{}, false
-	}
-	return schema.GroupVersionResource{Group: group, Version: rest[0], Resource: rest[1]}, true
-}
-
-// informers returns the known informers of a kind. For the manager's cache, the results are the informers that have
-// sent requests and the informers that Builders have registered. The last result has the informers of additional
-// caches.
-func (rt *Runtime) informers(kind schema.GroupKind, resource schema.GroupResource) (requested, built []form, others []informer) {
-	rt.watched.mu.RLock()
-	defer rt.watched.mu.RUnlock()
-	return rt.watched.requested[resource], rt.watched.built[kind], rt.watched.others[kind]
-}
+// listPath matches the URL path of a list or watch. Its groups are the API group, the version and the resource.
+var listPath = regexp.MustCompile(`/(?:api|apis/([^/]+))/([^/]+)/(?:namespaces/[^/]+/)?([^/]+)/?$`)
 
 // resourceOf returns the resource of a kind, such as deployments.apps for Deployment. For a kind that the API server
 // does not have it returns an empty resource: no informer can watch such a kind.
 func (rt *Runtime) resourceOf(kind schema.GroupVersionKind) (schema.GroupResource, error) {
-	w := rt.watched
-	w.mu.RLock()
-	resource, known := w.resources[kind.GroupKind()]
-	w.mu.RUnlock()
-	if known {
-		return resource, nil
+	if resource, known := rt.watched.resources.Load(kind.GroupKind()); known {
+		return resource.(schema.GroupResource), nil
 	}
 	mapping, err := rt.mgr.GetClient().RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
+	switch {
+	case meta.IsNoMatchError(err):
 		return schema.GroupResource{}, nil
-	}
-	if err != nil {
+	case err != nil:
 		return schema.GroupResource{}, err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.resources[kind.GroupKind()] = mapping.Resource.GroupResource()
-	return mapping.Resource.GroupResource(), nil
+	resource := mapping.Resource.GroupResource()
+	rt.watched.resources.Store(kind.GroupKind(), resource)
+	return resource, nil
 }
 
 // get reads an object with the manager's client. If a different informer of the same kind may have a newer version
@@ -211,10 +169,12 @@ func (rt *Runtime) get(ctx context.Context, key client.ObjectKey, object client.
 	if err == nil {
 		version = object.GetResourceVersion()
 	}
-	if rt.isBehind(ctx, kind, key, representationOf(object), version) {
-		return rt.getLive(ctx, kind, key, object)
+	if !rt.isBehind(ctx, kind, key, representationOf(object), version) {
+		return err
 	}
-	return err
+	reflect.ValueOf(object).Elem().SetZero() // because a cached object may share its maps with the cache
+	object.GetObjectKind().SetGroupVersionKind(kind)
+	return rt.mgr.GetAPIReader().Get(ctx, key, object)
 }
 
 // isBehind reports whether a read returned an older version of an object than an informer of the kind may have. version
@@ -224,19 +184,14 @@ func (rt *Runtime) isBehind(ctx context.Context, kind schema.GroupVersionKind, k
 	if err != nil {
 		return true
 	}
-	read := form{kind.Version, as}
-	isNewer := func(other informer) bool { return !rt.hasNothingNewer(ctx, other, kind.GroupKind(), key, version) }
-	isNewerIn := func(other form) bool { return other != read && isNewer(informer{other, rt.mgr.GetCache()}) }
-	requested, built, others := rt.informers(kind.GroupKind(), resource)
-	return slices.ContainsFunc(requested, isNewerIn) || slices.ContainsFunc(built, isNewerIn) || slices.ContainsFunc(others, isNewer)
-}
-
-// getLive reads an object from the API server. It first clears the given object, because an object that was read
-// from a cache may share maps with the cache.
-func (rt *Runtime) getLive(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, object client.Object) error {
-	reflect.ValueOf(object).Elem().SetZero()
-	object.GetObjectKind().SetGroupVersionKind(kind)
-	return rt.mgr.GetAPIReader().Get(ctx, key, object)
+	rt.watched.mu.RLock()
+	requested, named := rt.watched.requested[resource], rt.watched.named[kind.GroupKind()]
+	rt.watched.mu.RUnlock()
+	read := informer{version: kind.Version, as: as}
+	isNewer := func(other informer) bool {
+		return other != read && !rt.hasNothingNewer(ctx, other, kind.GroupKind(), key, version)
+	}
+	return slices.ContainsFunc(requested, isNewer) || slices.ContainsFunc(named, isNewer)
 }
 
 // hasNothingNewer reports whether the given informer certainly has no newer version of an object than the given
@@ -245,11 +200,12 @@ func (rt *Runtime) getLive(ctx context.Context, kind schema.GroupVersionKind, ke
 func (rt *Runtime) hasNothingNewer(
 	ctx context.Context, other informer, kind schema.GroupKind, key client.ObjectKey, version string,
 ) bool {
-	object, err := rt.emptyAs(other.as, kind.WithVersion(other.version))
-	if err != nil {
+	object := rt.emptyAs(other.as, kind.WithVersion(other.version))
+	if object == nil {
 		return false
 	}
-	err = other.from.Get(ctx, key, object, &client.GetOptions{UnsafeDisableDeepCopy: new(true)})
+	from := cmp.Or(other.cache, client.Reader(rt.mgr.GetCache()))
+	err := from.Get(ctx, key, object, &client.GetOptions{UnsafeDisableDeepCopy: new(true)})
 	if apierrors.IsNotFound(err) {
 		return version == ""
 	}
@@ -257,35 +213,20 @@ func (rt *Runtime) hasNothingNewer(
 	return err == nil && invalid == nil && compared >= 0
 }
 
-func (rt *Runtime) emptyAs(as representation, kind schema.GroupVersionKind) (client.Object, error) {
-	var empty runtime.Object = &unstructured.Unstructured{}
+// emptyAs returns an empty object of a kind, or nil if the scheme has no usable Go type for the kind.
+func (rt *Runtime) emptyAs(as representation, kind schema.GroupVersionKind) client.Object {
+	var empty client.Object
 	switch as {
 	case metadataOnly:
 		empty = &metav1.PartialObjectMetadata{}
-	case typed:
-		known, err := rt.mgr.GetScheme().New(kind)
-		if err != nil {
-			return nil, err
-		}
-		empty = known
+	case asUnstructured:
+		empty = &unstructured.Unstructured{}
+	default:
+		object, _ := rt.mgr.GetScheme().New(kind)
+		empty, _ = object.(client.Object)
 	}
-	empty.GetObjectKind().SetGroupVersionKind(kind)
-	object, ok := empty.(client.Object)
-	if !ok {
-		return nil, fmt.Errorf("the Go type %T, which the scheme has for the kind %v, is not a client.Object", empty, kind)
+	if empty != nil {
+		empty.GetObjectKind().SetGroupVersionKind(kind)
 	}
-	return object, nil
-}
-
-// watches registers an informer of the manager's cache that a Builder will start.
-func (rt *Runtime) watches(object client.Object, as representation) error {
-	kind, err := rt.mgr.GetClient().GroupVersionKindFor(object)
-	if err != nil {
-		return err
-	}
-	rt.watched.mu.Lock()
-	defer rt.watched.mu.Unlock()
-	of := kind.GroupKind()
-	rt.watched.built[of] = with(rt.watched.built[of], form{kind.Version, as})
-	return nil
+	return empty
 }

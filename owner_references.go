@@ -2,16 +2,15 @@ package coapply
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
-	"coapply.dev/apply/reconciler"
 )
 
 // ownerCheck checks the owner references of intents before they are applied. The API server accepts owner references
@@ -20,82 +19,65 @@ import (
 type ownerCheck struct {
 	parent schema.GroupVersionKind
 	// owned contains the kinds that were given to Owns and not to Watches: only the owner reference leads from an
-	// object of such a kind to its parent. everyOwner contains the kinds that were given to Owns with the option
-	// builder.MatchEveryOwner.
-	owned, everyOwner map[schema.GroupKind]bool
+	// object of such a kind to its parent. The value is true with the option builder.MatchEveryOwner.
+	owned map[schema.GroupKind]bool
 }
 
-// ownerCheck returns the ownerCheck for the kinds that were passed to Owns. If a kind was also passed to Watches,
-// its objects need no owner reference, because the event handler finds their parent.
-func (b *Builder[P]) ownerCheck(parent client.Object) (ownerCheck, error) {
-	kind, err := b.kindOf(parent)
+// ownerCheck returns the ownerCheck for the kinds that were given to Owns, or an error if one of these kinds is
+// invalid. If a kind was also given to Watches, its objects need no owner reference, because the event handler finds
+// their parent.
+func (b *Builder[P]) ownerCheck() (ownerCheck, error) {
+	parent, err := b.kindOf(newParent[P]())
 	if err != nil {
 		return ownerCheck{}, err
 	}
-	check := ownerCheck{parent: kind, owned: map[schema.GroupKind]bool{}, everyOwner: map[schema.GroupKind]bool{}}
-	for _, o := range b.owned {
-		kind, err := b.kindOf(o.object)
-		if err != nil {
+	check, watched := ownerCheck{parent, map[schema.GroupKind]bool{}}, map[schema.GroupKind]bool{}
+	for _, w := range b.watches {
+		kind, err := b.kindOf(w.object)
+		of := kind.GroupKind()
+		_, twice := check.owned[of]
+		switch {
+		case err != nil:
 			return ownerCheck{}, err
+		case !w.owned:
+			watched[of] = true
+		case of == parent.GroupKind():
+			return ownerCheck{}, fmt.Errorf("Owns(%T): %s is the kind of the parent, which is already watched; remove this call of Owns", w.object, of)
+		case twice:
+			return ownerCheck{}, fmt.Errorf("Owns(%T): %s was given to Owns twice; call Owns once for the kind, with all options", w.object, of)
+		default:
+			check.owned[of] = w.everyOwner
 		}
-		check.owned[kind.GroupKind()] = true
-		check.everyOwner[kind.GroupKind()] = slices.Contains(o.opts, builder.OwnsOption(builder.MatchEveryOwner))
 	}
-	for _, object := range b.watched {
-		kind, err := b.kindOf(object)
-		if err != nil {
-			return ownerCheck{}, err
-		}
-		delete(check.owned, kind.GroupKind())
-	}
+	maps.DeleteFunc(check.owned, func(kind schema.GroupKind, _ bool) bool { return watched[kind] })
 	return check, nil
 }
 
-// checkingOwners wraps an emit function. The returned function also fails if the owner references of an intent are
-// wrong or missing.
-func checkingOwners[P client.Object](check ownerCheck, emit func(P) (reconciler.Emission, error)) func(P) (reconciler.Emission, error) {
-	return func(parent P) (reconciler.Emission, error) {
-		emission, err := emit(parent)
-		if err != nil {
-			return emission, err
-		}
-		for _, intent := range emission.Intents {
-			if err := check.of(parent, intent); err != nil {
-				return reconciler.Emission{}, err
-			}
-		}
-		return emission, nil
-	}
-}
-
-// of returns an *apply.IntentError if the owner references of an intent are wrong or missing. It returns nil for an
+// of returns an *apply.IntentError if the owner references of one of the intents are wrong or missing. It ignores an
 // invalid intent, because Apply rejects the intent later.
-func (c ownerCheck) of(parent client.Object, intent apply.Intent) error {
-	owners, err := intent.OwnerReferences()
-	if err != nil {
-		return nil //nolint:nilerr // Apply returns the error
-	}
-	object, err := intent.Object()
-	if err != nil {
-		return nil //nolint:nilerr // Apply returns the error
-	}
-	i := slices.IndexFunc(owners, func(o metav1ac.OwnerReferenceApplyConfiguration) bool { return ptr.Deref(o.UID, "") == parent.GetUID() })
-	if i < 0 {
-		err = c.missing(parent, intent, object)
-	} else {
-		err = c.wrong(parent, owners[i], object)
-	}
-	if err != nil {
-		return &apply.IntentError{Object: object, Err: err}
+func (c ownerCheck) of(parent client.Object, intents []apply.Intent) error {
+	for _, intent := range intents {
+		owners, ownersErr := intent.OwnerReferences()
+		object, err := intent.Object()
+		if ownersErr != nil || err != nil {
+			continue
+		}
+		i := slices.IndexFunc(owners, func(o metav1ac.OwnerReferenceApplyConfiguration) bool { return ptr.Deref(o.UID, "") == parent.GetUID() })
+		if i < 0 {
+			err = c.missing(parent, intent, object)
+		} else {
+			err = c.wrong(parent, owners[i], object)
+		}
+		if err != nil {
+			return &apply.IntentError{Object: object, Err: err}
+		}
 	}
 	return nil
 }
 
-// missing returns an error if an intent needs an owner reference to the parent. An intent with MustExist,
-// Subresource or Belongs needs none. Only objects of a kind that was passed to Owns and not to Watches need an owner
-// reference.
+// missing returns an error if an intent needs an owner reference to the parent.
 func (c ownerCheck) missing(parent client.Object, intent apply.Intent, object apply.ObjectRef) error {
-	if intent.MustExist || intent.Subresource != "" || intent.Belongs != nil || !c.owned[object.GroupKind()] {
+	if _, owned := c.owned[object.GroupKind()]; !owned || intent.MustExist || intent.Subresource != "" || intent.Belongs != nil {
 		return nil
 	}
 	return fmt.Errorf("the intent has no owner reference to the parent %s, and Owns finds the parent of a %s by the owner reference: "+
@@ -109,6 +91,7 @@ func (c ownerCheck) missing(parent client.Object, intent apply.Intent, object ap
 func (c ownerCheck) wrong(parent client.Object, owner metav1ac.OwnerReferenceApplyConfiguration, object apply.ObjectRef) error {
 	group, err := schema.ParseGroupVersion(ptr.Deref(owner.APIVersion, ""))
 	kind, name := ptr.Deref(owner.Kind, ""), ptr.Deref(owner.Name, "")
+	everyOwner, owned := c.owned[object.GroupKind()]
 	switch namespace := parent.GetNamespace(); {
 	case err != nil || group.Group != c.parent.Group || kind != c.parent.Kind || name != parent.GetName():
 		return fmt.Errorf("the owner reference with the uid of the parent %s has the kind %s, name %q and apiVersion %q, "+
@@ -122,7 +105,7 @@ func (c ownerCheck) wrong(parent client.Object, owner metav1ac.OwnerReferenceApp
 		return fmt.Errorf("the owner reference names the parent %s, and the %s is in the namespace %q: the garbage collector deletes "+
 			"an object whose owner is in another namespace; leave the owner reference out, and have Prune with a Finalizer delete the %[2]s, "+
 			"or emit the %[2]s into the namespace %[4]q", c.name(parent), object.Kind, object.Namespace, namespace)
-	case c.owned[object.GroupKind()] && !c.everyOwner[object.GroupKind()] && !ptr.Deref(owner.Controller, false):
+	case owned && !everyOwner && !ptr.Deref(owner.Controller, false):
 		return fmt.Errorf("the owner reference to the parent %s does not set controller: true, and Owns finds the parent only by an owner reference "+
 			"with controller: true; make the owner reference with coapply.OwnedBy, or give Owns the option builder.MatchEveryOwner", c.name(parent))
 	}

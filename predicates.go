@@ -1,8 +1,6 @@
 package coapply
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"coapply.dev/apply"
-	"coapply.dev/apply/breaker"
 	"coapply.dev/apply/reconciler"
 	"coapply.dev/fieldowners"
 )
@@ -21,15 +18,19 @@ import (
 // update after which the field manager owns fewer fields of the parent, such as a status field or a finalizer. For a
 // kind without a generation, such as ConfigMap, it accepts every update.
 func Relevant[P client.Object](fieldManager string, fields ...func(P) any) predicate.Predicate {
-	return relevantOr(lostFields(fieldManager), fields...)
+	return predicate.Or(relevantToApplier(fieldManager, fields...), unrecorded)
 }
 
-func relevantOr[P client.Object](lost predicate.Predicate, fields ...func(P) any) predicate.Predicate {
+// relevantToApplier is Relevant for a field manager that only applies and never updates. The API server records each
+// apply, so this predicate does not accept all updates of an object without managed fields.
+func relevantToApplier[P client.Object](fieldManager string, fields ...func(P) any) predicate.Predicate {
 	relevant := []predicate.Predicate{
 		predicate.GenerationChangedPredicate{},
 		writtenWithoutGeneration,
 		Changed(func(object client.Object) any { return object.GetAnnotations()[reconciler.PausedAnnotation] }),
-		lost,
+		predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+			return lost(entriesOf(fieldManager, e.ObjectOld), entriesOf(fieldManager, e.ObjectNew))
+		}},
 	}
 	for _, field := range fields {
 		relevant = append(relevant, Changed(func(object client.Object) any {
@@ -57,42 +58,28 @@ func Changed(of func(client.Object) any) predicate.Predicate {
 	}}
 }
 
-// lostFields returns a predicate that accepts an update after which the field manager owns fewer fields of the object.
-// It also accepts every update of an object without managed fields, such as an object that was created without a spec,
-// because the API server does not record the owners of such an object's later updates.
-func lostFields(manager string) predicate.Predicate {
-	return predicate.Or(lostRecorded(manager), unrecorded)
-}
-
-// unrecorded is a predicate that accepts every update of an object without managed fields.
+// unrecorded is a predicate that accepts every update of an object without managed fields, such as an object that was
+// created without a spec: the API server does not record the owners of such an object's later updates.
 var unrecorded = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return len(e.ObjectOld.GetManagedFields()) == 0 && len(e.ObjectNew.GetManagedFields()) == 0
 }}
 
-// lostRecorded is lostFields for a field manager that only applies and never updates. The API server records each
-// apply, so this predicate does not accept updates of an object without managed fields.
-func lostRecorded(manager string) predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return lost(entriesOf(manager, e.ObjectOld), entriesOf(manager, e.ObjectNew))
-	}}
-}
-
-func entriesOf(manager string, object client.Object) []metav1.ManagedFieldsEntry {
-	return slices.DeleteFunc(slices.Clone(object.GetManagedFields()), func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager != manager
-	})
+// entriesOf returns the managed fields entries of a field manager, without their times.
+func entriesOf(manager string, object client.Object) (entries []metav1.ManagedFieldsEntry) {
+	for _, entry := range object.GetManagedFields() {
+		if entry.Manager == manager {
+			entry.Time = nil
+			entries = append(entries, entry)
+		}
+	}
+	return entries
 }
 
 // lost reports whether the first list of managed fields entries contains a field that is missing in the second list.
 // If the lists are equal, as after most updates, they are not parsed.
 func lost(before, after []metav1.ManagedFieldsEntry) bool {
-	if len(after) == 0 {
-		return len(before) > 0
-	}
-	if slices.EqualFunc(before, after, func(a, b metav1.ManagedFieldsEntry) bool {
-		return a.APIVersion == b.APIVersion && a.FieldsV1.GetRawString() == b.FieldsV1.GetRawString()
-	}) {
-		return false
+	if len(after) == 0 || equality.Semantic.DeepEqual(before, after) {
+		return len(after) < len(before)
 	}
 	was, err := fieldowners.Parse(before)
 	if err != nil {
@@ -115,12 +102,6 @@ func BesidesStatus[T client.Object](status func(T) any) predicate.Predicate {
 	}}
 }
 
-// ControllerChanged returns a predicate that accepts an update that adds, changes or removes the object's controller
-// owner reference. Such an update does not change the generation.
-func ControllerChanged() predicate.Predicate {
-	return Changed(func(object client.Object) any { return metav1.GetControllerOf(object) })
-}
-
 // ReasonLoop is the reason of the warning event on an object that is in an endless loop of changes (see apply.Loops).
 const ReasonLoop = "ApplyLoop"
 
@@ -136,11 +117,6 @@ func (m loopEvents) ObserveApply(o apply.ApplyObservation) {
 		m.rt.warn(o.Object, ReasonLoop, o.Loop)
 	}
 	m.Metrics.ObserveApply(o)
-}
-
-// breakerOpened records a warning event on an object when the Breaker opens for one of the object's fields.
-func (rt *Runtime) breakerOpened(open *breaker.OpenError) {
-	rt.warn(open.Conflict.Object, breaker.ReasonFight, open.Message())
 }
 
 // warn records a warning event on an object.

@@ -63,7 +63,7 @@ func TestLost(t *testing.T) {
 		{"we wrote first", box("them", one), box("us", one), false},
 		{"they cannot be read", box("us", one), box("us", `{"f:status":[]}`), true},
 	} {
-		if got := coapply.LostFields("us").Update(event.UpdateEvent{ObjectOld: test.old, ObjectNew: test.new}); got != test.want {
+		if got := coapply.Relevant[*appsv1.Deployment]("us").Update(event.UpdateEvent{ObjectOld: test.old, ObjectNew: test.new}); got != test.want {
 			t.Errorf("%s: comes through is %t", test.reason, got)
 		}
 	}

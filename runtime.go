@@ -1,7 +1,7 @@
 // Package coapply connects controllers that write by Server-Side Apply to a controller-runtime
 // manager. It is the entry point of the module.
 //
-// Call New once in a process, before the manager starts:
+// Call New once in a process, before the manager starts. The writes of two Runtimes are not serialised.
 //
 //	rt, err := coapply.New(mgr)
 //
@@ -35,9 +35,8 @@
 //
 // # What the caller does
 //
-//  1. Call New once, before the manager starts. The writes of two Runtimes are not serialised.
-//  2. Give each controller its own field manager. Two controllers with one field manager remove each other's fields.
-//  3. Watch the objects to which a controller applies, as for any controller.
+//  1. Give each controller its own field manager. Two controllers with one field manager remove each other's fields.
+//  2. Watch the objects to which a controller applies, as for any controller.
 //
 // If the manager does not cache an object, each apply first reads the object from the API server.
 // Examples are kinds in client.CacheOptions.DisableFor, and unstructured objects of kinds outside
@@ -83,7 +82,7 @@ type Runtime struct {
 
 	within func(namespace *corev1.Namespace) bool // nil without Within: then writes in all namespaces are allowed
 
-	controllers *controllers // the controllers that were built with For
+	controllers *sync.Map // by field manager: the name of the controller that was built with For
 
 	looked   *recent.Cache[string, struct{}] // uid and resourceVersion of the objects that lookForStripped has checked
 	stripped *atomic.Pointer[error]          // the error of every apply if the cache strips managed fields; otherwise nil
@@ -110,7 +109,7 @@ func WithBreaker(b *breaker.Breaker) Option {
 			return errors.New("WithBreaker(nil): a Breaker is needed; give WithBreaker the result of breaker.New")
 		}
 		rt.breaker = b
-		b.OnOpen(rt.breakerOpened)
+		b.OnOpen(func(open *breaker.OpenError) { rt.warn(open.Conflict.Object, breaker.ReasonFight, open.Message()) })
 		return nil
 	}
 }
@@ -142,7 +141,7 @@ func New(mgr ctrl.Manager, options ...Option) (_ *Runtime, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("coapply: %w", err)
 	}
-	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, watched: informers, loops: apply.NewLoops(nil), controllers: &controllers{},
+	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, watched: informers, loops: apply.NewLoops(nil), controllers: &sync.Map{},
 		looked: recent.New[string, struct{}](rememberedLooks), stripped: &atomic.Pointer[error]{}}
 	for _, option := range options {
 		if err = option(rt); err != nil {

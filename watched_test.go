@@ -49,9 +49,9 @@ func TestWatchedSeesInformers(t *testing.T) {
 			w := newWatched()
 			w.see(request)
 			w.see(request)
-			var want []form
+			var want []informer
 			for _, as := range c.want {
-				want = append(want, form{c.resource.Version, as})
+				want = append(want, informer{version: c.resource.Version, as: as})
 			}
 			if got := w.requested[c.resource.GroupResource()]; !slices.Equal(got, want) {
 				t.Errorf("%v: %v, want %v", c.resource, got, want)

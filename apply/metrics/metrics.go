@@ -1,8 +1,5 @@
 // Package metrics exports Prometheus metrics about applies and updates. The type Metrics implements apply.Metrics. Use the
-// same Metrics for all Appliers and Updaters of a process:
-//
-//	counted, err := metrics.New(ctrlmetrics.Registry)
-//	applier, err := apply.New(mgr.GetClient(), apply.Config{Metrics: counted, ...})
+// same Metrics for all Appliers and Updaters of a process.
 //
 // # Metrics
 //
@@ -43,7 +40,6 @@ package metrics
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -103,12 +99,12 @@ func newMetrics() *Metrics {
 	all := prometheus.NewRegistry()
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return promauto.With(all).NewCounterVec(prometheus.CounterOpts{Namespace: "coapply", Name: name, Help: help},
-			append(slices.Clip(common), labels...))
+			append([]string{"field_manager", "kind"}, labels...))
 	}
 	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 		return promauto.With(all).NewHistogramVec(
 			prometheus.HistogramOpts{Namespace: "coapply", Name: name, Help: help, Buckets: buckets},
-			append(slices.Clip(common), labels...))
+			append([]string{"field_manager", "kind"}, labels...))
 	}
 	return &Metrics{
 		Collector: all,
@@ -136,9 +132,6 @@ func newMetrics() *Metrics {
 			"Time that an apply or a get-modify-update call waited for other writes of the process to the same object.", durationBuckets),
 	}
 }
-
-// common are the labels that all metrics have. Other labels come after them.
-var common = []string{"field_manager", "kind"}
 
 // ObserveApply implements apply.Metrics.
 func (m *Metrics) ObserveApply(o apply.ApplyObservation) {

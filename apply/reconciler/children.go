@@ -14,11 +14,11 @@ import (
 // emit returns the intents that Config.Emit computes for a parent. In each intent for which Config.Emit has not set
 // Belongs, emit sets it.
 func (r *Reconciler[P]) emit(ctx context.Context, parent P) ([]apply.Intent, error) {
-	emission, err := r.emitPurely(parent)
+	emitted, err := r.emitPurely(parent)
 	if err != nil {
 		return nil, err
 	}
-	intents := slices.Clone(emission.Intents)
+	intents := slices.Clone(emitted)
 	for i, intent := range intents {
 		switch {
 		case intent.Belongs != nil || intent.Subresource != "":
@@ -31,13 +31,9 @@ func (r *Reconciler[P]) emit(ctx context.Context, parent P) ([]apply.Intent, err
 	return intents, nil
 }
 
-// isChild is the default for Config.Belongs. It reports whether an existing object is the parent itself or a child of
-// the parent. An object with owner references is a child if one of them has the parent's uid.
-//
-// With Prune, an object without owner references is a child if it is a member of the parent's ApplySet, or if adopts
-// returns true. Without Prune, it is a child if our field manager has applied to it and the intent sets no owner
-// reference. If the intent sets an owner reference, an object without this reference was created by somebody else. The
-// apply would add the reference, and the object would later be deleted with the parent.
+// isChild is the default for Config.Belongs, which lists the rules. It reports whether an existing object is the parent
+// itself or a child of the parent. If the intent sets an owner reference, an object without this reference was created
+// by somebody else: the apply would add the reference, and the object would later be deleted with the parent.
 func (r *Reconciler[P]) isChild(ctx context.Context, parent P, intent apply.Intent, object client.Object) bool {
 	isParent := func(owner metav1.OwnerReference) bool { return owner.UID == parent.GetUID() }
 	applied := func(entry metav1.ManagedFieldsEntry) bool {

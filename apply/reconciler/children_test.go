@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
-	"coapply.dev/apply/reconciler"
 )
 
 // TestWhoseChildren: what a parent emits is its own from birth, whoever made what has the
@@ -59,13 +58,13 @@ func TestWhoseChildren(t *testing.T) {
 			w.must(w.store.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: test.object}, client.FieldOwner("any")))
 			w.config.Belongs, w.config.Prune = test.belongs, test.prune
 			w.config.Status = nil
-			w.config.Emit = func(parentType) (reconciler.Emission, error) {
+			w.config.Emit = func(parentType) ([]apply.Intent, error) {
 				if !test.owner {
 					return emission("a"), nil
 				}
 				config := corev1ac.ConfigMap("a", "shop").WithOwnerReferences(
 					metav1ac.OwnerReference().WithAPIVersion("apps/v1").WithKind("Deployment").WithName("web").WithUID("uid-1"))
-				return reconciler.Emission{Intents: []apply.Intent{{Config: config}}}, nil
+				return []apply.Intent{{Config: config}}, nil
 			}
 			result, err := w.reconcile(t.Context())
 			if err != nil {

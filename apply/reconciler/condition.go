@@ -46,10 +46,9 @@ func Condition(conditionType string, generation int64, applied Applied) metav1.C
 		ObservedGeneration: generation,
 	}
 	condition.Reason, condition.Message = landed(applied.Outcomes)
-	if err := errors.Join(applied.Errs...); err != nil {
+	if len(applied.Errs) > 0 {
 		condition.Status = metav1.ConditionFalse
-		condition.Reason = reason(err, applied.Errs)
-		condition.Message = message(applied.Errs)
+		condition.Reason, condition.Message = failed(applied.Errs)
 		return condition
 	}
 	for _, outcome := range applied.Outcomes {
@@ -62,8 +61,7 @@ func Condition(conditionType string, generation int64, applied Applied) metav1.C
 	return condition
 }
 
-// landed returns the reason and the message of a condition after all intents were applied. The message names the fields
-// for which the API server stores another value, and the fields that were left to other field managers.
+// landed returns the reason and the message of a condition after all intents were applied.
 func landed(outcomes []apply.Outcome) (reason, message string) {
 	var differ, left []string
 	for _, outcome := range outcomes {
@@ -92,24 +90,23 @@ func landed(outcomes []apply.Outcome) (reason, message string) {
 	return reason, truncated(strings.Join(slices.Concat([]string{message}, differ, left), "; "))
 }
 
-func reason(err error, each []error) string {
-	switch {
-	case errors.Is(err, apply.ErrConflict):
-		return ReasonOwnershipConflict
-	case errors.Is(err, apply.ErrNotOurs):
-		return ReasonNameTaken
-	case slices.ContainsFunc(each, terminating):
-		return "NamespaceTerminating"
-	}
-	return apply.ResultOf(err)
-}
-
-func message(errs []error) string {
+// failed returns the reason and the message of a condition after errors.
+func failed(errs []error) (reason, message string) {
 	var parts []string
 	for _, err := range errs {
 		parts = append(parts, messageOf(err))
 	}
-	return truncated(strings.Join(parts, "; "))
+	message = truncated(strings.Join(parts, "; "))
+	switch err := errors.Join(errs...); {
+	case errors.Is(err, apply.ErrConflict):
+		return ReasonOwnershipConflict, message
+	case errors.Is(err, apply.ErrNotOurs):
+		return ReasonNameTaken, message
+	case slices.ContainsFunc(errs, terminating):
+		return "NamespaceTerminating", message
+	default:
+		return apply.ResultOf(err), message
+	}
 }
 
 // messageOf returns the message of an error without the parts that change with each attempt, such as a port or a number
@@ -118,7 +115,11 @@ func messageOf(err error) string {
 	retryable, contended, conflict := (*apply.RetryableError)(nil), (*apply.ContendedError)(nil), (*apply.ConflictError)(nil)
 	switch {
 	case errors.As(err, &retryable):
-		return fmt.Sprintf("writing %v failed with a transient error and is retried", retryable.Object) + failedWebhook(retryable)
+		text := fmt.Sprintf("writing %v failed with a transient error and is retried", retryable.Object)
+		if webhook := wire.FailedWebhook(retryable); webhook != "" {
+			text += fmt.Sprintf(": the API server could not call the admission webhook %q; check that its service runs", webhook)
+		}
+		return text
 	case errors.As(err, &contended):
 		return fmt.Sprintf("%v was not written, because other writers changed the object during each attempt; the write is retried", contended.Object)
 	case errors.As(err, &conflict):
@@ -127,22 +128,17 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// failedWebhook returns a text about the webhook that the API server could not call, or "" if there is none.
-func failedWebhook(err error) string {
-	name := wire.FailedWebhook(err)
-	if name == "" {
-		return ""
-	}
-	return fmt.Sprintf(": the API server could not call the admission webhook %q; check that its service runs", name)
-}
+// messageLimit is the maximum length in bytes of the note of an event, in the events API. The API would permit 32 KiB for
+// the message of a condition.
+const messageLimit = 1024
 
-// truncated shortens a message to 1024 characters. The API would permit 32 KiB for the message of a condition.
+// truncated shortens a message to messageLimit.
 func truncated(message string) string {
-	const limit = 1024
-	if text := []rune(message); len(text) > limit {
-		return string(text[:limit]) + "…"
+	if len(message) <= messageLimit {
+		return message
 	}
-	return message
+	// Cutting the message may leave half a character at its end. ToValidUTF8 removes this half.
+	return strings.ToValidUTF8(message[:messageLimit-len("…")], "") + "…"
 }
 
 // remedies returns a text for each other owner in a conflict. The text says how a person can make the applier the owner
@@ -173,20 +169,17 @@ func remedies(conflict *apply.ConflictError) (steps []string) {
 // a command that moves the fields to the applier. If the owner applied the fields, such a command would not help,
 // because the owner would apply them again.
 func takeOver(conflict *apply.ConflictError, owner fieldowners.Manager, fields []fieldowners.Path) string {
+	it := "them"
+	if len(fields) == 1 {
+		it = "it"
+	}
 	if owner.Operation == metav1.ManagedFieldsOperationApply {
-		return fmt.Sprintf("to let %s set %s, remove %s from the configuration that %s applies", conflict.FieldManager, joined(fields), itOrThem(fields), owner.Name)
+		return fmt.Sprintf("to let %s set %s, remove %s from the configuration that %s applies", conflict.FieldManager, joined(fields), it, owner.Name)
 	}
 	object := conflict.Object
 	subject := command.Subject{Group: object.Group, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name}
 	migrate := command.Migrate(owner.Name, conflict.FieldManager, fields...)
-	return fmt.Sprintf("if %s no longer writes %s, run: %s --yes", owner.Name, itOrThem(fields), strings.Replace(migrate, command.Placeholder, subject.Target(), 1))
-}
-
-func itOrThem(fields []fieldowners.Path) string {
-	if len(fields) == 1 {
-		return "it"
-	}
-	return "them"
+	return fmt.Sprintf("if %s no longer writes %s, run: %s --yes", owner.Name, it, strings.Replace(migrate, command.Placeholder, subject.Target(), 1))
 }
 
 // joined returns a list of the first five fields as text, followed by the number of the remaining fields.

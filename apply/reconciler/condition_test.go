@@ -96,7 +96,7 @@ func TestCondition(t *testing.T) {
 		"a Namespace that goes": {reconciler.Applied{Errs: []error{refusal(apierrors.NewBadRequest("no")), refusal(going())}},
 			`False NamespaceTerminating the request for  was refused: no; the request for  was refused: configmaps "a" is forbidden: being terminated`},
 		"long": {reconciler.Applied{Errs: []error{errors.New(strings.Repeat("名", 20000))}},
-			"False Error " + strings.Repeat("名", 1024) + "…"},
+			"False Error " + strings.Repeat("名", 340) + "…"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := reconciler.Condition("Ready", 7, test.applied)

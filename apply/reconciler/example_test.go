@@ -30,10 +30,10 @@ func Example() {
 
 	r, err := reconciler.New(reconciler.Config[*appsv1.Deployment]{
 		Client: c, Applier: applier,
-		Emit: func(parent *appsv1.Deployment) (reconciler.Emission, error) {
-			return reconciler.Emission{Intents: []apply.Intent{{
+		Emit: func(parent *appsv1.Deployment) ([]apply.Intent, error) {
+			return []apply.Intent{{
 				Config: corev1ac.ConfigMap(parent.Name, parent.Namespace).WithData(map[string]string{"for": parent.Name}),
-			}}}, nil
+			}}, nil
 		},
 		Status: func(_ context.Context, _ *appsv1.Deployment, applied reconciler.Applied) (reconciler.Report[*appsv1.Deployment], error) {
 			condition := reconciler.Condition("Configured", 1, applied)

@@ -37,7 +37,7 @@ func (r *Reconciler[P]) finalize(ctx context.Context, parent P) (reconcile.Resul
 
 // requeueDeleted calls requeue with the errors that occurred while a parent was being deleted.
 func (r *Reconciler[P]) requeueDeleted(ctx context.Context, parent P, errs ...error) (reconcile.Result, error) {
-	isNew, since := r.news.about(trouble{parent.GetUID(), "", "deletion"}, errs...)
+	isNew, since := r.news.about(trouble{parent.GetUID(), "deletion"}, errs...)
 	return requeue(ctx, isNew, since, errs...)
 }
 

@@ -20,7 +20,7 @@ func TestIsNew(t *testing.T) {
 		errs []error
 		want bool
 	}{{nil, false}, {[]error{nil, err}, true}, {[]error{err}, false}, {[]error{nil}, false}, {[]error{err}, true}, {[]error{err, err}, true}} {
-		if got := n.isNew(trouble{}, step.errs...); got != step.want {
+		if got, _ := n.about(trouble{}, step.errs...); got != step.want {
 			t.Errorf("step %d: %t", i, got)
 		}
 	}

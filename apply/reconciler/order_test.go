@@ -195,7 +195,7 @@ func TestContextEnds(t *testing.T) {
 
 	ctx, end = context.WithCancel(t.Context())
 	w = newWorld(t, withFinalizer())
-	w.config.Emit = func(parentType) (reconciler.Emission, error) { end(); return emission("a", "b"), nil }
+	w.config.Emit = func(parentType) ([]apply.Intent, error) { end(); return emission("a", "b"), nil }
 	w.config.Status = nil
 	if result, err := w.reconcile(ctx); err != nil || result != (reconcile.Result{}) || w.String() != "" {
 		t.Errorf("meanwhile: %+v, %v after %s", result, err, w)

@@ -31,7 +31,7 @@ func pruning(t *testing.T) (w *world, reconcileAgain func() (reconcile.Result, e
 	w.config.Prune = true
 	w.config.Status = nil
 	emit, before := w.config.Emit, true
-	w.config.Emit = func(p parentType) (reconciler.Emission, error) {
+	w.config.Emit = func(p parentType) ([]apply.Intent, error) {
 		if before {
 			return emission("a", "b", "c"), nil
 		}
@@ -248,14 +248,14 @@ func TestWaitsOfAPrune(t *testing.T) {
 	w := newWorld(t, withFinalizer())
 	w.config.Prune, w.config.Status = true, nil
 	emitted := emission("a", "b")
-	w.config.Emit = func(parentType) (reconciler.Emission, error) { return emitted, nil }
+	w.config.Emit = func(parentType) ([]apply.Intent, error) { return emitted, nil }
 	r, err := reconciler.New(w.config)
 	w.must(err)
 	name := client.ObjectKeyFromObject(w.cached)
 	_, err = r.Reconcile(t.Context(), reconcile.Request{NamespacedName: name})
 	w.must(err)
 	w.children("a", "b")
-	emitted = reconciler.Emission{}
+	emitted = nil
 	w.fails["delete a"], w.fails["delete b"] = apierrors.NewTooManyRequests("busy", 10), apierrors.NewTooManyRequests("busy", 100)
 	if result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: name}); err != nil || result.RequeueAfter < 100*time.Second {
 		t.Errorf("%+v, %v; want the longest wait", result, err)
@@ -268,7 +268,7 @@ func TestReleasedIsTold(t *testing.T) {
 	w.owned("theirs", "taken")
 	w.config.Prune, w.config.Status = true, nil
 	intents := []apply.Intent{{Config: corev1ac.ConfigMap("theirs", "shop").WithData(map[string]string{"k": "v"}), MustExist: true}}
-	w.config.Emit = func(parentType) (reconciler.Emission, error) { return reconciler.Emission{Intents: intents}, nil }
+	w.config.Emit = func(parentType) ([]apply.Intent, error) { return intents, nil }
 	r, err := reconciler.New(w.config)
 	w.must(err)
 	for range 2 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"coapply.dev/apply"
 	"coapply.dev/apply/internal/emission"
 )
 
@@ -18,7 +19,7 @@ const pureChecks = 1000
 
 // emitPurely calls Config.Emit. In the first reconciles of the process it calls Config.Emit twice, and returns ErrNotPure
 // if the results differ.
-func (r *Reconciler[P]) emitPurely(parent P) (Emission, error) {
+func (r *Reconciler[P]) emitPurely(parent P) ([]apply.Intent, error) {
 	first, err := r.Emit(parent)
 	if err != nil || r.checks.Add(1) > pureChecks {
 		return first, err
@@ -27,8 +28,8 @@ func (r *Reconciler[P]) emitPurely(parent P) (Emission, error) {
 	if err != nil {
 		return second, err
 	}
-	if difference := emission.Difference(first.Intents, second.Intents); difference != "" {
-		return Emission{}, fmt.Errorf("%w: %s", ErrNotPure, difference)
+	if difference := emission.Difference(first, second); difference != "" {
+		return nil, fmt.Errorf("%w: %s", ErrNotPure, difference)
 	}
 	return second, nil
 }

@@ -27,12 +27,6 @@ import (
 // PausedAnnotation is an annotation of parent objects. While its value is "true", the parent is not reconciled.
 const PausedAnnotation = "coapply.dev/paused"
 
-// Emission is what Config.Emit computes for one parent.
-type Emission struct {
-	// Intents are the intents for the parent's children, in the order in which to apply them.
-	Intents []apply.Intent
-}
-
 // Applied is the result of applying the intents of one parent in one reconcile.
 type Applied struct {
 	Outcomes []apply.Outcome // one for each intent, in the same order
@@ -65,11 +59,11 @@ type Config[P client.Object] struct {
 	// Updater writes the finalizer, and the status if Report.Change is set. It usually has the same field manager as
 	// the Applier.
 	Updater *update.Updater
-	// Emit computes the intents for a parent's children. It must be pure: it must not change the parent, and must
-	// return the same intents each time for the same parent. In the first reconciles of a process, Emit is called
-	// twice. If an object or a field differs between the two results, the reconcile returns an error that matches
-	// ErrNotPure.
-	Emit func(parent P) (Emission, error)
+	// Emit computes the intents for a parent's children, in the order in which to apply them. It must be pure: it must
+	// not change the parent, and must return the same intents each time for the same parent. In the first reconciles of
+	// a process, Emit is called twice. If an object or a field differs between the two results, the reconcile returns an
+	// error that matches ErrNotPure.
+	Emit func(parent P) ([]apply.Intent, error)
 	// Belongs reports whether an existing object with the name in an intent belongs to this parent. If it returns
 	// false, the object is not changed, even if somebody else created it during the apply of the intent. The error is
 	// an apply.NotOursError, and the reason of the condition is NameTaken.
@@ -141,7 +135,8 @@ type Reconciler[P client.Object] struct {
 	deleted *recent.Cache[types.UID, struct{}] // the uids of parents that no longer exist, but may still be in the cache
 }
 
-const rememberedDeleted = 8192
+// remembered is the minimum number of entries that the caches of a Reconciler hold.
+const remembered = 8192
 
 // New returns a Reconciler for parents of the Go type P. It returns an error if the Config is invalid, or if P is not
 // the Go type of one kind, such as *unstructured.Unstructured.
@@ -149,14 +144,12 @@ func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("reconciler: %w", err)
 	}
-	r := &Reconciler[P]{Config: config, news: newNews(),
-		deleted: recent.New[types.UID, struct{}](rememberedDeleted)}
-	if !config.Prune {
-		return r, nil
-	}
-	var err error
-	if r.sets, err = applyset.New(config.Applier); err != nil {
-		return nil, fmt.Errorf("reconciler: %w", err)
+	r := &Reconciler[P]{Config: config, news: newNews(), deleted: recent.New[types.UID, struct{}](remembered)}
+	if config.Prune {
+		var err error
+		if r.sets, err = applyset.New(config.Applier); err != nil {
+			return nil, fmt.Errorf("reconciler: %w", err)
+		}
 	}
 	return r, nil
 }
@@ -166,8 +159,8 @@ func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	parent, err := r.read(ctx, request.NamespacedName)
 	if err != nil {
-		if apierrors.IsNotFound(err) {
-			err = r.gone(ctx, request.NamespacedName)
+		if err = client.IgnoreNotFound(err); err == nil && r.Gone != nil {
+			err = r.Gone(ctx, request.NamespacedName)
 		}
 		return Requeue(ctx, err)
 	}
@@ -179,22 +172,20 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 	}
 	uid := parent.GetUID()
 	parent, added, err := r.ensureFinalizer(ctx, parent)
-	isNew, since := r.news.about(trouble{uid, "", "finalizer"}, err)
+	isNew, since := r.news.about(trouble{uid, "finalizer"}, err)
 	switch {
 	case err != nil:
 		return requeue(ctx, isNew, since, err)
 	case added:
-		return reconcile.Result{RequeueAfter: atOnce}, nil
+		return reconcile.Result{RequeueAfter: time.Nanosecond}, nil // at once: a RequeueAfter of 0 schedules no reconcile
 	}
 	if ended, result, err := r.ends(ctx, parent); ended { // this may be the live parent, which ensureFinalizer has read
 		return result, err
 	}
 	applied := r.apply(ctx, parent)
-	isNew, since = r.news.about(trouble{parent.GetUID(), "", "errors"}, applied.Errs...)
-	r.tell(parent, applied, isNew)
-	r.tellUnread(trouble{parent.GetUID(), "", "unread"}, parent, applied.Outcomes)
+	isNew, since = r.tellAll(parent, "", applied)
 	after, err := r.writeStatus(ctx, parent, applied)
-	unwritten, unwrittenSince := r.news.about(trouble{parent.GetUID(), statusPart, "written"}, err)
+	unwritten, unwrittenSince := r.news.about(trouble{parent.GetUID(), "written status"}, err)
 	if err != nil {
 		applied.Errs = append(slices.Clip(applied.Errs), err)
 		isNew, since = isNew || unwritten, max(since, unwrittenSince)
@@ -206,14 +197,11 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 	return result, err
 }
 
-// withoutCopy makes a read return the cached object itself, and not a copy.
-var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
-
 // read returns a copy of the cached parent, so that Emit and Status cannot change the cache. Only the content of the
 // managed fields entries is shared with the cache: it is the largest part of many objects, and nothing changes it.
 func (r *Reconciler[P]) read(ctx context.Context, name types.NamespacedName) (P, error) {
 	parent := reflect.New(reflect.TypeFor[P]().Elem()).Interface().(P)
-	if err := r.Client.Get(ctx, name, parent, withoutCopy); err != nil {
+	if err := r.Client.Get(ctx, name, parent, &client.GetOptions{UnsafeDisableDeepCopy: new(true)}); err != nil {
 		return parent, err
 	}
 	managed := parent.GetManagedFields()
@@ -224,17 +212,6 @@ func (r *Reconciler[P]) read(ctx context.Context, name types.NamespacedName) (P,
 		parent.GetObjectKind().SetGroupVersionKind(kind) // the cached parent may lack its kind
 	}
 	return parent, nil
-}
-
-// atOnce is a RequeueAfter for an immediate reconcile. (Result.Requeue is deprecated, and a RequeueAfter of 0 schedules
-// no reconcile.)
-const atOnce = time.Nanosecond
-
-func (r *Reconciler[P]) gone(ctx context.Context, parent types.NamespacedName) error {
-	if r.Gone == nil {
-		return nil
-	}
-	return r.Gone(ctx, parent)
 }
 
 // ends reports whether the reconcile ends without a call of Config.Emit, because the parent is paused or being deleted.
@@ -261,7 +238,7 @@ func (r *Reconciler[P]) ensureFinalizer(ctx context.Context, parent P) (P, bool,
 	return result.Object, result.Changed, err
 }
 
-func (r *Reconciler[P]) apply(ctx context.Context, parent P) Applied {
+func (r *Reconciler[P]) apply(ctx context.Context, parent P) (applied Applied) {
 	if r.sets != nil {
 		return r.applyAndPrune(ctx, parent)
 	}
@@ -269,7 +246,6 @@ func (r *Reconciler[P]) apply(ctx context.Context, parent P) Applied {
 	if err != nil {
 		return Applied{Errs: []error{fmt.Errorf("computing the intents: %w", err)}}
 	}
-	var applied Applied
 	seen := map[part]error{}
 	for _, intent := range intents {
 		outcome, err := r.applyOne(ctx, intent, seen)
@@ -311,18 +287,15 @@ func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen 
 }
 
 func (r *Reconciler[P]) applyAndPrune(ctx context.Context, parent P) Applied {
-	var applied Applied
 	round := r.sets.Apply(ctx, parent, func() ([]apply.Intent, error) { return r.emit(ctx, parent) })
-	applied.Outcomes, applied.Errs = round.Outcomes, round.Errs
+	applied := Applied{Outcomes: round.Outcomes, Errs: round.Errs}
 	if len(applied.Errs) > 0 {
 		return applied
 	}
 	pruned, err := round.Prune(ctx)
-	applied.Pruned = pruned
+	applied.Pruned, applied.Errs = pruned, nonNil(err)
 	if several, ok := errors.AsType[*applyset.PruneError](err); ok {
 		applied.Errs = several.Errs // the wait before a retry depends on each error
-	} else if err != nil {
-		applied.Errs = []error{err}
 	}
 	return applied
 }
@@ -367,11 +340,8 @@ func (r *Reconciler[P]) land(ctx context.Context, parent P, report Report[P]) (g
 		})
 		return changeErr == nil && (apierrors.IsNotFound(err) || errors.Is(err, apply.ErrUIDMismatch)), err
 	case report.Apply != nil:
-		outcome, err := r.Applier.Apply(ctx, apply.Intent{Config: report.Apply, Subresource: statusPart, UID: parent.GetUID()})
-		of := trouble{parent.GetUID(), statusPart, "errors"}
-		outcomes := []apply.Outcome{outcome}
-		r.tell(parent, Applied{Outcomes: outcomes, Errs: []error{err}}, r.news.isNew(of, err))
-		r.tellUnread(trouble{parent.GetUID(), statusPart, "unread"}, parent, outcomes)
+		outcome, err := r.Applier.Apply(ctx, apply.Intent{Config: report.Apply, Subresource: "status", UID: parent.GetUID()})
+		r.tellAll(parent, "status", Applied{Outcomes: []apply.Outcome{outcome}, Errs: []error{err}})
 		return errors.Is(err, apply.ErrUIDMismatch), err
 	}
 	return false, nil

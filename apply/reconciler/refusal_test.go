@@ -85,15 +85,15 @@ func TestEmitIsPure(t *testing.T) {
 		{"a list in another order", func() *corev1ac.ConfigMapApplyConfiguration {
 			list := []string{"example.com/a", "example.com/b"}
 			return corev1ac.ConfigMap("a", "shop").WithFinalizers(list[calls%2], list[1-calls%2])
-		}, "the list .metadata.finalizers of ConfigMap shop/a in different orders; sort the list"},
+		}, "different values of .metadata.finalizers in ConfigMap shop/a"},
 		{"an object with a random name", func() *corev1ac.ConfigMapApplyConfiguration {
 			return corev1ac.ConfigMap(fmt.Sprint("a", calls), "shop")
 		}, "and the other did not"},
 	} {
 		w := newWorld(t, withFinalizer())
-		w.config.Emit = func(parentType) (reconciler.Emission, error) {
+		w.config.Emit = func(parentType) ([]apply.Intent, error) {
 			calls++
-			return reconciler.Emission{Intents: []apply.Intent{{Config: test.emit()}}}, nil
+			return []apply.Intent{{Config: test.emit()}}, nil
 		}
 		var applied reconciler.Applied
 		w.config.Status = func(_ context.Context, _ parentType, a reconciler.Applied) (reconciler.Report[parentType], error) {
@@ -116,7 +116,7 @@ func TestEmitIsPure(t *testing.T) {
 func TestEmitIsCalledOnceLater(t *testing.T) {
 	w := newWorld(t, withFinalizer())
 	calls := 0
-	w.config.Emit = func(parentType) (reconciler.Emission, error) { calls++; return emission("a"), nil }
+	w.config.Emit = func(parentType) ([]apply.Intent, error) { calls++; return emission("a"), nil }
 	r, err := reconciler.New(w.config)
 	w.must(err)
 	for range 1010 {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -23,20 +22,12 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// conflictRetry is the wait before a retry after a conflict that the policy rejected. A retry is necessary because no
-// event may arrive when the other owner gives up the field: watch predicates may ignore updates that change no value.
-const conflictRetry = time.Minute
-
-// refusalRetry is the maximum wait that refusalWait returns.
-const refusalRetry = time.Minute
-
-// refusalWait returns the wait before a retry of a request that the API server refused. The argument is the time since
-// the first refusal. The retry is necessary because no event reports that an administrator granted a right, raised a
-// quota or installed a CRD. The first waits are short, because some refusals soon end. For example, a Pod is refused
-// until the ServiceAccount of its new Namespace exists.
-func refusalWait(since time.Duration) time.Duration {
-	return min(max(since, time.Second), refusalRetry)
-}
+// longRetry is the wait before a retry after a rejected conflict, and the maximum wait after a refusal. The retries are
+// necessary because no event may report that the cause is gone. Watch predicates may ignore the update with which the
+// other owner gives up a field. No event reports that an administrator granted a right, raised a quota or installed a
+// CRD. The first waits after a refusal are short, because some refusals soon end. For example, a Pod is refused until
+// the ServiceAccount of its new Namespace exists.
+const longRetry = time.Minute
 
 // Requeue returns the result of a reconcile that failed with the given errors. It ignores nil errors. Usually Requeue
 // returns the joined errors, so that the controller's rate limiter determines the wait before the next reconcile. There
@@ -57,87 +48,82 @@ const unknown = time.Duration(-1)
 // requeue implements Requeue. If isNew is false, the errors are logged at verbosity 1 only. The wait after a refusal
 // depends on since, the time for which the errors have lasted.
 func requeue(ctx context.Context, isNew bool, since time.Duration, errs ...error) (reconcile.Result, error) {
+	errs = nonNil(errs...)
 	err := errors.Join(errs...)
-	if err == nil {
+	if err == nil || ctx.Err() != nil && errors.Is(err, context.Canceled) { // if ctx is cancelled, the process is stopping
 		return reconcile.Result{}, nil
 	}
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return reconcile.Result{}, nil // the controller manager is stopping
+	w := waits{since: since}
+	if slices.ContainsFunc(errs, w.leavesToLimiter) {
+		return reconcile.Result{}, err
 	}
-	var waits waits
-	for _, one := range errs {
-		if one != nil && !waits.add(one, since) {
-			return reconcile.Result{}, err
-		}
-	}
-	after := waits.longest()
+	after := cmp.Or(w.asked, w.refusal, w.conflict)
 	if after == 0 {
 		return reconcile.Result{}, reconcile.TerminalError(err)
 	}
 	after = wait.Jitter(after, 0.2)
+	what := fmt.Sprintf("%d objects could not be reconciled", len(errs))
+	if len(errs) == 1 {
+		what = "1 object could not be reconciled"
+	}
 	log := logr.FromContextOrDiscard(ctx)
 	switch {
 	case !isNew:
-		log.V(1).Info(notReconciled(errs), "error", err.Error(), "retryAfter", after)
-	case waits.severe:
-		log.Error(err, notReconciled(errs), "retryAfter", after)
+		log.V(1).Info(what, "error", err.Error(), "retryAfter", after)
+	case w.severe:
+		log.Error(err, what, "retryAfter", after)
 	default:
-		log.Info(notReconciled(errs), "error", err.Error(), "retryAfter", after)
+		log.Info(what, "error", err.Error(), "retryAfter", after)
 	}
 	return reconcile.Result{RequeueAfter: after}, nil
+}
+
+func nonNil(errs ...error) []error {
+	return slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 }
 
 // waits holds the wait before the next reconcile for each class of errors. A wait of 0 means that there was no error of
 // that class.
 type waits struct {
-	asked, conflict, refusal time.Duration // asked is the longest Retry-After of the API server
+	since                    time.Duration // the time for which the errors have lasted, or unknown
+	asked, refusal, conflict time.Duration // asked is the longest Retry-After of the API server
 	severe                   bool          // a person must fix the cause of at least one error
 }
 
-// add records the wait that an error requires. It returns false if the controller's rate limiter must determine the
-// wait.
-func (w *waits) add(err error, since time.Duration) bool {
+// leavesToLimiter reports whether the controller's rate limiter must determine the wait after an error. Otherwise it
+// records the wait that the error requires.
+func (w *waits) leavesToLimiter(err error) bool {
 	retryable := (*apply.RetryableError)(nil)
 	switch {
 	case errors.Is(err, apply.ErrConflict), errors.Is(err, apply.ErrNotOurs), terminating(err):
-		w.conflict = conflictRetry
+		w.conflict = longRetry
 	case errors.Is(err, apply.ErrInvalidIntent): // no wait: only a change of the parent or of the program helps
 		w.severe = true
 	case errors.Is(err, ErrNotPure):
-		w.conflict, w.severe = conflictRetry, true
-	case errors.Is(err, apply.ErrRefused) && since != unknown:
-		w.refusal, w.severe = refusalWait(since), true
+		w.conflict, w.severe = longRetry, true
+	case errors.Is(err, apply.ErrRefused) && w.since != unknown:
+		w.refusal, w.severe = min(max(w.since, time.Second), longRetry), true
 	case errors.As(err, &retryable) && retryable.After > 0:
 		w.asked = max(w.asked, retryable.After)
 	default:
-		return false
+		return true
 	}
-	return true
-}
-
-// longest returns the wait before the next reconcile. It prefers the wait that the API server asked for, then the wait
-// after a refusal, and then the wait after a conflict. It returns 0 if none of these waits is set.
-func (w *waits) longest() time.Duration {
-	return cmp.Or(w.asked, w.refusal, w.conflict)
-}
-
-func notReconciled(errs []error) string {
-	n := 0
-	for _, err := range errs {
-		if err != nil {
-			n++
-		}
-	}
-	if n == 1 {
-		return "1 object could not be reconciled"
-	}
-	return fmt.Sprintf("%d objects could not be reconciled", n)
+	return false
 }
 
 // terminating reports whether the API server refused to create an object because the object's Namespace is being
 // deleted. A retry cannot succeed until the Namespace no longer exists.
 func terminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// tellAll records events about the result of applying the intents of a parent (subresource "") or its status ("status").
+// It reports whether the errors differ from those of the last reconcile, and how long there have been errors.
+func (r *Reconciler[P]) tellAll(parent P, subresource string, applied Applied) (isNew bool, since time.Duration) {
+	isNew, since = r.news.about(trouble{parent.GetUID(), "errors " + subresource}, applied.Errs...)
+	r.tell(parent, applied, isNew)
+	r.tellUnread(trouble{parent.GetUID(), "unread " + subresource}, parent, applied.Outcomes)
+	return isNew, since
 }
 
 // tell records events on the parent about conflicts, about objects that belong to someone else, and about pruned,
@@ -158,10 +144,9 @@ func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 		}
 	}
 	for _, outcome := range applied.Outcomes {
-		if outcome.Action == "" {
-			continue
+		if outcome.Action != "" {
+			tellSettled(r.Events, parent, outcome.Conflicts)
 		}
-		tellSettled(r.Events, parent, outcome.Conflicts)
 	}
 	for _, object := range applied.Pruned.Deleted {
 		Event(r.Events, parent, corev1.EventTypeNormal, "Pruned", "deleted "+object.String()+", which is no longer desired")
@@ -182,17 +167,13 @@ func (r *Reconciler[P]) tellUnread(of trouble, parent P, outcomes []apply.Outcom
 	var all []error
 	for _, outcome := range outcomes {
 		for _, unread := range outcome.Unread {
-			all = append(all, fmt.Errorf("%v: %s: %w", outcome.Object, unread.Manager, unread.Err))
+			all = append(all, fmt.Errorf("%v: the managed fields entry (manager %q): %w; the fields of this entry are treated as not owned. List such entries by "+
+				"kubectl fieldowners audit, and remove this entry by a patch of metadata.managedFields", outcome.Object, unread.Manager, unread.Err))
 		}
 	}
-	if isNew := r.news.isNew(of, all...); !isNew || r.Events == nil {
-		return
-	}
-	for _, outcome := range outcomes {
-		for _, unread := range outcome.Unread {
-			Event(r.Events, parent, corev1.EventTypeWarning, ReasonManagedFieldsUnreadable, fmt.Sprintf(
-				"%v: %v; the fields of this entry are treated as not owned. List such entries by kubectl fieldowners audit, and remove this entry by a patch of metadata.managedFields",
-				outcome.Object, unread))
+	if isNew, _ := r.news.about(of, all...); isNew && r.Events != nil {
+		for _, note := range all {
+			Event(r.Events, parent, corev1.EventTypeWarning, ReasonManagedFieldsUnreadable, note.Error())
 		}
 	}
 }
@@ -212,40 +193,32 @@ func tellSettled(recorder events.EventRecorder, parent client.Object, conflicts 
 		decision apply.Decision
 		path     string
 	}
-	owners := map[field][]apply.Conflict{}
-	var fields []field
+	owners := map[field]int{}
+	var first []apply.Conflict // the first conflict of each field
 	for _, conflict := range conflicts {
-		if _, ok := settled[conflict.Decision]; !ok || conflict.Remembered || conflict.Own {
+		if settled[conflict.Decision].reason == "" || conflict.Remembered || conflict.Own {
 			continue
 		}
 		of := field{conflict.Decision, conflict.ServerPath}
-		if len(owners[of]) == 0 {
-			fields = append(fields, of)
+		if owners[of]++; owners[of] == 1 {
+			first = append(first, conflict)
 		}
-		owners[of] = append(owners[of], conflict)
 	}
-	for _, of := range fields {
-		done, first := settled[of.decision], owners[of][0]
-		note := done.what + " " + first.String()
-		if others := len(owners[of]) - 1; others > 0 {
+	for _, conflict := range first {
+		note := settled[conflict.Decision].what + " " + conflict.String()
+		if others := owners[field{conflict.Decision, conflict.ServerPath}] - 1; others > 0 {
 			note += fmt.Sprintf("; number of further owners: %d", others)
 		}
-		Event(recorder, parent, corev1.EventTypeNormal, done.reason, note)
+		Event(recorder, parent, corev1.EventTypeNormal, settled[conflict.Decision].reason, note)
 	}
 }
-
-// noteLimit is the maximum length in bytes of the note of an event, in the events API.
-const noteLimit = 1024
 
 // Event records an event about a parent, and shortens the note to the length that the API permits. The recorder merges
 // events that have the same object, reason and action, and keeps only the first note. To keep events with different
 // notes apart, Event derives the action from the note. It passes the parent to the recorder without a resourceVersion,
 // because otherwise each write of the parent's status would prevent the merging of equal events.
 func Event(recorder events.EventRecorder, parent client.Object, eventType, reason, note string) {
-	if len(note) > noteLimit {
-		// Cutting the note may leave half a character at its end. ToValidUTF8 removes this half.
-		note = strings.ToValidUTF8(note[:noteLimit-len("…")], "") + "…"
-	}
+	note = truncated(note)
 	regarding := parent.DeepCopyObject().(client.Object)
 	regarding.SetResourceVersion("")
 	told := fnv.New32a()
@@ -268,26 +241,15 @@ type reported struct {
 // trouble identifies a group of errors of a parent that are reported together.
 type trouble struct {
 	parent types.UID
-	part   string // "" for the intents of the parent, or statusPart for the parent's status
 	what   string // the name of the group of errors
 }
 
-const statusPart = "status"
-
-const rememberedTroubles = 8192
-
-func newNews() news { return news{recent.New[trouble, reported](rememberedTroubles)} }
-
-// isNew records the present errors of a group. It reports whether there are any, and they differ from those before.
-func (n news) isNew(of trouble, errs ...error) bool {
-	isNew, _ := n.about(of, errs...)
-	return isNew
-}
+func newNews() news { return news{recent.New[trouble, reported](remembered)} }
 
 // about records the present errors of a group. isNew is false without errors, or if they are the same as before. since
 // is the time since the first error after the last success, even if the text of the errors has changed since then.
 func (n news) about(of trouble, errs ...error) (isNew bool, since time.Duration) {
-	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	errs = nonNil(errs...)
 	if len(errs) == 0 {
 		n.byTrouble.Remove(of)
 		return false, 0

@@ -94,11 +94,9 @@ func TestEvents(t *testing.T) {
 	w.owned("a", "k")
 	w.owned("b", "taken")
 	w.fails["apply a"], w.fails["apply b"] = conflictOver("k"), conflictOver("taken")
-	w.config.Emit = func(parentType) (reconciler.Emission, error) {
-		e := emission("a")
+	w.config.Emit = func(parentType) ([]apply.Intent, error) {
 		config := corev1ac.ConfigMap("b", "shop").WithData(map[string]string{"taken": "ours"})
-		e.Intents = append(e.Intents, apply.Intent{Config: config})
-		return e, nil
+		return append(emission("a"), apply.Intent{Config: config}), nil
 	}
 	if _, err := w.reconcile(t.Context()); err != nil {
 		t.Fatal(err)
@@ -130,8 +128,8 @@ func TestEventOfManyOwners(t *testing.T) {
 		}
 	}
 	w.fails["apply a"] = apierrors.NewApplyConflict(causes, "Apply failed with 3 conflicts")
-	w.config.Emit = func(parentType) (reconciler.Emission, error) {
-		return reconciler.Emission{Intents: []apply.Intent{{Config: corev1ac.ConfigMap("a", "shop").WithData(map[string]string{"taken": "ours"})}}}, nil
+	w.config.Emit = func(parentType) ([]apply.Intent, error) {
+		return []apply.Intent{{Config: corev1ac.ConfigMap("a", "shop").WithData(map[string]string{"taken": "ours"})}}, nil
 	}
 	if _, err := w.reconcile(t.Context()); err != nil {
 		t.Fatal(err)

@@ -79,12 +79,12 @@ func TestEmitHasACopy(t *testing.T) {
 	w.cached.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "other"}}
 	w.before = w.cached.DeepCopy()
 	w.config.Finalizer, w.config.Cleanup, w.config.Updater, w.config.Status = "", nil, nil, nil
-	w.config.Emit = func(p parentType) (reconciler.Emission, error) {
+	w.config.Emit = func(p parentType) ([]apply.Intent, error) {
 		if p.Kind != "Deployment" || len(p.ManagedFields) != len(w.cached.ManagedFields) {
 			t.Errorf("%+v", p)
 		}
 		p.Annotations["kept"] = "no"
-		return reconciler.Emission{}, nil
+		return nil, nil
 	}
 	if _, err := w.reconcile(t.Context()); err != nil {
 		t.Error(err)
@@ -226,7 +226,7 @@ func TestUnreadableIsTold(t *testing.T) {
 
 func TestTwoIntentsForOneObject(t *testing.T) {
 	w := newWorld(t, withFinalizer())
-	w.config.Emit = func(parentType) (reconciler.Emission, error) { return emission("a", "b", "a"), nil }
+	w.config.Emit = func(parentType) ([]apply.Intent, error) { return emission("a", "b", "a"), nil }
 	status := w.config.Status
 	w.config.Status = func(ctx context.Context, p parentType, a reconciler.Applied) (reconciler.Report[parentType], error) {
 		if len(a.Outcomes) != 3 || a.Outcomes[2].Object.Name != "a" {
@@ -242,19 +242,17 @@ func TestTwoIntentsForOneObject(t *testing.T) {
 		t.Errorf("%s: the second one was applied", w)
 	}
 	w.config.Status = nil
-	w.config.Emit = func(parentType) (reconciler.Emission, error) {
-		return reconciler.Emission{Intents: make([]apply.Intent, 2)}, nil
-	}
+	w.config.Emit = func(parentType) ([]apply.Intent, error) { return make([]apply.Intent, 2), nil }
 	if _, err := w.reconcile(t.Context()); !errors.Is(err, apply.ErrInvalidIntent) || contains(err.Error(), "two intents") {
 		t.Errorf("two that are for no object: %v", err)
 	}
 	pinned := emission("a", "a")
-	pinned.Intents[1].UID = "uid-a"
-	w.config.Emit = func(parentType) (reconciler.Emission, error) { return pinned, nil }
+	pinned[1].UID = "uid-a"
+	w.config.Emit = func(parentType) ([]apply.Intent, error) { return pinned, nil }
 	if _, err := w.reconcile(t.Context()); !errors.Is(err, apply.ErrInvalidIntent) || !contains(err.Error(), "two intents") {
 		t.Errorf("one that is pinned: %v", err)
 	}
-	pinned.Intents[1].UID, pinned.Intents[1].Subresource = "", "status"
+	pinned[1].UID, pinned[1].Subresource = "", "status"
 	w.happened, w.fails["apply a"] = nil, apply.ErrNotOurs
 	w.config.Status = func(_ context.Context, _ parentType, a reconciler.Applied) (report reconciler.Report[parentType], err error) {
 		if len(a.Errs) != 2 || a.Outcomes[1].Object.Name != "a" {

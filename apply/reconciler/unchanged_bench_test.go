@@ -108,8 +108,8 @@ func newUnchanged(t testing.TB) *unchanged {
 		t.Fatal(err)
 	}
 	r, err := reconciler.New(reconciler.Config[*corev1.ConfigMap]{Client: cache, Applier: applier,
-		Emit: func(parent *corev1.ConfigMap) (reconciler.Emission, error) {
-			return reconciler.Emission{Intents: []apply.Intent{{Config: webOf(parent)}}}, nil
+		Emit: func(parent *corev1.ConfigMap) ([]apply.Intent, error) {
+			return []apply.Intent{{Config: webOf(parent)}}, nil
 		}})
 	if err != nil {
 		t.Fatal(err)

@@ -142,13 +142,11 @@ func (w *world) configure() {
 	w.must(err)
 	w.config = reconciler.Config[parentType]{
 		Client: cacheOf{w}, Applier: applier, Updater: updater, Finalizer: finalizer, Events: w.events,
-		Emit: func(parentType) (reconciler.Emission, error) {
+		Emit: func(parentType) ([]apply.Intent, error) {
 			if len(w.happened) == 0 || w.happened[len(w.happened)-1] != "emit" { // the second call compares
 				w.note("emit")
 			}
-			emitted := emission("a", "b")
-			emitted.Intents = append(emitted.Intents, w.more...)
-			return emitted, w.fails["emit"]
+			return append(emission("a", "b"), w.more...), w.fails["emit"]
 		},
 		Cleanup: func(context.Context, parentType) (bool, error) {
 			w.note("cleanup")
@@ -168,12 +166,12 @@ func (w *world) configure() {
 	}
 }
 
-func emission(names ...string) (e reconciler.Emission) {
+func emission(names ...string) (intents []apply.Intent) {
 	for _, name := range names {
 		config := corev1ac.ConfigMap(name, "shop").WithData(map[string]string{"k": name})
-		e.Intents = append(e.Intents, apply.Intent{Config: config})
+		intents = append(intents, apply.Intent{Config: config})
 	}
-	return e
+	return intents
 }
 
 func (w *world) must(err error) {

@@ -2,14 +2,10 @@
 package emission
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/internal/wire"
@@ -31,71 +27,37 @@ func Difference(first, second []apply.Intent) string {
 			return fmt.Sprintf("one of two calls of Emit for the same parent returned an intent for %s, and the other did not; %s",
 				name, remedy)
 		}
-		if text := differing(name, a, b); text != "" {
-			return text
+		if changes := fieldowners.Changes(a, b); len(changes) > 0 {
+			return fmt.Sprintf("two calls of Emit for the same parent returned different values of %s in %s; %s",
+				changes[0].Path, name, remedy)
 		}
 	}
 	return ""
 }
 
-const remedy = "Emit must return the same intents each time for the same parent: remove values that come from a clock, a random number, a counter or the order of a map"
+const remedy = "Emit must return the same intents each time for the same parent: sort lists that come from a map, " +
+	"and remove values that come from a clock, a random number or a counter"
 
-func differing(name string, first, second []byte) string {
-	if bytes.Equal(first, second) {
-		return ""
-	}
-	var a, b any
-	_, _ = json.Unmarshal(first, &a), json.Unmarshal(second, &b) // no errors, because json.Marshal has written both
-	changes := fieldowners.Changes(a, b)
-	switch {
-	case len(changes) == 0:
-		return ""
-	case reordered(changes[0]):
-		return fmt.Sprintf("two calls of Emit for the same parent returned the list %s of %s in different orders; sort the list: %s",
-			changes[0].Path, name, remedy)
-	}
-	return fmt.Sprintf("two calls of Emit for the same parent returned different values of %s in %s; %s", changes[0].Path, name, remedy)
-}
-
-// partsOf returns the content of each intent as JSON. The keys of the map name the intent's object and subresource.
-func partsOf(intents []apply.Intent) map[string][]byte {
-	parts := map[string][]byte{}
+// partsOf returns the decoded content of each intent. The keys of the map name the intent's object and subresource.
+func partsOf(intents []apply.Intent) map[string]any {
+	parts := map[string]any{}
 	for _, intent := range intents {
 		object, err := intent.Object()
 		if err != nil {
 			continue
 		}
-		add := func(suffix string, config runtime.ApplyConfiguration) {
-			if body, err := wire.Encode(config); err == nil {
-				parts[object.String()+suffix] = body.JSON
-			}
+		part, config := object.String(), intent.Config
+		if intent.Subresource != "" {
+			part += " (" + intent.Subresource + ")"
 		}
-		switch {
-		case intent.Body != nil:
-			add(" ("+intent.Subresource+")", intent.Body)
-		case intent.Subresource != "":
-			add(" ("+intent.Subresource+")", intent.Config)
-		default:
-			add("", intent.Config)
+		if intent.Body != nil {
+			config = intent.Body
+		}
+		if body, err := wire.Encode(config); err == nil {
+			var content any
+			_ = json.Unmarshal(body.JSON, &content) // no error, because json.Marshal has written the body
+			parts[part] = content
 		}
 	}
 	return parts
-}
-
-// reordered reports whether a change only reorders the items of a list.
-func reordered(change fieldowners.Change) bool {
-	a, isList := change.Before.([]any)
-	b, isToo := change.After.([]any)
-	if !isList || !isToo || len(a) != len(b) {
-		return false
-	}
-	left := slices.Clone(b)
-	for _, item := range a {
-		i := slices.IndexFunc(left, func(other any) bool { return reflect.DeepEqual(item, other) })
-		if i < 0 {
-			return false
-		}
-		left = slices.Delete(left, i, i+1)
-	}
-	return true
 }

@@ -45,7 +45,7 @@ func TestDifference(t *testing.T) {
 			"two calls of Emit for the same parent returned different values of .spec.containers in Pod shop/web"},
 		{"the number of items", intents{pod("a:1")}, intents{pod("a:1", "b:1")}, "two calls of Emit for the same parent returned different values of .spec.containers in"},
 		{"the order of items", intents{pod("a:1", "b:1")}, intents{pod("b:1", "a:1")},
-			"two calls of Emit for the same parent returned the list .spec.containers of Pod shop/web in different orders; sort the list"},
+			"two calls of Emit for the same parent returned different values of .spec.containers in Pod shop/web"},
 		{"the body of a subresource", intents{scaled(1)}, intents{scaled(2)},
 			"two calls of Emit for the same parent returned different values of .spec.replicas in ReplicationController shop/web (scale)"},
 	} {

@@ -5,9 +5,11 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"coapply.dev"
@@ -24,7 +26,8 @@ func SetupPower(_ ctrl.Manager, options setup.Options) error {
 	return coapply.For(options.Runtime, fieldmanagers.DevboxPower, emitPower).
 		Named("devbox-power").
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Or(
-			predicate.GenerationChangedPredicate{}, coapply.ControllerChanged(),
+			predicate.GenerationChangedPredicate{},
+			coapply.Changed(func(child client.Object) any { return metav1.GetControllerOf(child) }),
 			coapply.BesidesStatus(func(d *appsv1.Deployment) any { return d.Status })))).
 		OnConflict(replicasPolicy(options.Replicas)).
 		Belongs(isDevboxes).

@@ -124,10 +124,10 @@ func TestUnreadableIsToldOnce(t *testing.T) {
 	recorder := events.NewFakeRecorder(64)
 	r, err := reconciler.New(reconciler.Config[*corev1.ConfigMap]{
 		Client: c, Applier: kit.NewApplier(t, c, "us", apply.Policy{}), Events: recorder,
-		Emit: func(*corev1.ConfigMap) (reconciler.Emission, error) {
+		Emit: func(*corev1.ConfigMap) ([]apply.Intent, error) {
 			deployed := kit.Deployment("child", namespace, "v1")
 			deployed.Spec.WithReplicas(3)
-			return reconciler.Emission{Intents: []apply.Intent{{Config: deployed}}}, nil
+			return []apply.Intent{{Config: deployed}}, nil
 		},
 	})
 	if err != nil {

@@ -73,10 +73,7 @@ func TestNotFoundWhileDeletingMembers(t *testing.T) {
 	applier := kit.NewApplier(t, w, pruner, apply.Policy{})
 	r, err := reconciler.New(reconciler.Config[*corev1.ConfigMap]{
 		Client: w, Applier: applier, Updater: newUpdater(t, w, update.DefaultRetry), Prune: true, Finalizer: setFinalizer,
-		Emit: func(*corev1.ConfigMap) (e reconciler.Emission, err error) {
-			e.Intents, err = w.emit("ConfigMap other/a")()
-			return e, err
-		},
+		Emit: func(*corev1.ConfigMap) ([]apply.Intent, error) { return w.emit("ConfigMap other/a")() },
 	})
 	w.must(err)
 	named := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(w.parent)}

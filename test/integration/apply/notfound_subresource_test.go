@@ -123,7 +123,7 @@ func TestNotFoundOfParentStatus(t *testing.T) {
 		reconciled := 0
 		r, err := reconciler.New(reconciler.Config[*statusless]{
 			Client: c, Applier: kit.NewApplier(t, c, "us", apply.Policy{}), Updater: newUpdater(t, c, update.DefaultRetry),
-			Emit: func(*statusless) (reconciler.Emission, error) { return reconciler.Emission{}, nil },
+			Emit: func(*statusless) ([]apply.Intent, error) { return nil, nil },
 			Status: func(context.Context, *statusless, reconciler.Applied) (reconciler.Report[*statusless], error) {
 				reconciled++
 				return report, nil
@@ -152,7 +152,7 @@ func TestNotFoundOfChange(t *testing.T) {
 	reconciled := 0
 	r, err := reconciler.New(reconciler.Config[*statusless]{
 		Client: c, Applier: kit.NewApplier(t, c, "us", apply.Policy{}), Updater: newUpdater(t, c, update.DefaultRetry),
-		Emit: func(*statusless) (reconciler.Emission, error) { return reconciler.Emission{}, nil },
+		Emit: func(*statusless) ([]apply.Intent, error) { return nil, nil },
 		Status: func(context.Context, *statusless, reconciler.Applied) (reconciler.Report[*statusless], error) {
 			reconciled++
 			return reconciler.Report[*statusless]{Change: func(*statusless) error { return absent }}, nil

@@ -166,9 +166,9 @@ func TestReconcilerDeletesWithTheParent(t *testing.T) {
 	w.must(err)
 	r, err := reconciler.New(reconciler.Config[*corev1.ConfigMap]{
 		Client: w, Applier: kit.NewApplier(t, w, pruner, apply.Policy{}), Updater: updater, Prune: true, Finalizer: setFinalizer,
-		Emit: func(*corev1.ConfigMap) (reconciler.Emission, error) {
+		Emit: func(*corev1.ConfigMap) ([]apply.Intent, error) {
 			intents, err := w.emit("ConfigMap a", "Secret other/held", "ClusterRole a")()
-			return reconciler.Emission{Intents: intents}, err
+			return intents, err
 		},
 	})
 	w.must(err)

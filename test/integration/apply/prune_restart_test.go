@@ -88,14 +88,14 @@ func (w *pruneWorld) restarted(parents []client.ObjectKey) *restarted {
 	w.must(err)
 	r, err := reconciler.New(reconciler.Config[*corev1.ConfigMap]{
 		Client: reads, Applier: applier, Updater: updater, Prune: true, Finalizer: setFinalizer,
-		Emit: func(parent *corev1.ConfigMap) (e reconciler.Emission, err error) {
+		Emit: func(parent *corev1.ConfigMap) (intents []apply.Intent, err error) {
 			owner := metav1ac.OwnerReference().WithAPIVersion("v1").WithKind("ConfigMap").WithName(parent.Name).WithUID(parent.UID)
 			for n := range restartMembers - 1 {
-				e.Intents = append(e.Intents, apply.Intent{Config: corev1ac.ConfigMap(fmt.Sprintf("%s-%d", parent.Name, n), parent.Namespace).
+				intents = append(intents, apply.Intent{Config: corev1ac.ConfigMap(fmt.Sprintf("%s-%d", parent.Name, n), parent.Namespace).
 					WithOwnerReferences(owner).WithData(map[string]string{"n": fmt.Sprint(n)})})
 			}
-			e.Intents = append(e.Intents, apply.Intent{Config: corev1ac.Secret(parent.Name, parent.Namespace).WithOwnerReferences(owner)})
-			return e, nil
+			intents = append(intents, apply.Intent{Config: corev1ac.Secret(parent.Name, parent.Namespace).WithOwnerReferences(owner)})
+			return intents, nil
 		},
 	})
 	w.must(err)

@@ -168,12 +168,12 @@ func TestReconcilerPrunes(t *testing.T) {
 	var applied reconciler.Applied
 	r, err := reconciler.New(reconciler.Config[*appsv1.Deployment]{
 		Client: w, Applier: kit.NewApplier(t, w, pruner, apply.Policy{}), Updater: updater, Prune: true, Finalizer: "example.com/set",
-		Emit: func(p *appsv1.Deployment) (emission reconciler.Emission, err error) {
+		Emit: func(p *appsv1.Deployment) (intents []apply.Intent, err error) {
 			for i := range *p.Spec.Replicas {
 				config := corev1ac.ConfigMap(fmt.Sprint("c", i), p.Namespace)
-				emission.Intents = append(emission.Intents, apply.Intent{Config: config})
+				intents = append(intents, apply.Intent{Config: config})
 			}
-			return emission, nil
+			return intents, nil
 		},
 		Status: func(_ context.Context, p *appsv1.Deployment, a reconciler.Applied) (reconciler.Report[*appsv1.Deployment], error) {
 			applied = a

@@ -58,9 +58,9 @@ func TestFinalizerDroppedByAdmission(t *testing.T) {
 	r, err := reconciler.New(reconciler.Config[*corev1.ConfigMap]{
 		Client: c, Applier: kit.NewApplier(t, c, kit.OurManager, apply.Policy{}), Updater: updater, Finalizer: kit.NarrowFinalizer,
 		Cleanup: func(context.Context, *corev1.ConfigMap) (bool, error) { return true, nil },
-		Emit: func(parent *corev1.ConfigMap) (reconciler.Emission, error) {
+		Emit: func(parent *corev1.ConfigMap) ([]apply.Intent, error) {
 			emitted.Add(1)
-			return reconciler.Emission{Intents: []apply.Intent{{Config: corev1ac.ConfigMap("child", parent.Namespace)}}}, nil
+			return []apply.Intent{{Config: corev1ac.ConfigMap("child", parent.Namespace)}}, nil
 		},
 	})
 	if err != nil {

@@ -1,4 +1,0 @@
-package coapply
-
-// LostFields is a part of Relevant.
-var LostFields = lostFields
