@@ -1,6 +1,7 @@
 package fieldowners
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,18 +44,14 @@ func decodeFields(text string) (*fieldpath.Set, error) {
 	return set, nil
 }
 
-// decodeObject reads a nested object of FieldsV1 into a set. self reports whether the manager owns the field to
-// which the object belongs. This is the case if the object is empty or has the key ".".
+// decodeObject reads a nested object of FieldsV1 into a set. self reports whether the manager owns the field to which the
+// object belongs, which is the case if the object is empty or has the key ".".
 func decodeObject(r *json.Decoder, into *fieldpath.Set, depth int) (self bool, err error) {
 	if depth > MaxDepth {
 		return false, fmt.Errorf("nested deeper than %d levels", MaxDepth)
 	}
-	token, err := r.Token()
-	if err != nil {
-		return false, err
-	}
-	if token != json.Delim('{') {
-		return false, errors.New("an object is expected")
+	if token, err := r.Token(); err != nil || token != json.Delim('{') {
+		return false, cmp.Or(err, errors.New("an object is expected"))
 	}
 	self = !r.More()
 	for r.More() {
@@ -93,20 +90,17 @@ func decodeField(r *json.Decoder, into *fieldpath.Set, depth int, key string) (i
 		return false, fmt.Errorf("key %.80q occurs twice", key)
 	}
 	owned, err := decodeObject(r, below, depth+1)
-	if err != nil {
-		return false, err
-	}
 	if owned {
 		into.Members.Insert(element)
 	}
 	if !below.Empty() {
 		*into.Children.Descend(element) = *below
 	}
-	return false, nil
+	return false, err
 }
 
-// decodeElement parses a key as a path element. It is stricter than fieldpath.DeserializePathElement,
-// which accepts text after a value, an empty value, and a list key without fields.
+// decodeElement parses a key as a path element. It is stricter than fieldpath.DeserializePathElement, which accepts text
+// after a value, an empty value, and a list key without fields.
 func decodeElement(key string) (fieldpath.PathElement, error) {
 	form, rest, _ := strings.Cut(key, ":")
 	switch form {

@@ -2,11 +2,8 @@ package fieldowners
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"strings"
-
-	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
 // Owned is one field with one of its owners. A field with several owners has one Owned for each owner.
@@ -24,8 +21,7 @@ type Moved struct {
 	From, To Manager
 }
 
-// String returns the field's path, the manager that lost the field and the manager that gained the
-// field, such as ".spec.replicas: a/Update -> b/Apply".
+// String returns the field's path and both managers, such as ".spec.replicas: a/Update -> b/Apply".
 func (m Moved) String() string {
 	return m.Path.String() + ": " + m.From.String() + " -> " + m.To.String()
 }
@@ -41,40 +37,29 @@ type Difference struct {
 // IsEmpty reports whether no manager gained or lost a field.
 func (d Difference) IsEmpty() bool { return len(d.Gained)+len(d.Lost)+len(d.Moved) == 0 }
 
-// All yields the path of each changed field and a description of the change, such as "lost by kubectl/Update". The
-// changes are sorted by path.
-func (d Difference) All() iter.Seq2[Path, string] {
-	type finding struct {
+// String returns one line for each changed field, such as ".spec.replicas: lost by kubectl/Update". The lines are
+// sorted by path. String returns "" if the difference is empty.
+func (d Difference) String() string {
+	type line struct {
 		path Path
 		text string
 	}
-	var all []finding
+	var lines []line
 	for _, m := range d.Moved {
-		all = append(all, finding{m.Path, m.From.String() + " -> " + m.To.String()})
+		lines = append(lines, line{m.Path, m.String()})
 	}
 	for _, o := range d.Lost {
-		all = append(all, finding{o.Path, "lost by " + o.Manager.String()})
+		lines = append(lines, line{o.Path, o.Path.String() + ": lost by " + o.Manager.String()})
 	}
 	for _, o := range d.Gained {
-		all = append(all, finding{o.Path, "gained by " + o.Manager.String()})
+		lines = append(lines, line{o.Path, o.Path.String() + ": gained by " + o.Manager.String()})
 	}
-	slices.SortStableFunc(all, func(a, b finding) int { return a.path.Compare(b.path) })
-	return func(yield func(Path, string) bool) {
-		for _, f := range all {
-			if !yield(f.path, f.text) {
-				return
-			}
-		}
+	slices.SortStableFunc(lines, func(a, b line) int { return a.path.Compare(b.path) })
+	var texts []string
+	for _, l := range lines {
+		texts = append(texts, l.text)
 	}
-}
-
-// String returns one line for each item of All, or "" if the difference is empty.
-func (d Difference) String() string {
-	var lines []string
-	for path, text := range d.All() {
-		lines = append(lines, path.String()+": "+text)
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(texts, "\n")
 }
 
 // Diff returns the leaf fields that managers gained or lost. Parent fields are not listed: if a manager keeps one
@@ -89,26 +74,33 @@ func (d Difference) String() string {
 // even if another manager still owns the field.
 func Diff(before, after Ownership) Difference {
 	lost, gained := without(before, after), without(after, before)
-	moved := map[string]bool{}
+	losers, gainers := managersByPath(lost), managersByPath(gained)
 	var d Difference
 	for _, from := range lost {
-		for _, to := range gainersOf(gained, from.Path) {
+		for _, to := range gainers[from.Path.String()] {
 			d.Moved = append(d.Moved, Moved{Path: from.Path, From: from.Manager, To: to})
-			moved[from.Path.String()] = true
 		}
 	}
-	hasMoved := func(o Owned) bool { return moved[o.Path.String()] }
-	d.Gained = slices.DeleteFunc(gained, hasMoved)
-	d.Lost = slices.DeleteFunc(lost, hasMoved)
+	d.Gained = slices.DeleteFunc(gained, func(o Owned) bool { return len(losers[o.Path.String()]) > 0 })
+	d.Lost = slices.DeleteFunc(lost, func(o Owned) bool { return len(gainers[o.Path.String()]) > 0 })
 	return d
 }
 
-// without returns the leaf fields that a manager owns in the ownership o but not in other, sorted by
-// path, then by manager.
+func managersByPath(owned []Owned) map[string][]Manager {
+	managers := map[string][]Manager{}
+	for _, o := range owned {
+		path := o.Path.String()
+		managers[path] = append(managers[path], o.Manager)
+	}
+	return managers
+}
+
+// without returns the leaf fields that a manager owns in the ownership o but not in other, sorted by path, then by
+// manager.
 func without(o, other Ownership) []Owned {
-	held := byWriter(other)
+	held := merge(other.entries, Manager.writer)
 	var found []Owned
-	for who, entry := range byWriter(o) {
+	for who, entry := range merge(o.entries, Manager.writer) {
 		kept := held[who]
 		for _, path := range entry.Leaves() {
 			if !kept.Owns(path) {
@@ -120,36 +112,4 @@ func without(o, other Ownership) []Owned {
 		return cmp.Or(a.Path.Compare(b.Path), a.Manager.Compare(b.Manager))
 	})
 	return found
-}
-
-// byWriter returns one entry for each name, operation and subresource. Entries that differ only in their apiVersion
-// are merged. A merged entry has the apiVersion and the time of the latest of these entries.
-func byWriter(o Ownership) map[Manager]Entry {
-	merged := map[Manager]Entry{}
-	for _, entry := range o.entries {
-		who := entry.writer()
-		known, ok := merged[who]
-		if !ok {
-			known = Entry{Manager: entry.Manager, fields: fieldpath.NewSet()}
-		}
-		if entry.Time.After(known.Time) {
-			known.Manager = entry.Manager
-		}
-		known.fields = known.fields.Union(entry.fields)
-		merged[who] = known
-	}
-	return merged
-}
-
-// gainersOf returns the managers that gained the field at the given path. The gained fields must be sorted by path.
-func gainersOf(gained []Owned, path Path) []Manager {
-	first, _ := slices.BinarySearchFunc(gained, path, func(o Owned, p Path) int { return o.Path.Compare(p) })
-	var managers []Manager
-	for _, o := range gained[first:] {
-		if !o.Path.Equal(path) {
-			break
-		}
-		managers = append(managers, o.Manager)
-	}
-	return managers
 }

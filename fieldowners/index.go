@@ -4,18 +4,15 @@ import (
 	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
-
-	"coapply.dev/fieldowners/internal/items"
-	"coapply.dev/fieldowners/internal/notation"
 )
 
-// Index finds fields of an unstructured object with the same results as Path.Value, Path.Nearest and Locate, but
-// faster. To find a list item, those functions compare the wanted key with every item of the list. An Index looks up
-// the key in a map, and compares the key only with items that lack a key field. The object must not change while the
-// Index is used. An Index is not safe for concurrent use.
+// Index finds fields of an unstructured object with the same results as Path.Value and Path.Nearest, but faster if many
+// fields of the object are looked up. To find a list item, Path compares the key with every item of the list, and an
+// Index looks up the key in a map. The object must not change while the Index is used. An Index is not safe for
+// concurrent use.
 type Index struct {
 	object any
-	lists  map[listOf]itemFinder
+	lists  map[listOf]namedList
 }
 
 // listOf identifies a list by the address of its first item and by the names of its key fields.
@@ -26,7 +23,7 @@ type listOf struct {
 
 // NewIndex returns an Index for the fields of an unstructured object.
 func NewIndex(object any) *Index {
-	return &Index{object: object, lists: map[listOf]itemFinder{}}
+	return &Index{object: object, lists: map[listOf]namedList{}}
 }
 
 // Value returns the same result for the object as Path.Value.
@@ -36,25 +33,24 @@ func (x *Index) Value(path Path) (any, bool) { return path.value(x.object, x.chi
 func (x *Index) Nearest(path Path) (Path, bool) { return path.nearest(x.object, x.child) }
 
 // Locate returns the same result for the object as the function Locate.
-func (x *Index) Locate(serverPath string) []Path {
-	var found []Path
-	locate(x.object, serverPath, nil, x.child, &found)
+func (x *Index) Locate(serverPath string) (found []Path) {
+	x.locate(x.object, serverPath, nil, &found)
 	return found
 }
 
 func (x *Index) child(parent any, element fieldpath.PathElement) (any, bool) {
 	list, _ := parent.([]any)
-	how, isItem := items.NamingOf(element)
+	how, isItem := namingOf(element)
 	if len(list) == 0 || !isItem {
 		return child(parent, element)
 	}
-	of := listOf{&list[0], strings.Join(how.Fields, "\x00")}
-	finder, known := x.lists[of]
+	of := listOf{&list[0], strings.Join(how.fields, "\x00")}
+	named, known := x.lists[of]
 	if !known {
-		finder = newItemFinder(how, list)
-		x.lists[of] = finder
+		named = how.list(list)
+		x.lists[of] = named
 	}
-	if i := finder.find(element); i >= 0 {
+	if i := named.find(element); i >= 0 {
 		return list[i], true
 	}
 	return nil, false
@@ -63,13 +59,9 @@ func (x *Index) child(parent any, element fieldpath.PathElement) (any, bool) {
 // Locate returns the paths of an unstructured object's fields that have the given path string of the API server (see
 // Path.ServerString), sorted by Path.Compare. It returns several paths if map keys with dots make the string
 // ambiguous. It returns no path if the object does not have the field.
-func Locate(object any, serverPath string) []Path {
-	var found []Path
-	locate(object, serverPath, nil, child, &found)
-	return found
-}
+func Locate(object any, serverPath string) []Path { return NewIndex(object).Locate(serverPath) }
 
-func locate(at any, rest string, prefix fieldpath.Path, child childOf, found *[]Path) {
+func (x *Index) locate(at any, rest string, prefix fieldpath.Path, found *[]Path) {
 	if rest == "" {
 		*found = append(*found, Path{elements: prefix.Copy()})
 		return
@@ -82,15 +74,16 @@ func locate(at any, rest string, prefix fieldpath.Path, child childOf, found *[]
 			}
 			name := rest[1:end]
 			if below, has := parent[name]; has {
-				locate(below, rest[end:], append(prefix, fieldpath.PathElement{FieldName: &name}), child, found)
+				x.locate(below, rest[end:], append(prefix, fieldpath.PathElement{FieldName: &name}), found)
 			}
 		}
 	case []any:
 		// The API server writes list items in the notation of this package, but escapes rare characters
 		// differently. Items with such characters are not found.
-		element, after, _ := notation.First(rest)
-		if item, has := child(parent, element); has {
-			locate(item, after, append(prefix, element), child, found)
+		p := parser{text: rest}
+		element, _ := p.element()
+		if item, has := x.child(parent, element); has {
+			x.locate(item, rest[p.at:], append(prefix, element), found)
 		}
 	}
 }

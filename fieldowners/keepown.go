@@ -14,9 +14,9 @@ import (
 // entry of any other manager that owns a field together with a given manager. It drops all other entries, which
 // often take half of the memory of a cache. If no managers are given, it drops all entries.
 //
-// Two managers own a field together if both entries name the field. They also own a field together if one entry owns
-// the field as a whole (an empty map, an atomic list) and the other entry owns a part of the field. If one of the
-// two entries is malformed, or if their apiVersions differ, the entry of the other manager is kept.
+// Two managers own a field together if both entries name the field, or if one entry owns the field as a whole (an empty
+// map, an atomic list) and the other entry owns a part of the field. If one of the two entries is malformed, or if their
+// apiVersions differ, the entry of the other manager is kept.
 //
 // The transform function changes the object in place. The object may be typed, unstructured or metadata only. A
 // value without metadata, such as a tombstone, is not changed. The function is idempotent and never fails.
@@ -43,67 +43,38 @@ func KeepOwn(managers ...string) func(object any) (any, error) {
 	}
 }
 
-// keepOwn returns, in a new slice, the entries of the given managers, and the entries of other managers
-// that may own a field which a given manager owns as well.
+// keepOwn returns the entries that KeepOwn keeps, in a new slice.
 func keepOwn(entries []metav1.ManagedFieldsEntry, managers []string) (kept []metav1.ManagedFieldsEntry) {
 	var ours []Entry
-	malformed := false
 	for _, raw := range entries {
 		if slices.Contains(managers, raw.Manager) {
-			entry, err := parseEntry(raw)
-			ours, malformed = append(ours, entry), malformed || err != nil
+			our, _ := parseEntry(raw) // if the entry is malformed, our.fields is nil
+			ours = append(ours, our)
 		}
 	}
 	for _, raw := range entries {
-		if slices.Contains(managers, raw.Manager) || len(ours) > 0 && (malformed || mayShare(ours, raw)) {
+		if slices.Contains(managers, raw.Manager) || len(ours) > 0 && mayShare(ours, raw) {
 			kept = append(kept, raw)
 		}
 	}
 	return kept
 }
 
-// mayShare reports whether the given raw entry and one of our entries own the same field. It also returns true if
-// the raw entry is malformed or if the apiVersions differ, because the fields cannot be compared then.
+// mayShare reports whether the given raw entry and one of our entries own a field together (see KeepOwn), or whether
+// their fields cannot be compared.
 func mayShare(ours []Entry, raw metav1.ManagedFieldsEntry) bool {
 	theirs, err := parseEntry(raw)
 	return err != nil || slices.ContainsFunc(ours, func(our Entry) bool {
-		return our.APIVersion != theirs.APIVersion || // a field may have another name in another version
-			overlap(our.fields, theirs.fields)
+		return our.fields == nil || our.APIVersion != theirs.APIVersion || overlap(our.fields, theirs.fields)
 	})
 }
 
-// overlap reports whether both sets contain the same field, or whether one set contains a field as a
-// whole and the other set contains a field below it. A set contains a field as a whole if it contains
-// the field but no field below.
+// overlap reports whether the owners of the two sets own a field together.
 func overlap(a, b *fieldpath.Set) bool {
-	return covers(a, b) || covers(b, a) || deeper(a, b)
+	return !a.Intersection(b).Empty() || covers(a, b) || covers(b, a)
 }
 
-// covers reports whether the sets overlap in a top-level field of the first set. The second set must contain the
-// same field, or the first set must contain the field as a whole and the second set a field below it.
-func covers(a, b *fieldpath.Set) (found bool) {
-	a.Members.Iterate(func(name fieldpath.PathElement) {
-		if found || b.Members.Has(name) {
-			found = true
-			return
-		}
-		_, parts := a.Children.Get(name)
-		_, theirs := b.Children.Get(name)
-		found = theirs && !parts
-	})
-	return found
-}
-
-// deeper reports whether the two sets overlap in fields below a common top-level field.
-func deeper(a, b *fieldpath.Set) (found bool) {
-	a.Children.Iterate(func(name fieldpath.PathElement) {
-		if found {
-			return
-		}
-		if below, ok := b.Children.Get(name); ok {
-			own, _ := a.Children.Get(name)
-			found = overlap(own, below)
-		}
-	})
-	return found
+// covers reports whether a leaf of the first set is in the second set or has fields below it there.
+func covers(whole, parts *fieldpath.Set) bool {
+	return parts.RecursiveDifference(whole.Leaves()).Size() < parts.Size()
 }

@@ -1,6 +1,7 @@
 package fieldowners
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,12 +32,8 @@ func (m Manager) String() string {
 	return s
 }
 
-// sameEntry reports whether m and other identify the same managed fields entry. The time of the entry
-// does not matter.
-func (m Manager) sameEntry(other Manager) bool {
-	return m.Name == other.Name && m.Operation == other.Operation &&
-		m.Subresource == other.Subresource && m.APIVersion == other.APIVersion
-}
+// sameEntry reports whether m and other identify the same managed fields entry. The time of the entry does not matter.
+func (m Manager) sameEntry(other Manager) bool { return m.Compare(other) == 0 }
 
 // writer returns the manager without apiVersion and time, for use as a map key.
 func (m Manager) writer() Manager {
@@ -48,50 +45,38 @@ func (m Manager) SameWriter(other Manager) bool { return m.writer() == other.wri
 
 // Compare orders managers by name, operation, subresource and apiVersion, as strings.Compare does.
 func (m Manager) Compare(other Manager) int {
-	for _, c := range []int{
-		strings.Compare(m.Name, other.Name),
-		strings.Compare(string(m.Operation), string(other.Operation)),
-		strings.Compare(m.Subresource, other.Subresource),
-		strings.Compare(m.APIVersion, other.APIVersion),
-	} {
-		if c != 0 {
-			return c
-		}
-	}
-	return 0
+	return cmp.Or(
+		strings.Compare(m.Name, other.Name), cmp.Compare(m.Operation, other.Operation),
+		strings.Compare(m.Subresource, other.Subresource), strings.Compare(m.APIVersion, other.APIVersion),
+	)
 }
 
-// WritesAround reports whether the manager wrote the field at path through a subresource such as
-// /scale, although an apply of the object can set the field as well. This is the case if the
-// subresource is not status, and the field is outside of the status.
+// WritesAround reports whether the manager wrote the field at path through a subresource such as /scale, although an
+// apply of the object can set the field as well: the subresource is not status, and the field is outside of the status.
 func (m Manager) WritesAround(path Path) bool {
 	return m.Subresource != "" && m.Subresource != "status" && !path.HasPrefix(StatusPath)
 }
 
-// ParseCause returns the manager that owns the field of a conflict. It parses the message of a status
-// cause of type FieldManagerConflict, because no other part of the API server's response names the
-// manager:
+// ParseCause returns the manager that owns the field of a conflict. It parses the message of a status cause of type
+// FieldManagerConflict, because no other part of the API server's response names the manager:
 //
 //	conflict with "NAME"[ with subresource "SUB"][ using APIVERSION][ at TIME]
 //
 // The parts "using" and "at" are present only for a manager that owns the field by Update
-// (k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go). An API server of version 1.37
-// leaves out the time: read the time from the manager's managed fields entry. Text that a later API
-// server may append is ignored.
+// (k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go). An API server of version 1.37 leaves out the time:
+// read the time from the manager's managed fields entry. Text that a later API server may append is ignored.
 func ParseCause(message string) (Manager, error) {
 	rest, ok := strings.CutPrefix(message, "conflict with ")
 	if !ok {
 		return Manager{}, fmt.Errorf("conflict cause %q names no manager", message)
 	}
-	manager := Manager{Operation: metav1.ManagedFieldsOperationApply}
-	var err error
-	if manager.Name, rest, err = cutQuoted(rest); err != nil {
-		return Manager{}, fmt.Errorf("conflict cause %q: %w", message, err)
-	}
+	name, rest, err := cutQuoted(rest)
+	manager := Manager{Name: name, Operation: metav1.ManagedFieldsOperationApply}
 	if after, ok := strings.CutPrefix(rest, " with subresource "); ok {
-		if manager.Subresource, rest, err = cutQuoted(after); err != nil {
-			return Manager{}, fmt.Errorf("conflict cause %q: %w", message, err)
-		}
+		manager.Subresource, rest, err = cutQuoted(after)
+	}
+	if err != nil {
+		return Manager{}, fmt.Errorf("conflict cause %q: %w", message, err)
 	}
 	if after, ok := strings.CutPrefix(rest, " using "); ok {
 		manager.Operation = metav1.ManagedFieldsOperationUpdate
@@ -115,12 +100,11 @@ func cutQuoted(s string) (unquoted, rest string, err error) {
 
 // Well-known field managers. A policy may name them.
 const (
-	// BeforeFirstApply is the field manager that the API server invents at the first apply to an object
-	// without managed fields. Such an object is older than Server-Side Apply, or its managed fields were
-	// removed. BeforeFirstApply then owns, by Update, all fields of the object.
+	// BeforeFirstApply is the field manager that the API server invents at the first apply to an object without managed
+	// fields. BeforeFirstApply then owns, by Update, all fields of the object.
 	BeforeFirstApply = "before-first-apply"
-	// AncientChanges is the field manager to which the API server assigns the oldest Update entries
-	// if there are more than ten.
+	// AncientChanges is the field manager to which the API server assigns the oldest Update entries if there are more
+	// than ten.
 	AncientChanges = "ancient-changes"
 	// ClientSideApply is the field manager of kubectl apply without --server-side.
 	ClientSideApply = "kubectl-client-side-apply"
@@ -128,8 +112,8 @@ const (
 
 // Paths of fields that an object of any kind may have and that an apply configuration usually does not list.
 var (
-	// LastAppliedPath is the annotation in which client-side kubectl apply stores the applied
-	// configuration, including the values of a Secret.
+	// LastAppliedPath is the annotation in which client-side kubectl apply stores the applied configuration, including
+	// the values of a Secret.
 	LastAppliedPath = MustParsePath(`.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`)
 	// FinalizersPath is metadata.finalizers, a set.
 	FinalizersPath = MustParsePath(".metadata.finalizers")
@@ -138,9 +122,8 @@ var (
 )
 
 // serverKept has the paths of all fields that never have an owner, except for metadata.managedFields. The API server
-// strips most of them from every managed fields entry
-// (k8s.io/apimachinery/pkg/util/managedfields/internal/stripmeta.go). The two deletion fields have no owner either,
-// because the API server sets them itself.
+// sets the two deletion fields itself, and strips the other fields from every managed fields entry
+// (k8s.io/apimachinery/pkg/util/managedfields/internal/stripmeta.go).
 var serverKept = map[string]bool{
 	".apiVersion": true, ".kind": true,
 	".metadata.name": true, ".metadata.namespace": true, ".metadata.uid": true, ".metadata.resourceVersion": true,
@@ -171,8 +154,7 @@ func IsSecret(group, kind string) bool { return group == "" && kind == "Secret" 
 // secrets are the fields of a Secret whose values are secret.
 var secrets = []Path{MustParsePath(".data"), MustParsePath(".stringData"), LastAppliedPath}
 
-// HoldsSecret reports whether the value at this path of a Secret must not be shown, because it is a
-// secret value, is a part of a secret value, or contains a secret value.
+// HoldsSecret reports whether the value at this path of a Secret is, contains or is part of a secret value.
 func (p Path) HoldsSecret() bool {
 	return slices.ContainsFunc(secrets, func(s Path) bool { return p.HasPrefix(s) || s.HasPrefix(p) })
 }

@@ -4,9 +4,6 @@
 // The package is pure data: no client, no clock, no logging. It reads what the API server recorded (KEP-555,
 // Server-Side Apply).
 //
-// Package contract describes which manager may own which field. Package internal/command returns commands that a
-// person runs to change owners. Both import this package.
-//
 // # Contract
 //
 //  1. Parse returns the Ownership for metadata.managedFields. For malformed input it returns an error that names the
@@ -41,8 +38,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
@@ -111,9 +110,8 @@ func (e *EntryError) Error() string {
 
 func (e *EntryError) Unwrap() error { return e.Err }
 
-// Parse returns the ownership that metadata.managedFields records. Writes through /scale can create
-// several entries of the same manager. Parse merges these entries, and the merged entry has the latest
-// time. The error is an *EntryError.
+// Parse returns the ownership that metadata.managedFields records. Writes through /scale can create several entries of
+// the same manager. Parse merges these entries, and the merged entry has the latest time. The error is an *EntryError.
 func Parse(entries []metav1.ManagedFieldsEntry) (Ownership, error) {
 	ownership, unread := ParseReadable(entries)
 	if len(unread) > 0 {
@@ -122,9 +120,9 @@ func Parse(entries []metav1.ManagedFieldsEntry) (Ownership, error) {
 	return ownership, nil
 }
 
-// ParseReadable is like Parse, but leaves out the entries that cannot be read and returns an error
-// for each of them. Anybody who may patch an object can forge an entry that the API server accepts
-// and Parse rejects, such as an entry with more than 1,000 nested levels.
+// ParseReadable is like Parse, but leaves out the entries that cannot be read and returns an error for each of them.
+// Anybody who may patch an object can forge an entry that the API server accepts and Parse rejects, such as an entry
+// with more than 1,000 nested levels.
 func ParseReadable(entries []metav1.ManagedFieldsEntry) (readable Ownership, unread []*EntryError) {
 	all := make([]Entry, 0, len(entries))
 	for i, raw := range entries {
@@ -140,18 +138,24 @@ func ParseReadable(entries []metav1.ManagedFieldsEntry) (readable Ownership, unr
 
 // newOwnership sorts entries and merges the entries of the same manager.
 func newOwnership(entries []Entry) Ownership {
-	slices.SortStableFunc(entries, func(a, b Entry) int { return a.Compare(b.Manager) })
-	var o Ownership
+	merged := merge(entries, func(m Manager) Manager { m.Time = time.Time{}; return m })
+	return Ownership{slices.SortedFunc(maps.Values(merged), func(a, b Entry) int { return a.Compare(b.Manager) })}
+}
+
+// merge merges the entries whose managers have the same key. A merged entry has the manager of the latest entry.
+func merge(entries []Entry, key func(Manager) Manager) map[Manager]Entry {
+	merged := map[Manager]Entry{}
 	for _, entry := range entries {
-		last := len(o.entries) - 1
-		if last < 0 || !o.entries[last].sameEntry(entry.Manager) {
-			o.entries = append(o.entries, entry)
-			continue
+		who := key(entry.Manager)
+		if known, has := merged[who]; has {
+			entry.fields = known.fields.Union(entry.fields)
+			if !entry.Time.After(known.Time) {
+				entry.Manager = known.Manager
+			}
 		}
-		known := &o.entries[last]
-		known.fields, known.Time = known.fields.Union(entry.fields), later(known.Time, entry.Time)
+		merged[who] = entry
 	}
-	return o
+	return merged
 }
 
 func parseEntry(raw metav1.ManagedFieldsEntry) (Entry, error) {
@@ -215,9 +219,9 @@ func readEntry(raw any) (entry metav1.ManagedFieldsEntry, err error) {
 // entries have a new time or new fields. A manager that only deleted a field is not found. A write that changed no
 // owner is not found either if the manager's previous write was within the same second.
 func Writers(before, after Ownership) []Manager {
-	was := byWriter(before)
+	was := merge(before.entries, Manager.writer)
 	var writers []Manager
-	for who, entry := range byWriter(after) {
+	for who, entry := range merge(after.entries, Manager.writer) {
 		known, ok := was[who]
 		if !ok || !known.Time.Equal(entry.Time) || !entry.fields.Difference(known.fields).Empty() {
 			writers = append(writers, entry.Manager)

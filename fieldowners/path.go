@@ -8,8 +8,6 @@ import (
 
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v4/value"
-
-	"coapply.dev/fieldowners/internal/notation"
 )
 
 // Path identifies one field of an object. The zero value is the whole object. A Path is immutable.
@@ -17,13 +15,12 @@ type Path struct {
 	elements fieldpath.Path
 }
 
-// String returns the path in the notation that ParsePath reads, such as
-// .spec.template.spec.containers[name="web"].image. The root is "". Invisible characters are
-// written as JSON escapes, so that the text cannot control a terminal.
+// String returns the path in the notation that ParsePath reads, such as .spec.containers[name="web"].image. The root
+// is "". Invisible characters are written as JSON escapes, so that the text cannot control a terminal.
 func (p Path) String() string {
 	var b strings.Builder
 	for _, element := range p.elements {
-		notation.Write(&b, element)
+		b.WriteString(textOf(element))
 	}
 	return b.String()
 }
@@ -37,8 +34,8 @@ func (p *Path) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ServerString returns the path in the notation of the API server, as in the causes of a conflict. This
-// notation does not quote map keys and is ambiguous: compare such texts, but never parse them.
+// ServerString returns the path in the notation of the API server, as in the causes of a conflict. This notation does
+// not quote map keys and is ambiguous: compare such texts, but never parse them.
 func (p Path) ServerString() string { return p.elements.String() }
 
 // IsRoot reports whether the path is the root, which means the whole object.
@@ -65,12 +62,7 @@ func (p Path) Parent() Path {
 // IsKeyField reports whether the path ends at a key field of a list item.
 func (p Path) IsKeyField() bool {
 	n := len(p.elements)
-	if n < 2 || p.elements[n-1].FieldName == nil || p.elements[n-2].Key == nil {
-		return false
-	}
-	return slices.ContainsFunc(*p.elements[n-2].Key, func(field value.Field) bool {
-		return field.Name == *p.elements[n-1].FieldName
-	})
+	return n >= 2 && p.elements[n-1].FieldName != nil && isKeyOf(p.elements[n-2], *p.elements[n-1].FieldName)
 }
 
 // Len returns the number of elements of the path.
@@ -92,33 +84,24 @@ type Element struct {
 func (p Path) Elements() []Element {
 	all := make([]Element, len(p.elements))
 	for i, element := range p.elements {
+		how, _ := namingOf(element)
+		all[i] = Element{Text: textOf(element), Keys: how.fields, Index: element.Index != nil}
 		if element.FieldName != nil {
-			name := *element.FieldName
-			all[i].Field = &name
-		}
-		all[i].Text, all[i].Index = notation.Text(element), element.Index != nil
-		if element.Key != nil {
-			for _, field := range *element.Key {
-				all[i].Keys = append(all[i].Keys, field.Name)
-			}
+			all[i].Field = new(*element.FieldName)
 		}
 	}
 	return all
 }
 
-// Value returns the field's value in an unstructured object (with maps, slices and scalars as from
-// encoding/json). The value is not copied. ok is false if the object does not have the field.
+// Value returns the field's value in an unstructured object. The value is not copied. ok is false if the object does not
+// have the field.
 //
-// An item of an associative list is found by its key fields. In an apply configuration, an item may
-// lack a key field that the API server defaults, such as the protocol of a port. Such an item is found
-// if it is the only item whose other key fields match.
+// An item of an associative list is found by its key fields. In an apply configuration, an item may lack a key field
+// that the API server defaults, such as the protocol of a port. Such an item is found if it is the only item whose other
+// key fields match.
 func (p Path) Value(object any) (found any, ok bool) { return p.value(object, child) }
 
-// childOf is the type of functions that return the child of a map or a list that a path element
-// identifies.
-type childOf func(parent any, element fieldpath.PathElement) (any, bool)
-
-func (p Path) value(object any, child childOf) (found any, ok bool) {
+func (p Path) value(object any, child func(any, fieldpath.PathElement) (any, bool)) (found any, ok bool) {
 	found = object
 	for _, element := range p.elements {
 		if found, ok = child(found, element); !ok {
@@ -128,6 +111,7 @@ func (p Path) value(object any, child childOf) (found any, ok bool) {
 	return found, true
 }
 
+// child returns the field of a map or the item of a list that a path element identifies.
 func child(parent any, element fieldpath.PathElement) (any, bool) {
 	if element.FieldName != nil {
 		fields, _ := parent.(map[string]any)
@@ -135,49 +119,48 @@ func child(parent any, element fieldpath.PathElement) (any, bool) {
 		return found, ok
 	}
 	items, _ := parent.([]any)
-	switch {
-	case element.Key != nil:
-		return itemByKey(items, *element.Key)
-	case element.Value != nil:
-		for _, item := range items {
-			if value.Equals(value.NewValueInterface(item), *element.Value) {
-				return item, true
-			}
-		}
-	case element.Index != nil && *element.Index >= 0 && *element.Index < len(items):
-		return items[*element.Index], true
+	if i := indexOf(items, element); i >= 0 {
+		return items[i], true
 	}
 	return nil, false
 }
 
-func itemByKey(items []any, key value.FieldList) (any, bool) {
-	var partial []any
-	for _, item := range items {
+// indexOf returns the index of the list item that a path element identifies, or -1 if there is no such item.
+func indexOf(items []any, element fieldpath.PathElement) int {
+	switch {
+	case element.Key != nil:
+		return indexOfKey(items, *element.Key)
+	case element.Value != nil:
+		return slices.IndexFunc(items, func(item any) bool { return value.Equals(value.NewValueInterface(item), *element.Value) })
+	case element.Index != nil && *element.Index >= 0 && *element.Index < len(items):
+		return *element.Index
+	}
+	return -1
+}
+
+func indexOfKey(items []any, key value.FieldList) int {
+	var partial []int
+	for i, item := range items {
 		fields, _ := item.(map[string]any)
-		switch same, absent := matchKey(fields, key); {
+		same, absent := 0, 0
+		for _, field := range key {
+			if have, present := fields[field.Name]; !present {
+				absent++
+			} else if value.Equals(value.NewValueInterface(have), field.Value) {
+				same++
+			}
+		}
+		switch {
 		case same == len(key):
-			return item, true
+			return i
 		case same > 0 && same+absent == len(key):
-			partial = append(partial, item)
+			partial = append(partial, i)
 		}
 	}
 	if len(partial) == 1 {
-		return partial[0], true
+		return partial[0]
 	}
-	return nil, false
-}
-
-func matchKey(fields map[string]any, key value.FieldList) (same, absent int) {
-	for _, field := range key {
-		have, present := fields[field.Name]
-		switch {
-		case !present:
-			absent++
-		case value.Equals(value.NewValueInterface(have), field.Value):
-			same++
-		}
-	}
-	return same, absent
+	return -1
 }
 
 // PathError means that the text of a path is malformed.
@@ -193,15 +176,19 @@ func (e *PathError) Error() string {
 
 // ParsePath parses a path in the notation of Path.String. The error is a *PathError.
 func ParsePath(text string) (Path, error) {
-	elements, at, err := notation.Parse(text)
-	if err != nil {
-		return Path{}, &PathError{Text: text, Offset: at, Reason: err.Error()}
+	p, path := parser{text: text}, Path{}
+	for p.at < len(text) {
+		element, err := p.element()
+		if err != nil {
+			return Path{}, &PathError{Text: text, Offset: p.at, Reason: err.Error()}
+		}
+		path.elements = append(path.elements, element)
 	}
-	return Path{elements: elements}, nil
+	return path, nil
 }
 
-// ParsePaths parses several paths with ParsePath. It returns an error for an empty path, which
-// means the whole object, and for a duplicate path.
+// ParsePaths parses several paths with ParsePath. It returns an error for an empty path, which means the whole object,
+// and for a duplicate path.
 func ParsePaths(texts []string) ([]Path, error) {
 	var paths []Path
 	for _, text := range texts {

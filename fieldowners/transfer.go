@@ -31,12 +31,10 @@ import (
 //
 //   - Fields of an entry in another apiVersion than To's entry, unless the fields are proven to mean the same in both
 //     apiVersions. A manager has one Apply entry for each subresource, in one apiVersion.
-//   - The annotation kubectl.kubernetes.io/last-applied-configuration of client-side kubectl apply, if an Update
-//     entry owns it. Apply configurations do not list the annotation, so the next apply of To would delete it, but
-//     client-side tools need it to prune. To move the annotation, name its path in Source.Paths.
-//   - Finalizers that an Update entry owns. Apply configurations do not list finalizers, so the next apply of To
-//     would remove them, and the object could be deleted without cleanup. To move finalizers, name
-//     .metadata.finalizers or the path of one finalizer in Source.Paths.
+//   - The annotation kubectl.kubernetes.io/last-applied-configuration and finalizers, if an Update entry owns them.
+//     Apply configurations do not list these fields, so the next apply of To would remove them. Then client-side tools
+//     could not prune, and the object could be deleted without cleanup. To move these fields, name their paths, or
+//     .metadata.finalizers, in Source.Paths.
 //   - In a split, the list items that contain moved fields, and the key fields of these items. Both managers own them
 //     afterwards, because the next apply of either manager sets them.
 type Transfer struct {
@@ -79,10 +77,6 @@ func (m Handover) String() string {
 	return s
 }
 
-func (m Handover) compare(other Handover) int {
-	return cmp.Or(m.From.Compare(other.From), m.To.Compare(other.To), m.Path.Compare(other.Path))
-}
-
 // Unmoved is one field that a Transfer selects, but that cannot move.
 type Unmoved struct {
 	Path    Path
@@ -92,10 +86,6 @@ type Unmoved struct {
 
 // String returns the field's path, its owner and the reason why the field cannot move.
 func (u Unmoved) String() string { return fmt.Sprintf("%s of %s: %s", u.Path, u.Manager, u.Reason) }
-
-func (u Unmoved) compare(other Unmoved) int {
-	return cmp.Or(u.Manager.Compare(other.Manager), u.Path.Compare(other.Path))
-}
 
 // TransferPlan lists the changes that a transfer makes to the managed fields of an object.
 type TransferPlan struct {
@@ -110,8 +100,8 @@ type TransferPlan struct {
 // The value nil means that the API server does not serve the apiVersion.
 type Objects map[string]any
 
-// Plan returns the changes that the transfer would make to the given managed fields of an object, in a stable order.
-// It returns an error if the managed fields are malformed. The objects are needed only for fields that would move to
+// Plan returns the changes that the transfer would make to the given managed fields of an object, in a stable order. It
+// returns an error if the managed fields are malformed. The objects are needed only for fields that would move to
 // another apiVersion. The first call may pass nil: TransferPlan.Unread then lists the needed apiVersions.
 func (t Transfer) Plan(entries []metav1.ManagedFieldsEntry, objects Objects) (TransferPlan, error) {
 	owners, err := parseSlots(entries)
@@ -126,8 +116,14 @@ func (t Transfer) Plan(entries []metav1.ManagedFieldsEntry, objects Objects) (Tr
 	for _, m := range wanted {
 		plan.settle(m, owners, objects)
 	}
-	slices.SortStableFunc(plan.Moved, Handover.compare)
-	slices.SortStableFunc(plan.Unmoved, Unmoved.compare)
+	slices.Sort(plan.Unread)
+	plan.Unread = slices.Compact(plan.Unread)
+	slices.SortStableFunc(plan.Moved, func(a, b Handover) int {
+		return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To), a.Path.Compare(b.Path))
+	})
+	slices.SortStableFunc(plan.Unmoved, func(a, b Unmoved) int {
+		return cmp.Or(a.Manager.Compare(b.Manager), a.Path.Compare(b.Path))
+	})
 	return plan, nil
 }
 
@@ -135,7 +131,7 @@ func (t Transfer) Plan(entries []metav1.ManagedFieldsEntry, objects Objects) (Tr
 // keeps the fields that it already owned before the transfer. Fields that the manager To has given up since the
 // transfer do not move.
 func (p TransferPlan) Undo() Transfer {
-	undoes := make([]Handover, 0, len(p.Moved))
+	var undoes []Handover
 	for _, m := range p.Moved {
 		undoes = append(undoes, Handover{
 			Path: m.Path, From: m.To, To: m.From, FromKeeps: m.ToOwned, ToOwned: m.FromKeeps,

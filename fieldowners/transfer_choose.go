@@ -19,10 +19,7 @@ func (t Transfer) choose(plan *TransferPlan, owners slots, source Source) []Hand
 		}
 		for _, path := range owner.Fields() {
 			to := t.receiver(t.through(owners, owner, path))
-			reason := ""
-			if t.Operation == metav1.ManagedFieldsOperationUpdate {
-				reason = source.inNoIntent(path)
-			}
+			reason := source.inNoIntent(owner.Operation, path)
 			switch {
 			case owner == owners.of(to): // the field is already in To's entry
 			case !source.covers(path):
@@ -50,8 +47,7 @@ func (t Transfer) receiver(subresource string) Manager {
 // stands for To's entry for the object itself.
 func (t Transfer) through(owners slots, owner *slot, path Path) string {
 	applied := func(name, subresource string) bool {
-		entry := owners.of(Manager{Name: name, Operation: metav1.ManagedFieldsOperationApply, Subresource: subresource})
-		return entry != nil && entry.Owns(path)
+		return owners.of(Manager{Name: name, Operation: metav1.ManagedFieldsOperationApply, Subresource: subresource}).owns(path)
 	}
 	renamed := owner.Operation == metav1.ManagedFieldsOperationApply && owner.Name != t.To
 	switch {
@@ -65,14 +61,16 @@ func (t Transfer) through(owners slots, owner *slot, path Path) string {
 	return ""
 }
 
-// inNoIntent returns the reason why a field owned by Update must stay with its owner, or "" if the field may move.
-// Finalizers and the annotation of client-side kubectl apply must stay, because apply configurations do not list
-// them and the next apply of the new owner would delete them. They may move if the source names their path.
-func (s Source) inNoIntent(path Path) (reason string) {
+// inNoIntent returns the reason why a field that a manager owns by an operation must stay with the manager, or "" if the
+// field may move. Finalizers and the annotation of client-side kubectl apply that are owned by Update must stay, unless
+// the source names their path: the next apply of the new owner would delete them, see Transfer.
+func (s Source) inNoIntent(operation metav1.ManagedFieldsOperationType, path Path) (reason string) {
 	named := func(what Path) bool {
 		return slices.ContainsFunc(s.Paths, func(p Path) bool { return p.HasPrefix(what) })
 	}
 	switch {
+	case operation != metav1.ManagedFieldsOperationUpdate:
+		return ""
 	case path.Equal(LastAppliedPath) && !named(LastAppliedPath):
 		return "the annotation is client-side kubectl's own record, and the next apply would delete it (name its path to move it anyway)"
 	case path.HasPrefix(FinalizersPath) && !named(FinalizersPath):
@@ -93,8 +91,8 @@ func (s Source) surrounds(path Path) bool {
 	})
 }
 
-// indivisible returns the fields that the source selects only in part. They cannot move, because the manager owns
-// each of them as a whole, such as an atomic list.
+// indivisible returns the fields that the source selects only in part. They cannot move, because the manager owns each
+// as a whole, such as an atomic list.
 func (s Source) indivisible(owner Entry) []Unmoved {
 	var kept []Unmoved
 	for _, leaf := range owner.Leaves() {
@@ -107,9 +105,8 @@ func (s Source) indivisible(owner Entry) []Unmoved {
 	return kept
 }
 
-// withoutLoneSurroundings removes handovers of parents and key fields that surround no moving field. In a split,
-// choose adds such handovers, with FromKeeps, for each selected field. If the selected field does not move after
-// all, its parents and key fields must not become shared.
+// withoutLoneSurroundings removes handovers of parents and key fields that surround no moving field: if a selected field
+// does not move after all, its parents and key fields must not become shared.
 func withoutLoneSurroundings(wanted []Handover) []Handover {
 	return slices.DeleteFunc(slices.Clone(wanted), func(around Handover) bool {
 		item := around.Path
@@ -126,14 +123,14 @@ func withoutLoneSurroundings(wanted []Handover) []Handover {
 // not change the managed fields.
 func (p *TransferPlan) settle(m Handover, owners slots, objects Objects) {
 	from, to := owners.of(m.From), owners.of(m.To)
-	if from == nil || !from.Owns(m.Path) {
+	if !from.owns(m.Path) {
 		p.Unmoved = append(p.Unmoved, Unmoved{m.Path, m.From, "the manager does not own the field any more"})
 		return
 	}
 	if m.From = from.Manager; m.To.Time.IsZero() {
 		m.To.Time = from.Time
 	}
-	m.ToOwned = to != nil && to.Owns(m.Path)
+	m.ToOwned = to.owns(m.Path)
 	if to != nil {
 		m.To.APIVersion, m.To.Time = to.APIVersion, later(to.Time, m.To.Time)
 	}
@@ -141,7 +138,7 @@ func (p *TransferPlan) settle(m Handover, owners slots, objects Objects) {
 		return // the managed fields would not change
 	}
 	if m.From.APIVersion != m.To.APIVersion {
-		if reason := p.differs(m, from.isLeaf(m.Path), objects); reason != "" {
+		if reason := p.differs(m, from.fields.Leaves().Has(m.Path.elements), objects); reason != "" {
 			p.Unmoved = append(p.Unmoved, Unmoved{m.Path, m.From, reason})
 			return
 		}
@@ -154,7 +151,9 @@ func (p *TransferPlan) settle(m Handover, owners slots, objects Objects) {
 // fields in those of autoscaling/v2. After a move to autoscaling/v2, these fields would have no owner.
 func (p *TransferPlan) differs(m Handover, leaf bool, objects Objects) string {
 	versions := []string{m.From.APIVersion, m.To.APIVersion}
-	if p.unread(versions, objects) {
+	isRead := func(version string) bool { _, read := objects[version]; return read }
+	if unread := slices.DeleteFunc(slices.Clone(versions), isRead); len(unread) > 0 {
+		p.Unread = append(p.Unread, unread...)
 		return "the object was not read in both " + strings.Join(versions, " and ")
 	}
 	var values []any
@@ -168,36 +167,12 @@ func (p *TransferPlan) differs(m Handover, leaf bool, objects Objects) string {
 		}
 		values = append(values, v)
 	}
-	if !value.Equals(value.NewValueInterface(values[0]), value.NewValueInterface(values[1])) {
+	if !equalValues(values[0], values[1]) {
 		return fmt.Sprintf("the field has different values in %s and %s", m.From.APIVersion, m.To.APIVersion)
 	}
-	if leaf && hasParts(values[0]) {
+	v := value.NewValueInterface(values[0])
+	if leaf && (v.IsMap() && !v.AsMap().Empty() || v.IsList() && v.AsList().Length() > 0) {
 		return fmt.Sprintf("the field is owned as a whole in %s, and it is not known whether this is also the case in %s", m.From.APIVersion, m.To.APIVersion)
 	}
 	return ""
-}
-
-func (e Entry) isLeaf(path Path) bool { return e.fields.Leaves().Has(path.elements) }
-
-func hasParts(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		return len(v) > 0
-	case []any:
-		return len(v) > 0
-	}
-	return false
-}
-
-func (p *TransferPlan) unread(versions []string, objects Objects) bool {
-	complete := true
-	for _, version := range versions {
-		if _, read := objects[version]; read {
-			continue
-		}
-		if complete = false; !slices.Contains(p.Unread, version) {
-			p.Unread = append(p.Unread, version)
-		}
-	}
-	return !complete
 }

@@ -10,14 +10,11 @@ import (
 )
 
 // Rewrite returns the managed fields of the object after the planned moves. Other entries stay unchanged, in their
-// order. An entry that loses its last field is left out. A new entry is inserted before the entry from which it
-// gains fields.
+// order. An entry that loses its last field is left out. A new entry is inserted before the entry from which it gains
+// fields. Several entries of one manager, which writes through /scale can leave, are merged, because the API server
+// would keep only the last entry.
 //
-// Writes through /scale can leave several entries of one manager. Rewrite merges them, because the API server would
-// keep only the last entry.
-//
-// Rewrite returns an error if the given entries are malformed, or if they are not the managed fields for which the
-// plan was made.
+// Rewrite returns an error if the given entries are malformed or are not those for which the plan was made.
 func (p TransferPlan) Rewrite(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	owners, err := parseSlots(entries)
 	if err != nil {
@@ -30,38 +27,33 @@ func (p TransferPlan) Rewrite(entries []metav1.ManagedFieldsEntry) ([]metav1.Man
 	}
 	rewritten := make([]metav1.ManagedFieldsEntry, 0, len(owners))
 	for _, owner := range owners {
-		raw, err := owner.encode()
-		if err != nil {
+		if rewritten, err = owner.appendTo(rewritten); err != nil {
 			return nil, fmt.Errorf("encoding the managed fields entry of %s: %w", owner.Manager, err)
-		}
-		if raw != nil {
-			rewritten = append(rewritten, *raw)
 		}
 	}
 	return rewritten, nil
 }
 
-// Done returns nil if the managed fields in entries show that all fields of the plan have moved.
-// Otherwise the error names the first field that has not moved.
+// Done returns nil if the managed fields in entries show that all fields of the plan have moved. Otherwise the error
+// names the first field that has not moved.
 func (p TransferPlan) Done(entries []metav1.ManagedFieldsEntry) error {
 	owners, err := parseSlots(entries)
 	if err != nil {
 		return err
 	}
 	for _, m := range p.Moved {
-		if to := owners.of(m.To); to == nil || !to.Owns(m.Path) {
+		if !owners.of(m.To).owns(m.Path) {
 			return fmt.Errorf("%s does not own %s", m.To, m.Path)
 		}
-		if from := owners.of(m.From); !m.FromKeeps && from != nil && from.Owns(m.Path) {
+		if !m.FromKeeps && owners.of(m.From).owns(m.Path) {
 			return fmt.Errorf("%s still owns %s", m.From, m.Path)
 		}
 	}
 	return nil
 }
 
-// Stored checks that the API server stored the managed fields that were sent. It returns nil if each
-// manager in sent owns at least the same fields in stored. Otherwise the error names the first manager
-// and field that are missing in stored.
+// Stored returns nil if each manager in sent owns at least the same fields in stored, the managed fields that the API
+// server stored. Otherwise the error names the first manager and field that are missing in stored.
 func Stored(sent, stored []metav1.ManagedFieldsEntry) error {
 	wanted, err := parseSlots(sent)
 	if err != nil {
@@ -74,7 +66,7 @@ func Stored(sent, stored []metav1.ManagedFieldsEntry) error {
 	for _, owner := range wanted {
 		has := owners.of(owner.Manager)
 		for _, path := range owner.Fields() {
-			if has == nil || !has.Owns(path) {
+			if !has.owns(path) {
 				return fmt.Errorf("%s does not own %s", owner.Manager, path)
 			}
 		}
@@ -87,16 +79,15 @@ type slot struct {
 	Entry
 
 	raw        metav1.ManagedFieldsEntry
-	gain, lose *fieldpath.Set // the fields that the rewrite adds to and removes from the entry
-	merged     bool           // whether the entry was merged from several entries of one manager
+	gain, lose fieldpath.Set // the fields that the rewrite adds to and removes from the entry
+	merged     bool          // whether the entry was merged from several entries of one manager
 }
+
+// owns reports whether the entry names exactly this field. It returns false if s is nil.
+func (s *slot) owns(path Path) bool { return s != nil && s.Owns(path) }
 
 // slots are the managed fields entries of an object during a rewrite, with one slot for each manager.
 type slots []*slot
-
-func newSlot(entry Entry, raw metav1.ManagedFieldsEntry) *slot {
-	return &slot{Entry: entry, raw: raw, gain: fieldpath.NewSet(), lose: fieldpath.NewSet()}
-}
 
 func parseSlots(entries []metav1.ManagedFieldsEntry) (slots, error) {
 	var all slots
@@ -108,7 +99,7 @@ func parseSlots(entries []metav1.ManagedFieldsEntry) (slots, error) {
 		known := all.of(entry.Manager)
 		switch {
 		case known == nil:
-			all = append(all, newSlot(entry, raw))
+			all = append(all, &slot{Entry: entry, raw: raw})
 		case known.APIVersion != entry.APIVersion:
 			return nil, fmt.Errorf("managedFields[%d] (manager %q): the manager has two Apply entries, in apiVersions %s and %s",
 				i, raw.Manager, entry.APIVersion, known.APIVersion)
@@ -119,32 +110,30 @@ func parseSlots(entries []metav1.ManagedFieldsEntry) (slots, error) {
 	return all, nil
 }
 
-// of returns the slot of a manager, or nil if the manager has no entry. An Apply entry is found
-// whatever its apiVersion is, because a manager has only one Apply entry for each subresource.
+// of returns the slot of a manager, or nil if the manager has no entry. An Apply entry is found whatever its apiVersion
+// is, because a manager has only one Apply entry for each subresource.
 func (s slots) of(m Manager) *slot {
-	at := slices.IndexFunc(s, func(known *slot) bool {
-		wanted := m
+	for _, known := range s {
 		if m.Operation == metav1.ManagedFieldsOperationApply {
-			wanted.APIVersion = known.APIVersion
+			m.APIVersion = known.APIVersion
 		}
-		return known.sameEntry(wanted)
-	})
-	if at < 0 {
-		return nil
+		if known.sameEntry(m) {
+			return known
+		}
 	}
-	return s[at]
+	return nil
 }
 
 func (s *slots) move(m Handover) error {
 	from, to := s.of(m.From), s.of(m.To)
-	if from == nil || !from.Owns(m.Path) {
+	if !from.owns(m.Path) {
 		return fmt.Errorf("%s does not own %s: the managed fields differ from those for which the plan was made; make a new plan", m.From, m.Path)
 	}
 	if to == nil {
-		to = newSlot(Entry{Manager: m.To, fields: fieldpath.NewSet()}, metav1.ManagedFieldsEntry{
+		to = &slot{Entry: Entry{Manager: m.To, fields: fieldpath.NewSet()}, raw: metav1.ManagedFieldsEntry{
 			Manager: m.To.Name, Operation: m.To.Operation, Subresource: m.To.Subresource, APIVersion: m.To.APIVersion,
 			FieldsType: "FieldsV1",
-		})
+		}}
 		*s = slices.Insert(*s, slices.Index(*s, from), to)
 	}
 	to.gain.Insert(m.Path.elements)
@@ -155,14 +144,14 @@ func (s *slots) move(m Handover) error {
 	return nil
 }
 
-// encode returns the entry with the gained fields and without the lost fields. It returns nil if no field is left.
-func (s *slot) encode() (*metav1.ManagedFieldsEntry, error) {
+// appendTo appends the entry with the gained fields and without the lost fields. It appends nothing if no field is left.
+func (s *slot) appendTo(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	if !s.merged && s.gain.Empty() && s.lose.Empty() {
-		return &s.raw, nil
+		return append(entries, s.raw), nil
 	}
-	fields := s.fields.Difference(s.lose).Union(s.gain)
+	fields := s.fields.Difference(&s.lose).Union(&s.gain)
 	if fields.Empty() {
-		return nil, nil
+		return entries, nil
 	}
 	encoded, err := fields.ToJSON()
 	if err != nil {
@@ -173,7 +162,7 @@ func (s *slot) encode() (*metav1.ManagedFieldsEntry, error) {
 	if !s.Time.IsZero() {
 		raw.Time = &metav1.Time{Time: s.Time}
 	}
-	return &raw, nil
+	return append(entries, raw), nil
 }
 
 func later(a, b time.Time) time.Time {

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,29 +69,19 @@ type Comparer struct {
 
 // grant is the permission of one manager to own one path, from a claim of the contract.
 type grant struct {
-	manager   string
-	operation metav1.ManagedFieldsOperationType
+	owner     fieldowners.Manager // the manager, and the operation by which it may own the path
 	path      fieldowners.Path
 	exclusive bool            // whether no other manager may own the path
 	selector  labels.Selector // matches the objects of the manager; nil if the claim has no selector
 }
 
-// expects reports whether the manager should own its path on an object. The first argument contains the managers of
-// the contract that own a field of the object, and the second argument contains the object's labels. A manager that
-// owns any field of the object should own its path. For any other manager, the selector decides. A manager without a
-// selector should own its path if another manager of the contract owns a field of the object.
+// expects reports whether the manager should own its path on an object with the given labels (see Claim.Selector).
+// present contains the managers of the contract that own a field of the object.
 func (g grant) expects(present map[string]bool, of labels.Set) bool {
-	switch {
-	case present[g.manager]:
-		return true
-	case g.selector != nil:
-		return g.selector.Matches(of)
+	if g.selector == nil || present[g.owner.Name] {
+		return len(present) > 0
 	}
-	return len(present) > 0
-}
-
-func (g grant) owner() fieldowners.Manager {
-	return fieldowners.Manager{Name: g.manager, Operation: g.operation}
+	return g.selector.Matches(of)
 }
 
 // NewComparer returns a Comparer for a contract, or an error if Check rejects the contract.
@@ -113,13 +104,12 @@ func grantsOf(claim Claim) []grant {
 		selector, _ = labels.Parse(claim.Selector) // Check has parsed it
 	}
 	for _, operation := range operations {
+		owner := fieldowners.Manager{Name: claim.Manager, Operation: operation}
 		for _, text := range claim.paths(operation) {
 			path := fieldowners.MustParsePath(text) // Check has parsed it
-			shared := false
-			for other := range claim.Shared {
-				shared = shared || overlap(path, fieldowners.MustParsePath(other))
-			}
-			grants = append(grants, grant{claim.Manager, operation, path, !shared && !isEverybodys(path), selector})
+			isShared := func(other string) bool { return overlap(path, fieldowners.MustParsePath(other)) }
+			shared := slices.ContainsFunc(slices.Collect(maps.Keys(claim.Shared)), isShared)
+			grants = append(grants, grant{owner, path, !shared && !isEverybodys(path), selector})
 		}
 	}
 	return grants
@@ -166,8 +156,7 @@ type comparing struct {
 	present map[string]bool // the managers of the contract that own a field of the object
 }
 
-// named returns the findings about one entry of the managed fields. The contract names the entry's manager, and the
-// findings list the fields that this manager owns but does not claim.
+// named returns the findings about an entry whose manager the contract names: fields that the manager does not claim.
 func (c comparing) named(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {
@@ -187,7 +176,7 @@ func (c comparing) named(entry fieldowners.Entry) []Finding {
 // also allowed, because a manager that gives up the last field of a map still owns the empty map.
 func (c comparing) allows(entry fieldowners.Entry, path fieldowners.Path) bool {
 	return slices.ContainsFunc(c.grants, func(g grant) bool {
-		return g.manager == entry.Name && g.operation == entry.Operation && (Covers(g.path, path) || g.path.HasPrefix(path))
+		return g.owner.Name == entry.Name && g.owner.Operation == entry.Operation && (Covers(g.path, path) || g.path.HasPrefix(path))
 	})
 }
 
@@ -195,23 +184,22 @@ func (c comparing) allows(entry fieldowners.Entry, path fieldowners.Path) bool {
 // field, ownerOf prefers a claim of the given manager.
 func (c comparing) ownerOf(manager string, path fieldowners.Path) (owner fieldowners.Manager) {
 	for _, g := range c.grants {
-		if Covers(g.path, path) && (owner.Name == "" || g.manager == manager) {
-			owner = g.owner()
+		if Covers(g.path, path) && (owner.Name == "" || g.owner.Name == manager) {
+			owner = g.owner
 		}
 	}
 	return owner
 }
 
-// stranger returns the findings about one entry of the managed fields. The contract does not name the entry's
-// manager, and the findings list the exclusive fields (see Compare) that this manager owns.
+// stranger returns the findings about an entry whose manager the contract does not name: exclusive fields (see Compare).
 func (c comparing) stranger(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {
 		i := slices.IndexFunc(c.here, func(g grant) bool {
-			return g.exclusive && path.HasPrefix(g.path) && (c.present[g.manager] || !c.isShared(path))
+			return g.exclusive && path.HasPrefix(g.path) && (c.present[g.owner.Name] || !c.isShared(path))
 		})
 		if i >= 0 {
-			owner := c.here[i].owner()
+			owner := c.here[i].owner
 			found.add(Finding{Rule: RuleOutside, Manager: entry.Manager, Kind: c.kind, Owner: owner, Missing: !c.present[owner.Name]}, path)
 		}
 	}
@@ -232,8 +220,8 @@ func isContent(path fieldowners.Path) bool {
 // findings are the findings about one manager, with one finding for each pair of rule and owner.
 type findings []Finding
 
-// add adds a path to the finding that has the same rule and owner as the given finding. If there is no such finding,
-// add appends the given finding with this path. Paths of the given finding must be empty.
+// add adds a path to the finding that has the same rule and owner as like. If there is no such finding, add appends
+// like, with this path.
 func (f *findings) add(like Finding, path fieldowners.Path) {
 	i := slices.IndexFunc(*f, func(known Finding) bool { return known.Rule == like.Rule && known.Owner == like.Owner })
 	if i < 0 {

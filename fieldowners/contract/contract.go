@@ -18,10 +18,8 @@
 //  5. A manager that claims all labels, annotations, owner references or finalizers does not exclude other managers
 //     from these fields.
 //  6. An object is compared if a manager of the contract owns any of its fields, or if a Selector matches the object.
-//     Other objects are skipped, because most objects of a kind do not belong to a manager of the contract.
-//  7. A manager must own a field of each object that its Selector matches. A manager without a Selector must own a
-//     field of each object of which another manager of the contract owns a field. If a manager must own a field but
-//     owns none, its claims are compared with the object nevertheless, and Finding.Missing is true.
+//     Other objects are skipped, because most objects of a kind do not belong to a manager of the contract. If a
+//     manager must own a field of the object (see Claim.Selector) but owns none, Finding.Missing is true.
 //
 // A program should call Check before its first write. Its tests should compare the contract with the program's apply
 // configurations (applytest.Owns). A person should sometimes compare the contract with a cluster (kubectl
@@ -58,20 +56,20 @@ type Contract []Claim
 // Claim describes which fields one field manager may own in the objects of one kind. Each path is in the
 // notation of fieldowners.ParsePath, and includes all fields below the path.
 type Claim struct {
-	Manager string
-	Kind    schema.GroupKind
+	Manager string           `json:"-"`
+	Kind    schema.GroupKind `json:"-"`
 	// Applies lists the paths that the manager may own by Apply.
-	Applies []string
+	Applies []string `json:"applies,omitempty"`
 	// Updates lists the paths that the manager may own by Update, usually a status and a finalizer.
-	Updates []string
+	Updates []string `json:"updates,omitempty"`
 	// Shared lists the claimed paths that other managers may own as well. The key is the path, and the value is the
 	// reason.
-	Shared map[string]string
-	// Selector is a label selector for the objects of which the manager must own a field. On these objects, Compare
-	// reports managers outside of the contract that own a claimed path, even if the claiming manager owns no field
-	// of the object. Compare does not report paths in Shared. If Selector is empty, the manager must own a field of
-	// each object of which another manager of the contract owns a field.
-	Selector string
+	Shared map[string]string `json:"shared,omitempty"`
+	// Selector is a label selector for the objects of which the manager must own a field. If Selector is empty, these
+	// are the objects of which another manager of the contract owns a field. On these objects, Compare reports
+	// managers outside of the contract that own a claimed path outside of Shared, even if the claiming manager owns
+	// no field of the object.
+	Selector string `json:"selector,omitempty"`
 }
 
 // Of returns the claims of one field manager.

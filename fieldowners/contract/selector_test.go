@@ -62,7 +62,7 @@ func TestSelectorIsChecked(t *testing.T) {
 		t.Error(err)
 	}
 	for text, want := range map[string]string{
-		"managers:\n  a:\n    Node:\n      applies: [.spec]\n      selector: {a: b}\n": `contract: json: cannot unmarshal object into Go struct field claimDocument.managers.selector of type string`,
+		"managers:\n  a:\n    Node:\n      applies: [.spec]\n      selector: {a: b}\n": `contract: json: cannot unmarshal object into Go struct field Claim.managers.selector of type string`,
 		"managers:\n  a:\n    Node:\n      applies: [.spec]\n      selector: app in\n": `contract: "a", Node: malformed selector "app in": `,
 	} {
 		if _, err := contract.Read(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -17,14 +17,7 @@ import (
 
 // document is the YAML form of a contract: the claims by field manager, and then by kind.
 type document struct {
-	Managers map[string]map[string]claimDocument `json:"managers"`
-}
-
-type claimDocument struct {
-	Applies  []string          `json:"applies,omitempty"`
-	Updates  []string          `json:"updates,omitempty"`
-	Shared   map[string]string `json:"shared,omitempty"`
-	Selector string            `json:"selector,omitempty"`
+	Managers map[string]map[string]Claim `json:"managers"`
 }
 
 // Read reads a contract in the YAML format that Write writes. It returns an error for unknown keys,
@@ -52,8 +45,8 @@ func Read(r io.Reader) (Contract, error) {
 		kinds := read.Managers[manager]
 		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 			claim := kinds[kind]
-			c = append(c, Claim{Manager: manager, Kind: schema.ParseGroupKind(kind),
-				Applies: claim.Applies, Updates: claim.Updates, Shared: claim.Shared, Selector: claim.Selector})
+			claim.Manager, claim.Kind = manager, schema.ParseGroupKind(kind)
+			c = append(c, claim)
 		}
 	}
 	if len(c) == 0 {
@@ -71,14 +64,13 @@ func Write(w io.Writer, c Contract) error {
 	if err := Check(c); err != nil {
 		return err
 	}
-	written := document{Managers: map[string]map[string]claimDocument{}}
+	written := document{Managers: map[string]map[string]Claim{}}
 	for _, claim := range c {
 		if written.Managers[claim.Manager] == nil {
-			written.Managers[claim.Manager] = map[string]claimDocument{}
+			written.Managers[claim.Manager] = map[string]Claim{}
 		}
-		written.Managers[claim.Manager][claim.Kind.String()] = claimDocument{
-			Applies: sorted(claim.Applies), Updates: sorted(claim.Updates), Shared: claim.Shared, Selector: claim.Selector,
-		}
+		claim.Applies, claim.Updates = sorted(claim.Applies), sorted(claim.Updates)
+		written.Managers[claim.Manager][claim.Kind.String()] = claim
 	}
 	text, err := yaml.Marshal(written)
 	if err == nil {

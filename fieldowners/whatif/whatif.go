@@ -1,10 +1,9 @@
 // Package whatif computes what a server-side apply would do to an object that was read, without a request.
 //
 // It runs the code that the API server itself runs for an apply, the FieldManager of k8s.io/apimachinery, with the
-// schemas that the API server publishes. So the conflicts are exactly those of the API server, with its own strings.
-// What the API server does before and after this code is not known here: it may refuse the configuration, set defaults,
-// store a value in another form, or change the object by admission. So the stored values may differ from those of the
-// result.
+// schemas that the API server publishes. So the conflicts are exactly those of the API server, with its own strings. The
+// API server may also refuse the configuration, set defaults, store a value in another form, or change the object by
+// admission. So the stored values may differ from those of the result.
 package whatif
 
 import (
@@ -33,11 +32,12 @@ type Apply struct {
 // If there are conflicts, they are the causes in the refusal of the API server. Otherwise after is the object with the
 // configuration merged into it, and with its managed fields. The time in the manager's entry is not set.
 //
-// The error says why the result is not known. It is not known if an owner of the object uses another apiVersion, since
-// only the API server can convert the object. It is not known if the object has no managed fields: a cache may have
-// removed them, and if not, the API server first makes an owner of all fields, before-first-apply. Nor is it known if
-// the API server may drop a part of the configuration: a status that is not applied through the subresource status, or
-// another field that is.
+// The error says why the result is not known:
+//   - an owner of the object uses another apiVersion, and only the API server can convert the object;
+//   - the object has no managed fields: either a cache removed them, or the API server first makes before-first-apply
+//     the owner of all fields;
+//   - the API server may drop a part of the configuration: a status that is not applied through the subresource status,
+//     or another field that is.
 func (a Apply) To(object *unstructured.Unstructured, schemas managedfields.TypeConverter) (after *unstructured.Unstructured, conflicts []metav1.StatusCause, err error) {
 	config := &unstructured.Unstructured{Object: a.Config}
 	if err := a.check(object, config); err != nil {

@@ -1,13 +1,8 @@
-package items_test
+package fieldowners
 
-import (
-	"testing"
+import "testing"
 
-	"coapply.dev/fieldowners/internal/items"
-	"coapply.dev/fieldowners/internal/notation"
-)
-
-func TestNameAll(t *testing.T) {
+func TestNamedList(t *testing.T) {
 	type list = []any
 	type item = map[string]any
 	for _, test := range []struct {
@@ -24,30 +19,29 @@ func TestNameAll(t *testing.T) {
 		{"a member that is no scalar", `[="x"]`, list{list{}}, ""},
 		{"no object", `[name="x"]`, list{"a"}, ""},
 	} {
-		elements, _, err := notation.Parse(test.element)
+		path, err := ParsePath(test.element)
 		if err != nil {
 			t.Fatal(err)
 		}
-		how, ok := items.NamingOf(elements[0])
+		how, ok := namingOf(path.elements[0])
 		if !ok {
 			t.Errorf("%s: %s names no item", test.reason, test.element)
 		}
-		names, ok := how.NameAll(test.items)
-		got := ""
-		for _, name := range names {
-			got += notation.Text(name)
+		named, got := how.list(test.items), ""
+		for _, name := range named.names {
+			got += textOf(name)
 		}
-		if got != test.want || ok != (test.want != "") {
-			t.Errorf("%s: %q, %v, want %q", test.reason, got, ok, test.want)
+		if distinct := named.isDistinct(); distinct != (test.want != "") || distinct && got != test.want {
+			t.Errorf("%s: %q, %v, want %q", test.reason, got, distinct, test.want)
 		}
-		how.Disputed = true
-		if _, ok := how.NameAll(test.items); ok {
+		how.disputed = true
+		if how.list(test.items).isDistinct() {
 			t.Errorf("%s: named although ownerships disagree", test.reason)
 		}
 	}
 	for _, text := range []string{".spec", "[3]"} {
-		elements, _, _ := notation.Parse(text)
-		if how, ok := items.NamingOf(elements[0]); ok {
+		path, _ := ParsePath(text)
+		if how, ok := namingOf(path.elements[0]); ok {
 			t.Errorf("%s names an item by %v", text, how)
 		}
 	}
