@@ -71,7 +71,7 @@ func TestMustExist(t *testing.T) {
 			err: apply.ErrUIDMismatch, attempts: 3, conflicts: []string{forcedReplicas},
 		},
 		"another uid in the cache": {
-			reason: "the intent says which object it means", intent: another, happens: cachedNow, err: apply.ErrUIDMismatch,
+			reason: "the live object has another uid as well", intent: another, happens: cachedNow, sent: []string{read}, err: apply.ErrUIDMismatch,
 		},
 		"no uid in the cache": {
 			reason: "unpinned, the apply could create", intent: partial, happens: func(w *world) {

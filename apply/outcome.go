@@ -5,7 +5,6 @@ import (
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -54,7 +53,7 @@ func (r ObjectRef) Key() lanes.Key {
 }
 
 // as returns r with the uid and resourceVersion of the object that was read.
-func (r ObjectRef) as(read *unstructured.Unstructured) ObjectRef {
+func (r ObjectRef) as(read metav1.Object) ObjectRef {
 	r.UID, r.ResourceVersion = read.GetUID(), read.GetResourceVersion()
 	return r
 }

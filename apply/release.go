@@ -88,7 +88,7 @@ func (c *call) release(ctx context.Context, object ObjectRef, of []string) (*ans
 func (c *call) releaseEach(ctx context.Context, of []string) (gaveUp bool, err error) {
 	live, err := c.readLive(ctx)
 	if err == nil {
-		err = c.pinTo(live)
+		err = c.aimAt(live, true)
 	}
 	if err != nil {
 		return false, c.classify(ctx, err)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -242,29 +241,17 @@ func (c *call) cachedCopy(ctx context.Context) *unstructured.Unstructured {
 	return read
 }
 
-// readForSettling reads the live object for settle. It returns nil without an error if the object does not exist and
-// the intent may create the object.
+// readForSettling reads the live object and sets the target of the call. It returns nil without an error if the object
+// does not exist and the intent may create the object.
 func (c *call) readForSettling(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, err := c.readLive(ctx)
-	absent := errors.Is(err, errAbsent)
-	if c.intent.fromBirth() && (absent || err == nil) {
-		if err := c.judgeBirth(live); err != nil {
-			return nil, err
-		}
-	}
 	switch {
-	case absent && c.target.uid == "" && c.intent.Subresource == "":
-		return nil, nil
+	case errors.Is(err, errAbsent):
+		return nil, c.aimAt(nil, true)
 	case err != nil:
-		return nil, err // may be errAbsent, which absentOr turns into the result of the call
-	case !c.takes(c.intent.Intent, live): // with MustExist: judgeBirth has already checked an intent without it
-		return nil, errAbsent
-	case c.target.uid != "" && c.target.uid != live.GetUID():
-		return nil, &UIDMismatchError{Object: c.pinnedRef(), Err: fmt.Errorf("the live object has uid %s", live.GetUID())}
-	case live.GetUID() == "" || live.GetResourceVersion() == "":
-		return nil, errors.New("the live object was read without uid or resourceVersion, which the write must contain")
+		return nil, err
 	}
-	return live, nil
+	return live, c.aimAt(live, true)
 }
 
 // judgeConflicts parses the conflicts in the API server's response, and asks the policy for a decision on each

@@ -6,11 +6,11 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/decide"
 	"coapply.dev/fieldowners"
 )
 
@@ -26,7 +26,7 @@ type target struct {
 	found    bool          // the uid comes from an object that Intent.Belongs accepted, and not from the caller
 	absent   bool          // the object was not found: the call creates it exclusively
 	doubtful bool          // the cache has no object that matches the caller's uid and Belongs: read live before the write
-	version  string        // the resourceVersion of the object that was read for MustExist
+	version  string        // the resourceVersion of the object that was read for MustExist or Belongs
 	read     client.Object // Intent.Read or the cached object; nil after the first apply was sent; must not be changed
 }
 
@@ -49,91 +49,88 @@ func (c *call) pinnedRef() ObjectRef {
 	return ref
 }
 
-// aim sets the target of an intent with MustExist or Belongs from the cached object. The target includes the uid to
-// which the writes are pinned. For other intents aim does nothing.
+// aim sets the target of an intent with MustExist or Belongs from the cached object. If the cache does not return objects
+// of the kind, it reads the live object. For other intents aim does nothing.
 func (c *call) aim(ctx context.Context) error {
 	if !c.intent.MustExist && !c.intent.fromBirth() {
 		return nil
 	}
-	requests := c.exchange.Requests()
-	cached, err := c.cached(ctx)
-	if c.intent.MustExist && errors.Is(err, errAbsent) && c.exchange.Requests() == requests {
-		cached, err = c.readWhole(ctx) // the cache may not have a new object yet
-	}
-	switch {
-	case c.intent.MustExist && err == nil && !c.takes(c.intent.Intent, cached):
-		err = errAbsent
-	case c.intent.fromBirth() && (err == nil || errors.Is(err, errAbsent)):
-		c.expect(cached)
-	}
-	if c.intent.MustExist && err == nil {
-		err = c.pinTo(cached)
-	}
-	if !c.intent.MustExist && errors.Is(err, errAbsent) {
-		return nil
-	}
-	return err
-}
-
-// cached returns the object from the cache. If the object was already read to look for a SteadyState proof, cached does
-// not read it again.
-func (c *call) cached(ctx context.Context) (client.Object, error) {
 	if c.target.read != nil {
-		return c.target.read, nil
+		return c.aimAt(c.target.read, false)
 	}
+	requests := c.exchange.Requests()
 	object, err := c.readCached(ctx)
-	if err == nil {
-		c.target.read = object
+	if err != nil && !errors.Is(err, errAbsent) {
+		return err
 	}
-	return object, err
-}
-
-func (c *call) pinTo(object client.Object) error {
-	if c.target.uid != "" && c.target.uid != object.GetUID() {
-		return &UIDMismatchError{Object: c.pinnedRef(), Err: fmt.Errorf("the object that was read has uid %s", object.GetUID())}
-	}
-	if c.target.uid = object.GetUID(); c.target.uid == "" {
-		return errors.New("the object was read without a uid, which the write must contain")
-	}
-	c.target.version = object.GetResourceVersion()
-	return nil
+	c.target.read = object
+	return c.aimAt(object, object == nil && c.exchange.Requests() > requests) // an object that is rejected is read again in the lane
 }
 
 // fromBirth reports whether the intent has Belongs and no MustExist. If the object of such an intent is absent, the
 // call creates it exclusively, so that an object that someone else creates at the same moment is not adopted.
 func (i Intent) fromBirth() bool { return i.Belongs != nil && !i.MustExist }
 
-// expect sets the target of an intent that has Belongs and no MustExist. The argument is the cached object, or nil if
-// the cache does not have the object. A new object may be missing in the cache. So if this Applier has just created the
-// object (see ledger.Made), the target gets the uid from the creation.
-func (c *call) expect(cached client.Object) {
-	switch t := &c.target; {
-	case t.uid != "": // the caller gave a uid, so nothing is created
-		t.doubtful = cached == nil || cached.GetUID() != t.uid || !c.takes(c.intent.Intent, cached)
-	case cached == nil:
-		uid, known := c.ledger.Made(c.ref.Key(), c.writer(""))
-		t.uid, t.found, t.absent = uid, known, !known
-	case c.takes(c.intent.Intent, cached):
-		t.uid, t.found = cached.GetUID(), true
-	default:
+// aimAt sets the target of the call by an object that was read, or by nil if no object has the name. live reports whether
+// the object was read from the API server. The error is errAbsent, a NotOursError or a UIDMismatchError.
+func (c *call) aimAt(object client.Object, live bool) error {
+	t := &c.target
+	made, isMade := c.ledger.Made(c.ref.Key(), c.writer(""))
+	t.absent, t.doubtful = false, false
+	switch decide.Aim(c.seen(object, live, isMade)) {
+	case decide.Pin:
+		return c.pinTo(object)
+	case decide.PinToMade:
+		t.uid, t.found = made, true
+	case decide.CreateOnly:
+		t.uid, t.found, t.absent = "", false, true
+	case decide.ReadFirst:
 		t.doubtful = true
+	case decide.NoObject:
+		return errAbsent
+	case decide.NotOurs:
+		return &NotOursError{Object: c.ref.as(object), Owner: ownerOf(object), Managers: managersOf(object)}
+	case decide.UIDMismatch:
+		reason := errAbsent
+		if object != nil {
+			reason = fmt.Errorf("the live object has uid %s", object.GetUID())
+		}
+		return &UIDMismatchError{Object: c.pinnedRef(), Err: reason}
 	}
+	return nil
 }
 
-// judgeBirth sets the target of an intent that has Belongs and no MustExist. The argument is the live object, or nil if
-// the object does not exist. If Intent.Belongs rejects the live object, judgeBirth returns a NotOursError.
-func (c *call) judgeBirth(live *unstructured.Unstructured) error {
-	t := &c.target
-	given := t.uidGiven()
-	t.absent, t.doubtful = live == nil, false
+// seen returns what is known of the call's object before a write.
+func (c *call) seen(object client.Object, live, made bool) decide.Read {
+	seen := decide.Read{Kind: decide.Any, UIDGiven: c.target.uidGiven(), Live: live, Found: decide.Accepted, Made: made}
 	switch {
-	case live == nil && !given:
-		t.uid, t.found = "", false
-	case live == nil || given && t.uid != live.GetUID(): // readForSettling returns the error of this case
-	case !c.takes(c.intent.Intent, live):
-		return &NotOursError{Object: c.ref.as(live), Owner: ownerOf(live), Managers: managersOf(live)}
-	case !given:
-		t.uid, t.found = live.GetUID(), true
+	case c.intent.MustExist:
+		seen.Kind = decide.MustExist
+	case c.intent.Belongs != nil:
+		seen.Kind = decide.Exclusive
+	case c.intent.Subresource != "":
+		seen.Kind = decide.OfSubresource
+	}
+	switch {
+	case object == nil:
+		seen.Found = decide.None
+	case seen.UIDGiven && c.target.uid != object.GetUID():
+		seen.Found = decide.Other
+	case !c.takes(c.intent.Intent, object):
+		seen.Found = decide.Rejected
+	}
+	return seen
+}
+
+// pinTo pins the call to an object that was read. An intent without MustExist, Belongs and uid is not pinned.
+func (c *call) pinTo(object client.Object) error {
+	t := &c.target
+	if object.GetUID() == "" || object.GetResourceVersion() == "" {
+		return errors.New("the object was read without uid or resourceVersion, which the write must contain")
+	}
+	if c.intent.MustExist || c.intent.Belongs != nil {
+		t.found = t.found || t.uid == "" && !c.intent.MustExist
+		t.uid, t.version = object.GetUID(), object.GetResourceVersion()
 	}
 	return nil
 }

@@ -129,7 +129,7 @@ func TestBirth(t *testing.T) {
 			sent:    []string{exclusive, read, pinned}, action: apply.Configured, attempts: 2,
 		},
 		"must exist, and is somebody else's": {
-			reason: "waited for, until it is the one that is meant", intent: mustExist, happens: cachedNow, action: apply.Absent,
+			reason: "waited for, until it is the one that is meant", intent: mustExist, happens: cachedNow, sent: []string{read}, action: apply.Absent,
 		},
 		"must exist, and is ours": {
 			reason: "as without Belongs", intent: mustExist, happens: allOf(ours, cachedNow), sent: []string{pinned}, action: apply.Configured, attempts: 1,

@@ -1,5 +1,30 @@
-// Package decide is the protocol of one attempt of an apply: what comes next, given what has been seen. Next is a pure
-// function. Package apply reads and sends.
+// Package decide is the protocol of an apply: to which object it may write (Aim), and what comes next in an attempt
+// (Next), given what has been seen. Both are pure functions. Package apply reads and sends.
+//
+// # Aim
+//
+// The kinds of intents differ in whether they create the object, and which objects they adopt. From a cache, nothing is
+// concluded but a pin to the object or an exclusive creation, which the API server refuses if the cache is behind. The table
+// below is the protocol. (A cached object with another uid than that of the caller may be older than the caller's.)
+//
+//	| Kind                      | UID   | From  | Object         | Made | Aim         |
+//	|---------------------------|-------|-------|----------------|------|-------------|
+//	| any                       | any   | any   | Accepted       | any  | Pin         |
+//	| any                       | any   | Cache | Other Rejected | any  | ReadFirst   |
+//	| any                       | any   | Live  | Other          | any  | UIDMismatch |
+//	| MustExist                 | any   | Live  | Rejected None  | any  | NoObject    |
+//	| Exclusive                 | any   | Live  | Rejected       | any  | NotOurs     |
+//	| Exclusive                 | none  | Cache | None           | no   | CreateOnly  |
+//	| Exclusive                 | none  | Cache | None           | yes  | PinToMade   |
+//	| Exclusive                 | none  | Live  | None           | any  | CreateOnly  |
+//	| Exclusive                 | given | Cache | None           | any  | ReadFirst   |
+//	| MustExist                 | any   | Cache | None           | any  | ReadFirst   |
+//	| Any OfSubresource         | any   | Cache | None           | any  | ReadFirst   |
+//	| Any                       | none  | Live  | None           | any  | CreateOrAdopt |
+//	| OfSubresource             | none  | Live  | None           | any  | NoObject    |
+//	| Exclusive Any OfSubresource | given | Live | None          | any  | UIDMismatch |
+//
+// # Next
 //
 // An attempt first sends the intent without force. If other managers own fields of the intent with other values, the API
 // server refuses the apply and names the conflicts. The policy then decides on each conflict. Fields that the policy
@@ -15,7 +40,7 @@
 // a cached read and the refusal, such as that of a list that became atomic, the two sets of conflicts differ. A schema that
 // is replaced between the refusal and the force is not detected, in any order of requests.
 //
-// The table below is the protocol. A test compares it with Next.
+// The table below is the protocol.
 //
 //	| Object                    | Last     | Conflicts | Current | Step       |
 //	|---------------------------|----------|-----------|---------|------------|
@@ -38,6 +63,80 @@
 //	| Live                      | Conflict | Force     | yes     | SendForced |
 //	| Live                      | Conflict | Force     | no      | Send       |
 package decide
+
+// Kind is the kind of an intent.
+type Kind int
+
+// The kinds.
+const (
+	Any           Kind = iota // creates the object, or adopts an object with its name
+	OfSubresource             // the same, for a subresource: it never creates the object
+	MustExist                 // never creates the object
+	Exclusive                 // creates the object exclusively, or applies to an object that belongs to the caller
+)
+
+// Found is the object with the intent's name, as it was read.
+type Found int
+
+// What was found.
+const (
+	None     Found = iota // no object has the name
+	Other                 // the object has another uid than the caller gave
+	Rejected              // Intent.Belongs rejects the object
+	Accepted              // any other object
+)
+
+// Read is what is known of the object before a write.
+type Read struct {
+	Kind     Kind
+	UIDGiven bool // the caller has given a uid
+	Live     bool // the object was read from the API server, and not from a cache
+	Found    Found
+	Made     bool // this process has created the object, and the cache may not have it yet
+}
+
+// Target is the object to which an intent may be applied.
+type Target int
+
+// The targets. The last three end the apply.
+const (
+	CreateOrAdopt Target = iota // any object with the name, or a new one
+	Pin                         // the object that was read
+	PinToMade                   // the object that this process has created
+	CreateOnly                  // a new object only
+	ReadFirst                   // not known: read the live object first
+	NoObject                    // no object to which the intent applies
+	NotOurs                     // the object belongs to somebody else
+	UIDMismatch                 // the object was deleted or recreated
+)
+
+// Aim returns the object to which an intent may be applied.
+func Aim(r Read) Target {
+	switch {
+	case r.Found == Accepted:
+		return Pin
+	case !r.Live && r.Kind == Exclusive && r.Found == None && !r.UIDGiven:
+		if r.Made {
+			return PinToMade
+		}
+		return CreateOnly
+	case !r.Live:
+		return ReadFirst
+	case r.Found == Other:
+		return UIDMismatch
+	case r.Kind == MustExist:
+		return NoObject
+	case r.Found == Rejected:
+		return NotOurs
+	case r.UIDGiven:
+		return UIDMismatch
+	case r.Kind == Exclusive:
+		return CreateOnly
+	case r.Kind == OfSubresource:
+		return NoObject
+	}
+	return CreateOrAdopt
+}
 
 // Object is the object of the intent, as this attempt has read it.
 type Object int

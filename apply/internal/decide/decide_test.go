@@ -15,53 +15,111 @@ var (
 	currents  = map[string]bool{"yes": true, "no": false}
 )
 
-// TestNext: the table in the comment of the package has exactly one row for each case, and Next does what it says.
-func TestNext(t *testing.T) {
+// table is a table in the comment of the package. The last cell of a row is the result.
+type table struct {
+	rows [][]string
+	used map[int]bool
+}
+
+// tableOf reads the table whose header begins with a name.
+func tableOf(t *testing.T, name string) table {
+	t.Helper()
 	source, err := os.ReadFile("decide.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rows [][]string
-	used := map[string]bool{}
+	read, inside := table{used: map[int]bool{}}, false
 	for line := range strings.Lines(string(source)) {
-		if row, isRow := strings.CutPrefix(line, "//\t| "); isRow && !strings.HasPrefix(row, "Object") {
-			rows = append(rows, strings.Split(row, "|"))
+		row, isRow := strings.CutPrefix(line, "//\t| ")
+		if inside = isRow && (inside || strings.HasPrefix(row, name)) || inside && strings.HasPrefix(line, "//\t|-"); inside && isRow && !strings.HasPrefix(row, name) {
+			cells := strings.Split(row, "|")
+			read.rows = append(read.rows, cells[:len(cells)-1])
 		}
 	}
-	fits := func(cell, name string) bool {
-		names := strings.Fields(cell)
-		return slices.Contains(names, name) || slices.Contains(names, "any")
+	return read
+}
+
+// find returns the result in the one row that has the given cells.
+func (read table) find(t *testing.T, cells ...string) (result string) {
+	t.Helper()
+	var found []int
+	for i, row := range read.rows {
+		fits := len(row) == len(cells)+1
+		for n := range cells {
+			names := strings.Fields(row[n])
+			fits = fits && (slices.Contains(names, cells[n]) || slices.Contains(names, "any"))
+		}
+		if fits {
+			found = append(found, i)
+			read.used[i] = true
+			result = strings.TrimSpace(row[len(cells)])
+		}
 	}
-	for object, o := range objects {
-		for last, l := range lasts {
-			for conflict, c := range conflicts {
-				for current, is := range currents {
-					for _, first := range []Step{Send, ReadCache, ReadLive} {
-						var found []string
-						for _, row := range rows {
-							if fits(row[0], object) && fits(row[1], last) && fits(row[2], conflict) && fits(row[3], current) {
-								found = append(found, strings.TrimSpace(row[4]))
-								used[strings.Join(row, "|")] = true
-							}
+	if len(found) != 1 {
+		t.Fatalf("%q has the rows %v", cells, found)
+	}
+	return result
+}
+
+func (read table) allUsed(t *testing.T) {
+	t.Helper()
+	if len(read.used) != len(read.rows) || len(read.rows) == 0 {
+		t.Errorf("%d of %d rows have a case", len(read.used), len(read.rows))
+	}
+}
+
+var (
+	kinds   = map[string]Kind{"Any": Any, "OfSubresource": OfSubresource, "MustExist": MustExist, "Exclusive": Exclusive}
+	founds  = map[string]Found{"None": None, "Other": Other, "Rejected": Rejected, "Accepted": Accepted}
+	targets = map[string]Target{"CreateOrAdopt": CreateOrAdopt, "Pin": Pin, "PinToMade": PinToMade, "CreateOnly": CreateOnly,
+		"ReadFirst": ReadFirst, "NoObject": NoObject, "NotOurs": NotOurs, "UIDMismatch": UIDMismatch}
+)
+
+// TestAim: the table has exactly one row for each case, and Aim does what it says.
+func TestAim(t *testing.T) {
+	read := tableOf(t, "Kind")
+	for kind, k := range kinds {
+		for uid, given := range map[string]bool{"none": false, "given": true} {
+			for from, live := range map[string]bool{"Cache": false, "Live": true} {
+				for found, f := range founds {
+					for made, is := range currents {
+						if f == Other && !given || f == Rejected && (k == Any || k == OfSubresource) { // impossible
+							continue
 						}
-						if len(found) != 1 {
-							t.Fatalf("%s, %s, %s, current: %s has %d rows", object, last, conflict, current, len(found))
-						}
-						want, known := steps[found[0]]
-						if found[0] == "First" {
-							want, known = first, true
-						}
-						if got := Next(Case{o, l, c, is, first}); !known || got != want {
-							t.Errorf("%s, %s, %s, current: %s: step %d, want %s", object, last, conflict, current, got, found[0])
+						want, known := targets[read.find(t, kind, uid, from, found, made)]
+						if got := Aim(Read{k, given, live, f, is}); !known || got != want {
+							t.Errorf("%s, uid %s, from %s, %s, made %s: %d, want %d", kind, uid, from, found, made, got, want)
 						}
 					}
 				}
 			}
 		}
 	}
-	if len(used) != len(rows) || len(rows) == 0 {
-		t.Errorf("%d of %d rows have a case", len(used), len(rows))
+	read.allUsed(t)
+}
+
+// TestNext: the table has exactly one row for each case, and Next does what it says.
+func TestNext(t *testing.T) {
+	read := tableOf(t, "Object")
+	for object, o := range objects {
+		for last, l := range lasts {
+			for conflict, c := range conflicts {
+				for current, is := range currents {
+					for _, first := range []Step{Send, ReadCache, ReadLive} {
+						found := read.find(t, object, last, conflict, current)
+						want, known := steps[found]
+						if found == "First" {
+							want, known = first, true
+						}
+						if got := Next(Case{o, l, c, is, first}); !known || got != want {
+							t.Errorf("%s, %s, %s, current: %s: step %d, want %s", object, last, conflict, current, got, found)
+						}
+					}
+				}
+			}
+		}
 	}
+	read.allUsed(t)
 }
 
 // TestEnds: each attempt ends, whatever the API server responds. A field can be conceded once.
