@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // look calls mutate, the caller's function, on a copy of the caller's object. settled reports whether the call can end
@@ -56,7 +57,7 @@ func (c *call[T]) rejudge(ctx context.Context, live *unstructured.Unstructured) 
 	if !changed {
 		return object, nil, err
 	}
-	changes := narrowing{object: c.ref, schema: c.schemaOf(ctx, c.ref.GroupVersionKind)}
+	changes := narrowing{object: c.ref, schema: func() (*typed.TypedValue, error) { return c.schemaOf(ctx, c.ref.GroupVersionKind) }}
 	if wanted, err = changes.narrow(live, before, object); err != nil {
 		return object, nil, err
 	}

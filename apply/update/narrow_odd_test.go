@@ -143,8 +143,8 @@ func TestNarrowUnstructured(t *testing.T) {
 	of := func(text string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: parsed(t, text).(map[string]any)}
 	}
-	live := `{"kind":"X","spec":{"a":1,"m":{"b":1}}}`
-	want := of(`{"kind":"X","spec":{"a":1,"n":null}}`)
+	live := `{"apiVersion":"v1","kind":"X","spec":{"a":1,"m":{"b":1}}}`
+	want := of(`{"apiVersion":"v1","kind":"X","spec":{"a":1,"n":null}}`)
 	got, err := narrowing{schema: unknownSchema}.narrow(of(live), of(live), want)
 	if err != nil {
 		t.Fatal(err)
