@@ -33,7 +33,13 @@ func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T,
 			latest.SetFinalizers(append(finalizers, finalizer))
 			return nil
 		},
-		verify: func(ref apply.ObjectRef, answer T) error { return verifyAdded(ref, answer, finalizer) },
+		verify: func(ref apply.ObjectRef, answer T) error {
+			if slices.Contains(answer.GetFinalizers(), finalizer) {
+				return nil
+			}
+			return fmt.Errorf("adding finalizer %s to %v: the API server accepted the write, but %w; look for a mutating webhook or admission policy for %s that sets metadata.finalizers",
+				finalizer, ref, ErrFinalizerDropped, ref.Kind)
+		},
 	})
 }
 
@@ -55,14 +61,6 @@ func RemoveFinalizer[T client.Object](ctx context.Context, u *Updater, object T,
 		verify:   func(ref apply.ObjectRef, answer T) error { return verifyRemoved(ref, answer, finalizer) },
 		absentOK: true,
 	})
-}
-
-func verifyAdded(ref apply.ObjectRef, answer client.Object, finalizer string) error {
-	if slices.Contains(answer.GetFinalizers(), finalizer) {
-		return nil
-	}
-	return fmt.Errorf("adding finalizer %s to %v: the API server accepted the write, but %w; look for a mutating webhook or admission policy for %s that sets metadata.finalizers",
-		finalizer, ref, ErrFinalizerDropped, ref.Kind)
 }
 
 func verifyRemoved(ref apply.ObjectRef, answer client.Object, finalizer string) error {

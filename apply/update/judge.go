@@ -16,13 +16,10 @@ import (
 // write to it. It is also true if mutate changed the identity of the object, which is an error. All other results, such
 // as an error of mutate, may be due to an outdated cache. The attempts then call mutate again, on the live object.
 func (c *call[T]) look() (settled bool, err error) {
-	if c.given.GetUID() == "" || c.given.GetResourceVersion() == "" {
-		return false, nil // the caller's object was not read from the API server or a cache: it has only a name
+	if c.ref.UID == "" || c.ref.ResourceVersion == "" || !c.ledger.Shows(c.ref.Key(), own, c.ref.ResourceVersion) {
+		return false, nil // the caller's object has only a name, or is older than the Updater's last write
 	}
-	if !c.ledger.Shows(c.ref.Key(), own, c.given.GetResourceVersion()) {
-		return false, nil
-	}
-	object := copyOf(c.given)
+	object := c.given.DeepCopyObject().(T)
 	_, changed, err := c.judge(object)
 	if err != nil || changed {
 		return errors.Is(err, ErrIdentityChanged), err
@@ -32,18 +29,25 @@ func (c *call[T]) look() (settled bool, err error) {
 }
 
 // judge calls mutate, the caller's function, on the object, and reports whether mutate changed the object. before is a
-// copy of the object from before the call of mutate.
+// copy of the object from before the call of mutate. If mutate changed the identity of the object, such as its name or
+// uid, the error is ErrIdentityChanged.
 func (c *call[T]) judge(object T) (before T, changed bool, err error) {
 	managed := object.GetManagedFields()
 	object.SetManagedFields(nil)
-	before = copyOf(object)
-	if err = c.change(before, object); err == nil {
-		changed = !reflect.DeepEqual(before, object) && !equality.Semantic.DeepEqual(before, object) // in this order, because reflect.DeepEqual is ten times as fast
+	before = object.DeepCopyObject().(T)
+	err = c.mutate(object)
+	object.SetManagedFields(nil)
+	if err == nil && identity(object) != identity(before) {
+		err = ErrIdentityChanged
 	}
+	if err != nil {
+		return before, false, fmt.Errorf("changing %v: %w", c.ref, err)
+	}
+	changed = !reflect.DeepEqual(before, object) && !equality.Semantic.DeepEqual(before, object) // in this order, because reflect.DeepEqual is ten times as fast
 	if !changed {
 		object.SetManagedFields(managed) // put back the managed fields, because the object becomes Result.Object
 	}
-	return before, changed, err
+	return before, changed, nil
 }
 
 // rejudge decodes the live object into the caller's Go type, and calls mutate on the decoded object. wanted is the
@@ -67,19 +71,4 @@ func (c *call[T]) rejudge(ctx context.Context, live *unstructured.Unstructured) 
 	}
 	wanted.SetManagedFields(nil)
 	return object, wanted, nil
-}
-
-// change calls mutate on object. If mutate changed the identity of the object, such as its name or uid, change returns
-// ErrIdentityChanged.
-func (c *call[T]) change(before, object T) error {
-	if err := c.mutate(object); err != nil {
-		return fmt.Errorf("changing %v: %w", c.ref, err)
-	}
-	object.SetManagedFields(nil)
-	if object.GetName() != before.GetName() || object.GetNamespace() != before.GetNamespace() ||
-		object.GetUID() != before.GetUID() || object.GetResourceVersion() != before.GetResourceVersion() ||
-		object.GetObjectKind().GroupVersionKind() != before.GetObjectKind().GroupVersionKind() {
-		return fmt.Errorf("changing %v: %w", c.ref, ErrIdentityChanged)
-	}
-	return nil
 }

@@ -3,7 +3,6 @@ package update
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
@@ -35,30 +34,4 @@ type verb[T client.Object] struct {
 	status   bool                           // write through the status subresource
 	verify   func(apply.ObjectRef, T) error // checks the object in the response to the write; may be nil
 	absentOK bool                           // the call succeeds if the object does not exist
-}
-
-// put writes an object with a PUT, and replaces its content with the API server's response. typed reports whether the
-// caller's object has a Go type. If so, put disables the client's read-your-writes consistency. The client would
-// otherwise start a second informer for the kind, because the object to write is unstructured.
-func (u *Updater) put(ctx context.Context, object *unstructured.Unstructured, typed bool) error {
-	options := []client.UpdateOption{client.FieldOwner(u.config.FieldManager)}
-	if typed {
-		options = append(options, client.DisableReadYourWritesConsistency)
-	}
-	return u.checkNotFound(ctx, object, "", u.config.Client.Update(ctx, object, options...))
-}
-
-func (u *Updater) putStatus(ctx context.Context, object *unstructured.Unstructured, typed bool) error {
-	options := []client.SubResourceUpdateOption{client.FieldOwner(u.config.FieldManager)}
-	if typed {
-		options = append(options, client.DisableReadYourWritesConsistency)
-	}
-	return u.checkNotFound(ctx, object, "status", u.config.Client.Status().Update(ctx, object, options...))
-}
-
-func (u *Updater) checkNotFound(ctx context.Context, object *unstructured.Unstructured, subresource string, err error) error {
-	written := apply.ObjectRef{
-		GroupVersionKind: object.GroupVersionKind(), NamespacedName: client.ObjectKeyFromObject(object), UID: object.GetUID(),
-	}
-	return apply.CheckNotFound(ctx, u.config.LiveReader, written, subresource, err)
 }
