@@ -59,28 +59,16 @@ func repeat(
 // further attempt.
 var (
 	// Default is used if Config.Backoff is zero: 10 attempts. The first wait is 10 to 20 ms, and each further wait is
-	// 50 % longer, so that all waits together take 0.75 to 1.5 s. The 5 attempts of retry.DefaultRetry of client-go are
-	// too few if several processes write the same status and the API server is busy.
+	// 50 % longer, so that all waits together take 0.75 to 1.5 s. The 5 attempts of DefaultRetry are too few if several
+	// processes write the same status and the API server is busy.
 	Default = wait.Backoff{Steps: 10, Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 1}
+
+	// DefaultRetry is retry.DefaultRetry of client-go: 5 attempts, with waits of 10 to 11 ms. It suits objects to which
+	// many clients write a few times each.
+	DefaultRetry = retry.DefaultRetry
 
 	// Exponential permits 4 attempts, with waits of 100, 200 and 400 ms, 700 ms in total. It suits objects that are
 	// written all the time, such as Nodes. It has no jitter, so writers that start at the same time also retry at the
 	// same time: set Jitter if there are many writers.
 	Exponential = wait.Backoff{Steps: 4, Duration: 100 * time.Millisecond, Factor: 2}
-
-	// DefaultRetry is retry.DefaultRetry of client-go: 5 attempts, with waits of 10 to 11 ms.
-	DefaultRetry = retry.DefaultRetry
-
-	// DefaultBackoff is retry.DefaultBackoff of client-go: 4 attempts, with waits of 10, 50 and 250 ms.
-	DefaultBackoff = retry.DefaultBackoff
 )
-
-// Immediate returns a back-off with the given number of attempts and without waits between them.
-func Immediate(steps int) wait.Backoff {
-	return wait.Backoff{Steps: steps}
-}
-
-// Fixed returns a back-off with the given number of attempts and the same wait before each retry.
-func Fixed(between time.Duration, steps int) wait.Backoff {
-	return wait.Backoff{Steps: steps, Duration: between}
-}

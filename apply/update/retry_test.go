@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/retry"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/update"
@@ -65,8 +64,7 @@ func TestReadyBackoffs(t *testing.T) {
 		backoff wait.Backoff
 		waits   []time.Duration // the shortest; jitter may add 10 %
 	}{
-		{"retry.DefaultRetry", retry.DefaultRetry, []time.Duration{10 * ms, 10 * ms, 10 * ms, 10 * ms}},
-		{"retry.DefaultBackoff", retry.DefaultBackoff, []time.Duration{10 * ms, 50 * ms, 250 * ms}}, // and no 1250 ms
+		{"DefaultRetry", update.DefaultRetry, []time.Duration{10 * ms, 10 * ms, 10 * ms, 10 * ms}},
 		{"Exponential", update.Exponential, []time.Duration{100 * ms, 200 * ms, 400 * ms}},
 		{"no waits", immediate(3), []time.Duration{0, 0}},
 		{"equal waits", fixed(time.Second, 3), []time.Duration{time.Second, time.Second}},
@@ -138,7 +136,7 @@ func TestContextCancelledDuringTheWait(t *testing.T) {
 func TestContextHasEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	attempts, err := update.Repeat(ctx, retry.DefaultRetry, func(context.Context) error {
+	attempts, err := update.Repeat(ctx, update.DefaultRetry, func(context.Context) error {
 		t.Error("called although the context had ended")
 		return nil
 	})
