@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/internal/ledger"
@@ -75,6 +77,69 @@ func (c *call[T]) run(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// look calls mutate, the caller's function, on a copy of the caller's object. settled reports whether the call can end
+// without a request. It is true if mutate changed nothing, and the object is at least as new as the Updater's last
+// write to it. It is also true if mutate changed the identity of the object, which is an error. All other results, such
+// as an error of mutate, may be due to an outdated cache. The attempts then call mutate again, on the live object.
+func (c *call[T]) look() (settled bool, err error) {
+	if c.ref.UID == "" || c.ref.ResourceVersion == "" || !c.ledger.Shows(c.ref.Key(), own, c.ref.ResourceVersion) {
+		return false, nil // the caller's object has only a name, or is older than the Updater's last write
+	}
+	object := c.given.DeepCopyObject().(T)
+	_, changed, err := c.judge(object)
+	if err != nil || changed {
+		return errors.Is(err, ErrIdentityChanged), err
+	}
+	c.result.Object = object
+	return true, nil
+}
+
+// judge calls mutate, the caller's function, on the object, and reports whether mutate changed the object. before is a
+// copy of the object from before the call of mutate. If mutate changed the identity of the object, such as its name or
+// uid, the error is ErrIdentityChanged.
+func (c *call[T]) judge(object T) (before T, changed bool, err error) {
+	managed := object.GetManagedFields()
+	object.SetManagedFields(nil)
+	before = object.DeepCopyObject().(T)
+	err = c.mutate(object)
+	object.SetManagedFields(nil)
+	if err == nil && identity(object) != identity(before) {
+		err = ErrIdentityChanged
+	}
+	if err != nil {
+		return before, false, fmt.Errorf("changing %v: %w", c.ref, err)
+	}
+	// reflect.DeepEqual is called first, because it is ten times as fast.
+	changed = !reflect.DeepEqual(before, object) && !equality.Semantic.DeepEqual(before, object)
+	if !changed {
+		object.SetManagedFields(managed) // put back the managed fields, because the object becomes Result.Object
+	}
+	return before, changed, nil
+}
+
+// rejudge decodes the live object into the caller's Go type, and calls mutate on the decoded object. wanted is the
+// object to write: the live object with the changes that mutate made. It is nil if there is nothing to write.
+func (c *call[T]) rejudge(ctx context.Context, live *unstructured.Unstructured) (object T, wanted *unstructured.Unstructured, err error) {
+	object = emptyLike(c.given)
+	if err := decode(live, object); err != nil {
+		return object, nil, fmt.Errorf("reading %v: %w", c.ref, err)
+	}
+	before, changed, err := c.judge(object)
+	if !changed {
+		return object, nil, err
+	}
+	changes := narrowing{schema: func() (*typed.TypedValue, error) { return c.schemaOf(ctx, c.ref.GroupVersionKind) }}
+	if wanted, err = changes.narrow(live, before, object); err != nil {
+		return object, nil, fmt.Errorf("changing %v: %w", c.ref, err)
+	}
+	if reflect.DeepEqual(wanted.Object, live.Object) {
+		object.SetManagedFields(live.GetManagedFields())
+		return object, nil, nil
+	}
+	wanted.SetManagedFields(nil)
+	return object, wanted, nil
 }
 
 // enter waits until this call has the object's lane. An attempt keeps the lane for its read and its write: a lane for
@@ -152,8 +217,7 @@ func (c *call[T]) handed(ctx context.Context) *unstructured.Unstructured {
 // handOn passes an object from a response to the next call, if it already waits for the object's lane (Config.Lanes). That
 // call then need not read the object. If the object no longer exists, handOn does nothing.
 func handOn(ctx context.Context, shown *unstructured.Unstructured) {
-	gone := shown.GetDeletionTimestamp() != nil && len(shown.GetFinalizers()) == 0
-	if !gone {
+	if shown.GetDeletionTimestamp() == nil || len(shown.GetFinalizers()) > 0 {
 		lanes.HandOn(ctx, shown)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
-	"coapply.dev/apply"
 	"coapply.dev/apply/internal/content"
 	"coapply.dev/apply/internal/gotypes"
 )
@@ -24,10 +23,10 @@ import (
 func decode(live *unstructured.Unstructured, into client.Object) error {
 	kind := into.GetObjectKind().GroupVersionKind()
 	encoded, err := json.Marshal(live.Object)
-	if err != nil {
-		return err
+	if err == nil {
+		err = utiljson.Unmarshal(encoded, into)
 	}
-	if err := utiljson.Unmarshal(encoded, into); err != nil {
+	if err != nil {
 		return fmt.Errorf("decoding the object into %T: %w", into, err)
 	}
 	into.GetObjectKind().SetGroupVersionKind(kind) // keep the kind of the caller's object: typed reads may set none
@@ -46,19 +45,17 @@ func encode(object client.Object) (content map[string]any, err error) {
 // narrowing repeats, in the live object, the changes that mutate made to the decoded object. All other values of the
 // live object stay the same.
 type narrowing struct {
-	object apply.ObjectRef
 	goType reflect.Type
 	schema func() (*typed.TypedValue, error) // schemaOf; called only if a changed item may have more than the Go type shows
 }
 
 // narrow returns the live object with the changes that mutate made. before and after are the decoded object before and
-// after the call of mutate. Whatever mutate did not change stays as in the live object: also a field that the Go type
-// lacks, a quantity such as 1024Mi that the Go type would write as 1Gi, and a zero value that it would omit or add.
+// after the call of mutate.
 func (n narrowing) narrow(live *unstructured.Unstructured, before, after client.Object) (*unstructured.Unstructured, error) {
 	was, err := encode(before)
 	is, err2 := encode(after)
 	if err := errors.Join(err, err2); err != nil {
-		return nil, fmt.Errorf("encoding %v: %w", n.object, err)
+		return nil, err
 	}
 	n.goType = reflect.TypeOf(after)
 	result, err := n.fields(place{goType: n.goType}, live.Object, was, is)
@@ -66,10 +63,7 @@ func (n narrowing) narrow(live *unstructured.Unstructured, before, after client.
 		return nil, err
 	}
 	wanted := &unstructured.Unstructured{Object: result}
-	if err := n.check(wanted, is, after); err != nil {
-		return nil, fmt.Errorf("changing %v: %w", n.object, err)
-	}
-	return wanted, nil
+	return wanted, n.check(wanted, is, after)
 }
 
 // check decodes the wanted object into the Go type, and returns an error if the result differs from the object after
@@ -83,7 +77,8 @@ func (n narrowing) check(wanted *unstructured.Unstructured, is map[string]any, a
 	if err := errors.Join(err, err2); err != nil || alike(back, is, n.goType) {
 		return err
 	}
-	return fmt.Errorf("nothing was written: the changes by mutate cannot be located in the live object, because %v decodes list items or map keys in an order or form other than the API server's; use *unstructured.Unstructured", n.goType)
+	return fmt.Errorf("nothing was written: the changes by mutate cannot be located in the live object, because %v decodes "+
+		"list items or map keys in an order or form other than the API server's; use *unstructured.Unstructured", n.goType)
 }
 
 // alike reports whether two JSON values are equal. Two values of the Go type resource.Quantity are equal if they denote
@@ -145,7 +140,8 @@ func (n narrowing) fields(at place, live, before, after map[string]any) (content
 			continue
 		}
 		delete(content, name)
-		if field := at.field(name); field.isStruct() { // the struct became zero: keep the fields in it that the Go type lacks
+		// A struct became zero (a pointer would be nil): keep the fields in it that the Go type lacks.
+		if field := at.field(name); field.goType != nil && field.goType.Kind() == reflect.Struct {
 			held, _ := live[name].(map[string]any)
 			was, _ := was.(map[string]any)
 			if left, _ := n.fields(field, held, was, nil); len(left) > 0 { // no error, because no list is changed

@@ -34,9 +34,6 @@ func (p place) item(index int) place {
 	return place{append(slices.Clip(p.Path), fieldpath.PathElement{Index: &index}), gotypes.ItemType(p.goType)}
 }
 
-// isStruct reports whether the Go type is a struct itself, and not a pointer to a struct, which could be nil.
-func (p place) isStruct() bool { return p.goType != nil && p.goType.Kind() == reflect.Struct }
-
 // items implements rebase for a list. For each item that mutate kept, it returns the live item with the changes by
 // mutate. New items are sent unchanged. The live list and the list before mutate have the same items at the same
 // indices, unless the Go type omits or adds items.
@@ -229,9 +226,9 @@ func (n narrowing) refuse(list, at place, live, shown any, why error) error {
 	if field == "" {
 		return nil
 	}
-	return fmt.Errorf("%v: nothing was written: %w: the write could drop %s, which %v does not have, because an item of %v "+
+	return fmt.Errorf("nothing was written: %w: the write could drop %s, which %v does not have, because an item of %v "+
 		"was changed or removed and cannot be matched with a live item (%w); pass an *unstructured.Unstructured, or add the field to the Go type",
-		n.object, ErrUnknownField, field, n.goType, list, why)
+		ErrUnknownField, field, n.goType, list, why)
 }
 
 // unknownTo searches the live value for a field that the Go type lacks. It returns the path of the first such field,

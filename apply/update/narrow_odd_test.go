@@ -57,7 +57,7 @@ func TestNarrowRefuses(t *testing.T) {
 	}{
 		"items in another order":  {`{"names":["c","a","b"]}`, func(s *sorting) { s.Names = s.Names[:2] }, "*update.sorting"},
 		"keys in another form":    {`{"byte":{"01":"x","2":"y"}}`, func(s *sorting) { delete(s.Byte, 1) }, "*update.sorting"},
-		"what JSON does not have": {`{}`, func(s *sorting) { s.Share = math.NaN() }, ": json: unsupported value: NaN"},
+		"what JSON does not have": {`{}`, func(s *sorting) { s.Share = math.NaN() }, "json: unsupported value: NaN"},
 	} {
 		live := &unstructured.Unstructured{Object: parsed(t, c.live).(map[string]any)}
 		before, after := &sorting{}, &sorting{}

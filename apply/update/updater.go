@@ -28,8 +28,7 @@
 //     item with new keys is a new item. If the keys are not known, a changed item is sent as the Go type writes it. If
 //     this could drop a field that the Go type lacks, nothing is written, and the error matches ErrUnknownField.
 //  8. A write contains the resourceVersion that was read. It contains no managed fields, so that the API server keeps
-//     the live managed fields. A write with an incomplete list, such as from a cache that strips managed fields, would
-//     erase the entries of other managers.
+//     the live managed fields.
 //  9. Only a stale write is retried: the object has a new resourceVersion, and the retry reads it again. All other
 //     errors end the call, also an ownership conflict, which is an HTTP 409 as well. Errors of the API server are
 //     classified by apply.Classify. If a live read confirms that the object does not exist, RemoveFinalizer succeeds,
@@ -84,9 +83,8 @@ type Config struct {
 	// Backoff limits the number of attempts after stale writes, and sets the waits between them. If it is zero, Default
 	// is used.
 	Backoff wait.Backoff
-	// Lanes serialise the writes of a process to one object. Give the same set to all Updaters and Appliers of a
-	// process, so that they do not make each other's writes stale. If Lanes is nil, New makes a set for this Updater
-	// alone.
+	// Lanes serialise the writes of a process to one object. Give the same set to all Appliers and Updaters of a
+	// process. If Lanes is nil, New makes a set for this Updater alone.
 	Lanes *lanes.Set
 	// Schemas returns the API server's schemas of a group and version, as apply.SteadyState.Schemas does. The schemas
 	// define the key fields of lists (see point 7 of the package comment). If Schemas is nil, no list has known keys.
@@ -179,4 +177,32 @@ func identity(object client.Object) apply.ObjectRef {
 		UID:              object.GetUID(),
 		ResourceVersion:  object.GetResourceVersion(),
 	}
+}
+
+// Do changes the metadata and the spec of an object by get-modify-update. The package comment has the rules for object
+// and mutate. Instead of
+//
+//	retry.RetryOnConflict(retry.DefaultRetry, func() error { get; mutate; update })
+//
+// write
+//
+//	update.Do(ctx, updater, object, mutate)
+func Do[T client.Object](ctx context.Context, u *Updater, object T, mutate func(T) error) (Result[T], error) {
+	return run(ctx, u, object, verb[T]{name: "Do", mutate: mutate})
+}
+
+// Status changes the status of an object by get-modify-update, through the status subresource. The package comment has
+// the rules for object and mutate.
+func Status[T client.Object](ctx context.Context, u *Updater, object T, mutate func(T) error) (Result[T], error) {
+	return run(ctx, u, object, verb[T]{name: "Status", mutate: mutate, status: true})
+}
+
+// verb defines one of the functions Do, Status, EnsureFinalizer and RemoveFinalizer.
+type verb[T client.Object] struct {
+	name     string
+	invalid  error // the error with which the call fails before its first attempt, or nil
+	mutate   func(T) error
+	status   bool                           // write through the status subresource
+	verify   func(apply.ObjectRef, T) error // checks the object in the response to the write; may be nil
+	absentOK bool                           // the call succeeds if the object does not exist
 }

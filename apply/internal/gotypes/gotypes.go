@@ -5,7 +5,6 @@ package gotypes
 import (
 	"encoding"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -102,18 +101,15 @@ func IsBytes(of reflect.Type, path fieldowners.Path) bool {
 	return of == reflect.TypeFor[[]byte]()
 }
 
-// HasPath returns nil if at least one of the Go types has the field at the path. Otherwise it returns an error for each
-// type.
-func HasPath(path fieldowners.Path, types []reflect.Type) error {
-	var errs []error
+// HasPath returns nil if at least one of the Go types has the field at the path. Otherwise it returns the error for the
+// last type.
+func HasPath(path fieldowners.Path, types []reflect.Type) (err error) {
 	for _, t := range types {
-		err := exists(path.Elements(), t)
-		if err == nil {
+		if err = exists(path.Elements(), t); err == nil {
 			return nil
 		}
-		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // exists returns an error if a Go type does not have the field at a path.
