@@ -159,18 +159,13 @@ func (c *call[T]) enter(ctx context.Context) (inside context.Context, leave func
 // this write is stale or the live object has another uid, the attempt continues with a live read. It also does so if
 // mutate changed nothing or failed, because only a write shows whether the passed object is current.
 func (c *call[T]) try(ctx context.Context, this attempt) (stale bool, err error) {
-	overtaken := false
 	if handed := c.handed(ctx); handed != nil {
 		if _, wanted, _ := c.rejudge(ctx, handed); wanted != nil { // wanted is nil after an error
 			stale, err = c.send(ctx, c.attempted(this, handed).WithValues("unread", true), this, handed, wanted)
-			switch {
-			case err == nil:
-				handOn(ctx, wanted)
-				return false, nil
-			case !stale && !errors.Is(err, apply.ErrUIDMismatch):
+			if !stale && !errors.Is(err, apply.ErrUIDMismatch) {
 				return false, err
 			}
-			overtaken = stale
+			this.overtaken = stale
 		}
 	}
 	live, err := c.read(ctx)
@@ -179,22 +174,16 @@ func (c *call[T]) try(ctx context.Context, this attempt) (stale bool, err error)
 	}
 	log := c.attempted(this, live)
 	object, wanted, err := c.rejudge(ctx, live)
-	switch {
-	case err != nil:
+	if err != nil {
 		return false, err
-	case wanted == nil:
-		c.result.Object = object
-		c.ledger.Read(c.ref.Key(), own, live.GetResourceVersion())
-		log.V(1).Info("nothing to write")
-	default:
-		if stale, err = c.send(ctx, log, this, live, wanted); err != nil {
-			return stale, err
-		}
-		live = wanted
 	}
-	if !overtaken {
-		handOn(ctx, live)
+	if wanted != nil {
+		return c.send(ctx, log, this, live, wanted)
 	}
+	c.result.Object = object
+	c.ledger.Read(c.ref.Key(), own, live.GetResourceVersion())
+	log.V(1).Info("nothing to write")
+	this.handOn(ctx, live)
 	return false, nil
 }
 
@@ -215,9 +204,10 @@ func (c *call[T]) handed(ctx context.Context) *unstructured.Unstructured {
 }
 
 // handOn passes an object from a response to the next call, if it already waits for the object's lane (Config.Lanes). That
-// call then need not read the object. If the object no longer exists, handOn does nothing.
-func handOn(ctx context.Context, shown *unstructured.Unstructured) {
-	if shown.GetDeletionTimestamp() == nil || len(shown.GetFinalizers()) > 0 {
+// call then need not read the object. If the object no longer exists, or if another process writes to it at the same
+// time, handOn does nothing.
+func (a attempt) handOn(ctx context.Context, shown *unstructured.Unstructured) {
+	if !a.overtaken && (shown.GetDeletionTimestamp() == nil || len(shown.GetFinalizers()) > 0) {
 		lanes.HandOn(ctx, shown)
 	}
 }
@@ -269,6 +259,7 @@ func (c *call[T]) send(
 	}
 	c.result.Object = answer
 	log.V(this.verbosity).Info("written", "resourceVersion", answer.GetResourceVersion(), "changed", c.result.Changed)
+	this.handOn(ctx, wanted)
 	return false, nil
 }
 

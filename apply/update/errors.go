@@ -32,8 +32,7 @@ var (
 	ErrUnknownField = errors.New("the Go type lacks a field")
 )
 
-// ExhaustedError means that each attempt failed with a stale write, and that Config.Backoff permits no further attempt.
-// It wraps ErrExhausted and the last error.
+// ExhaustedError wraps ErrExhausted and the error of the last attempt.
 type ExhaustedError struct {
 	Object   apply.ObjectRef
 	Attempts int

@@ -15,6 +15,7 @@ import (
 type attempt struct {
 	number, of int           // the number of this attempt, from 1, and the maximum number of attempts
 	waited     time.Duration // the time since the end of the previous attempt; 0 in the first attempt
+	overtaken  bool          // the write that was based on the previous call's object was stale
 	verbosity  int           // of log messages: 1 in the first attempt, and 0 in a retry, which is rare
 }
 

@@ -179,14 +179,8 @@ func identity(object client.Object) apply.ObjectRef {
 	}
 }
 
-// Do changes the metadata and the spec of an object by get-modify-update. The package comment has the rules for object
-// and mutate. Instead of
-//
-//	retry.RetryOnConflict(retry.DefaultRetry, func() error { get; mutate; update })
-//
-// write
-//
-//	update.Do(ctx, updater, object, mutate)
+// Do changes the metadata and the spec of an object by get-modify-update, and replaces retry.RetryOnConflict of client-go.
+// The package comment has the rules for object and mutate.
 func Do[T client.Object](ctx context.Context, u *Updater, object T, mutate func(T) error) (Result[T], error) {
 	return run(ctx, u, object, verb[T]{name: "Do", mutate: mutate})
 }
