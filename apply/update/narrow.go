@@ -46,7 +46,7 @@ func encode(object client.Object) (content map[string]any, err error) {
 // live object stay the same.
 type narrowing struct {
 	goType reflect.Type
-	schema func() (*typed.TypedValue, error) // schemaOf; called only if a changed item may have more than the Go type shows
+	schema func() (*typed.TypedValue, error) // returns an empty value with the kind's schema; may send requests
 }
 
 // narrow returns the live object with the changes that mutate made. before and after are the decoded object before and
@@ -140,7 +140,7 @@ func (n narrowing) fields(at place, live, before, after map[string]any) (content
 			continue
 		}
 		delete(content, name)
-		// A struct became zero (a pointer would be nil): keep the fields in it that the Go type lacks.
+		// Keep the fields that the Go type lacks in a struct that became zero, but not those behind a nil pointer.
 		if field := at.field(name); field.goType != nil && field.goType.Kind() == reflect.Struct {
 			held, _ := live[name].(map[string]any)
 			was, _ := was.(map[string]any)
