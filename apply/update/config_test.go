@@ -26,7 +26,7 @@ func TestConfig(t *testing.T) {
 		{"long field manager", func(c *update.Config) { c.FieldManager = strings.Repeat("x", 129) }, "FieldManager: Too long"},
 		{"unprintable field manager", func(c *update.Config) { c.FieldManager = "a\n" }, "FieldManager: Invalid"},
 		{"no steps", func(c *update.Config) { c.Backoff = wait.Backoff{Duration: 1} }, "Backoff: Steps is 0"},
-		{"negative wait", func(c *update.Config) { c.Backoff = update.Fixed(-1, 2) }, "negative"},
+		{"negative wait", func(c *update.Config) { c.Backoff = fixed(-1, 2) }, "negative"},
 		{"negative factor", func(c *update.Config) { c.Backoff = wait.Backoff{Steps: 2, Factor: -1} }, "negative"},
 		{"negative jitter", func(c *update.Config) { c.Backoff = wait.Backoff{Steps: 2, Jitter: -1} }, "negative"},
 		{"negative cap", func(c *update.Config) { c.Backoff = wait.Backoff{Steps: 2, Cap: -1} }, "negative"},

@@ -3,6 +3,7 @@ package update
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -31,8 +32,7 @@ var (
 	ErrUnknownField = errors.New("the Go type lacks a field")
 )
 
-// ExhaustedError means that each attempt failed with a stale write, and that Config.Backoff permits no further attempt.
-// It wraps ErrExhausted and the last error.
+// ExhaustedError wraps ErrExhausted and the error of the last attempt.
 type ExhaustedError struct {
 	Object   apply.ObjectRef
 	Attempts int
@@ -40,7 +40,7 @@ type ExhaustedError struct {
 }
 
 func (e *ExhaustedError) Error() string {
-	return fmt.Sprintf("%v%s after %s: %v", ErrExhausted, on(e.Object), count(e.Attempts), e.Err)
+	return fmt.Sprintf("%v on %v after %s: %v", ErrExhausted, e.Object, count(e.Attempts), e.Err)
 }
 
 func (e *ExhaustedError) Unwrap() []error { return []error{ErrExhausted, e.Err} }
@@ -55,7 +55,7 @@ type InterruptedError struct {
 }
 
 func (e *InterruptedError) Error() string {
-	message := fmt.Sprintf("interrupted%s after %s: %v", on(e.Object), count(e.Attempts), e.Context)
+	message := fmt.Sprintf("interrupted on %v after %s: %v", e.Object, count(e.Attempts), e.Context)
 	if e.Err != nil {
 		message += fmt.Sprintf("; last error: %v", e.Err)
 	}
@@ -63,17 +63,7 @@ func (e *InterruptedError) Error() string {
 }
 
 func (e *InterruptedError) Unwrap() []error {
-	if e.Err == nil {
-		return []error{e.Context}
-	}
-	return []error{e.Context, e.Err}
-}
-
-func on(object apply.ObjectRef) string {
-	if object.Name == "" {
-		return ""
-	}
-	return " on " + object.String()
+	return slices.DeleteFunc([]error{e.Context, e.Err}, func(err error) bool { return err == nil })
 }
 
 func count(attempts int) string {
@@ -86,11 +76,11 @@ func count(attempts int) string {
 // resultOf returns the metrics label "result" for the error of a call. It first checks for Exhausted and Cancelled,
 // because these errors may wrap a stale write.
 func resultOf(err error) string {
-	interrupted := (*InterruptedError)(nil)
+	_, interrupted := errors.AsType[*InterruptedError](err)
 	switch {
 	case errors.Is(err, ErrExhausted):
 		return "Exhausted"
-	case errors.As(err, &interrupted):
+	case interrupted:
 		return "Cancelled"
 	case apierrors.IsNotFound(err):
 		return "NotFound"

@@ -33,7 +33,14 @@ func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T,
 			latest.SetFinalizers(append(finalizers, finalizer))
 			return nil
 		},
-		verify: func(ref apply.ObjectRef, answer T) error { return verifyAdded(ref, answer, finalizer) },
+		verify: func(ref apply.ObjectRef, answer T) error {
+			if slices.Contains(answer.GetFinalizers(), finalizer) {
+				return nil
+			}
+			return fmt.Errorf("adding finalizer %s to %v: the API server accepted the write, but %w; "+
+				"look for a mutating webhook or admission policy for %s that sets metadata.finalizers",
+				finalizer, ref, ErrFinalizerDropped, ref.Kind)
+		},
 	})
 }
 
@@ -52,35 +59,25 @@ func RemoveFinalizer[T client.Object](ctx context.Context, u *Updater, object T,
 			latest.SetFinalizers(slices.DeleteFunc(latest.GetFinalizers(), func(f string) bool { return f == finalizer }))
 			return nil
 		},
-		verify:   func(ref apply.ObjectRef, answer T) error { return verifyRemoved(ref, answer, finalizer) },
 		absentOK: true,
+		verify: func(ref apply.ObjectRef, answer T) error {
+			if !slices.Contains(answer.GetFinalizers(), finalizer) {
+				return nil
+			}
+			ownership, unread := fieldowners.ParseReadable(answer.GetManagedFields())
+			path := fieldowners.MustParsePath(fmt.Sprintf(".metadata.finalizers[=%q]", finalizer)) // a qualified name: no panic
+			owners := []string{"no recorded manager"}
+			for i, m := range ownership.OwnersOf(path) {
+				owners = append(owners[:i], m.String())
+			}
+			err := fmt.Errorf("removing finalizer %s from %v: the API server accepted the write, but %w, owned by %s",
+				finalizer, ref, ErrFinalizerRemains, strings.Join(owners, ", "))
+			if len(unread) > 0 {
+				return errors.Join(err, unread[0])
+			}
+			return err
+		},
 	})
-}
-
-func verifyAdded(ref apply.ObjectRef, answer client.Object, finalizer string) error {
-	if slices.Contains(answer.GetFinalizers(), finalizer) {
-		return nil
-	}
-	return fmt.Errorf("adding finalizer %s to %v: the API server accepted the write, but %w; look for a mutating webhook or admission policy for %s that sets metadata.finalizers",
-		finalizer, ref, ErrFinalizerDropped, ref.Kind)
-}
-
-func verifyRemoved(ref apply.ObjectRef, answer client.Object, finalizer string) error {
-	if !slices.Contains(answer.GetFinalizers(), finalizer) {
-		return nil
-	}
-	ownership, unread := fieldowners.ParseReadable(answer.GetManagedFields())
-	path := fieldowners.MustParsePath(fmt.Sprintf(".metadata.finalizers[=%q]", finalizer)) // does not panic, because the finalizer is a qualified name
-	owners := []string{"no recorded manager"}
-	for i, m := range ownership.OwnersOf(path) {
-		owners = append(owners[:i], m.String())
-	}
-	err := fmt.Errorf("removing finalizer %s from %v: the API server accepted the write, but %w, owned by %s",
-		finalizer, ref, ErrFinalizerRemains, strings.Join(owners, ", "))
-	if len(unread) > 0 {
-		return errors.Join(err, unread[0])
-	}
-	return err
 }
 
 // ValidFinalizer returns an error for a finalizer name that EnsureFinalizer rejects.

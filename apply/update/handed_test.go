@@ -82,7 +82,7 @@ func TestAnswerIsTheNextRead(t *testing.T) {
 				if test.leaving {
 					s = newServer(deleting(pod(mine)))
 				}
-				u, enter := s.taking(t, update.Immediate(1))
+				u, enter := s.taking(t, immediate(1))
 				object, leave := cached(t, s, pod()), enter()
 				if test.nameOnly {
 					object = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name}}
@@ -130,7 +130,7 @@ func TestAnswerIsTheNextRead(t *testing.T) {
 func TestNothingIsHandedOnOfWhatFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(pod())
-		u, enter := s.taking(t, update.Immediate(1))
+		u, enter := s.taking(t, immediate(1))
 		leave := enter()
 		s.puts = []answer{lost, stored, with(apierrors.NewForbidden(corev1.Resource("pods"), "pod", nil))}
 		var failures [4]error

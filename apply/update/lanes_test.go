@@ -44,7 +44,7 @@ func (s *server) taking(t *testing.T, backoff wait.Backoff) (u *update.Updater, 
 func TestAttemptWaitsForTheLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(pod())
-		u, enter := s.taking(t, update.Immediate(1))
+		u, enter := s.taking(t, immediate(1))
 		object := cached(t, s, pod())
 		leave, done := enter(), make(chan error)
 		go func() {
@@ -66,7 +66,7 @@ func TestAttemptWaitsForTheLane(t *testing.T) {
 
 func TestNothingToWriteWaitsForNobody(t *testing.T) {
 	s := newServer(pod())
-	u, enter := s.taking(t, update.Immediate(1))
+	u, enter := s.taking(t, immediate(1))
 	defer enter()()
 	if _, err := update.Do(t.Context(), u, cached(t, s, pod()), func(*corev1.Pod) error { return nil }); err != nil {
 		t.Error(err)
@@ -78,7 +78,7 @@ func TestContextEndsInFrontOfTheLane(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer(pod())
 			s.puts = puts
-			u, enter := s.taking(t, update.Fixed(time.Second, 5))
+			u, enter := s.taking(t, fixed(time.Second, 5))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if len(puts) == 0 {
@@ -107,7 +107,7 @@ func TestTheLaneIsFreeDuringBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(pod())
 		s.puts = []answer{with(staleWrite())}
-		u, enter := s.taking(t, update.Fixed(time.Hour, 2))
+		u, enter := s.taking(t, fixed(time.Hour, 2))
 		object, done := cached(t, s, pod()), make(chan error)
 		go func() {
 			_, err := update.Do(t.Context(), u, object, label)
@@ -129,7 +129,7 @@ func TestTheLaneIsFreeDuringBackOff(t *testing.T) {
 // What a panic leaves behind is a lane that is free.
 func TestAPanicLeavesTheLane(t *testing.T) {
 	s := newServer(pod())
-	u, enter := s.taking(t, update.Immediate(1))
+	u, enter := s.taking(t, immediate(1))
 	object := cached(t, s, &corev1.Pod{ObjectMeta: pod().ObjectMeta})
 	calls := 0
 	func() {

@@ -57,7 +57,7 @@ func TestNarrowRefuses(t *testing.T) {
 	}{
 		"items in another order":  {`{"names":["c","a","b"]}`, func(s *sorting) { s.Names = s.Names[:2] }, "*update.sorting"},
 		"keys in another form":    {`{"byte":{"01":"x","2":"y"}}`, func(s *sorting) { delete(s.Byte, 1) }, "*update.sorting"},
-		"what JSON does not have": {`{}`, func(s *sorting) { s.Share = math.NaN() }, ": json: unsupported value: NaN"},
+		"what JSON does not have": {`{}`, func(s *sorting) { s.Share = math.NaN() }, "json: unsupported value: NaN"},
 	} {
 		live := &unstructured.Unstructured{Object: parsed(t, c.live).(map[string]any)}
 		before, after := &sorting{}, &sorting{}
@@ -143,8 +143,8 @@ func TestNarrowUnstructured(t *testing.T) {
 	of := func(text string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: parsed(t, text).(map[string]any)}
 	}
-	live := `{"kind":"X","spec":{"a":1,"m":{"b":1}}}`
-	want := of(`{"kind":"X","spec":{"a":1,"n":null}}`)
+	live := `{"apiVersion":"v1","kind":"X","spec":{"a":1,"m":{"b":1}}}`
+	want := of(`{"apiVersion":"v1","kind":"X","spec":{"a":1,"n":null}}`)
 	got, err := narrowing{schema: unknownSchema}.narrow(of(live), of(live), want)
 	if err != nil {
 		t.Fatal(err)

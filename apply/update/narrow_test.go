@@ -9,11 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"coapply.dev/apply/internal/wire"
 )
 
 // The property over random objects of a real server is test/integration's
@@ -122,7 +125,8 @@ func TestNarrow(t *testing.T) {
 // podSchema returns the schema of a Pod as client-go has it, which is the API server's.
 func podSchema(t testing.TB) func() (*typed.TypedValue, error) {
 	t.Helper()
-	pod, err := emptyOf(applyconfigurations.NewTypeConverter(scheme.Scheme), corev1.SchemeGroupVersion.WithKind("Pod"))
+	empty := wire.Named(corev1.SchemeGroupVersion.WithKind("Pod"), types.NamespacedName{})
+	pod, err := applyconfigurations.NewTypeConverter(scheme.Scheme).ObjectToTyped(empty)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-func TestAlikeAs(t *testing.T) {
-	quantities := goType{reflect.TypeFor[map[string][]resource.Quantity]()}
+func TestAlike(t *testing.T) {
+	quantities := reflect.TypeFor[map[string][]resource.Quantity]()
 	for _, test := range []struct {
 		a, b string
 		want bool
@@ -25,7 +25,7 @@ func TestAlikeAs(t *testing.T) {
 		{`{}`, `"x"`, false},
 		{`{"x":[]}`, `{"x":"y"}`, false},
 	} {
-		if got := alikeAs(parsed(t, test.a), parsed(t, test.b), quantities); got != test.want {
+		if got := alike(parsed(t, test.a), parsed(t, test.b), quantities); got != test.want {
 			t.Errorf("%s and %s: %v", test.a, test.b, got)
 		}
 	}

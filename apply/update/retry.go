@@ -15,35 +15,32 @@ import (
 type attempt struct {
 	number, of int           // the number of this attempt, from 1, and the maximum number of attempts
 	waited     time.Duration // the time since the end of the previous attempt; 0 in the first attempt
+	overtaken  bool          // the write that was based on the previous call's object was stale
+	verbosity  int           // of log messages: 1 in the first attempt, and 0 in a retry, which is rare
 }
 
-var errNoSteps = errors.New("Config.Backoff permits no attempt: its Steps must be at least 1")
-
-// enter is the type of a function that waits for an object's lane, as lanes.Set.Enter does.
-type enter func(context.Context) (inside context.Context, leave func(), err error)
-
-// try is the type of a function that makes one attempt. again reports whether another attempt is necessary.
-type try func(context.Context, attempt) (again bool, err error)
-
-// repeat calls try until no further attempt is necessary or permitted. Between attempts it waits as
-// wait.ExponentialBackoffWithContext does. Each attempt is made in the object's lane, which is free between the
-// attempts. If the context ends during a wait, the error is an InterruptedError.
-func repeat(ctx context.Context, backoff wait.Backoff, object apply.ObjectRef, enter enter, try try) (attempts int, err error) {
-	if backoff.Steps < 1 {
-		return 0, &ExhaustedError{Object: object, Err: errNoSteps}
-	}
-	this, ended := attempt{of: backoff.Steps}, time.Now()
+// repeat calls try until no further attempt is necessary or permitted: try reports with again whether another attempt is
+// necessary. Between attempts, repeat waits as wait.ExponentialBackoffWithContext does. Each attempt is made in the
+// object's lane, which enter waits for, and which is free between the attempts. If the context ends during a wait, the
+// error is an InterruptedError.
+func repeat(
+	ctx context.Context, backoff wait.Backoff, object apply.ObjectRef,
+	enter func(context.Context) (inside context.Context, leave func(), err error),
+	try func(context.Context, attempt) (again bool, err error),
+) (attempts int, err error) {
+	this, ended := attempt{of: backoff.Steps, verbosity: 1}, time.Now()
 	result := wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (done bool, refused error) {
 		if this.number > 0 {
-			this.waited = time.Since(ended)
+			this.waited, this.verbosity = time.Since(ended), 0
 		}
 		inside, leave, refused := enter(ctx)
 		if refused != nil {
 			return false, refused
 		}
+		defer leave() // even if the attempt panics
 		this.number++
 		var again bool
-		again, err = once(inside, leave, try, this)
+		again, err = try(inside, this)
 		ended = time.Now()
 		return !again, nil
 	})
@@ -56,12 +53,6 @@ func repeat(ctx context.Context, backoff wait.Backoff, object apply.ObjectRef, e
 		return this.number, &ExhaustedError{Object: object, Attempts: this.number, Err: err}
 	}
 	return this.number, result // an error of enter
-}
-
-// once makes one attempt and then leaves the lane, even if the attempt panics.
-func once(inside context.Context, leave func(), try try, this attempt) (again bool, err error) {
-	defer leave()
-	return try(inside, this)
 }
 
 // Back-offs for Config.Backoff. Steps is the number of attempts, which is one more than the number of waits. Jitter
@@ -77,22 +68,8 @@ var (
 	// many clients write a few times each.
 	DefaultRetry = retry.DefaultRetry
 
-	// DefaultBackoff is retry.DefaultBackoff of client-go: 4 attempts, with waits of 10, 50 and 250 ms, each extended
-	// by up to 10 %. It suits objects to which mostly one controller writes.
-	DefaultBackoff = retry.DefaultBackoff
-
 	// Exponential permits 4 attempts, with waits of 100, 200 and 400 ms, 700 ms in total. It suits objects that are
 	// written all the time, such as Nodes. It has no jitter, so writers that start at the same time also retry at the
 	// same time: set Jitter if there are many writers.
 	Exponential = wait.Backoff{Steps: 4, Duration: 100 * time.Millisecond, Factor: 2}
 )
-
-// Immediate returns a back-off with the given number of attempts and without waits between them.
-func Immediate(steps int) wait.Backoff {
-	return wait.Backoff{Steps: steps}
-}
-
-// Fixed returns a back-off with the given number of attempts and the same wait before each retry.
-func Fixed(between time.Duration, steps int) wait.Backoff {
-	return wait.Backoff{Steps: steps, Duration: between}
-}

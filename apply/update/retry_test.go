@@ -30,18 +30,13 @@ func failing(times int, with error) func(context.Context) error {
 }
 
 func TestExhausted(t *testing.T) {
-	_, err := update.Repeat(t.Context(), update.Immediate(4), failing(99, staleWrite()))
+	_, err := update.Repeat(t.Context(), immediate(4), failing(99, staleWrite()))
 	var exhausted *update.ExhaustedError
 	if !errors.As(err, &exhausted) || exhausted.Attempts != 4 || exhausted.Err == nil {
 		t.Fatalf("error = %#v, want an ExhaustedError of 4 attempts", err)
 	}
-	if !strings.HasPrefix(err.Error(), "gave up after 4 attempts: ") {
+	if !strings.HasPrefix(err.Error(), "gave up on Pod ns/pod after 4 attempts: ") {
 		t.Errorf("message %q does not say how many attempts", err)
-	}
-
-	attempts, err := update.Repeat(t.Context(), wait.Backoff{}, failing(0, nil))
-	if attempts != 0 || !errors.Is(err, update.ErrExhausted) {
-		t.Errorf("a backoff without steps: %d attempts, %v; want none and ErrExhausted", attempts, err)
 	}
 }
 
@@ -70,11 +65,10 @@ func TestReadyBackoffs(t *testing.T) {
 		waits   []time.Duration // the shortest; jitter may add 10 %
 	}{
 		{"DefaultRetry", update.DefaultRetry, []time.Duration{10 * ms, 10 * ms, 10 * ms, 10 * ms}},
-		{"DefaultBackoff", update.DefaultBackoff, []time.Duration{10 * ms, 50 * ms, 250 * ms}}, // and no 1250 ms
 		{"Exponential", update.Exponential, []time.Duration{100 * ms, 200 * ms, 400 * ms}},
-		{"Immediate", update.Immediate(3), []time.Duration{0, 0}},
-		{"Fixed", update.Fixed(time.Second, 3), []time.Duration{time.Second, time.Second}},
-		{"one attempt", update.Fixed(time.Second, 1), nil},
+		{"no waits", immediate(3), []time.Duration{0, 0}},
+		{"equal waits", fixed(time.Second, 3), []time.Duration{time.Second, time.Second}},
+		{"one attempt", fixed(time.Second, 1), nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -106,7 +100,7 @@ func TestContextEndsDuringTheWait(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
 		start := time.Now()
-		attempts, err := update.Repeat(ctx, update.Fixed(time.Minute, 5), failing(99, staleWrite()))
+		attempts, err := update.Repeat(ctx, fixed(time.Minute, 5), failing(99, staleWrite()))
 		if took := time.Since(start); took != 90*time.Second {
 			t.Errorf("returned after %v, want with the context", took)
 		}
@@ -117,7 +111,7 @@ func TestContextEndsDuringTheWait(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || !isConflict(err) {
 			t.Errorf("error %v lacks the context's or the last write's", err)
 		}
-		if !strings.HasPrefix(err.Error(), "interrupted after 2 attempts: context deadline exceeded; last error: ") {
+		if !strings.HasPrefix(err.Error(), "interrupted on Pod ns/pod after 2 attempts: context deadline exceeded; last error: ") {
 			t.Errorf("message %q", err)
 		}
 	})
@@ -128,7 +122,7 @@ func TestContextCancelledDuringTheWait(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() {
-			_, err := update.Repeat(ctx, update.Fixed(time.Hour, 2), failing(99, staleWrite()))
+			_, err := update.Repeat(ctx, fixed(time.Hour, 2), failing(99, staleWrite()))
 			done <- err
 		}()
 		synctest.Wait() // until it waits for its second attempt
@@ -149,7 +143,7 @@ func TestContextHasEnded(t *testing.T) {
 	if attempts != 0 || !errors.Is(err, context.Canceled) {
 		t.Errorf("%d attempts, %v; want none and context.Canceled", attempts, err)
 	}
-	if got, want := err.Error(), "interrupted after 0 attempts: context canceled"; got != want {
+	if got, want := err.Error(), "interrupted on Pod ns/pod after 0 attempts: context canceled"; got != want {
 		t.Errorf("message %q, want %q", got, want)
 	}
 	interrupted, ok := errors.AsType[*update.InterruptedError](err)
@@ -162,7 +156,7 @@ func TestMessages(t *testing.T) {
 	pod := apply.ObjectRef{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Pod"), NamespacedName: types.NamespacedName{Namespace: "ns", Name: "pod"}}
 	for want, err := range map[string]error{
 		"gave up on Pod ns/pod after 1 attempt: transient":                            &update.ExhaustedError{Object: pod, Attempts: 1, Err: errTransient},
-		"gave up after 2 attempts: transient":                                         &update.ExhaustedError{Attempts: 2, Err: errTransient},
+		"gave up on Pod ns/pod after 2 attempts: transient":                           &update.ExhaustedError{Object: pod, Attempts: 2, Err: errTransient},
 		"interrupted on Pod ns/pod after 0 attempts: transient":                       &update.InterruptedError{Object: pod, Context: errTransient},
 		"interrupted on Pod ns/pod after 1 attempt: transient; last error: transient": &update.InterruptedError{Object: pod, Attempts: 1, Context: errTransient, Err: errTransient},
 	} {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -99,8 +100,16 @@ func (s *server) ObserveUpdate(o apply.UpdateObservation) {
 	s.observed = append(s.observed, o)
 }
 
+// immediate is a back-off without waits.
+func immediate(steps int) wait.Backoff { return wait.Backoff{Steps: steps} }
+
+// fixed is a back-off whose waits are equal.
+func fixed(between time.Duration, steps int) wait.Backoff {
+	return wait.Backoff{Steps: steps, Duration: between}
+}
+
 // updater makes at most 4 attempts without waits.
-func (s *server) updater(t *testing.T) *update.Updater { return s.updaterWith(t, update.Immediate(4)) }
+func (s *server) updater(t *testing.T) *update.Updater { return s.updaterWith(t, immediate(4)) }
 
 func (s *server) updaterWith(t *testing.T, backoff wait.Backoff) *update.Updater {
 	t.Helper()

@@ -1,9 +1,6 @@
 // Package update is for writes that do not fit Server-Side Apply: finalizers, and a status in which several writers
 // change single fields. It writes by get-modify-update, and retries after stale writes.
 //
-// Only a stale write is retried. It failed because the object has a new resourceVersion, and the retry reads the object
-// again. An ownership conflict is also an HTTP 409, but is not retried, because another field manager owns the field.
-//
 // # Contract of the four functions Do, Status, EnsureFinalizer and RemoveFinalizer
 //
 // Below, mutate is the function that changes the object. The callers of Do and Status pass it as an argument.
@@ -31,12 +28,12 @@
 //     item with new keys is a new item. If the keys are not known, a changed item is sent as the Go type writes it. If
 //     this could drop a field that the Go type lacks, nothing is written, and the error matches ErrUnknownField.
 //  8. A write contains the resourceVersion that was read. It contains no managed fields, so that the API server keeps
-//     the live managed fields. A write with an incomplete list, such as from a cache that strips managed fields, would
-//     erase the entries of other managers.
-//  9. Only a stale write is retried. All other errors end the call. Errors of the API server are classified by
-//     apply.Classify. If a live read confirms that the object does not exist, RemoveFinalizer succeeds, and the other
-//     functions return a NotFound (apierrors.IsNotFound). An object that was recreated under the same name is not
-//     changed (apply.ErrUIDMismatch).
+//     the live managed fields.
+//  9. Only a stale write is retried: the object has a new resourceVersion, and the retry reads it again. All other
+//     errors end the call, also an ownership conflict, which is an HTTP 409 as well. Errors of the API server are
+//     classified by apply.Classify. If a live read confirms that the object does not exist, RemoveFinalizer succeeds,
+//     and the other functions return a NotFound (apierrors.IsNotFound). An object that was recreated under the same
+//     name is not changed (apply.ErrUIDMismatch).
 //  10. If the back-off permits no further attempt, the error is an ExhaustedError. If the context ends between
 //     attempts, or while an attempt waits for the lane, the error is an InterruptedError. Both contain the number of
 //     attempts and wrap the last error. Return these errors from Reconcile, so that the controller retries later.
@@ -54,23 +51,6 @@
 //  4. The caller must handle a NotFound, because the object may be deleted at any time.
 //  5. Use Do for metadata and spec, and Status for the status. If the kind has a status subresource, the API server
 //     silently ignores status changes by Do, and changes of the spec, and of some metadata, by Status.
-//
-// Valid:
-//
-//	result, err := update.Status(ctx, updater, box, func(box *v1alpha1.Devbox) error {
-//		box.Status.Phase = phase // the fields this reconciler knows, no others
-//		return nil
-//	})
-//
-// Invalid: mutate writes a status that was read before the attempt. The write succeeds, but the changes that other
-// reconcilers made since that read are lost:
-//
-//	mine := box.Status
-//	mine.Phase = phase
-//	result, err := update.Status(ctx, updater, box, func(latest *v1alpha1.Devbox) error {
-//		latest.Status = mine
-//		return nil
-//	})
 package update
 
 import (
@@ -96,22 +76,18 @@ type Config struct {
 	// Client sends the writes. The Updater does not use it for reads.
 	Client client.Client
 	// LiveReader reads from the API server, as mgr.GetAPIReader() does. It must not read from a cache, because a write
-	// that is based on an outdated object would be stale. An attempt does not read if it can use another call's
-	// response.
+	// that is based on an outdated object would be stale.
 	LiveReader client.Reader
 	// FieldManager is the field manager of the writes: 1 to 128 printable characters. Each reconciler needs its own.
 	FieldManager string
 	// Backoff limits the number of attempts after stale writes, and sets the waits between them. If it is zero, Default
 	// is used.
 	Backoff wait.Backoff
-	// Lanes serialise the writes of a process to one object. Give the same set to all Updaters and Appliers of a
-	// process, so that they do not make each other's writes stale. If Lanes is nil, New makes a set for this Updater
-	// alone.
+	// Lanes serialise the writes of a process to one object. Give the same set to all Appliers and Updaters of a
+	// process. If Lanes is nil, New makes a set for this Updater alone.
 	Lanes *lanes.Set
 	// Schemas returns the API server's schemas of a group and version, as apply.SteadyState.Schemas does. The schemas
-	// define the key fields of lists. With them, a changed list item keeps the live values that the Go type lacks or
-	// writes in another form. If Schemas is nil, such an item is sent as the Go type writes it. If this could drop a
-	// field, nothing is written, and the error matches ErrUnknownField.
+	// define the key fields of lists (see point 7 of the package comment). If Schemas is nil, no list has known keys.
 	Schemas func(context.Context, schema.GroupVersion) (managedfields.TypeConverter, error)
 	// Metrics receives an observation of each call. It may be nil.
 	Metrics apply.Metrics
@@ -138,6 +114,10 @@ func (c Config) validate() error {
 	}
 	return errors.Join(errs...)
 }
+
+// rememberedObjects is the minimum number of objects of which an Updater remembers its own writes. A cached object that is
+// older than the last write may lack the Updater's own changes, so it does not show whether a write is necessary.
+const rememberedObjects = 4096
 
 // Updater writes objects by get-modify-update under one field manager. Pass it to the functions Do, Status,
 // EnsureFinalizer and RemoveFinalizer. It is safe for concurrent use.
@@ -185,10 +165,38 @@ func (u *Updater) refer(object client.Object) (apply.ObjectRef, error) {
 	if object.GetName() == "" {
 		return apply.ObjectRef{}, fmt.Errorf("update: the %s has no name", kind.Kind)
 	}
+	ref := identity(object)
+	ref.GroupVersionKind = kind // a typed object may lack its kind
+	return ref, nil
+}
+
+func identity(object client.Object) apply.ObjectRef {
 	return apply.ObjectRef{
-		GroupVersionKind: kind,
+		GroupVersionKind: object.GetObjectKind().GroupVersionKind(),
 		NamespacedName:   client.ObjectKeyFromObject(object),
 		UID:              object.GetUID(),
 		ResourceVersion:  object.GetResourceVersion(),
-	}, nil
+	}
+}
+
+// Do changes the metadata and the spec of an object by get-modify-update, and replaces retry.RetryOnConflict of client-go.
+// The package comment has the rules for object and mutate.
+func Do[T client.Object](ctx context.Context, u *Updater, object T, mutate func(T) error) (Result[T], error) {
+	return run(ctx, u, object, verb[T]{name: "Do", mutate: mutate})
+}
+
+// Status changes the status of an object by get-modify-update, through the status subresource. The package comment has
+// the rules for object and mutate.
+func Status[T client.Object](ctx context.Context, u *Updater, object T, mutate func(T) error) (Result[T], error) {
+	return run(ctx, u, object, verb[T]{name: "Status", mutate: mutate, status: true})
+}
+
+// verb defines one of the functions Do, Status, EnsureFinalizer and RemoveFinalizer.
+type verb[T client.Object] struct {
+	name     string
+	invalid  error // the error with which the call fails before its first attempt, or nil
+	mutate   func(T) error
+	status   bool                           // write through the status subresource
+	verify   func(apply.ObjectRef, T) error // checks the object in the response to the write; may be nil
+	absentOK bool                           // the call succeeds if the object does not exist
 }

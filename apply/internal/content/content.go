@@ -4,7 +4,7 @@ package content
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -75,15 +75,7 @@ func SameMeaning(wanted, live any) bool {
 		return true
 	case []any: // further live items are ignored, because admission may add them
 		there, ok := live.([]any)
-		if !ok || len(wanted) > len(there) {
-			return false
-		}
-		for i := range wanted {
-			if !SameMeaning(wanted[i], there[i]) {
-				return false
-			}
-		}
-		return true
+		return ok && len(wanted) <= len(there) && slices.EqualFunc(wanted, there[:len(wanted)], SameMeaning)
 	case string:
 		there, ok := live.(string)
 		return ok && (wanted == there || SameQuantity(wanted, there))
@@ -91,9 +83,16 @@ func SameMeaning(wanted, live any) bool {
 		return true // the API server does not store null
 	}
 	if there, isText := live.(string); isText { // an intent may have a number for a quantity
-		return SameQuantity(decimal(wanted), there)
+		return SameQuantity(fmt.Sprint(wanted), there)
 	}
 	return reflect.DeepEqual(wanted, live) || sameNumber(wanted, live)
+}
+
+// sameNumber reports whether two values other than strings are the same number, such as 1 and 1.0.
+func sameNumber(a, b any) bool {
+	first, err := strconv.ParseFloat(fmt.Sprint(a), 64)
+	second, err2 := strconv.ParseFloat(fmt.Sprint(b), 64)
+	return err == nil && err2 == nil && first == second
 }
 
 // SameBytes reports whether both values are base64 text of the same bytes. (The API server accepts base64 text with
@@ -109,45 +108,14 @@ func SameBytes(wanted, live any) bool {
 	return err == nil && err2 == nil && bytes.Equal(a, b)
 }
 
-// decimal returns a number as a string. For any other value it returns "", which is not a quantity.
-func decimal(v any) string {
-	switch v := v.(type) {
-	case int64:
-		return strconv.FormatInt(v, 10)
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
-	}
-	return ""
-}
-
-// sameNumber reports whether two values are the same number, such as 1 and 1.0.
-func sameNumber(a, b any) bool {
-	number := func(v any) (float64, bool) {
-		switch v := v.(type) {
-		case int64:
-			return float64(v), true
-		case float64:
-			return v, true
-		case json.Number:
-			f, err := v.Float64()
-			return f, err == nil
-		}
-		return 0, false
-	}
-	first, ok := number(a)
-	second, ok2 := number(b)
-	return ok && ok2 && first == second
-}
-
 // IsZero reports whether a value is null, empty or zero, so that it means the same as an absent field.
 func IsZero(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		return len(v) == 0
-	case []any:
-		return len(v) == 0
-	case nil:
+	switch value := reflect.ValueOf(v); value.Kind() {
+	case reflect.Invalid: // null
 		return true
+	case reflect.Map, reflect.Slice:
+		return value.Len() == 0
+	default:
+		return value.IsZero()
 	}
-	return reflect.ValueOf(v).IsZero()
 }

@@ -5,7 +5,6 @@ package gotypes
 import (
 	"encoding"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -41,19 +40,35 @@ func IsServersOwn(kind schema.GroupVersionKind, goType reflect.Type) bool {
 // resources.
 func IsServersOwnGroup(group string) bool { return slices.Contains(serverGroups, group) }
 
-// FieldType returns the type of the field with the given JSON name in the struct type t or in a struct that t embeds.
-// It returns nil if there is no such field.
+// FieldType returns the type of the field with the given JSON name in a struct type, in a struct that it embeds, or the
+// type of the values of a map type. It returns nil if there is no such field. t may be nil or a pointer type.
 func FieldType(t reflect.Type, name string) reflect.Type {
+	t = PointedAt(t)
+	switch {
+	case t != nil && t.Kind() == reflect.Map:
+		return t.Elem()
+	case t == nil || t.Kind() != reflect.Struct:
+		return nil
+	}
 	for field := range t.Fields() {
 		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		switch embedded := PointedAt(field.Type); {
-		case tag == name:
+		if tag == name {
 			return field.Type
-		case tag == "" && field.Anonymous && embedded.Kind() == reflect.Struct:
-			if found := FieldType(embedded, name); found != nil {
+		}
+		if tag == "" && field.Anonymous && PointedAt(field.Type).Kind() == reflect.Struct {
+			if found := FieldType(field.Type, name); found != nil {
 				return found
 			}
 		}
+	}
+	return nil
+}
+
+// ItemType returns the type of the items of a slice type. It returns nil for other types, and for a type of bytes. t may
+// be nil or a pointer type.
+func ItemType(t reflect.Type) reflect.Type {
+	if t = PointedAt(t); t != nil && t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8 {
+		return t.Elem()
 	}
 	return nil
 }
@@ -65,10 +80,10 @@ func HasOwnForm(t reflect.Type) bool {
 	return pointer.Implements(reflect.TypeFor[json.Unmarshaler]()) || pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// PointedAt returns the type to which a pointer type points, through any number of pointers. Other types are returned
-// unchanged.
+// PointedAt returns the type to which a pointer type points, through any number of pointers. Other types, and nil, are
+// returned unchanged.
 func PointedAt(t reflect.Type) reflect.Type {
-	for t.Kind() == reflect.Pointer {
+	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	return t
@@ -81,29 +96,27 @@ func IsBytes(of reflect.Type, path fieldowners.Path) bool {
 		if of == nil {
 			return false
 		}
-		of, _ = below(PointedAt(of), element) // nil if there is no such field
+		of, _ = below(of, element) // nil if there is no such field
 	}
 	return of == reflect.TypeFor[[]byte]()
 }
 
-// HasPath returns nil if at least one of the Go types has the field at the path. Otherwise it returns an error for each
-// type.
-func HasPath(path fieldowners.Path, types []reflect.Type) error {
-	var errs []error
+// HasPath returns nil if at least one of the Go types has the field at the path. Otherwise it returns the error for the
+// last type.
+func HasPath(path fieldowners.Path, types []reflect.Type) (err error) {
 	for _, t := range types {
-		err := exists(path.Elements(), t)
-		if err == nil {
+		if err = exists(path.Elements(), t); err == nil {
 			return nil
 		}
-		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // exists returns an error if a Go type does not have the field at a path.
 func exists(path []fieldowners.Element, t reflect.Type) error {
 	for _, element := range path {
-		if t = PointedAt(t); marshalsItself(t) || t.Kind() == reflect.Interface {
+		t = PointedAt(t)
+		if t.Kind() == reflect.Interface || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
 			return nil // the Go type does not show which fields an interface, or a type with its own MarshalJSON, has
 		}
 		var err error
@@ -114,33 +127,24 @@ func exists(path []fieldowners.Element, t reflect.Type) error {
 	return nil
 }
 
-var marshaler = reflect.TypeFor[json.Marshaler]()
-
-func marshalsItself(t reflect.Type) bool {
-	return reflect.PointerTo(t).Implements(marshaler)
-}
-
-// below returns the type of the field or list item of t that the path element identifies. t must not be a pointer type.
+// below returns the type of the field or list item of t that the path element identifies.
 func below(t reflect.Type, element fieldowners.Element) (reflect.Type, error) {
-	isList := t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8
-	switch {
-	case element.Field == nil && !isList:
-		return nil, fmt.Errorf("%s is not a list", typeName(t))
-	case element.Field == nil:
-		for _, key := range element.Keys {
-			if err := exists([]fieldowners.Element{{Field: &key}}, t.Elem()); err != nil {
-				return nil, err
-			}
-		}
-		return t.Elem(), nil
-	case t.Kind() == reflect.Map:
-		return t.Elem(), nil
-	case t.Kind() == reflect.Struct:
+	if element.Field != nil {
 		if found := FieldType(t, *element.Field); found != nil {
 			return found, nil
 		}
+		return nil, fmt.Errorf("%s has no field %q", typeName(t), *element.Field)
 	}
-	return nil, fmt.Errorf("%s has no field %q", typeName(t), *element.Field)
+	item := ItemType(t)
+	if item == nil {
+		return nil, fmt.Errorf("%s is not a list", typeName(t))
+	}
+	for _, key := range element.Keys {
+		if err := exists([]fieldowners.Element{{Field: &key}}, item); err != nil {
+			return nil, err
+		}
+	}
+	return item, nil
 }
 
 // typeName returns the name of a Go type for messages, without the suffix ApplyConfiguration.

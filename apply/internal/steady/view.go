@@ -102,15 +102,9 @@ func (v view) field(at seen, atom schema.Atom, name string) (below seen, ok bool
 	if atom.Map == nil {
 		return seen{}, false
 	}
-	below = seen{of: atom.Map.ElementType, exact: at.exact}
+	below = seen{gotypes.FieldType(at.goType, name), atom.Map.ElementType, at.exact}
 	if known, found := atom.FindField(name); found {
 		below.of = known.Type
-	}
-	switch at.goType.Kind() {
-	case reflect.Map:
-		below.goType = at.goType.Elem()
-	case reflect.Struct:
-		below.goType = gotypes.FieldType(at.goType, name)
 	}
 	return below, below.goType != nil
 }

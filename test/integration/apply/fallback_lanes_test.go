@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,7 +38,7 @@ func TestLanesOfTheFallback(t *testing.T) {
 	}
 	counted.byStatus = map[int]int{}
 	updater, err := update.New(update.Config{
-		Client: c, LiveReader: c, FieldManager: "updater", Backoff: update.Immediate(1), Lanes: lanes,
+		Client: c, LiveReader: c, FieldManager: "updater", Backoff: wait.Backoff{Steps: 1}, Lanes: lanes,
 	})
 	if err != nil {
 		t.Fatal(err)

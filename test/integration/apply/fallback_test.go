@@ -241,7 +241,7 @@ func TestCancelledDuringBackOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := 0
-	result, err := update.Do(ctx, newUpdater(t, c, update.Fixed(time.Hour, 3)), object, func(o *corev1.ConfigMap) error {
+	result, err := update.Do(ctx, newUpdater(t, c, wait.Backoff{Steps: 3, Duration: time.Hour}), object, func(o *corev1.ConfigMap) error {
 		if calls++; calls == 2 { // the first attempt has read
 			newer := o.DeepCopy()
 			newer.Data = map[string]string{"k": "newer"}

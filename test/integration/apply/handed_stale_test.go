@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -79,7 +80,7 @@ func TestStaleThenHanded(t *testing.T) {
 		})
 	})
 	c := kit.NewClient(t, config)
-	u, err := update.New(update.Config{Client: c, LiveReader: c, FieldManager: "updater", Backoff: update.Immediate(5), Lanes: lanes.New()})
+	u, err := update.New(update.Config{Client: c, LiveReader: c, FieldManager: "updater", Backoff: wait.Backoff{Steps: 5}, Lanes: lanes.New()})
 	if err != nil {
 		t.Fatal(err)
 	}

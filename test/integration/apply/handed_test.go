@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -58,7 +59,7 @@ func hotUpdater(t *testing.T, requests *requestsOf) (plain client.Client, u *upd
 		t.Fatal(err)
 	}
 	c := requests.client(t)
-	u, err := update.New(update.Config{Client: c, LiveReader: c, FieldManager: "updater", Backoff: update.Immediate(50), Lanes: lanes.New()})
+	u, err := update.New(update.Config{Client: c, LiveReader: c, FieldManager: "updater", Backoff: wait.Backoff{Steps: 50}, Lanes: lanes.New()})
 	if err != nil {
 		t.Fatal(err)
 	}
