@@ -13,9 +13,8 @@ type lane struct {
 
 	inside, waiting []*visit
 
-	probe  *Probe // the measurement of the round-trip time that is in progress, or nil; meanwhile no visit is let in
-	pace   pace
-	expiry *time.Timer // the timer that removes the lane when its measurements are too old; nil while there are visits
+	probe *Probe // the measurement of the round-trip time that is in progress, or nil; meanwhile no visit is let in
+	pace  pace
 }
 
 // admit lets waiting visits into the lane, first come, first served. Inside the lane there can be one visit that is
@@ -86,9 +85,7 @@ func (l *lane) leave(v *visit) {
 	}
 	l.inside, l.waiting, v.inside = without(l.inside, v), without(l.waiting, v), false
 	l.admit(handed)
-	if len(l.inside) == 0 && l.probe == nil {
-		l.rest()
-	}
+	l.removeIfEmpty()
 }
 
 // ended is called when a visit that was inside the lane leaves the lane. It updates the measured pace of the lane, and
@@ -98,7 +95,7 @@ func (l *lane) ended(v *visit) (handed any) {
 	switch {
 	case v.alone:
 		handed = v.handed
-		l.pace.pause()
+		l.pace.running = false
 	case contended && l.set.fixed == 0:
 		l.pace.completed(time.Now())
 	}
@@ -111,49 +108,22 @@ func (l *lane) width() int {
 	if l.set.fixed > 0 {
 		return l.set.fixed
 	}
-	if l.pace.gap == 0 {
-		return 1
-	}
 	now := time.Now()
 	return l.pace.width(now, l.set.trip.least(now))
 }
 
-// overtaken makes the lane narrower after a call of Overtaken. It doubles the measured gap between writes, unless the
-// width is already 1. Otherwise the gap would soon exceed the API server's longest response time, and keep the lane
-// narrow for a long time.
-func (l *lane) overtaken() {
-	if l.width() > 1 {
-		l.pace.slower()
-	}
-}
-
-// rest is called when the last visit has left the lane. It removes the lane from the Set. If the lane has measured its
-// pace, the lane is removed a second after the last measurement.
-func (l *lane) rest() {
-	l.pace.pause()
-	if left := l.pace.expires(time.Now); left > 0 {
-		l.set.quiet++
-		l.expiry = time.AfterFunc(left, l.expire)
+// removeIfEmpty removes the lane from the Set if it has no visits. The Set keeps the pace, if there is one.
+func (l *lane) removeIfEmpty() {
+	if len(l.inside) > 0 || l.probe != nil {
 		return
 	}
 	delete(l.set.lanes, l.object)
-}
-
-// wake stops the timer that would remove the lane (see rest). It is called when a visit arrives.
-func (l *lane) wake() {
-	if l.expiry != nil {
-		l.expiry.Stop()
-		l.expiry = nil
-		l.set.quiet--
+	if l.pace.last.IsZero() {
+		return
 	}
-}
-
-// expire removes the lane from the Set. It is called by the timer that rest has started.
-func (l *lane) expire() {
-	l.set.mu.Lock()
-	defer l.set.mu.Unlock()
-	if l.expiry != nil && l.pace.expires(time.Now) <= 0 { // if not, a visit has arrived meanwhile
-		l.wake()
-		delete(l.set.lanes, l.object)
+	if len(l.set.paces) >= maxPaces {
+		clear(l.set.paces)
 	}
+	l.pace.running = false
+	l.set.paces[l.object] = l.pace
 }

@@ -61,7 +61,7 @@ type Probe struct {
 // little.
 func Measure(inside context.Context) *Probe {
 	v := visitOf(inside)
-	if v == nil || v.lane == nil || v.lane.set.fixed > 0 {
+	if v == nil || v.lane.set.fixed > 0 {
 		return nil
 	}
 	l := v.lane
@@ -125,9 +125,8 @@ func (p *Probe) end(again time.Time, note func(*roundTrip)) {
 	note(&l.set.trip)
 	l.probe = nil
 	l.pace.resume(time.Now())
-	if l.admit(nil); len(l.inside) == 0 {
-		l.rest()
-	}
+	l.admit(nil)
+	l.removeIfEmpty()
 }
 
 // unlessBusy makes Quiet return if nobody is inside the lane. Otherwise it does nothing.
@@ -142,16 +141,13 @@ func (p *Probe) unlessBusy() {
 }
 
 // pace measures how fast the joint writes of a lane complete, to compute how many concurrent writes keep the API server
-// busy.
-//
-// With only one write at a time, the API server is idle while a response and the next request are on the network. To
-// keep the API server busy, there must be one write that it processes and, on the network, as many writes as it
-// processes in one round-trip time (the bandwidth-delay product).
+// busy: one write that it processes and, on the network, as many writes as it processes in one round-trip time (the
+// bandwidth-delay product).
 type pace struct {
 	gap     time.Duration // the average time from the end of one write to the end of the next; 0 if not known yet
 	last    time.Time     // when the last write ended
 	seen    int32         // the number of gaps that were measured, at most smooth
-	running bool          // measure the time from last to the end of the next write: only writes delay this end
+	running bool          // measure the time from last to the end of the next write: it depends only on the API server's speed
 }
 
 const (
@@ -173,10 +169,6 @@ func (p *pace) completed(now time.Time) {
 	p.last, p.running = now, true
 }
 
-// pause excludes the current gap between writes from the measurement. This gap depends on more than the API server's
-// speed.
-func (p *pace) pause() { p.running = false }
-
 // resume begins to measure again, after a time in which no write could begin.
 func (p *pace) resume(now time.Time) {
 	if !p.last.IsZero() {
@@ -184,21 +176,8 @@ func (p *pace) resume(now time.Time) {
 	}
 }
 
-// slower doubles the average gap between writes, which makes the lane narrower.
-func (p *pace) slower() { p.gap *= 2 }
-
-// expires returns the remaining time for which the measurements can be used. It returns 0 or less if they are too old.
-func (p *pace) expires(now func() time.Time) time.Duration {
-	if p.last.IsZero() {
-		return 0
-	}
-	return lingers - now().Sub(p.last)
-}
-
-// width returns the best number of writes in flight. The API server processes one write. Meanwhile, the network carries
-// as many writes as the API server processes in the given round-trip time. Up to one more write is added, because
-// writes arrive unevenly. A fraction of 0.45 or more is rounded up. With too large a width, writes conflict with each
-// other. With too small a width, the API server is idle.
+// width returns the best number of writes in flight for the given round-trip time. Up to one more write is added,
+// because writes arrive unevenly. A fraction of 0.45 or more is rounded up.
 func (p *pace) width(now time.Time, trip time.Duration) int {
 	if p.seen < few {
 		return 1

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -253,30 +254,50 @@ func TestPaceIsRememberedForAMoment(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		end := n.writers(ctx, 16, 16)
 		time.Sleep(2 * time.Second)
+		before := n.set.Width(object)
 		cancel()
 		end()
 		time.Sleep(100 * time.Millisecond) // for a measurement
-
-		want := func(reason string, busy, held int) {
+		if n.set.Held() != 0 {
+			t.Errorf("%d lanes are held after the last writer has left", n.set.Held())
+		}
+		want := func(reason string, least, most int) {
 			t.Helper()
-			synctest.Wait()
-			if n.set.Busy() != busy || n.set.Held() != held {
-				t.Errorf("%s: %d lanes are busy, %d are held; want %d, %d", reason, n.set.Busy(), n.set.Held(), busy, held)
-			}
-		}
-		want("all have left", 0, 1)
-		for range 2 {
 			_, leave := enter(t.Context(), t, n.set, object)
-			want("one is back", 1, 1)
+			if width := n.set.Width(object); width < least || width > most {
+				t.Errorf("%s: the width is %d, and was %d", reason, width, before)
+			}
 			leave()
-			n.set.Expire(object)
-			want("it has left, and a timer that was stopped came all the same", 0, 1)
 		}
-		_, leave := enter(t.Context(), t, n.set, object)
+		for range 2 {
+			want("one is back", 2, before)
+		}
 		time.Sleep(time.Second)
-		n.set.Expire(object)
-		want("a timer does not end a visit", 1, 1)
-		leave()
-		want("the pace is old", 0, 0)
+		want("the pace is old", 1, 1)
 	})
+}
+
+// TestPacesAreBounded: the Set does not remember each object in whose lane writers have waited.
+func TestPacesAreBounded(t *testing.T) {
+	set := lanes.New()
+	for i := range 5000 {
+		object := deploymentNamed(fmt.Sprint("web-", i))
+		_, first, err := set.Join(t.Context(), object, "m1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		all.Go(func() {
+			_, leave, _ := set.Join(t.Context(), object, "m2")
+			leave()
+		})
+		for set.Queued(object) < 2 {
+			runtime.Gosched()
+		}
+		first()
+		all.Wait()
+		if paces := set.Paces(); paces > 1024 || i == 0 && paces != 1 {
+			t.Fatalf("after %d objects, %d are remembered", i+1, paces)
+		}
+	}
 }
