@@ -32,11 +32,7 @@ func (r *Round) announce(ctx context.Context) error {
 	}
 	r.recorded, r.named = known.record, known.partials.Union(r.partial)
 	if r.recorded != (record{}) || len(r.emitted.kinds)+len(r.partial) > 0 {
-		to, err := r.withPartials(r.own.with(r.recorded.scope().union(r.emitted)), r.named)
-		if err == nil {
-			err = r.write(ctx, to)
-		}
-		if err != nil {
+		if err := r.write(ctx, r.recorded.scope().union(r.emitted)); err != nil {
 			return err
 		}
 	}
@@ -46,15 +42,17 @@ func (r *Round) announce(ctx context.Context) error {
 	return nil
 }
 
-// write writes a record to the parent's label and annotations, unless the parent already has this record.
-func (r *Round) write(ctx context.Context, to record) error {
+// write writes the record with the given scope and the partial intents in r.named to the parent's label and
+// annotations, unless the parent already has this record.
+func (r *Round) write(ctx context.Context, members scope) error {
+	to := r.own.with(members).withPartials(r.named, r.recorded)
 	if to == r.recorded {
 		return nil
 	}
 	r.sets.known.Remove(r.parent.UID) // if the response is lost, the record in the parent is unknown
 	config := wire.Named(r.parent.GroupVersionKind, r.parent.NamespacedName)
 	config.SetUID(r.parent.UID)
-	config.SetLabels(to.labels())
+	config.SetLabels(map[string]string{idLabel: to.id})
 	config.SetAnnotations(to.annotations())
 	if err := r.send(ctx, config); err != nil {
 		return err
