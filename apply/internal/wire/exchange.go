@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,7 +35,7 @@ func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	request = request.WithContext(context.WithValue(request.Context(), recordedKey{}, true))
 	if request.Context().Err() == nil { // after the end of the context, the transport sends nothing
-		exchange.sent()
+		exchange.requests.Add(1)
 	}
 	response, err := r.next.RoundTrip(request)
 	if err == nil { // now the connection is open, and its setup is not measured
@@ -54,7 +54,7 @@ func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("reading the API server's response: %w", err)
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
-	exchange.answered(Answer{Status: response.StatusCode, Body: body})
+	exchange.last.Store(&Answer{Status: response.StatusCode, Body: body})
 	return response, nil
 }
 
@@ -71,10 +71,9 @@ type (
 type Exchange struct {
 	context.Context
 
-	mu       sync.Mutex
-	requests int
-	calls    int // calls of the client that sent a request, for a transport without RecordExchange
-	last     Answer
+	requests atomic.Int32
+	calls    atomic.Int32 // calls of the client that sent a request, for a transport without RecordExchange
+	last     atomic.Pointer[Answer]
 }
 
 // Answer is a successful response of the API server to a PATCH, such as an apply.
@@ -98,11 +97,7 @@ func (e *Exchange) Value(key any) any {
 }
 
 // Calling must be called before each call of the client. It forgets the last response.
-func (e *Exchange) Calling() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.last = Answer{}
-}
+func (e *Exchange) Calling() { e.last.Store(nil) }
 
 // Called must be called after each call of the client, with the client's error. It counts the calls that sent a
 // request. An error that comes neither from the API server nor from the http.Client means that no request was sent, for
@@ -110,39 +105,21 @@ func (e *Exchange) Calling() {
 func (e *Exchange) Called(err error) {
 	var fromServer apierrors.APIStatus
 	var fromTransport *url.Error
-	if err != nil && !errors.As(err, &fromServer) && !errors.As(err, &fromTransport) {
-		return
+	if err == nil || errors.As(err, &fromServer) || errors.As(err, &fromTransport) {
+		e.calls.Add(1)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.calls++
-}
-
-func (e *Exchange) sent() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.requests++
-}
-
-func (e *Exchange) answered(a Answer) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.last = a
 }
 
 // Requests returns the number of HTTP requests so far. If the transport does not record requests (see RecordExchange),
 // Requests returns the number of client calls that sent a request.
-func (e *Exchange) Requests() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return max(e.requests, e.calls)
-}
+func (e *Exchange) Requests() int { return int(max(e.requests.Load(), e.calls.Load())) }
 
 // LastAnswer returns the response to the last call of the client, or the zero Answer if no response was recorded.
 func (e *Exchange) LastAnswer() Answer {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.last
+	if last := e.last.Load(); last != nil {
+		return *last
+	}
+	return Answer{}
 }
 
 // Identity identifies one version of an object.
@@ -157,31 +134,13 @@ type Head struct {
 	ManagedFields []metav1.ManagedFieldsEntry `json:"managedFields"`
 }
 
-// ReadHead decodes the metadata of an object from JSON. It stops after the metadata, which the API server writes near
-// the beginning. It does not decode the fieldsV1 of the managed fields entries, because decoding them would take longer
-// than everything else that the client does for an apply.
-func ReadHead(object []byte) (found Head, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(object))
-	begin, err := decoder.Token()
-	if err == nil && begin != json.Delim('{') {
-		err = fmt.Errorf("the response begins with %v, but a JSON object is expected", begin)
+// ReadHead decodes the metadata of an object from JSON, without decoding the fieldsV1 of the managed fields entries.
+func ReadHead(object []byte) (Head, error) {
+	var found struct {
+		Metadata Head `json:"metadata"`
 	}
-	for err == nil && decoder.More() {
-		var name json.Token
-		if name, err = decoder.Token(); err != nil {
-			return Head{}, err
-		}
-		if name == "metadata" {
-			err = decoder.Decode(&found)
-			return found, err
-		}
-		var skipped json.RawMessage
-		err = decoder.Decode(&skipped)
-	}
-	if err == nil {
-		_, err = decoder.Token()
-	}
-	return Head{}, err
+	err := json.Unmarshal(object, &found)
+	return found.Metadata, err
 }
 
 // probePath is the path of the request that measures the round-trip time. This path is exempt from API priority and

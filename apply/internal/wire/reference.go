@@ -27,9 +27,7 @@ func Named(kind schema.GroupVersionKind, name types.NamespacedName) *unstructure
 // a URL. It also returns the error of CheckScope.
 func CheckReference(c client.Client, kind schema.GroupVersionKind, name types.NamespacedName) error {
 	var lacks []string
-	for _, part := range []struct{ name, value string }{
-		{"version", kind.Version}, {"kind", kind.Kind}, {"name", name.Name},
-	} {
+	for _, part := range []struct{ name, value string }{{"version", kind.Version}, {"kind", kind.Kind}, {"name", name.Name}} {
 		if part.value == "" {
 			lacks = append(lacks, part.name)
 		}
@@ -60,12 +58,8 @@ func CheckScope(c client.Client, kind schema.GroupVersionKind, name types.Namesp
 // for other causes of a 404: a missing namespace or subresource, or a kind or version that is not served. (For a kind
 // or version that is not served, the client itself creates the Status.)
 func IsAbsent(err error, name string) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
-		return false
-	}
-	details := status.Status().Details
-	return details != nil && details.Name == name &&
+	status, _ := statusIn(err)
+	return apierrors.IsNotFound(err) && status.Details.Name == name &&
 		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
