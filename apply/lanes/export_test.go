@@ -37,6 +37,13 @@ func (s *Set) Gap(object Key) time.Duration {
 	return s.lanes[object].pace.gap
 }
 
+// Asking reports whether a measurement is in progress.
+func (s *Set) Asking() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.trip.asking
+}
+
 // Paces counts the removed lanes whose measurements are remembered.
 func (s *Set) Paces() int {
 	s.mu.Lock()

@@ -13,7 +13,7 @@ type lane struct {
 
 	inside, waiting []*visit
 
-	probe *Probe // the measurement of the round-trip time that is in progress, or nil; meanwhile no visit is let in
+	empty chan struct{} // gets a value when nobody is inside; nil unless the round-trip time is measured: meanwhile no visit is let in
 	pace  pace
 }
 
@@ -24,8 +24,10 @@ type lane struct {
 //
 // The argument is the value that the previous visit passed to HandOn. The next visit gets the value if it is alone.
 func (l *lane) admit(handed any) {
-	if l.probe != nil {
-		l.probe.unlessBusy()
+	if l.empty != nil {
+		if len(l.inside) == 0 && len(l.empty) == 0 {
+			l.empty <- struct{}{} // does not wait, because the channel has a buffer and Set.mu is held
+		}
 		return
 	}
 	for i := 0; i < len(l.waiting); {
@@ -114,7 +116,7 @@ func (l *lane) width() int {
 
 // removeIfEmpty removes the lane from the Set if it has no visits. The Set keeps the pace, if there is one.
 func (l *lane) removeIfEmpty() {
-	if len(l.inside) > 0 || l.probe != nil {
+	if len(l.inside) > 0 || l.empty != nil {
 		return
 	}
 	delete(l.set.lanes, l.object)

@@ -12,7 +12,6 @@ type roundTrip struct {
 	next     int
 	again    time.Time // the time before which no other measurement begins
 	asking   bool      // a measurement is in progress now
-	refused  bool      // the API server has once refused the request of a measurement
 }
 
 type measurement struct {
@@ -43,101 +42,62 @@ func (r *roundTrip) least(now time.Time) (took time.Duration) {
 	return took
 }
 
-// Probe is one measurement of the round-trip time to the API server. The HTTP transport calls Quiet, sends a request,
-// and then calls Answered, Failed or Refused.
+// Measure starts to measure the round-trip time if other callers of Enter or Join are inside the lane or wait, and if
+// the last measurement is long enough ago. The HTTP transport calls it with the context of a request. In another
+// goroutine, Measure calls the function ping, which must send a request that costs the API server very little, and wait
+// for the response. ping reports whether the API server permits the request.
 //
-// Until the measurement has ended, the lane lets no visit in. Otherwise the writes would keep a small API server busy,
-// and the request would take longer than the round-trip time. The lane would become too wide, and its writes would
-// conflict with each other.
-type Probe struct {
-	lane  *lane
-	quiet chan struct{} // closed when nobody is inside the lane
-	began time.Time     // when the request was sent
-}
-
-// Measure returns a Probe if the HTTP transport should now measure the round-trip time, and otherwise nil. The argument
-// is the context of a request. The transport should measure if other callers of Enter or Join are inside the lane or
-// wait, and if the last measurement is long enough ago. The measurement is a request that costs the API server very
-// little.
-func Measure(inside context.Context) *Probe {
+// Before the measurement, the lane must become empty, and until the measurement has ended, the lane lets no visit in.
+// Otherwise the writes would keep a small API server busy, and the request would take longer than the round-trip time.
+// The lane would become too wide, and its writes would conflict with each other.
+func Measure(inside context.Context, ping func(context.Context) (permitted bool, err error)) {
 	v := visitOf(inside)
 	if v == nil || v.lane.set.fixed > 0 {
-		return nil
+		return
 	}
-	l := v.lane
-	s := l.set
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if v.left.Load() || v.alone || len(l.inside)+len(l.waiting) < 2 || s.trip.asking || time.Now().Before(s.trip.again) {
-		return nil
-	}
-	s.trip.asking = true
-	l.probe = &Probe{lane: l, quiet: make(chan struct{})}
-	return l.probe
-}
-
-// Quiet waits until nobody is inside the lane. If ctx ends first, it calls Failed and returns an error.
-func (p *Probe) Quiet(ctx context.Context) error {
-	select {
-	case <-p.quiet:
-		p.began = time.Now()
-		return nil
-	case <-ctx.Done():
-		p.Failed()
-		return ctx.Err()
-	}
-}
-
-// Answered ends the measurement when the API server has responded: the round-trip time is the time since Quiet
-// returned.
-func (p *Probe) Answered() {
-	now := time.Now()
-	took := max(now.Sub(p.began), 1)
-	pause := max(between, rare*took)
-	p.end(now.Add(pause), func(r *roundTrip) {
-		r.measured[r.next] = measurement{took: took, until: now.Add(max(recently, lasting*pause))}
-		r.next = (r.next + 1) % len(r.measured)
-	})
-}
-
-// Failed ends the measurement without a result. The next measurement begins at least 10 seconds later.
-func (p *Probe) Failed() {
-	p.end(time.Now().Add(failedFor), func(*roundTrip) {})
-}
-
-// Refused ends the measurement because the API server does not permit the request. The next measurement begins at least
-// 10 minutes later. first reports whether this is the first refusal.
-func (p *Probe) Refused() (first bool) {
-	p.end(time.Now().Add(refusedFor), func(r *roundTrip) {
-		first = !r.refused
-		r.refused = true
-	})
-	return first
-}
-
-// end ends the measurement. It calls the given function to store the result, and lets waiting visits into the lane. No
-// other measurement begins before the given time.
-func (p *Probe) end(again time.Time, note func(*roundTrip)) {
-	l := p.lane
+	l, trip := v.lane, &v.lane.set.trip
 	l.set.mu.Lock()
 	defer l.set.mu.Unlock()
-	l.set.trip.asking, l.set.trip.again = false, again
-	note(&l.set.trip)
-	l.probe = nil
+	if v.left.Load() || v.alone || len(l.inside)+len(l.waiting) < 2 || trip.asking || time.Now().Before(trip.again) {
+		return
+	}
+	trip.asking, l.empty = true, make(chan struct{}, 1)
+	go l.measure(l.empty, ping)
+}
+
+// measure waits until nobody is inside the lane, and measures how long ping takes. Then it lets waiting visits in.
+func (l *lane) measure(empty <-chan struct{}, ping func(context.Context) (permitted bool, err error)) {
+	took, permitted, err := time.Duration(0), true, context.DeadlineExceeded
+	select {
+	case <-empty:
+		ctx, cancel := context.WithTimeout(context.Background(), ProbeTimeout)
+		defer cancel()
+		began := time.Now()
+		permitted, err = ping(ctx)
+		took = max(time.Since(began), 1)
+	case <-time.After(ProbeTimeout):
+	}
+	l.set.mu.Lock()
+	defer l.set.mu.Unlock()
+	l.set.trip.ended(time.Now(), took, permitted, err)
+	l.empty = nil
 	l.pace.resume(time.Now())
 	l.admit(nil)
 	l.removeIfEmpty()
 }
 
-// unlessBusy makes Quiet return if nobody is inside the lane. Otherwise it does nothing.
-func (p *Probe) unlessBusy() {
-	if len(p.lane.inside) == 0 {
-		select {
-		case <-p.quiet:
-		default:
-			close(p.quiet)
-		}
+// ended records the result of a measurement, and determines when the next measurement may begin.
+func (r *roundTrip) ended(now time.Time, took time.Duration, permitted bool, err error) {
+	pause := failedFor
+	switch {
+	case !permitted:
+		pause = refusedFor
+	case err == nil:
+		pause = max(between, rare*took)
+		r.measured[r.next] = measurement{took: took, until: now.Add(max(recently, lasting*pause))}
+		r.next = (r.next + 1) % len(r.measured)
 	}
+	r.asking, r.again = false, now.Add(pause)
 }
 
 // pace measures how fast the joint writes of a lane complete, to compute how many concurrent writes keep the API server

@@ -23,7 +23,7 @@ type network struct {
 
 	mu                    sync.Mutex
 	trip                  func() time.Duration
-	probe                 func(*lanes.Probe)
+	ping                  func(context.Context) (permitted bool, err error)
 	under, most, done     int // writes
 	probes, probesAtATime int
 }
@@ -34,25 +34,16 @@ const otherTrips = 300 * time.Microsecond
 func newNetwork(t *testing.T, set *lanes.Set, trip time.Duration) *network {
 	t.Helper()
 	n := &network{t: t, set: set, server: make(chan struct{}, 1), write: 4 * time.Millisecond, trip: func() time.Duration { return trip + otherTrips }}
-	n.probe = func(p *lanes.Probe) {
-		if p.Quiet(t.Context()) == nil {
-			time.Sleep(n.onTheWay())
-			p.Answered()
-		}
+	n.ping = func(context.Context) (permitted bool, err error) {
+		time.Sleep(n.onTheWay())
+		return true, nil
 	}
 	return n
 }
 
 // send is one write, inside.
 func (n *network) send(inside context.Context) {
-	if p := lanes.Measure(inside); p != nil {
-		n.count(&n.probes, 1)
-		n.count(&n.probesAtATime, 1)
-		go func() {
-			n.end(p)
-			n.count(&n.probesAtATime, -1)
-		}()
-	}
+	lanes.Measure(inside, n.measures)
 	n.count(&n.under, 1)
 	trip := n.onTheWay()
 	time.Sleep(trip / 2)
@@ -70,11 +61,15 @@ func (n *network) onTheWay() time.Duration {
 	return n.trip()
 }
 
-func (n *network) end(p *lanes.Probe) {
+// measures is one measurement of the round-trip time.
+func (n *network) measures(ctx context.Context) (permitted bool, err error) {
+	n.count(&n.probes, 1)
+	n.count(&n.probesAtATime, 1)
+	defer n.count(&n.probesAtATime, -1)
 	n.mu.Lock()
-	end := n.probe
+	ping := n.ping
 	n.mu.Unlock()
-	end(p)
+	return ping(ctx)
 }
 
 func (n *network) becomes(change func()) {
@@ -197,16 +192,16 @@ func TestWidthFollowsTheNetwork(t *testing.T) {
 func TestServerStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t, lanes.New(), 5*time.Millisecond)
-		answered := n.probe
+		answered := n.ping
 		ctx, cancel := context.WithCancel(t.Context())
 		end := n.writers(ctx, 16, 4)
 		time.Sleep(2 * time.Second)
 		before, wide := n.during(2 * time.Second)
 
 		n.becomes(func() {
-			n.probe = func(p *lanes.Probe) {
-				time.Sleep(lanes.ProbeTimeout)
-				p.Failed()
+			n.ping = func(ctx context.Context) (permitted bool, err error) {
+				<-ctx.Done()
+				return true, ctx.Err()
 			}
 		})
 		n.server <- struct{}{}
@@ -214,7 +209,7 @@ func TestServerStalls(t *testing.T) {
 		if width := n.set.Width(deploymentNamed("web")); width != 1 {
 			t.Errorf("the width is %d while the server stalls", width)
 		}
-		n.becomes(func() { n.probe = answered })
+		n.becomes(func() { n.ping = answered })
 		<-n.server
 
 		time.Sleep(2 * time.Second)

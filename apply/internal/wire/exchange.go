@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
@@ -23,12 +24,15 @@ import (
 // RecordExchange returns a transport that sends requests with next. If the context of a request comes from
 // WithExchange, it records the request and the response in the Exchange of the context. See apply.RecordExchange.
 func RecordExchange(next http.RoundTripper) http.RoundTripper {
-	return recorder{next}
+	return &recorder{next: next}
 }
 
-type recorder struct{ next http.RoundTripper }
+type recorder struct {
+	next    http.RoundTripper
+	refused sync.Once // logs that the API server refused a request of ping
+}
 
-func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
+func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	exchange, ok := request.Context().Value(exchangeKey{}).(*Exchange)
 	if !ok || request.Context().Value(recordedKey{}) != nil { // not to be recorded, or recorded already because this transport was wrapped twice
 		return r.next.RoundTrip(request)
@@ -39,9 +43,7 @@ func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	response, err := r.next.RoundTrip(request)
 	if err == nil { // now the connection is open, and its setup is not measured
-		if probe := lanes.Measure(request.Context()); probe != nil {
-			go measure(r.next, request, probe) //nolint:gosec // the measurement may take longer than the request
-		}
+		lanes.Measure(request.Context(), func(ctx context.Context) (permitted bool, err error) { return r.ping(ctx, request) })
 	}
 	if err != nil || request.Method != http.MethodPatch || response.StatusCode >= http.StatusMultipleChoices {
 		return response, err
@@ -59,7 +61,7 @@ func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // WrappedRoundTripper returns the wrapped transport. client-go looks for this method.
-func (r recorder) WrappedRoundTripper() http.RoundTripper { return r.next }
+func (r *recorder) WrappedRoundTripper() http.RoundTripper { return r.next }
 
 type (
 	exchangeKey struct{}
@@ -147,45 +149,31 @@ func ReadHead(object []byte) (Head, error) {
 // fairness, and all authenticated users may get it (system:public-info-viewer).
 const probePath = "/livez"
 
-// measure measures the round-trip time to the API server, and passes the result to the given probe. It sends a GET of
-// probePath, which costs the API server very little, with the given transport. The GET has the host and the headers of
-// the given request.
-func measure(transport http.RoundTripper, like *http.Request, probe *lanes.Probe) {
-	if quiet(probe) != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), lanes.ProbeTimeout)
-	defer cancel()
+// ping sends a GET of probePath, which costs the API server very little. The GET has the host and the headers of the
+// given request.
+func (r *recorder) ping(ctx context.Context, like *http.Request) (permitted bool, err error) {
 	prefix, _, _ := strings.Cut(like.URL.Path, "/api") // the path prefix, for a proxy in front of several clusters
-	request := &http.Request{
-		Method: http.MethodGet, URL: &url.URL{Scheme: like.URL.Scheme, Host: like.URL.Host, Path: prefix + probePath}, Host: like.Host,
-		Header: like.Header.Clone(), Proto: like.Proto, ProtoMajor: like.ProtoMajor, ProtoMinor: like.ProtoMinor,
-	}
+	request := like.Clone(ctx)
+	request.Method, request.Body, request.GetBody, request.ContentLength = http.MethodGet, nil, nil, 0
+	request.URL = &url.URL{Scheme: like.URL.Scheme, Host: like.URL.Host, Path: prefix + probePath}
 	for _, ofBody := range []string{"Content-Type", "Content-Length", "Accept"} {
 		request.Header.Del(ofBody)
 	}
-	response, err := transport.RoundTrip(request.WithContext(ctx))
+	response, err := r.next.RoundTrip(request)
 	if err != nil {
-		probe.Failed()
-		return
+		return true, err
 	}
 	_, err = io.Copy(io.Discard, io.LimitReader(response.Body, 4096))
 	_ = response.Body.Close() // no error to report, because the body has been read
 	switch {
-	case err != nil, response.StatusCode >= http.StatusInternalServerError, response.StatusCode == http.StatusTooManyRequests:
-		probe.Failed()
-	case response.StatusCode == http.StatusOK:
-		probe.Answered()
-	case probe.Refused():
+	case err != nil || response.StatusCode == http.StatusOK:
+		return true, err
+	case response.StatusCode >= http.StatusInternalServerError || response.StatusCode == http.StatusTooManyRequests:
+		return true, errors.New(response.Status)
+	}
+	r.refused.Do(func() {
 		logr.FromContextOrDiscard(like.Context()).Info("the API server refused the request that measures the round-trip time, so this process sends its writes to an object one at a time; to let it send several at once, grant the right to get this path",
 			"path", probePath, "status", response.Status)
-	}
-}
-
-// quiet waits until no writer of this process is inside the lane of the object. The wait is limited to ProbeTimeout,
-// because no waiting writer may enter the lane during a measurement.
-func quiet(probe *lanes.Probe) error {
-	ctx, cancel := context.WithTimeout(context.Background(), lanes.ProbeTimeout)
-	defer cancel()
-	return probe.Quiet(ctx)
+	})
+	return false, nil
 }
