@@ -6,10 +6,8 @@
 //
 //  1. No object is orphaned, even if the process dies at any time. The kind and namespace of a member are recorded in the
 //     parent's annotations before the member is applied.
-//  2. A label alone is no reason to delete an object. A member is deleted only if the Applier's field manager owns the
-//     set's label on the member. If the member has owner references, one of them must refer to the parent. The delete
-//     request is pinned to the uid and resourceVersion that were checked. Objects that are not deleted are returned with
-//     the reason.
+//  2. A label alone is no reason to delete an object, because anybody can copy a label (see Round.Prune). Objects that
+//     are not deleted are returned with the reason.
 //  3. Nothing is deleted unless all intents were applied, and a live read shows that the parent has not changed since the
 //     intents were computed.
 //  4. An object is in at most one set, and a set has one field manager.

@@ -17,12 +17,9 @@ type lane struct {
 	pace  pace
 }
 
-// admit lets waiting visits into the lane, first come, first served. Inside the lane there can be one visit that is
-// alone (after Enter or Alone), or several joint visits (after Join) up to the width. No visit overtakes a visit that
-// waits to be alone. Each field manager can have one joint visit inside. While its next joint visit waits, later visits
-// of other field managers may overtake that visit. During a measurement of the round-trip time, no visit is let in.
-//
-// The argument is the value that the previous visit passed to HandOn. The next visit gets the value if it is alone.
+// admit lets waiting visits into the lane, in the order that the contract of the package defines. Inside the lane there
+// can be one visit that is alone (after Enter or Alone), or several joint visits (after Join) up to the width. The
+// argument is the value that the previous visit passed to HandOn. The next visit gets the value if it is alone.
 func (l *lane) admit(handed any) {
 	if l.empty != nil {
 		if len(l.inside) == 0 && len(l.empty) == 0 {
@@ -69,40 +66,31 @@ func (l *lane) yield(v *visit) bool {
 	if len(l.inside) == 1 {
 		return false
 	}
-	l.inside, v.inside = without(l.inside, v), false
 	first := 0
 	for first < len(l.waiting) && l.waiting[first].yielded {
 		first++
 	}
-	v.yielded, v.turn = true, make(chan struct{})
-	l.waiting = slices.Insert(l.waiting, first, v) // no visit can be let in now, because another one is inside
-	return true
+	v.inside, v.yielded, v.turn = false, true, make(chan struct{})
+	l.inside, l.waiting = without(l.inside, v), slices.Insert(l.waiting, first, v)
+	return true // no visit can be let in now, because another one is inside
 }
 
-// leave removes a visit from the lane, and lets in the next visits.
+// leave removes a visit from the lane, updates the measured pace of the lane, and lets in the next visits.
 func (l *lane) leave(v *visit) {
 	var handed any
-	if v.inside {
-		handed = l.ended(v)
-	}
-	l.inside, l.waiting, v.inside = without(l.inside, v), without(l.waiting, v), false
-	l.admit(handed)
-	l.removeIfEmpty()
-}
-
-// ended is called when a visit that was inside the lane leaves the lane. It updates the measured pace of the lane, and
-// returns the value that the visit passed to HandOn.
-func (l *lane) ended(v *visit) (handed any) {
 	contended := len(l.waiting) > 0 || len(l.inside) > 1
 	switch {
+	case !v.inside:
 	case v.alone:
 		handed = v.handed
 		l.pace.running = false
 	case contended && l.set.fixed == 0:
 		l.pace.completed(time.Now())
 	}
-	v.received, v.handed = nil, nil
-	return handed
+	v.received, v.handed, v.inside = nil, nil, false
+	l.inside, l.waiting = without(l.inside, v), without(l.waiting, v)
+	l.admit(handed)
+	l.removeIfEmpty()
 }
 
 // width returns the maximum number of visits that may be inside the lane at the same time (see Join).

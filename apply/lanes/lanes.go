@@ -16,15 +16,12 @@
 //     different objects do not wait for each other.
 //  2. Turns are first come, first served. A wait ends when the context ends.
 //  3. A caller of Enter is alone in the lane, for a read and a write that depends on the read. A caller of Join writes
-//     without a read. The lane lets in several joint writes at the same time, up to its width. Nobody overtakes a
-//     caller that waits to be alone.
+//     without a read. Nobody overtakes a caller that waits to be alone.
 //  4. Each field manager has at most one joint write in the lane, so that its writes keep their order. If its next
 //     write has to wait for this reason, writes of other field managers may overtake it.
-//  5. If a caller inside a lane enters or joins the same lane again, the result is a ReentryError. Otherwise the caller
-//     would wait for itself.
-//  6. A Set keeps no state of objects without writers, except the measurements of up to 1024 lanes in which joint writes
+//  5. A Set keeps no state of objects without writers, except the measurements of up to 1024 lanes in which joint writes
 //     have waited. They are used for one second.
-//  7. The writers of other processes do not use the lane. Their writes can still conflict with the writes of this
+//  6. The writers of other processes do not use the lane. Their writes can still conflict with the writes of this
 //     process.
 //
 // Use the same Set for all Appliers and Updaters of a process.
@@ -85,12 +82,11 @@ func (k Key) String() string {
 	return strings.TrimSpace(k.Kind + " " + name)
 }
 
-// ErrReentry means that a caller inside the lane of an object called Enter or Join for the same object. The caller
-// would have waited for itself. Nothing was sent.
+// ErrReentry is wrapped by each ReentryError.
 var ErrReentry = errors.New("nested write to the same object")
 
-// ReentryError is the error of Enter and Join for a caller that is already inside the lane of Object. It wraps
-// ErrReentry.
+// ReentryError is the error of Enter and Join for a caller that is already inside the lane of Object: the caller would
+// have waited for itself. Nothing was sent. It wraps ErrReentry.
 type ReentryError struct {
 	Object Key
 }
@@ -115,13 +111,15 @@ func (e *ReentryError) Unwrap() error { return ErrReentry }
 // context from outside the lane. A caller inside one lane may enter the lane of another object only if all callers
 // enter these lanes in the same order. Otherwise two callers can wait for each other until their contexts end.
 func (s *Set) Enter(ctx context.Context, object Key) (inside context.Context, leave func(), err error) {
-	return s.enter(ctx, object, true, "")
+	v, err := s.enter(ctx, object, true, "")
+	return v, v.leave, err
 }
 
 // Join is like Enter, but for a write that needs no earlier read, such as an unforced apply. The lane lets in several
 // joint writes, up to its width, but only one for each writer. The argument writer is the name of the field manager.
 func (s *Set) Join(ctx context.Context, object Key, writer string) (inside context.Context, leave func(), err error) {
-	return s.enter(ctx, object, false, writer)
+	v, err := s.enter(ctx, object, false, writer)
+	return v, v.leave, err
 }
 
 // Alone makes a caller of Join the only caller inside the lane. Call Alone if the write needs a read after all, and
@@ -160,7 +158,7 @@ func Handed(inside context.Context) any {
 // object first. For some time, the lane is then narrower.
 func Overtaken(inside context.Context) {
 	v := visitOf(inside)
-	if v == nil {
+	if v == nil || v.left.Load() {
 		return
 	}
 	v.lane.set.mu.Lock()
@@ -178,21 +176,21 @@ func (s *Set) Busy() int {
 }
 
 // enter implements Enter and Join. For Join, alone is false, and by is the name of the field manager. If enter returns
-// an error, the caller is not in the lane.
-func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (inside context.Context, leave func(), err error) {
+// an error, the visit is not in the lane.
+func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*visit, error) {
 	for outer := visitOf(ctx); outer != nil; outer = visitOf(outer.Context) {
 		if !outer.left.Load() && outer.lane.set == s && outer.lane.object == object {
-			return ctx, func() {}, &ReentryError{Object: object}
+			return gone(ctx), &ReentryError{Object: object}
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return ctx, func() {}, waiting(object, err)
+		return gone(ctx), waiting(object, err)
 	}
 	v := s.arrive(ctx, object, alone, by)
-	if v.turn != nil {
-		err = v.wait()
+	if v.turn == nil {
+		return v, nil
 	}
-	return v, v.leave, err
+	return v, v.wait()
 }
 
 // arrive puts a new visit at the end of the queue of the object's lane, and lets it in if it need not wait.
@@ -205,7 +203,7 @@ func (s *Set) arrive(ctx context.Context, object Key, alone bool, by string) *vi
 	l := s.lanes[object]
 	if l == nil {
 		l = &lane{set: s, object: object}
-		if before := s.paces[object]; time.Since(before.last) < lingers {
+		if before, kept := s.paces[object]; kept && time.Since(before.last) < lingers {
 			l.pace = before
 		}
 		delete(s.paces, object)

@@ -52,7 +52,7 @@ func (r *roundTrip) least(now time.Time) (took time.Duration) {
 // The lane would become too wide, and its writes would conflict with each other.
 func Measure(inside context.Context, ping func(context.Context) (permitted bool, err error)) {
 	v := visitOf(inside)
-	if v == nil || v.lane.set.fixed > 0 {
+	if v == nil || v.left.Load() || v.lane.set.fixed > 0 {
 		return
 	}
 	l, trip := v.lane, &v.lane.set.trip

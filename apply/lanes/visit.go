@@ -11,7 +11,7 @@ import (
 type visit struct {
 	context.Context
 
-	lane *lane  // the lane of the object
+	lane *lane  // the lane of the object; nil if the call failed at once
 	by   string // the field manager for Join; "" for Enter
 
 	received any // the value that the previous visit has passed to HandOn
@@ -39,6 +39,13 @@ func (v *visit) Value(key any) any {
 // visitOf returns the innermost visit in a context, or nil.
 func visitOf(ctx context.Context) *visit {
 	v, _ := ctx.Value(visitKey{}).(*visit)
+	return v
+}
+
+// gone returns a visit that is in no lane. Enter and Join return such a visit if they fail at once.
+func gone(ctx context.Context) *visit {
+	v := &visit{Context: ctx}
+	v.left.Store(true)
 	return v
 }
 

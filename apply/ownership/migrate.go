@@ -32,11 +32,9 @@ type From struct {
 // field then stays in the object, because the Update entry still owns the field. If a controller changes from
 // get-modify-update to intents under the same field manager, include this field manager in from.
 //
-// Fields that were written through /scale move into the Applier's entry for the object itself. Otherwise the Applier's
-// next Apply would conflict with its own entry for /scale. Fields of the status stay in an entry for the status. The
-// moved fields get the apiVersion of the given object, unless the Applier already has an Apply entry. Some fields
-// cannot be moved, see fieldowners.Transfer. A name or a path that matches no field is not an error, see
-// Transfer.Unmatched.
+// The moved fields get the apiVersion of the given object, unless the Applier already has an Apply entry. Some fields
+// cannot be moved, and fields that were written through a subresource may move to another entry, see
+// fieldowners.Transfer. A name or a path that matches no field is not an error, see Transfer.Unmatched.
 //
 // Migrate returns one of these errors:
 //   - *apply.IntentError: an argument is invalid, and no request was sent.
