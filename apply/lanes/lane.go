@@ -98,8 +98,7 @@ func (l *lane) width() int {
 	if l.set.fixed > 0 {
 		return l.set.fixed
 	}
-	now := time.Now()
-	return l.pace.width(now, l.set.trip.least(now))
+	return l.pace.width(time.Now(), l.set.trip.least())
 }
 
 // removeIfEmpty removes the lane from the Set if it has no visits. The Set keeps the pace, if there is one.

@@ -8,22 +8,15 @@ import (
 // roundTrip contains the last four measurements of the round-trip time to the API server. Only the shortest time is
 // used, because the API server may have been busy during the longer measurements.
 type roundTrip struct {
-	measured [4]measurement
+	measured [4]time.Duration // 0 if there are fewer measurements
 	next     int
 	again    time.Time // the time before which no other measurement begins
 	asking   bool      // a measurement is in progress now
 }
 
-type measurement struct {
-	took  time.Duration
-	until time.Time // when the measurement is too old to be used
-}
-
 const (
 	between    = 150 * time.Millisecond // the minimum pause between two measurements
 	rare       = 60                     // the pause is also at least this many measured round-trip times
-	recently   = 6 * time.Second        // the minimum time for which a measurement can be used
-	lasting    = 2                      // a measurement can also be used for at least this many pauses
 	failedFor  = 10 * time.Second       // the pause after a failed measurement
 	refusedFor = 10 * time.Minute       // the pause after a measurement whose request the API server refused
 )
@@ -32,14 +25,14 @@ const (
 // measurement consists of these two waits.
 const ProbeTimeout = time.Second
 
-// least returns the shortest round-trip time among the measurements that are not too old, or 0 if there is none.
-func (r *roundTrip) least(now time.Time) (took time.Duration) {
-	for _, m := range &r.measured {
-		if !now.After(m.until) && (took == 0 || m.took < took) {
-			took = m.took
+// least returns the shortest of the measured round-trip times, or 0 if there is none.
+func (r *roundTrip) least() (least time.Duration) {
+	for _, took := range r.measured {
+		if least == 0 || took > 0 && took < least {
+			least = took
 		}
 	}
-	return took
+	return least
 }
 
 // Measure starts to measure the round-trip time if other callers of Enter or Join are inside the lane or wait, and if
@@ -94,7 +87,7 @@ func (r *roundTrip) ended(now time.Time, took time.Duration, permitted bool, err
 		pause = refusedFor
 	case err == nil:
 		pause = max(between, rare*took)
-		r.measured[r.next] = measurement{took: took, until: now.Add(max(recently, lasting*pause))}
+		r.measured[r.next] = took
 		r.next = (r.next + 1) % len(r.measured)
 	}
 	r.asking, r.again = false, now.Add(pause)

@@ -2,6 +2,7 @@
 package schemas
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -153,7 +154,7 @@ func (s *Set) Good(ctx context.Context, known *Known, now time.Time) bool {
 
 // Of returns the schemas of a group and version. The first call waits for the API server's response, for about one
 // second at most. Later calls, and calls after a failed request, do not wait. If the schemas have not arrived yet, the
-// error wraps ErrNotYet.
+// error wraps the error of the last request, or errNotYet.
 func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +167,7 @@ func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, erro
 	path, ok := s.paths[pathOf(version)]
 	switch {
 	case s.paths == nil:
-		return nil, fmt.Errorf("getting the list of the API server's schemas: %w", s.index.unknown())
+		return nil, fmt.Errorf("getting the list of the API server's schemas: %w", cmp.Or(s.index.err, errNotYet))
 	case !ok:
 		s.refresh(ctx)
 		return nil, fmt.Errorf("the API server's list of schemas lacks %s", pathOf(version))
@@ -184,20 +185,12 @@ func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, erro
 		d.wait(ctx)
 	}
 	if d.known == nil {
-		return nil, fmt.Errorf("getting the API server's schemas of %v: %w", version, d.unknown())
+		return nil, fmt.Errorf("getting the API server's schemas of %v: %w", version, cmp.Or(d.err, errNotYet))
 	}
 	return d.known, nil
 }
 
-// ErrNotYet means that schemas are not known yet, because the API server has not sent them.
-var ErrNotYet = errors.New("not known yet")
-
-func (q *inquiry) unknown() error {
-	if q.err == nil {
-		return ErrNotYet
-	}
-	return fmt.Errorf("%w: %w", ErrNotYet, q.err)
-}
+var errNotYet = errors.New("the API server has not sent them yet")
 
 // refresh starts to fetch the index in the background. When the index arrives, known schemas that have changed are
 // dropped.
