@@ -79,10 +79,8 @@ func (p *pruning) findVersion(ctx context.Context, mapping *meta.RESTMapping, na
 const pageSize = 500
 
 func (p *pruning) list(ctx context.Context, kind schema.GroupVersionKind, namespace string) error {
-	list := &metav1.PartialObjectMetadataList{}
-	for {
-		token := list.GetContinue()
-		list = &metav1.PartialObjectMetadataList{}
+	for token := ""; ; {
+		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		err := p.sets.members.Config().LiveReader.List(ctx, list, client.InNamespace(namespace),
 			client.MatchingLabels{PartOfLabel: p.own.id}, client.Limit(pageSize), client.Continue(token))
@@ -92,7 +90,7 @@ func (p *pruning) list(ctx context.Context, kind schema.GroupVersionKind, namesp
 		for i := range list.Items {
 			p.judge(&list.Items[i], kind)
 		}
-		if list.GetContinue() == "" {
+		if token = list.GetContinue(); token == "" {
 			return nil
 		}
 	}
@@ -104,7 +102,7 @@ func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupV
 		GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object),
 		UID: object.UID, ResourceVersion: object.ResourceVersion,
 	}
-	if p.members.Has(ref.Key()) || p.emittedAs[ref.UID] {
+	if p.members.Has(intentKey{Key: ref.Key()}) || p.emittedAs[ref.UID] {
 		return
 	}
 	if p.goes(ref, object) {

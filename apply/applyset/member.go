@@ -40,7 +40,7 @@ func (r *Round) prepare(intent apply.Intent) preparedIntent {
 	key := intentKey{object.Key(), intent.Subresource}
 	labelled, err := intent.WithLabel(PartOfLabel, r.own.id)
 	switch {
-	case r.intents.Has(key):
+	case r.members.Has(key) || r.partial.Has(key):
 		one.err = &apply.IntentError{Object: object, Err: fmt.Errorf(
 			"two intents for %v: put all fields into one intent, because each apply removes the fields that its intent does not set", key)}
 	case one.member && key.Key == r.parent.Key():
@@ -50,11 +50,10 @@ func (r *Round) prepare(intent apply.Intent) preparedIntent {
 	case one.member:
 		one.Intent = labelled
 		r.emitted.add(object, r.parent)
-		r.members.Insert(key.Key)
+		r.members.Insert(key)
 	default:
 		r.partial.Insert(key)
 	}
-	r.intents.Insert(key)
 	return one
 }
 

@@ -44,6 +44,11 @@ func (r *Round) announce(ctx context.Context) error {
 
 // write writes the record with the given scope and the partial intents in r.named to the parent's label and
 // annotations, unless the parent already has this record.
+//
+// If the parent's kind has no generation, only the resourceVersion shows whether another writer has changed the parent.
+// For such a parent, write first applies the record pinned to the last known resourceVersion, and stores the
+// resourceVersion of the response. If the parent has changed, write applies the record without a resourceVersion, and
+// this round deletes nothing.
 func (r *Round) write(ctx context.Context, members scope) error {
 	to := r.own.with(members).withPartials(r.named, r.recorded)
 	if to == r.recorded {
@@ -54,25 +59,17 @@ func (r *Round) write(ctx context.Context, members scope) error {
 	config.SetUID(r.parent.UID)
 	config.SetLabels(map[string]string{idLabel: to.id})
 	config.SetAnnotations(to.annotations())
-	if err := r.send(ctx, config); err != nil {
-		return err
+	var err error
+	pinned := r.generation == 0 && r.version != ""
+	if pinned {
+		err = r.sendPinned(ctx, config.DeepCopy())
 	}
-	r.recorded = to
-	return nil
-}
-
-// send applies config to the parent. If the parent's kind has no generation, only the resourceVersion shows whether
-// another writer has changed the parent. For such a parent, send first applies config pinned to the last known
-// resourceVersion, and stores the resourceVersion of the response. If the parent has changed, send applies config
-// without a resourceVersion, and this round deletes nothing.
-func (r *Round) send(ctx context.Context, config *unstructured.Unstructured) error {
-	if r.generation == 0 && r.version != "" {
-		err := r.sendPinned(ctx, config.DeepCopy())
-		if err == nil || errors.Is(err, apply.ErrRefused) {
-			return err
-		}
+	if !pinned || err != nil && !errors.Is(err, apply.ErrRefused) {
+		_, err = r.sets.parents.Apply(ctx, apply.Intent{Config: client.ApplyConfigurationFromUnstructured(config)})
 	}
-	_, err := r.sets.parents.Apply(ctx, apply.Intent{Config: client.ApplyConfigurationFromUnstructured(config)})
+	if err == nil {
+		r.recorded = to
+	}
 	return err
 }
 

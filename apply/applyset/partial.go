@@ -37,16 +37,14 @@ func (k intentKey) String() string {
 
 func parseIntentKey(text string) (intentKey, bool) {
 	parts := strings.Split(text, "/")
-	if len(parts) < 3 || len(parts) > 4 || parts[0] == "" || parts[2] == "" {
+	if len(parts) == 3 {
+		parts = append(parts, "")
+	}
+	if len(parts) != 4 || parts[0] == "" || parts[2] == "" {
 		return intentKey{}, false
 	}
-	key := intentKey{Key: lanes.Key{
-		GroupKind: schema.ParseGroupKind(parts[0]), NamespacedName: types.NamespacedName{Namespace: parts[1], Name: parts[2]},
-	}}
-	if len(parts) == 4 {
-		key.subresource = parts[3]
-	}
-	return key, true
+	name := types.NamespacedName{Namespace: parts[1], Name: parts[2]}
+	return intentKey{lanes.Key{GroupKind: schema.ParseGroupKind(parts[0]), NamespacedName: name}, parts[3]}, true
 }
 
 func sortedPartials(p partials) []intentKey {

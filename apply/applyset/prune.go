@@ -124,7 +124,7 @@ func (p *pruning) err() error {
 
 func (p *pruning) run(ctx context.Context) {
 	p.find(ctx)
-	released := sortedPartials(p.named.Difference(p.intents))
+	released := sortedPartials(p.named.Difference(p.partial).Difference(p.members))
 	if len(p.dropped)+len(released) > 0 {
 		if err := p.parentStands(ctx); err != nil {
 			p.errs = append(p.errs, err)

@@ -130,7 +130,7 @@ func parentManager(fieldManager string) string {
 // knownSet is the state of a parent's set that this process remembers, to save requests.
 type knownSet struct {
 	record  record              // the set's label and annotations on the parent
-	applied sets.Set[lanes.Key] // the members that this process has applied
+	applied sets.Set[intentKey] // the members that this process has applied
 	// complete means that all members of the set are in applied or are kept objects.
 	complete bool
 	lookout  lookout  // the kept objects
@@ -144,14 +144,13 @@ type Round struct {
 
 	sets       *Sets
 	parent     apply.ObjectRef
-	read       record // the record in the parent that was given to Sets.Apply
-	generation int64  // the generation of the parent that was given to Sets.Apply
-	version    string // the resourceVersion of that parent, or after our own write; "" if not known
-	own        record // the record that the parent must have, without kinds and namespaces
-	recorded   record // the record in the live parent; set by announce
-	emitted    scope  // the kinds and namespaces of the members in this round
-	members    sets.Set[lanes.Key]
-	intents    sets.Set[intentKey]
+	read       record              // the record in the parent that was given to Sets.Apply
+	generation int64               // the generation of the parent that was given to Sets.Apply
+	version    string              // the resourceVersion of that parent, or after our own write; "" if not known
+	own        record              // the record that the parent must have, without kinds and namespaces
+	recorded   record              // the record in the live parent; set by announce
+	emitted    scope               // the kinds and namespaces of the members in this round
+	members    sets.Set[intentKey] // the members with an intent in this round
 	partial    partials            // the partial intents of this round
 	named      partials            // the partial intents in the parent's annotation; set by announce
 	emittedAs  map[types.UID]bool  // by uid of an applied object: true for a member, false for a partial intent
@@ -201,7 +200,7 @@ func (s *Sets) Apply(ctx context.Context, parent client.Object, emit func() ([]a
 // IntentError.
 func (s *Sets) begin(parent client.Object) (*Round, error) {
 	r := &Round{
-		sets: s, emitted: newScope(), members: sets.Set[lanes.Key]{}, intents: sets.Set[intentKey]{},
+		sets: s, emitted: newScope(), members: sets.Set[intentKey]{},
 		partial: partials{}, emittedAs: map[types.UID]bool{}, taken: map[lanes.Key]error{},
 	}
 	err := r.identify(parent)

@@ -180,8 +180,8 @@ func (b *Breaker) forced(fieldManager string, conflict apply.Conflict) {
 	f.times = append(f.times, now)
 }
 
-// forget removes the times that are more than a minute old. It also resets the cool-down in two cases: the field was
-// not taken back within a minute after it was forced, or the field was not forced for a long time after the cool-down.
+// forget removes the times that are more than a minute old. It also resets the cool-down if the field was not taken back
+// within a minute after it was forced, or was not forced for a long time after the cool-down.
 func (f *forces) forget(now time.Time) {
 	for len(f.times) > 0 && now.Sub(f.times[0]) >= window {
 		f.times = f.times[1:]
@@ -193,8 +193,8 @@ func (f *forces) forget(now time.Time) {
 	}
 }
 
-// refuses returns an OpenError if the field manager must not force the field of a conflict now. A call does not count
-// as a force, because one apply may call refuses several times.
+// refuses returns an OpenError if the field manager must not force the field of a conflict now. One apply may call it
+// several times.
 func (b *Breaker) refuses(fieldManager string, conflict apply.Conflict) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -121,10 +121,9 @@ func sourcesOf(from []From) ([]fieldowners.Source, error) {
 	return sources, nil
 }
 
-// Undo returns a Transfer that moves fields back to their former owners. Use it if the Transfer that Transfer.Do
-// returned is not available, for example in another process. The argument moved is the result of Moves of the former
-// Transfer, stored for example as JSON. Undo writes nothing. Do of the returned Transfer moves the fields, except
-// fields that the Applier has given up in the meantime. The other owners of the fields do not change.
+// Undo returns a Transfer that moves fields back to their former owners, except fields that the Applier has given up in
+// the meantime. Use it if the Transfer that Transfer.Do returned is not available, for example in another process. The
+// argument moved is the result of Moves of the former Transfer, stored for example as JSON.
 //
 // The given object must have the uid of the object whose fields were moved. Transfer.Unmoved lists the fields that the
 // Applier no longer owns. If it lists all fields, the transfer was already undone, or was never carried out. Undo
@@ -153,8 +152,7 @@ func checkMoved(fieldManager string, object apply.ObjectRef, moved []fieldowners
 }
 
 // Unmatched returns one message for each manager and for each path that Migrate or Rename did not find in the object.
-// The message for a manager names the owners of the object's fields. A manager or path without a match is not an error,
-// because often only some of many objects have fields to move. For an undo, Unmatched is empty.
+// This is not an error, because often only some of many objects have fields to move. For an undo, Unmatched is empty.
 func (t *Transfer) Unmatched() []string { return slices.Clone(t.unmatched) }
 
 func (t *Transfer) findUnmatched() (none []string) {

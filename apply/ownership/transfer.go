@@ -91,9 +91,8 @@ func (t *Transfer) String() string {
 	return b.String()
 }
 
-// Do moves the fields to their new owner, in one write that is pinned to the uid and resourceVersion that were read. So
-// Do overwrites no concurrent write, and does not change another object with the same name. The values of the fields do
-// not change. If there are no fields to move, nothing is sent.
+// Do moves the fields to their new owner, in one write that is pinned to the uid and resourceVersion that were read. If
+// there are no fields to move, nothing is sent.
 //
 // If the managed fields have several apiVersions, Do first sends a dry run. If the API server can no longer convert one
 // of these apiVersions, each write would drop all managed fields. Do then writes nothing and returns an error.
@@ -139,8 +138,8 @@ func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 
 var errOtherMoves = errors.New("nothing was moved: the transfer would now move other fields than Moves lists; make and check a new transfer")
 
-// readAgain reads the object and plans the transfer again. If the fields have already moved, the result has the plan
-// that Moves shows. If the new plan moves other fields than Moves shows, the error is errOtherMoves.
+// readAgain reads the object and plans the transfer again. If the fields have already moved as Moves shows, the result
+// has the first plan. If the new plan moves other fields, the error is errOtherMoves.
 func (t *Transfer) readAgain(ctx context.Context) (*rewrite, error) {
 	now, err := t.read(ctx)
 	switch {
@@ -198,11 +197,10 @@ func (t *Transfer) write(ctx context.Context, state *rewrite) (undo *Transfer, e
 	return nil, err
 }
 
-// classify returns the typed error for a failed write. A NotFound means that the object was deleted after it was read,
-// and becomes a UIDMismatchError.
+// classify returns the typed error for a failed write.
 func (t *Transfer) classify(ctx context.Context, err error) error {
 	if err = apply.CheckNotFound(ctx, t.applier.Config().LiveReader, t.object, "", err); apierrors.IsNotFound(err) {
-		return &apply.UIDMismatchError{Object: t.object, Err: errAbsent}
+		return &apply.UIDMismatchError{Object: t.object, Err: errAbsent} // the object was deleted after it was read
 	}
 	return apply.Classify(ctx, t.object, err)
 }
@@ -211,10 +209,9 @@ func (t *Transfer) classify(ctx context.Context, err error) error {
 // the object has after the plan was carried out.
 func (t *Transfer) reverse(state *rewrite, after []metav1.ManagedFieldsEntry) (*Transfer, error) {
 	back := &Transfer{applier: t.applier, object: t.object, fields: state.plan.Undo(), undoes: true}
-	if verb, isUndo := strings.CutPrefix(t.verb, "Undo of "); isUndo {
-		back.verb = verb
-	} else {
-		back.verb = "Undo of " + t.verb
+	verb, isUndo := strings.CutPrefix(t.verb, "Undo of ")
+	if back.verb = verb; !isUndo {
+		back.verb = "Undo of " + verb
 	}
 	var err error
 	back.shown.plan, err = back.fields.Plan(after, state.objects)
