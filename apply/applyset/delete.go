@@ -48,8 +48,8 @@ func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned,
 		return Pruned{}, false, fmt.Errorf("%w: the parent %v has no deletionTimestamp, so none of its objects were deleted", ErrNotPruned, r.parent)
 	}
 	r.recorded = recordOf(live)
-	if err := r.recorded.mayBecome(r.own); err != nil {
-		return Pruned{}, false, &apply.RefusedError{Object: r.parent, Err: err}
+	if err := r.checkOwner(r.recorded); err != nil {
+		return Pruned{}, false, err
 	}
 	p := &pruning{Round: r, all: true, left: newScope(), unreleased: partials{}}
 	p.deleteAll(ctx)

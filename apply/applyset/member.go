@@ -85,7 +85,7 @@ func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome apply.Ou
 // intent also has the label.
 func (r *Round) applyMember(ctx context.Context, one preparedIntent) (apply.Outcome, error) {
 	leave := func() {}
-	defer func() { leave() }()
+	defer func() { leave() }() //nolint:gocritic // leave is replaced before the first request
 	ctx = wire.BeforeSending(ctx, func(ctx context.Context) (inside context.Context, err error) {
 		inside, leave, err = r.sets.holding.Enter(ctx, one.object.Key())
 		if err == nil {

@@ -27,8 +27,8 @@ func (r *Round) announce(ctx context.Context) error {
 			known = knownSet{record: now, partials: known.partials.Union(r.sets.recordedPartials(live))}
 		}
 	}
-	if err := known.record.mayBecome(r.own); err != nil {
-		return &apply.RefusedError{Object: r.parent, Err: err}
+	if err := r.checkOwner(known.record); err != nil {
+		return err
 	}
 	r.recorded, r.named = known.record, known.partials.Union(r.partial)
 	if r.recorded != (record{}) || len(r.emitted.kinds)+len(r.partial) > 0 {

@@ -48,11 +48,7 @@ type PruneError struct {
 }
 
 func (e *PruneError) Error() string {
-	var parts []string
-	for _, err := range e.Errs {
-		parts = append(parts, err.Error())
-	}
-	return fmt.Sprintf("pruning the ApplySet of %v: %s", e.Parent, strings.Join(parts, "; "))
+	return strings.ReplaceAll(fmt.Sprintf("pruning the ApplySet of %v: %v", e.Parent, errors.Join(e.Errs...)), "\n", "; ")
 }
 
 func (e *PruneError) Unwrap() []error { return e.Errs }

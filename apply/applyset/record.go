@@ -60,17 +60,18 @@ func recordOf(parent metav1.Object) record {
 	}
 }
 
-// mayBecome returns an error if the parent's record must not be replaced by the given record, because the parent's
-// record belongs to another tool, field manager or parent.
-func (r record) mayBecome(own record) error {
+// checkOwner returns an error if the record in the parent belongs to another tool, field manager or parent.
+func (r *Round) checkOwner(found record) (err error) {
 	const remedy = "nothing was written; if the other set is no longer used, remove its label and annotations (applyset.kubernetes.io/…) from the parent"
 	switch {
-	case r.id != "" && r.id != own.id:
-		return fmt.Errorf("the parent's label %s has the value %q, which is the id of another object's set; the id of this parent's set is %q: %s", idLabel, r.id, own.id, remedy)
-	case r.tooling != "" && r.tooling != own.tooling:
-		return fmt.Errorf("the parent's ApplySet belongs to the tooling %q, and not to this process, whose tooling is %q: %s", r.tooling, own.tooling, remedy)
+	case found.id != "" && found.id != r.own.id:
+		err = fmt.Errorf("the parent's label %s has the value %q, which is the id of another object's set; the id of this parent's set is %q: %s", idLabel, found.id, r.own.id, remedy)
+	case found.tooling != "" && found.tooling != r.own.tooling:
+		err = fmt.Errorf("the parent's ApplySet belongs to the tooling %q, and not to this process, whose tooling is %q: %s", found.tooling, r.own.tooling, remedy)
+	default:
+		return nil
 	}
-	return nil
+	return &apply.RefusedError{Object: r.parent, Err: err}
 }
 
 // annotations returns the annotations of a parent with this record. If there are no members, the list of kinds is

@@ -190,7 +190,8 @@ func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*vi
 	if v.turn == nil {
 		return v, nil
 	}
-	return v, v.wait()
+	err := v.wait()
+	return v, err
 }
 
 // arrive puts a new visit at the end of the queue of the object's lane, and lets it in if it need not wait.

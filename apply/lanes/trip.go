@@ -55,7 +55,7 @@ func Measure(inside context.Context, ping func(context.Context) (permitted bool,
 		return
 	}
 	trip.asking, l.empty = true, make(chan struct{}, 1)
-	go l.measure(l.empty, ping)
+	go l.measure(l.empty, ping) //nolint:gosec // the measurement may take longer than the request
 }
 
 // measure waits until nobody is inside the lane, and measures how long ping takes. Then it lets waiting visits in.

@@ -103,16 +103,15 @@ func sourcesOf(from []From) ([]fieldowners.Source, error) {
 	}
 	var sources []fieldowners.Source
 	for i, f := range from {
+		paths, err := fieldowners.ParsePaths(f.Paths)
 		switch {
 		case f.Manager == "":
-			return nil, fmt.Errorf("From[%d]: the name of a manager is needed", i)
+			err = errors.New("the name of a manager is needed")
 		case slices.ContainsFunc(sources, func(s fieldowners.Source) bool { return s.Manager == f.Manager }):
-			return nil, fmt.Errorf("From[%d]: %s is named twice; put all paths into one From", i, f.Manager)
+			err = errors.New("the manager is named twice; put all paths into one From")
+		case slices.Contains(f.Paths, ""):
+			err = errors.New("a path is empty; leave Paths empty to move all fields")
 		}
-		if slices.Contains(f.Paths, "") {
-			return nil, fmt.Errorf("From[%d] (%s): a path is empty; leave Paths empty to move all fields", i, f.Manager)
-		}
-		paths, err := fieldowners.ParsePaths(f.Paths)
 		if err != nil {
 			return nil, fmt.Errorf("From[%d] (%s): %w", i, f.Manager, err)
 		}

@@ -17,22 +17,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// statusIn returns the Status in an error of the API server, with Details that are not nil. For other errors it returns
-// false.
-func statusIn(err error) (metav1.Status, bool) {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return metav1.Status{Details: &metav1.StatusDetails{}}, false
+// statusIn returns the Status in an error of the API server, with Details that are not nil. For other errors, the Code
+// is 0.
+func statusIn(err error) (status metav1.Status) {
+	var answer apierrors.APIStatus
+	if errors.As(err, &answer) {
+		status = answer.Status()
 	}
-	s := status.Status()
-	s.Details = cmp.Or(s.Details, &metav1.StatusDetails{})
-	return s, true
+	status.Details = cmp.Or(status.Details, &metav1.StatusDetails{})
+	return status
 }
 
 // ConflictCauses returns the causes of type FieldManagerConflict in an error of the API server: one for each ownership
 // conflict. A 409 without such a cause is a stale write.
 func ConflictCauses(err error) (causes []metav1.StatusCause) {
-	status, _ := statusIn(err)
+	status := statusIn(err)
 	for _, cause := range status.Details.Causes {
 		if status.Reason == metav1.StatusReasonConflict && cause.Type == metav1.CauseTypeFieldManagerConflict {
 			causes = append(causes, cause)
@@ -44,7 +43,7 @@ func ConflictCauses(err error) (causes []metav1.StatusCause) {
 // IsImmutableUID reports whether an error is the 422 for a change of metadata.uid, which is immutable. The API server
 // returns this error for a write with the uid of an earlier object of the same name.
 func IsImmutableUID(err error) bool {
-	status, _ := statusIn(err)
+	status := statusIn(err)
 	return status.Reason == metav1.StatusReasonInvalid &&
 		slices.ContainsFunc(status.Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
 }
@@ -56,18 +55,17 @@ func RetryAfter(err error) (time.Duration, bool) {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		return time.Duration(seconds) * time.Second, true
 	}
-	if status, ok := statusIn(err); ok {
-		switch status.Code {
-		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-			return 0, true
-		case http.StatusInternalServerError:
-			return 0, RefusedBy500(status) == ""
-		case http.StatusConflict:
-			return 0, status.Reason == metav1.StatusReasonAlreadyExists // another writer created the object first
-		}
-		return 0, false
+	switch status := statusIn(err); status.Code {
+	case 0:
+		return 0, err != nil && hasNoAnswer(err)
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return 0, true
+	case http.StatusInternalServerError:
+		return 0, RefusedBy500(status) == ""
+	case http.StatusConflict:
+		return 0, status.Reason == metav1.StatusReasonAlreadyExists // another writer created the object first
 	}
-	return 0, err != nil && hasNoAnswer(err)
+	return 0, false
 }
 
 // refusals are parts of the messages of permanent rejections. The API server sends each of them as a 500 without a
@@ -98,7 +96,7 @@ func RefusedBy500(status metav1.Status) string {
 // FailedWebhook returns the name of the admission webhook that the API server could not call, or "" for other errors.
 // Do not put the error message into a status: parts of the message, such as a port, differ from call to call.
 func FailedWebhook(err error) string {
-	status, _ := statusIn(err)
+	status := statusIn(err)
 	if status.Reason != metav1.StatusReasonInternalError {
 		return ""
 	}

@@ -58,8 +58,7 @@ func CheckScope(c client.Client, kind schema.GroupVersionKind, name types.Namesp
 // for other causes of a 404: a missing namespace or subresource, or a kind or version that is not served. (For a kind
 // or version that is not served, the client itself creates the Status.)
 func IsAbsent(err error, name string) bool {
-	status, _ := statusIn(err)
-	return apierrors.IsNotFound(err) && status.Details.Name == name &&
+	return apierrors.IsNotFound(err) && statusIn(err).Details.Name == name &&
 		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
