@@ -99,8 +99,7 @@ func (p *pruning) parentStands(ctx context.Context) error {
 	return nil
 }
 
-// deleteTries is the maximum number of delete requests for a member. Another request is necessary if the member changes
-// between the check and the delete request.
+// deleteTries is the maximum number of delete requests for a member that changes after each check.
 const deleteTries = 5
 
 // delete deletes a member at the resourceVersion that was checked. So it does not delete an object that has meanwhile

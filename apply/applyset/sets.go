@@ -20,7 +20,8 @@
 // # What the caller does
 //
 //  1. Return the intents for all objects of the parent in each round, or an error. Objects without an intent are deleted.
-//  2. Use one Sets for each field manager, in one process at a time. Make the rounds of a parent one after the other.
+//  2. Use one Sets for each field manager, in one process at a time: two Sets could overwrite each other's label on an
+//     object. Make the rounds of a parent one after the other.
 //  3. Add a finalizer to the parent, and call Sets.Delete before removing the finalizer.
 //
 // Valid:
@@ -33,9 +34,6 @@
 //
 // Invalid: emit leaves out an object because a lookup failed. The object would be deleted. If emit returns the error
 // instead, nothing is deleted.
-//
-// Invalid: two processes that run at the same time have a Sets with the same field manager for parents of the same kind.
-// Both may apply the same object, and each then overwrites the label of the other's set.
 package applyset
 
 import (

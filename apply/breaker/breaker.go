@@ -159,15 +159,11 @@ func (m counting) ObserveApply(o apply.ApplyObservation) {
 	}
 }
 
-func keyOf(fieldManager string, conflict apply.Conflict) field {
-	return field{conflict.Object.UID, fieldManager, conflict.ServerPath}
-}
-
 // forced records that the API server accepted a forced apply of a field.
 func (b *Breaker) forced(fieldManager string, conflict apply.Conflict) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	key, now := keyOf(fieldManager, conflict), b.config.Now()
+	key, now := field{conflict.Object.UID, fieldManager, conflict.ServerPath}, b.config.Now()
 	f, known := b.fields.Get(key)
 	if !known {
 		f = &forces{}
@@ -198,7 +194,7 @@ func (f *forces) forget(now time.Time) {
 func (b *Breaker) refuses(fieldManager string, conflict apply.Conflict) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	f, known := b.fields.Get(keyOf(fieldManager, conflict))
+	f, known := b.fields.Get(field{conflict.Object.UID, fieldManager, conflict.ServerPath})
 	if !known {
 		return nil
 	}

@@ -107,6 +107,9 @@ const (
 	smooth = 12 // the number of gaps that have an effect on the average
 	few    = 4  // with fewer measured gaps, the width is 1
 
+	// stalled is a multiple of the average gap. If no write ends for longer than this, the API server has become slower.
+	stalled = 4
+
 	// widest is the maximum width. It limits the harm of a wrong measurement.
 	widest = 16
 )
@@ -135,11 +138,7 @@ func (p *pace) width(now time.Time, trip time.Duration) int {
 	if p.seen < few {
 		return 1
 	}
-	// If no write has ended for a long time, the API server has become slower.
 	gap := max(p.gap, now.Sub(p.last)/stalled, time.Microsecond)
 	onTheWay := float64(trip) / float64(gap)
 	return min(1+int(onTheWay+min(onTheWay, 1)+0.55), widest)
 }
-
-// stalled is a multiple of the average gap. If no write ends for longer than this, the API server has become slower.
-const stalled = 4

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/internal/wire"
@@ -155,7 +156,7 @@ func checkMoved(fieldManager string, object apply.ObjectRef, moved []fieldowners
 func (t *Transfer) Unmatched() []string { return slices.Clone(t.unmatched) }
 
 func (t *Transfer) findUnmatched() (none []string) {
-	owned, _ := fieldowners.ParseReadable(t.shown.before()) // the plan was made from the same entries, so all can be parsed
+	owned, _ := fieldowners.ParseReadable(t.shown.live.GetManagedFields()) // the plan was made from the same entries, so all can be parsed
 	for _, source := range t.fields.From {
 		who := fieldowners.Manager{Name: source.Manager, Operation: t.fields.Operation}
 		if !owns(owned, who, fieldowners.Path{}) {
@@ -184,16 +185,14 @@ func owns(owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners
 }
 
 func ownersIn(owned fieldowners.Ownership) string {
-	var owners []string
+	owners := sets.New[string]()
 	for _, entry := range owned.Entries() {
-		if name := entry.Manager.String(); !slices.Contains(owners, name) {
-			owners = append(owners, name)
-		}
+		owners.Insert(entry.Manager.String())
 	}
 	if len(owners) == 0 {
 		return "no owners are recorded"
 	}
-	return "the owners are " + strings.Join(owners, ", ")
+	return "the owners are " + strings.Join(sets.List(owners), ", ")
 }
 
 // otherVerb returns a hint if the manager owns fields by the operation that this Transfer ignores, and otherwise "".

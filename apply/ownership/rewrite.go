@@ -28,9 +28,6 @@ type rewrite struct {
 	sent    int // the number of writes and dry runs sent so far
 }
 
-// before returns the managed fields of the object before the transfer.
-func (r *rewrite) before() []metav1.ManagedFieldsEntry { return r.live.GetManagedFields() }
-
 var errAbsent = errors.New("the object does not exist")
 
 // read reads the live object, in several apiVersions if necessary, and plans the transfer. If the object changes between
@@ -49,10 +46,10 @@ func (t *Transfer) read(ctx context.Context) (*rewrite, error) {
 		return nil, &apply.RefusedError{Object: t.object, Err: errors.New("nothing was written: LiveReader returned the object without uid or resourceVersion, which the write must contain")}
 	}
 	r := &rewrite{live: live, objects: fieldowners.Objects{live.GetAPIVersion(): live.Object}}
-	r.plan, err = t.fields.Plan(r.before(), r.objects)
+	r.plan, err = t.fields.Plan(r.live.GetManagedFields(), r.objects)
 	if err == nil && len(r.plan.Unread) > 0 {
 		if err = t.readVersions(ctx, r); err == nil {
-			r.plan, err = t.fields.Plan(r.before(), r.objects)
+			r.plan, err = t.fields.Plan(r.live.GetManagedFields(), r.objects)
 		}
 	}
 	return r, apply.Classify(ctx, t.object, err)

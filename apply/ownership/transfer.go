@@ -145,7 +145,7 @@ func (t *Transfer) readAgain(ctx context.Context) (*rewrite, error) {
 	switch {
 	case err != nil || t.undoes || sameMoves(t.shown.plan.Moved, now.plan.Moved):
 		return now, err
-	case t.shown.plan.Done(now.before()) == nil:
+	case t.shown.plan.Done(now.live.GetManagedFields()) == nil:
 		now.plan = t.shown.plan
 		return now, nil
 	}
@@ -163,7 +163,8 @@ func sameMoves(a, b []fieldowners.Handover) bool {
 
 // write makes one attempt to carry out the plan of state. If no field is left to move, it sends nothing.
 func (t *Transfer) write(ctx context.Context, state *rewrite) (undo *Transfer, err error) {
-	after, done := state.before(), state.plan.Done(state.before()) == nil
+	after := state.live.GetManagedFields()
+	done := state.plan.Done(after) == nil
 	if !done {
 		after, err = state.plan.Rewrite(after)
 	}

@@ -100,9 +100,8 @@ func withoutPanic(ctx context.Context, request func(context.Context) (func(), er
 // Set contains the API server's OpenAPI schemas (/openapi/v3), by group and version. A schema defines the types of
 // lists (map, set or atomic), the keys of list items, and the defaults of fields.
 //
-// The index of all schemas and the schemas of each group and version are fetched in the background, independently of
-// each other: a request without a response delays no other request. The Set returns known schemas until the index shows
-// that the API server has replaced them.
+// A request without a response delays no other request. The Set returns known schemas until the index of all schemas
+// shows that the API server has replaced them.
 type Set struct {
 	server openapi.ClientWithContext
 

@@ -23,9 +23,7 @@ import (
 
 // RecordExchange returns a transport that sends requests with next. If the context of a request comes from
 // WithExchange, it records the request and the response in the Exchange of the context. See apply.RecordExchange.
-func RecordExchange(next http.RoundTripper) http.RoundTripper {
-	return &recorder{next: next}
-}
+func RecordExchange(next http.RoundTripper) http.RoundTripper { return &recorder{next: next} }
 
 type recorder struct {
 	next    http.RoundTripper
