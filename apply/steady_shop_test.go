@@ -89,7 +89,7 @@ func (c *shopCache) Get(_ context.Context, _ client.ObjectKey, object client.Obj
 func mustKnow(t testing.TB, s *schemas.Set, version schema.GroupVersion) *schemas.Known {
 	t.Helper()
 	known, err := s.Of(t.Context(), version)
-	for deadline := time.Now().Add(time.Minute); errors.Is(err, schemas.ErrNotYet) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); err != nil && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 		known, err = s.Of(t.Context(), version)
 	}

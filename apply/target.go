@@ -79,7 +79,10 @@ func (c *call) aimAt(object client.Object, live bool) error {
 	t.absent, t.doubtful = false, false
 	switch decide.Aim(c.seen(object, live, isMade)) {
 	case decide.Pin:
-		return c.pinTo(object)
+		if (live || c.intent.MustExist) && (object.GetUID() == "" || object.GetResourceVersion() == "") {
+			return errors.New("the object was read without uid or resourceVersion, which the write must contain")
+		}
+		c.pinTo(object)
 	case decide.PinToMade:
 		t.uid, t.found = made, true
 	case decide.CreateOnly:
@@ -123,16 +126,12 @@ func (c *call) seen(object client.Object, live, made bool) decide.Read {
 }
 
 // pinTo pins the call to an object that was read. An intent without MustExist, Belongs and uid is not pinned.
-func (c *call) pinTo(object client.Object) error {
+func (c *call) pinTo(object client.Object) {
 	t := &c.target
-	if object.GetUID() == "" || object.GetResourceVersion() == "" {
-		return errors.New("the object was read without uid or resourceVersion, which the write must contain")
-	}
 	if c.intent.MustExist || c.intent.Belongs != nil {
 		t.found = t.found || t.uid == "" && !c.intent.MustExist
 		t.uid, t.version = object.GetUID(), object.GetResourceVersion()
 	}
-	return nil
 }
 
 // takes reports whether the intent may be applied to an existing object: Intent.Belongs is nil, or accepts the object.

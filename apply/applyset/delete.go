@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
@@ -26,40 +28,36 @@ import (
 //	}
 //
 // Delete also releases the fields of the parent's partial intents (MustExist or a Subresource). Like Prune, Delete
-// keeps some objects, for example those with another owner. Kept objects are returned in Pruned.Kept, and do not affect
-// done. Members whose deletion is delayed by finalizers are returned in Pruned.Left: call Delete again. Delete does not
-// rely on the garbage collector. So it also deletes the members if the parent is deleted with --cascade=orphan. Kinds
-// that the API server no longer serves are skipped.
+// keeps some objects, for example those with another owner. They do not affect done. Members whose deletion is delayed
+// by finalizers are returned in Pruned.Left: call Delete again. Delete does not rely on the garbage collector, so it
+// also deletes the members if the parent is deleted with --cascade=orphan.
 //
 // Delete returns ErrNotPruned if the parent is not being deleted, a UIDMismatchError if the parent does not exist, and
 // a *PruneError if members could not be deleted. Delete may also return an error that Sets.Apply returns for the
 // parent. After Delete, Prune of an earlier Round of the parent returns an error.
 func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned, done bool, err error) {
-	r := s.newRound()
-	if err := r.identify(parent); err != nil {
-		return Pruned{}, false, err
-	}
-	s.latest.Put(r.parent.UID, r)
-	live, err := r.readParent(ctx)
+	r, err := s.begin(parent)
 	if err != nil {
 		return Pruned{}, false, err
 	}
-	if live.DeletionTimestamp == nil {
+	live, err := r.readParent(ctx)
+	switch {
+	case err != nil:
+		return Pruned{}, false, err
+	case live.DeletionTimestamp == nil:
 		return Pruned{}, false, fmt.Errorf("%w: the parent %v has no deletionTimestamp, so none of its objects were deleted", ErrNotPruned, r.parent)
 	}
 	r.recorded = recordOf(live)
-	if err := r.recorded.mayBecome(r.own); err != nil {
-		return Pruned{}, false, &apply.RefusedError{Object: r.parent, Err: err}
+	if err := r.checkOwner(r.recorded); err != nil {
+		return Pruned{}, false, err
 	}
 	p := &pruning{Round: r, all: true, left: newScope(), unreleased: partials{}}
 	p.deleteAll(ctx)
 	r.named = s.recordedPartials(live)
-	for key := range r.named {
-		if key.Key == r.parent.Key() {
-			r.named.Delete(key) // a partial intent for the parent needs no release, because the parent is being deleted
-		}
-	}
-	p.release(ctx, sortedPartials(r.named))
+	maps.DeleteFunc(r.named, func(key intentKey, _ sets.Empty) bool {
+		return key.Key == r.parent.Key() // needs no release, because the parent is being deleted
+	})
+	forEach(ctx, p, sortedPartials(r.named), p.release)
 	return p.pruned, len(p.errs) == 0 && len(p.pruned.Left) == 0, p.err()
 }
 
@@ -73,7 +71,7 @@ func (p *pruning) deleteAll(ctx context.Context) {
 			return
 		}
 	}
-	p.deleteDropped(ctx)
+	forEach(ctx, p, p.dropped, p.delete)
 	if len(p.errs) > 0 || len(p.pruned.Deleted) == 0 {
 		return
 	}
@@ -101,18 +99,7 @@ func (p *pruning) parentStands(ctx context.Context) error {
 	return nil
 }
 
-func (p *pruning) deleteDropped(ctx context.Context) {
-	for _, object := range p.dropped {
-		if ctx.Err() != nil {
-			p.errs = append(p.errs, ctx.Err())
-			return
-		}
-		p.delete(ctx, object)
-	}
-}
-
-// deleteTries is the maximum number of delete requests for a member. Another request is necessary if the member changes
-// between the check and the delete request.
+// deleteTries is the maximum number of delete requests for a member that changes after each check.
 const deleteTries = 5
 
 // delete deletes a member at the resourceVersion that was checked. So it does not delete an object that has meanwhile
@@ -181,47 +168,28 @@ func (p *pruning) judgeAgain(ctx context.Context, ref *apply.ObjectRef) bool {
 	return p.goes(*ref, live)
 }
 
-// releases reports whether the parent's annotation names a partial intent that is not in this round. Partial intents
-// whose fields an earlier Prune could not release do not count.
-func (r *Round) releases(known knownSet) bool {
-	return len(known.partials.Difference(r.partial).Difference(known.lookout.partials)) > 0
-}
-
-// release releases the fields of the given partial intents, which are no longer desired.
-func (p *pruning) release(ctx context.Context, released []intentKey) {
-	for _, key := range released {
-		if ctx.Err() != nil {
-			p.errs = append(p.errs, ctx.Err())
-			return
-		}
-		if err := p.releaseOne(ctx, key); err != nil {
-			p.errs = append(p.errs, err)
-		}
-	}
-}
-
-// releaseOne releases the fields of one partial intent, even if the object was recreated.
-func (p *pruning) releaseOne(ctx context.Context, key intentKey) error {
+// release releases the fields of one partial intent, which is no longer desired, even if the object was recreated.
+func (p *pruning) release(ctx context.Context, key intentKey) {
 	object := apply.ObjectRef{GroupVersionKind: key.WithVersion(""), NamespacedName: key.NamespacedName}
 	mapping, err := p.sets.members.Client().RESTMapper().RESTMapping(key.GroupKind)
 	switch {
 	case meta.IsNoMatchError(err):
-		return nil // a kind that is no longer served has no objects
+		return // a kind that is no longer served has no objects
 	case err != nil:
-		return apply.Classify(ctx, object, fmt.Errorf("looking up the version of the kind: %w", err))
+		p.fail(ctx, object, fmt.Errorf("looking up the version of the kind: %w", err))
+		return
 	}
 	object.GroupVersionKind = mapping.GroupVersionKind
-	refused := (*apply.RefusedError)(nil)
 	outcome, err := p.sets.members.Release(ctx, object, key.subresource)
+	refused, _ := errors.AsType[*apply.RefusedError](err)
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil // a version that is no longer served has no objects
-	case errors.As(err, &refused) && apierrors.IsInvalid(err):
+	case apierrors.IsNotFound(err): // a version that is no longer served has no objects
+	case refused != nil && apierrors.IsInvalid(err):
 		p.unreleased.Insert(key)
 		p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: wire.OneLine(refused.Err)})
-		return nil
+	case err != nil:
+		p.errs = append(p.errs, err)
 	case outcome.Action == apply.Configured:
 		p.pruned.Released = append(p.pruned.Released, outcome.Object)
 	}
-	return err
 }

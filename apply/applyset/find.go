@@ -24,8 +24,8 @@ import (
 // annotations, and decides for each object whether to delete it.
 func (p *pruning) find(ctx context.Context) {
 	recorded := p.recorded.scope()
-	for _, kind := range recorded.sortedKinds() {
-		p.findKind(ctx, kind, sets.List(recorded.namespaces))
+	for _, kind := range sets.List(recorded.kinds) {
+		p.findKind(ctx, schema.ParseGroupKind(kind), sets.List(recorded.namespaces))
 	}
 }
 
@@ -33,7 +33,7 @@ func (p *pruning) find(ctx context.Context) {
 // of the kind that this process knows, until the API server serves one.
 func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespaces []string) {
 	mappings, err := p.sets.members.Client().RESTMapper().RESTMappings(kind)
-	if noKind := (*meta.NoKindMatchError)(nil); errors.As(err, &noKind) && !p.emitted.kinds.Has(kind) {
+	if _, unknown := errors.AsType[*meta.NoKindMatchError](err); unknown && !p.emitted.kinds.Has(kind.String()) {
 		return // the kind is no longer served, which is an error only if an intent has this kind
 	}
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespace
 	}
 	// The API server serves no known version. Either the kind is gone, or it has a new version that this process learns
 	// only at its next start. So the kind stays in the parent's annotation.
-	p.left.kinds.Insert(kind)
+	p.left.kinds.Insert(kind.String())
 	p.left.namespaces.Insert(namespaces...)
 	if p.all {
 		p.errs = append(p.errs, &apply.RetryableError{Object: apply.ObjectRef{GroupVersionKind: kind.WithVersion("")}, Err: fmt.Errorf(
@@ -79,10 +79,8 @@ func (p *pruning) findVersion(ctx context.Context, mapping *meta.RESTMapping, na
 const pageSize = 500
 
 func (p *pruning) list(ctx context.Context, kind schema.GroupVersionKind, namespace string) error {
-	list := &metav1.PartialObjectMetadataList{}
-	for {
-		token := list.GetContinue()
-		list = &metav1.PartialObjectMetadataList{}
+	for token := ""; ; {
+		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		err := p.sets.members.Config().LiveReader.List(ctx, list, client.InNamespace(namespace),
 			client.MatchingLabels{PartOfLabel: p.own.id}, client.Limit(pageSize), client.Continue(token))
@@ -92,7 +90,7 @@ func (p *pruning) list(ctx context.Context, kind schema.GroupVersionKind, namesp
 		for i := range list.Items {
 			p.judge(&list.Items[i], kind)
 		}
-		if list.GetContinue() == "" {
+		if token = list.GetContinue(); token == "" {
 			return nil
 		}
 	}
@@ -104,7 +102,7 @@ func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupV
 		GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object),
 		UID: object.UID, ResourceVersion: object.ResourceVersion,
 	}
-	if p.members.Has(ref.Key()) || p.emittedAs[ref.UID] {
+	if p.members.Has(intentKey{Key: ref.Key()}) || p.emittedAs[ref.UID] {
 		return
 	}
 	if p.goes(ref, object) {
@@ -165,9 +163,8 @@ func (p *pruning) keep(object apply.ObjectRef, reason string) {
 	p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: reason})
 }
 
-// lookout determines when the kept objects of a set (see Kept) are listed again. A listing takes one request for each
-// recorded kind and namespace. Anybody can add kept objects by putting the set's label on objects. So the kept objects
-// are not listed in each round, but at growing intervals.
+// lookout determines when the kept objects of a set (see Kept) are listed again: not in each round, but at growing
+// intervals, because anybody can add kept objects by putting the set's label on objects.
 type lookout struct {
 	kept     []Kept        // the kept objects, as of the last listing
 	partials partials      // the partial intents whose fields could not be released
@@ -194,20 +191,12 @@ func (l lookout) next(kept []Kept) lookout {
 // due reports whether there are kept objects and it is time to list them again.
 func (l lookout) due() bool { return len(l.kept) > 0 && !time.Now().Before(l.until) }
 
-// remembered returns the kept objects of the last listing, with Remembered set.
-func (l lookout) remembered() []Kept {
-	kept := slices.Clone(l.kept)
-	for i := range kept {
-		kept[i].Remembered = true
-	}
-	return kept
-}
-
 // mark sets Remembered in the given kept objects that the last listing also found.
-func (l lookout) mark(kept []Kept) {
+func (l lookout) mark(kept []Kept) []Kept {
 	for i, k := range kept {
 		kept[i].Remembered = slices.ContainsFunc(l.kept, k.same)
 	}
+	return kept
 }
 
 func (k Kept) same(other Kept) bool {

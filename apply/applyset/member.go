@@ -36,48 +36,26 @@ func (r *Round) prepare(intent apply.Intent) preparedIntent {
 	if err != nil {
 		return preparedIntent{Intent: intent} // Round.apply passes the invalid intent to Applier.Apply, which returns the error
 	}
-	prepared := preparedIntent{Intent: intent, object: object}
+	one := preparedIntent{Intent: intent, object: object, member: !intent.MustExist && intent.Subresource == ""}
 	key := intentKey{object.Key(), intent.Subresource}
-	if r.intents.Has(key) {
-		prepared.err = twoIntents(object, intent.Subresource)
-		return prepared
-	}
-	r.intents.Insert(key)
-	prepared.member = isMember(intent)
+	labelled, err := intent.WithLabel(PartOfLabel, r.own.id)
 	switch {
-	case prepared.member && key.Key == r.parent.Key():
-		err = errors.New("the parent of an ApplySet cannot be its member: set MustExist in an intent for the parent")
-	case prepared.member:
-		prepared.Intent, err = intent.WithLabel(PartOfLabel, r.own.id)
-	default:
-		_, err = intent.WithLabel(PartOfLabel, r.own.id)
-	}
-	switch {
-	case errors.Is(err, apply.ErrInvalidIntent):
-		prepared.err = err
+	case r.members.Has(key) || r.partial.Has(key):
+		one.err = &apply.IntentError{Object: object, Err: fmt.Errorf(
+			"two intents for %v: put all fields into one intent, because each apply removes the fields that its intent does not set", key)}
+	case one.member && key.Key == r.parent.Key():
+		one.err = &apply.IntentError{Object: object, Err: errors.New("the parent of an ApplySet cannot be its member: set MustExist in an intent for the parent")}
 	case err != nil:
-		prepared.err = &apply.IntentError{Object: object, Err: err}
-	case prepared.member:
+		one.err = err
+	case one.member:
+		one.Intent = labelled
 		r.emitted.add(object, r.parent)
-		r.members.Insert(key.Key)
+		r.members.Insert(key)
 	default:
 		r.partial.Insert(key)
 	}
-	return prepared
+	return one
 }
-
-// twoIntents returns the error for a second intent for one object or subresource. If it were applied, it would remove
-// the fields that only the first intent sets.
-func twoIntents(object apply.ObjectRef, subresource string) error {
-	what := "object"
-	if subresource != "" {
-		what = fmt.Sprintf("subresource %q of an object", subresource)
-	}
-	return &apply.IntentError{Object: object, Err: fmt.Errorf(
-		"two intents for one %s: put all fields of the object into one intent, because each apply removes the fields that its intent does not set", what)}
-}
-
-func isMember(intent apply.Intent) bool { return !intent.MustExist && intent.Subresource == "" }
 
 // apply applies one intent of a round, and records the uid of its object in the round.
 func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome apply.Outcome, err error) {
@@ -106,12 +84,8 @@ func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome apply.Ou
 // applies to the object. If the apply needs no request, the label is not read: an object that has all fields of the
 // intent also has the label.
 func (r *Round) applyMember(ctx context.Context, one preparedIntent) (apply.Outcome, error) {
-	var leave func()
-	defer func() {
-		if leave != nil {
-			leave()
-		}
-	}()
+	leave := func() {}
+	defer func() { leave() }() //nolint:gocritic // leave is replaced before the first request
 	ctx = wire.BeforeSending(ctx, func(ctx context.Context) (inside context.Context, err error) {
 		inside, leave, err = r.sets.holding.Enter(ctx, one.object.Key())
 		if err == nil {

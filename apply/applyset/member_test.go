@@ -208,7 +208,7 @@ func TestTwoIntentsForOneObject(t *testing.T) {
 		apply.Intent{Config: config().WithData(map[string]string{"k": "v"})},
 		apply.Intent{Config: config(), MustExist: true},
 	))
-	const says = "invalid intent for ConfigMap shop/a: two intents for one object: put all fields of the object into one intent, because each apply removes the fields that its intent does not set"
+	const says = "invalid intent for ConfigMap shop/a: two intents for ConfigMap/shop/a: put all fields into one intent, because each apply removes the fields that its intent does not set"
 	if len(round.Errs) != 2 || len(round.Outcomes) != 3 || round.Outcomes[0].Action != apply.Created {
 		t.Fatalf("%v, %+v; want the second and the third to be refused", round.Errs, round.Outcomes)
 	}
@@ -227,7 +227,7 @@ func TestTwoIntentsForOneObject(t *testing.T) {
 func TestAnObjectAndItsSubresource(t *testing.T) {
 	w := newWorld(t)
 	round := w.sets(apply.Policy{}).Apply(t.Context(), w.parent(), emits(apply.Intent{Config: deployment("a")}, part("a"), part("a")))
-	const says = `invalid intent for Deployment shop/a: two intents for one subresource "status" of an object: put all fields of the object into one intent, because each apply removes the fields that its intent does not set`
+	const says = `invalid intent for Deployment shop/a: two intents for Deployment.apps/shop/a/status: put all fields into one intent, because each apply removes the fields that its intent does not set`
 	if err := errors.Join(round.Errs...); err == nil || err.Error() != says {
 		t.Errorf("%v; want %s", err, says)
 	}

@@ -27,16 +27,12 @@ func (r *Round) announce(ctx context.Context) error {
 			known = knownSet{record: now, partials: known.partials.Union(r.sets.recordedPartials(live))}
 		}
 	}
-	if err := known.record.mayBecome(r.own); err != nil {
-		return &apply.RefusedError{Object: r.parent, Err: err}
+	if err := r.checkOwner(known.record); err != nil {
+		return err
 	}
 	r.recorded, r.named = known.record, known.partials.Union(r.partial)
 	if r.recorded != (record{}) || len(r.emitted.kinds)+len(r.partial) > 0 {
-		to, err := r.withPartials(r.own.with(r.recorded.scope().union(r.emitted)), r.named)
-		if err == nil {
-			err = r.write(ctx, to)
-		}
-		if err != nil {
+		if err := r.write(ctx, r.recorded.scope().union(r.emitted)); err != nil {
 			return err
 		}
 	}
@@ -46,35 +42,34 @@ func (r *Round) announce(ctx context.Context) error {
 	return nil
 }
 
-// write writes a record to the parent's label and annotations, unless the parent already has this record.
-func (r *Round) write(ctx context.Context, to record) error {
+// write writes the record with the given scope and the partial intents in r.named to the parent's label and
+// annotations, unless the parent already has this record.
+//
+// If the parent's kind has no generation, only the resourceVersion shows whether another writer has changed the parent.
+// For such a parent, write first applies the record pinned to the last known resourceVersion, and stores the
+// resourceVersion of the response. If the parent has changed, write applies the record without a resourceVersion, and
+// this round deletes nothing.
+func (r *Round) write(ctx context.Context, members scope) error {
+	to := r.own.with(members).withPartials(r.named, r.recorded)
 	if to == r.recorded {
 		return nil
 	}
 	r.sets.known.Remove(r.parent.UID) // if the response is lost, the record in the parent is unknown
 	config := wire.Named(r.parent.GroupVersionKind, r.parent.NamespacedName)
 	config.SetUID(r.parent.UID)
-	config.SetLabels(to.labels())
+	config.SetLabels(map[string]string{idLabel: to.id})
 	config.SetAnnotations(to.annotations())
-	if err := r.send(ctx, config); err != nil {
-		return err
+	var err error
+	pinned := r.generation == 0 && r.version != ""
+	if pinned {
+		err = r.sendPinned(ctx, config.DeepCopy())
 	}
-	r.recorded = to
-	return nil
-}
-
-// send applies config to the parent. If the parent's kind has no generation, only the resourceVersion shows whether
-// another writer has changed the parent. For such a parent, send first applies config pinned to the last known
-// resourceVersion, and stores the resourceVersion of the response. If the parent has changed, send applies config
-// without a resourceVersion, and this round deletes nothing.
-func (r *Round) send(ctx context.Context, config *unstructured.Unstructured) error {
-	if r.generation == 0 && r.version != "" {
-		err := r.sendPinned(ctx, config.DeepCopy())
-		if err == nil || errors.Is(err, apply.ErrRefused) {
-			return err
-		}
+	if !pinned || err != nil && !errors.Is(err, apply.ErrRefused) {
+		_, err = r.sets.parents.Apply(ctx, apply.Intent{Config: client.ApplyConfigurationFromUnstructured(config)})
 	}
-	_, err := r.sets.parents.Apply(ctx, apply.Intent{Config: client.ApplyConfigurationFromUnstructured(config)})
+	if err == nil {
+		r.recorded = to
+	}
 	return err
 }
 

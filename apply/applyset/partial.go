@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"coapply.dev/apply"
 	"coapply.dev/apply/lanes"
 	"coapply.dev/fieldowners"
 )
@@ -21,10 +20,6 @@ import (
 // Kind.group/namespace/name, followed by /subresource if there is one. It is necessary because the annotations of
 // KEP-3659 name only members of the set, and these objects are not members.
 const partialsAnnotation = "coapply.dev/partial-intents"
-
-// partialsLimit is the maximum size of partialsAnnotation in bytes. It is enough for about 2000 intents. (All
-// annotations of an object together may have 256 KiB.)
-const partialsLimit = 128 << 10
 
 var partialsPath = fieldowners.MustParsePath(fmt.Sprintf(".metadata.annotations[%q]", partialsAnnotation))
 
@@ -42,39 +37,32 @@ func (k intentKey) String() string {
 
 func parseIntentKey(text string) (intentKey, bool) {
 	parts := strings.Split(text, "/")
-	if len(parts) < 3 || len(parts) > 4 || parts[0] == "" || parts[2] == "" {
+	if len(parts) == 3 {
+		parts = append(parts, "")
+	}
+	if len(parts) != 4 || parts[0] == "" || parts[2] == "" {
 		return intentKey{}, false
 	}
-	key := intentKey{Key: lanes.Key{
-		GroupKind: schema.ParseGroupKind(parts[0]), NamespacedName: types.NamespacedName{Namespace: parts[1], Name: parts[2]},
-	}}
-	if len(parts) == 4 {
-		key.subresource = parts[3]
-	}
-	return key, true
+	name := types.NamespacedName{Namespace: parts[1], Name: parts[2]}
+	return intentKey{lanes.Key{GroupKind: schema.ParseGroupKind(parts[0]), NamespacedName: name}, parts[3]}, true
 }
 
 func sortedPartials(p partials) []intentKey {
 	return slices.SortedFunc(maps.Keys(p), func(a, b intentKey) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// saysOf returns the new value of partialsAnnotation for the given partial intents. The argument before is the old
-// value, or "" if the parent has no such annotation. If there are no partial intents, the new value is an empty list
-// for a parent with the annotation, and "" for a parent without it.
-func saysOf(p partials, before string) (string, error) {
-	if len(p) == 0 && before == "" {
-		return "", nil
-	}
+// withPartials returns a copy of the record that names the given partial intents. If there are none, the value of
+// partialsAnnotation is an empty list for a parent with the annotation, and "" for a parent without the annotation.
+func (r record) withPartials(p partials, before record) record {
 	names := []string{}
 	for _, key := range sortedPartials(p) {
 		names = append(names, key.String())
 	}
-	raw, err := json.Marshal(names)
-	if len(raw) > partialsLimit {
-		err = fmt.Errorf("too many partial intents (with MustExist or a Subresource): the names of %d objects do not fit into the %[3]d bytes of the parent's annotation %[2]s; return fewer such intents",
-			len(p), partialsAnnotation, partialsLimit)
+	if r.partials = ""; len(p) > 0 || before.partials != "" {
+		raw, _ := json.Marshal(names) // a list of strings can be encoded
+		r.partials = string(raw)
 	}
-	return string(raw), err
+	return r
 }
 
 // recordedPartials returns the partial intents that the annotation of a live parent names. It ignores the annotation
@@ -96,13 +84,4 @@ func (s *Sets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
 		}
 	}
 	return recorded
-}
-
-// withPartials returns a copy of a parent's record that names the given partial intents.
-func (r *Round) withPartials(to record, p partials) (record, error) {
-	var err error
-	if to.partials, err = saysOf(p, r.recorded.partials); err != nil {
-		return record{}, &apply.IntentError{Object: r.parent, Err: err}
-	}
-	return to, nil
 }

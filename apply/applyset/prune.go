@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"coapply.dev/apply"
@@ -47,24 +48,19 @@ type PruneError struct {
 }
 
 func (e *PruneError) Error() string {
-	var parts []string
-	for _, err := range e.Errs {
-		parts = append(parts, err.Error())
-	}
-	return fmt.Sprintf("pruning the ApplySet of %v: %s", e.Parent, strings.Join(parts, "; "))
+	return strings.ReplaceAll(fmt.Sprintf("pruning the ApplySet of %v: %v", e.Parent, errors.Join(e.Errs...)), "\n", "; ")
 }
 
 func (e *PruneError) Unwrap() []error { return e.Errs }
 
-// Prune deletes the members of the parent's set that have no intent in this round. Each delete request is pinned to the
-// uid and resourceVersion that were checked, and uses background propagation. Then Prune removes the kinds and
-// namespaces without members from the parent's annotations. If Round.Errs is not empty, Prune deletes nothing and
-// returns ErrNotPruned.
+// Prune deletes the members of the parent's set that have no intent in this round, with background propagation. Then it
+// removes the kinds and namespaces without members from the parent's annotations. If Round.Errs is not empty, Prune
+// deletes nothing and returns ErrNotPruned.
 //
-// The set's label alone is no reason to delete an object, because anybody can copy a label. An object is kept, and
-// returned in Pruned.Kept, if the applier's field manager does not own the label by Apply, or if the object has owner
-// references but none to the parent. An object that is already being deleted, or that was recreated, is also kept. If
-// an object changes before the delete request, Prune reads and checks the object again.
+// An object with the set's label is kept, and returned in Pruned.Kept, if the applier's field manager does not own the
+// label by Apply, or if the object has owner references but none to the parent. An object that is already being deleted,
+// or that was recreated, is also kept. Each delete request is pinned to the uid and resourceVersion that were checked.
+// If the object has changed, Prune reads and checks the object again.
 //
 // Nothing is deleted unless a live read shows that the parent has not changed. The parent must have the same uid and
 // generation as the parent that was given to Sets.Apply, and must not be marked for deletion. If the parent's kind has
@@ -74,37 +70,30 @@ func (e *PruneError) Unwrap() []error { return e.Errs }
 // change of a Deployment's annotations increments its generation.
 //
 // If a partial intent (MustExist or a Subresource) is no longer desired, Prune releases its fields under the same
-// conditions, pinned to the object's uid. The fields of an object and those of each of its subresources are released
-// separately. If two parents set fields of one object under one field manager, a release for one parent also releases
-// the fields of the other parent. If an object would be invalid without the fields, it is returned in Pruned.Kept.
+// conditions (see apply.Applier.Release). If two parents set fields of one object under one field manager, a release for
+// one parent also releases the fields of the other parent. If an object would be invalid without the fields, it is
+// returned in Pruned.Kept.
 //
 // Kinds that the API server no longer serves are skipped. Other errors are classified by apply.Classify, and returned
 // in a *PruneError. The parent's annotations then do not change, and the next Prune continues.
 func (r *Round) Prune(ctx context.Context) (Pruned, error) {
-	if !r.complete {
-		return Pruned{}, r.notStanding()
+	switch {
+	case !r.complete && len(r.Errs) == 0:
+		return Pruned{}, fmt.Errorf("%w: Sets.Apply did not return this Round; call Prune on a Round that Sets.Apply returned", ErrNotPruned)
+	case !r.complete:
+		return Pruned{}, fmt.Errorf("%w: not all intents were applied: %w", ErrNotPruned, r.Errs[0])
 	}
 	if latest, _ := r.sets.latest.Get(r.parent.UID); latest != r {
 		return Pruned{}, fmt.Errorf("%w: a later call of Sets.Apply or Sets.Delete for %v has begun", ErrNotPruned, r.parent)
 	}
 	known, _ := r.sets.known.Get(r.parent.UID)
-	if known.complete && len(known.applied) == len(r.members) && !known.lookout.due() && !r.releases(known) {
-		return Pruned{Kept: known.lookout.remembered()}, nil
+	released := known.partials.Difference(r.partial).Difference(known.lookout.partials)
+	if known.complete && len(known.applied) == len(r.members) && !known.lookout.due() && len(released) == 0 {
+		return Pruned{Kept: known.lookout.mark(slices.Clone(known.lookout.kept))}, nil
 	}
 	p := &pruning{Round: r, before: known.lookout, left: r.emitted.union(newScope()), unreleased: partials{}}
 	p.run(ctx)
 	return p.pruned, p.err()
-}
-
-func (r *Round) notStanding() error {
-	if len(r.Errs) == 0 {
-		return fmt.Errorf("%w: Sets.Apply did not return this Round; call Prune on a Round that Sets.Apply returned", ErrNotPruned)
-	}
-	parent := "the parent"
-	if r.parent.Kind != "" {
-		parent = r.parent.String()
-	}
-	return fmt.Errorf("%w: not all intents of %s were applied: %w", ErrNotPruned, parent, r.Errs[0])
 }
 
 // pruning is the state of one call of Prune or Delete.
@@ -131,19 +120,29 @@ func (p *pruning) err() error {
 
 func (p *pruning) run(ctx context.Context) {
 	p.find(ctx)
-	released := sortedPartials(p.named.Difference(p.intents))
+	released := sortedPartials(p.named.Difference(p.partial).Difference(p.members))
 	if len(p.dropped)+len(released) > 0 {
 		if err := p.parentStands(ctx); err != nil {
 			p.errs = append(p.errs, err)
 			return
 		}
 	}
-	p.deleteDropped(ctx)
-	p.release(ctx, released)
-	if len(p.errs) > 0 {
-		return
+	forEach(ctx, p, p.dropped, p.delete)
+	forEach(ctx, p, released, p.release)
+	if len(p.errs) == 0 {
+		p.settle(ctx)
 	}
-	p.settle(ctx)
+}
+
+// forEach calls do for each item until the context ends.
+func forEach[T any](ctx context.Context, p *pruning, items []T, do func(context.Context, T)) {
+	for _, item := range items {
+		if ctx.Err() != nil {
+			p.errs = append(p.errs, ctx.Err())
+			return
+		}
+		do(ctx, item)
+	}
 }
 
 // settle sets the parent's annotations to the kinds, namespaces and partial intents that remain, and stores the new
@@ -151,11 +150,7 @@ func (p *pruning) run(ctx context.Context) {
 func (p *pruning) settle(ctx context.Context) {
 	p.named = p.partial.Union(p.unreleased)
 	if p.recorded != (record{}) {
-		to, err := p.withPartials(p.own.with(p.left), p.named)
-		if err == nil {
-			err = p.write(ctx, to)
-		}
-		if err != nil {
+		if err := p.write(ctx, p.left); err != nil {
 			p.errs = append(p.errs, err)
 			return
 		}

@@ -1,16 +1,13 @@
 package applyset
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,75 +60,49 @@ func recordOf(parent metav1.Object) record {
 	}
 }
 
-// mayBecome returns an error if the parent's record must not be replaced by the given record, because the parent's
-// record belongs to another tool, field manager or parent.
-func (r record) mayBecome(own record) error {
+// checkOwner returns an error if the record in the parent belongs to another tool, field manager or parent.
+func (r *Round) checkOwner(found record) (err error) {
 	const remedy = "nothing was written; if the other set is no longer used, remove its label and annotations (applyset.kubernetes.io/…) from the parent"
 	switch {
-	case r.id != "" && r.id != own.id:
-		return fmt.Errorf("the parent's label %s has the value %q, which is the id of another object's set; the id of this parent's set is %q: %s", idLabel, r.id, own.id, remedy)
-	case r.tooling != "" && r.tooling != own.tooling:
-		return fmt.Errorf("the parent's ApplySet belongs to the tooling %q, and not to this process, whose tooling is %q: %s", r.tooling, own.tooling, remedy)
+	case found.id != "" && found.id != r.own.id:
+		err = fmt.Errorf("the parent's label %s has the value %q, which is the id of another object's set; the id of this parent's set is %q: %s", idLabel, found.id, r.own.id, remedy)
+	case found.tooling != "" && found.tooling != r.own.tooling:
+		err = fmt.Errorf("the parent's ApplySet belongs to the tooling %q, and not to this process, whose tooling is %q: %s", found.tooling, r.own.tooling, remedy)
+	default:
+		return nil
 	}
-	return nil
+	return &apply.RefusedError{Object: r.parent, Err: err}
 }
-
-func (r record) labels() map[string]string { return map[string]string{idLabel: r.id} }
 
 // annotations returns the annotations of a parent with this record. If there are no members, the list of kinds is
 // empty. An empty list of namespaces is omitted, because KEP-3659 reserves it.
 func (r record) annotations() map[string]string {
-	annotations := map[string]string{toolingAnnotation: r.tooling, kindsAnnotation: r.kinds}
-	if r.namespaces != "" {
-		annotations[namespacesAnnotation] = r.namespaces
-	}
-	if r.partials != "" {
-		annotations[partialsAnnotation] = r.partials
-	}
+	annotations := map[string]string{toolingAnnotation: r.tooling, namespacesAnnotation: r.namespaces, partialsAnnotation: r.partials}
+	maps.DeleteFunc(annotations, func(_, value string) bool { return value == "" })
+	annotations[kindsAnnotation] = r.kinds
 	return annotations
 }
 
 func (r record) scope() scope {
-	recorded := newScope()
-	for text := range strings.SplitSeq(r.kinds, ",") {
-		if text != "" {
-			recorded.kinds.Insert(schema.ParseGroupKind(text))
-		}
-	}
-	for namespace := range strings.SplitSeq(r.namespaces, ",") {
-		if namespace != "" {
-			recorded.namespaces.Insert(namespace)
-		}
-	}
-	return recorded
+	set := func(list string) sets.Set[string] { return sets.New(strings.Split(list, ",")...).Delete("") }
+	return scope{kinds: set(r.kinds), namespaces: set(r.namespaces)}
 }
 
 // with returns a copy of the record with the kinds and namespaces of the given scope.
 func (r record) with(s scope) record {
-	var kinds []string
-	for kind := range s.kinds {
-		kinds = append(kinds, kind.String())
-	}
-	slices.Sort(kinds)
-	r.kinds = strings.Join(kinds, ",")
-	r.namespaces = strings.Join(sets.List(s.namespaces), ",")
+	r.kinds, r.namespaces = strings.Join(sets.List(s.kinds), ","), strings.Join(sets.List(s.namespaces), ",")
 	return r
 }
 
-// scope describes where the members of a set may be. Each member has one of the kinds. It is in one of the namespaces
-// or in the parent's namespace, or it is cluster-scoped.
-type scope struct {
-	kinds      sets.Set[schema.GroupKind]
-	namespaces sets.Set[string]
-}
+// scope describes where the members of a set may be. Each member has one of the kinds, such as Deployment.apps. It is
+// in one of the namespaces or in the parent's namespace, or it is cluster-scoped.
+type scope struct{ kinds, namespaces sets.Set[string] }
 
-func newScope() scope {
-	return scope{sets.New[schema.GroupKind](), sets.New[string]()}
-}
+func newScope() scope { return scope{sets.New[string](), sets.New[string]()} }
 
 // add adds the kind of an object. It also adds the object's namespace, unless that is the namespace of the parent.
 func (s scope) add(object, parent apply.ObjectRef) {
-	s.kinds.Insert(object.GroupKind())
+	s.kinds.Insert(object.GroupKind().String())
 	if object.Namespace != "" && object.Namespace != parent.Namespace {
 		s.namespaces.Insert(object.Namespace)
 	}
@@ -139,10 +110,4 @@ func (s scope) add(object, parent apply.ObjectRef) {
 
 func (s scope) union(other scope) scope {
 	return scope{s.kinds.Union(other.kinds), s.namespaces.Union(other.namespaces)}
-}
-
-func (s scope) sortedKinds() []schema.GroupKind {
-	return slices.SortedFunc(maps.Keys(s.kinds), func(a, b schema.GroupKind) int {
-		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind))
-	})
 }

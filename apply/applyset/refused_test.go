@@ -52,7 +52,7 @@ func TestOvertakenRounds(t *testing.T) {
 func TestWhyNothingIsPruned(t *testing.T) {
 	parent := named("web")
 	parent.UID, parent.ResourceVersion = "uid-1", "7"
-	const invalid = "not pruned: not all intents of ConfigMap shop/web were applied: invalid intent for ConfigMap shop/web: "
+	const invalid = "not pruned: not all intents were applied: invalid intent for ConfigMap shop/web: "
 	for name, test := range map[string]struct {
 		parent client.Object
 		emit   func() ([]apply.Intent, error)
@@ -60,12 +60,12 @@ func TestWhyNothingIsPruned(t *testing.T) {
 	}{
 		"a failed emit": {
 			parent, func() ([]apply.Intent, error) { return nil, errors.New("cannot know") },
-			"not pruned: not all intents of ConfigMap shop/web were applied: computing the intents: cannot know",
+			"not pruned: not all intents were applied: computing the intents: cannot know",
 		},
 		"no emit": {parent, nil, invalid + "the function emit is nil"},
 		"no parent": {
 			nil, emitsConfigMap("a"),
-			"not pruned: not all intents of the parent were applied: invalid intent: the parent of the ApplySet is <nil>(nil)",
+			"not pruned: not all intents were applied: invalid intent: the parent of the ApplySet is <nil>(nil)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,10 +6,8 @@
 //
 //  1. No object is orphaned, even if the process dies at any time. The kind and namespace of a member are recorded in the
 //     parent's annotations before the member is applied.
-//  2. A label alone is no reason to delete an object. A member is deleted only if the Applier's field manager owns the
-//     set's label on the member. If the member has owner references, one of them must refer to the parent. The delete
-//     request is pinned to the uid and resourceVersion that were checked. Objects that are not deleted are returned with
-//     the reason.
+//  2. A label alone is no reason to delete an object, because anybody can copy a label (see Round.Prune). Objects that
+//     are not deleted are returned with the reason.
 //  3. Nothing is deleted unless all intents were applied, and a live read shows that the parent has not changed since the
 //     intents were computed.
 //  4. An object is in at most one set, and a set has one field manager.
@@ -22,7 +20,8 @@
 // # What the caller does
 //
 //  1. Return the intents for all objects of the parent in each round, or an error. Objects without an intent are deleted.
-//  2. Use one Sets for each field manager, in one process at a time. Make the rounds of a parent one after the other.
+//  2. Use one Sets for each field manager, in one process at a time: two Sets could overwrite each other's label on an
+//     object. Make the rounds of a parent one after the other.
 //  3. Add a finalizer to the parent, and call Sets.Delete before removing the finalizer.
 //
 // Valid:
@@ -35,9 +34,6 @@
 //
 // Invalid: emit leaves out an object because a lookup failed. The object would be deleted. If emit returns the error
 // instead, nothing is deleted.
-//
-// Invalid: two processes that run at the same time have a Sets with the same field manager for parents of the same kind.
-// Both may apply the same object, and each then overwrites the label of the other's set.
 package applyset
 
 import (
@@ -63,19 +59,18 @@ import (
 //
 // Each intent makes its object a member, whoever created the object, unless the intent is partial (MustExist or a
 // Subresource). A partial intent adds fields to an object that someone else creates. The object gets no label and is
-// never deleted. An annotation of the parent names the object. When a partial intent is no longer desired, Prune
-// releases its fields, as apply.Applier.Release does. A round has at most one intent for an object or subresource.
+// never deleted. An annotation of the parent names the object. A round has at most one intent for an object or
+// subresource.
 //
-// Before the first write to a member in this process, the member is read live. If the member has the label of another
-// set, the error is a RefusedError, until the other set has pruned the member or the label is removed. If a second
-// reconciler, with another field manager, calls Sets.Apply for the same parent, the error is also a RefusedError.
-// Objects that were applied before the parent had a set are not members.
+// If a member has the label of another set, the error is a RefusedError, until the other set has pruned the member or
+// the label is removed. If a second reconciler, with another field manager, calls Sets.Apply for the same parent, the
+// error is also a RefusedError. Objects that were applied before the parent had a set are not members.
 //
 // Requests in addition to the applies:
 //   - For each member: a read of its metadata before the first write in a process, and after an error.
 //   - For each parent and process: a read of the parent, and one list request for each recorded kind and namespace.
-//     These requests are repeated when an object is no longer desired. While there are kept objects (see Kept), the
-//     list requests are also repeated, at intervals that grow from five seconds to ten minutes.
+//     These requests are repeated when an object is no longer desired, and the list requests also while there are kept
+//     objects (see Kept).
 //   - A write to the parent before a kind or namespace gets its first member, and after it loses its last member. The
 //     same applies to the first and the last partial intent for an object.
 //
@@ -126,17 +121,14 @@ var partOfPath = fieldowners.MustParsePath(fmt.Sprintf(".metadata.labels[%q]", P
 // parentManager returns the field manager for the set's label and annotations on the parent. It differs from the
 // applier's field manager, under which an intent may apply other fields of the parent.
 func parentManager(fieldManager string) string {
-	const suffix = "-applyset"
-	length := min(len(fieldManager), fieldManagerLimit-len(suffix))
-	return strings.ToValidUTF8(fieldManager[:length], "") + suffix
+	const suffix, limit = "-applyset", 128
+	return strings.ToValidUTF8(fieldManager[:min(len(fieldManager), limit-len(suffix))], "") + suffix
 }
-
-const fieldManagerLimit = 128
 
 // knownSet is the state of a parent's set that this process remembers, to save requests.
 type knownSet struct {
 	record  record              // the set's label and annotations on the parent
-	applied sets.Set[lanes.Key] // the members that this process has applied
+	applied sets.Set[intentKey] // the members that this process has applied
 	// complete means that all members of the set are in applied or are kept objects.
 	complete bool
 	lookout  lookout  // the kept objects
@@ -150,14 +142,13 @@ type Round struct {
 
 	sets       *Sets
 	parent     apply.ObjectRef
-	read       record // the record in the parent that was given to Sets.Apply
-	generation int64  // the generation of the parent that was given to Sets.Apply
-	version    string // the resourceVersion of that parent, or after our own write; "" if not known
-	own        record // the record that the parent must have, without kinds and namespaces
-	recorded   record // the record in the live parent; set by announce
-	emitted    scope  // the kinds and namespaces of the members in this round
-	members    sets.Set[lanes.Key]
-	intents    sets.Set[intentKey]
+	read       record              // the record in the parent that was given to Sets.Apply
+	generation int64               // the generation of the parent that was given to Sets.Apply
+	version    string              // the resourceVersion of that parent, or after our own write; "" if not known
+	own        record              // the record that the parent must have, without kinds and namespaces
+	recorded   record              // the record in the live parent; set by announce
+	emitted    scope               // the kinds and namespaces of the members in this round
+	members    sets.Set[intentKey] // the members with an intent in this round
 	partial    partials            // the partial intents of this round
 	named      partials            // the partial intents in the parent's annotation; set by announce
 	emittedAs  map[types.UID]bool  // by uid of an applied object: true for a member, false for a partial intent
@@ -165,20 +156,19 @@ type Round struct {
 	complete   bool                // all intents were applied
 }
 
-// Apply calls emit to compute the intents of a parent, and applies the intents. It first records the kinds and
-// namespaces of the members in the parent's annotations. Then it applies the intents in the given order, even if some
-// of them fail, and adds the set's label to the members. If emit fails, nothing is written. If the parent cannot be
-// written, no intent is applied. Apply does not change the argument parent, which may come from a cache.
+// Apply calls emit to compute the intents of a parent, and applies the intents in the given order, even if some of them
+// fail. It first records the kinds and namespaces of the members in the parent's annotations. If emit fails, nothing is
+// written. If the parent cannot be written, no intent is applied. Apply does not change the argument parent, which may
+// come from a cache.
 //
 // Round.Errs contains the errors of apply.Applier.Apply. In addition, a *RefusedError may mean that the parent's set
 // belongs to another tool or field manager, or that an object is a member of another set. An *IntentError may also mean
 // that there are two intents for the same object.
 func (s *Sets) Apply(ctx context.Context, parent client.Object, emit func() ([]apply.Intent, error)) *Round {
-	r := s.newRound()
-	if err := r.identify(parent); err != nil {
+	r, err := s.begin(parent)
+	if err != nil {
 		return r.failed(err)
 	}
-	s.latest.Put(r.parent.UID, r)
 	if emit == nil {
 		return r.failed(&apply.IntentError{Object: r.parent, Err: errors.New("the function emit is nil")})
 	}
@@ -204,11 +194,18 @@ func (s *Sets) Apply(ctx context.Context, parent client.Object, emit func() ([]a
 	return r
 }
 
-func (s *Sets) newRound() *Round {
-	return &Round{
-		sets: s, emitted: newScope(), members: sets.Set[lanes.Key]{},
-		intents: sets.New[intentKey](), partial: partials{}, emittedAs: map[types.UID]bool{}, taken: map[lanes.Key]error{},
+// begin returns a new Round, which is then the latest of the parent. If the parent is not valid, it returns an
+// IntentError.
+func (s *Sets) begin(parent client.Object) (*Round, error) {
+	r := &Round{
+		sets: s, emitted: newScope(), members: sets.Set[intentKey]{},
+		partial: partials{}, emittedAs: map[types.UID]bool{}, taken: map[lanes.Key]error{},
 	}
+	err := r.identify(parent)
+	if err == nil {
+		s.latest.Put(r.parent.UID, r)
+	}
+	return r, err
 }
 
 func (r *Round) failed(err error) *Round {

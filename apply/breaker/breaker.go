@@ -12,6 +12,7 @@
 package breaker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -37,8 +38,7 @@ type Config struct {
 	// CoolDown is the first cool-down of a field, during which the Breaker is open for the field. The default is a
 	// minute. Each cool-down is extended at random by up to a fifth.
 	CoolDown time.Duration
-	// MaxCoolDown is the maximum cool-down of a field. The default is 10 minutes. After a cool-down, the field may be
-	// forced once. If the field is then taken back within a minute, the next cool-down is twice as long.
+	// MaxCoolDown is the maximum cool-down of a field. The default is 10 minutes.
 	MaxCoolDown time.Duration
 	// Now returns the current time. The default is time.Now.
 	Now func() time.Time
@@ -47,6 +47,8 @@ type Config struct {
 const (
 	window    = time.Minute // the time within which the Breaker counts how often a field was forced
 	maxFields = 4096        // the maximum number of fields that a Breaker remembers
+
+	maxMessages = 10 // the maximum number of fields in the message of a condition, which may have 32 KiB
 )
 
 // stops is the metric, in controller-runtime's registry, that counts how often Breakers open for a field.
@@ -55,8 +57,7 @@ var stops = promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts
 	Help: "How often a field manager stopped forcing a field because another field manager took the field back again and again.",
 }, []string{"field_manager", "kind"})
 
-// Breaker is a circuit breaker for forced applies: while it is open for a field, the field manager must not force the
-// field. It is safe for concurrent use.
+// Breaker is a circuit breaker for forced applies. It is safe for concurrent use.
 type Breaker struct {
 	config Config
 
@@ -87,15 +88,8 @@ func New(config Config) (*Breaker, error) {
 		return nil, fmt.Errorf("breaker: PerMinute %d, CoolDown %v and MaxCoolDown %v must not be negative",
 			config.PerMinute, config.CoolDown, config.MaxCoolDown)
 	}
-	if config.PerMinute == 0 {
-		config.PerMinute = 3
-	}
-	if config.CoolDown == 0 {
-		config.CoolDown = time.Minute
-	}
-	if config.MaxCoolDown == 0 {
-		config.MaxCoolDown = 10 * time.Minute
-	}
+	config.PerMinute = cmp.Or(config.PerMinute, 3)
+	config.CoolDown, config.MaxCoolDown = cmp.Or(config.CoolDown, time.Minute), cmp.Or(config.MaxCoolDown, 10*time.Minute)
 	if config.Now == nil {
 		config.Now = time.Now
 	}
@@ -132,16 +126,15 @@ func (e *OpenError) often() string {
 
 func (e *OpenError) until() string { return e.Until.UTC().Format(time.TimeOnly + " MST") }
 
-// Message returns a text for an event or a condition. The text names the field, both field managers, the end of the
-// cool-down and the possible remedies.
+// Message returns a text for an event or a condition, with the field, both field managers and the possible remedies.
 func (e *OpenError) Message() string {
 	return fmt.Sprintf("%s and %s set %s of %v to different values. The field was taken back %s, so %s will not force the field before %s. "+
 		"Stop one of the two field managers, or give up the field with the policy apply.Relinquish",
 		e.FieldManager, e.Conflict.Manager, e.Conflict.ServerPath, e.Conflict.Object, e.often(), e.FieldManager, e.until())
 }
 
-// Policy returns a copy of the given policy with one change: while the Breaker is open for a field, the copy rejects a
-// conflict on the field instead of forcing the field.
+// Policy returns a copy of the given policy that rejects a conflict on a field, instead of forcing the field, while the
+// Breaker is open for the field.
 func (b *Breaker) Policy(fieldManager string, policy apply.Policy) apply.Policy {
 	return policy.ForceUnless(func(conflict apply.Conflict) error { return b.refuses(fieldManager, conflict) })
 }
@@ -166,15 +159,11 @@ func (m counting) ObserveApply(o apply.ApplyObservation) {
 	}
 }
 
-func keyOf(fieldManager string, conflict apply.Conflict) field {
-	return field{conflict.Object.UID, fieldManager, conflict.ServerPath}
-}
-
 // forced records that the API server accepted a forced apply of a field.
 func (b *Breaker) forced(fieldManager string, conflict apply.Conflict) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	key, now := keyOf(fieldManager, conflict), b.config.Now()
+	key, now := field{conflict.Object.UID, fieldManager, conflict.ServerPath}, b.config.Now()
 	f, known := b.fields.Get(key)
 	if !known {
 		f = &forces{}
@@ -187,8 +176,8 @@ func (b *Breaker) forced(fieldManager string, conflict apply.Conflict) {
 	f.times = append(f.times, now)
 }
 
-// forget removes the times that are more than a minute old. It also resets the cool-down in two cases: the field was
-// not taken back within a minute after it was forced, or the field was not forced for a long time after the cool-down.
+// forget removes the times that are more than a minute old. It also resets the cool-down if the field was not taken back
+// within a minute after it was forced, or was not forced for a long time after the cool-down.
 func (f *forces) forget(now time.Time) {
 	for len(f.times) > 0 && now.Sub(f.times[0]) >= window {
 		f.times = f.times[1:]
@@ -200,12 +189,12 @@ func (f *forces) forget(now time.Time) {
 	}
 }
 
-// refuses returns an OpenError if the field manager must not force the field of a conflict now. A call does not count
-// as a force, because one apply may call refuses several times.
+// refuses returns an OpenError if the field manager must not force the field of a conflict now. One apply may call it
+// several times.
 func (b *Breaker) refuses(fieldManager string, conflict apply.Conflict) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	f, known := b.fields.Get(keyOf(fieldManager, conflict))
+	f, known := b.fields.Get(field{conflict.Object.UID, fieldManager, conflict.ServerPath})
 	if !known {
 		return nil
 	}
@@ -238,16 +227,16 @@ const ConditionContended = "Contended"
 
 // Condition returns the condition Contended for the status of a parent. The argument errs contains the errors of the
 // parent's applies, such as reconciler.Applied.Errs. The condition is True if an error shows that the Breaker is open
-// for a field. The message names these fields and their other owners.
+// for a field. The message names up to 10 such fields and their other owners.
 func Condition(generation int64, errs []error) metav1.Condition {
 	var fields []string
 	for _, err := range errs {
-		conflict := (*apply.ConflictError)(nil)
-		if !errors.As(err, &conflict) {
+		conflict, ok := errors.AsType[*apply.ConflictError](err)
+		if !ok {
 			continue
 		}
 		for _, c := range conflict.Conflicts {
-			if open := (*OpenError)(nil); errors.As(c.Refused, &open) {
+			if open, ok := errors.AsType[*OpenError](c.Refused); ok {
 				fields = append(fields, open.Message())
 			}
 		}
@@ -255,16 +244,7 @@ func Condition(generation int64, errs []error) metav1.Condition {
 	condition := metav1.Condition{Type: ConditionContended, ObservedGeneration: generation,
 		Status: metav1.ConditionFalse, Reason: "NotContended", Message: "no other field manager repeatedly takes a field back"}
 	if len(fields) > 0 {
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonFight, truncated(strings.Join(fields, ". "))
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonFight, strings.Join(fields[:min(len(fields), maxMessages)], ". ")
 	}
 	return condition
-}
-
-// truncated shortens a message to 4096 characters. The API permits 32 KiB for the message of a condition.
-func truncated(message string) string {
-	const limit = 4096
-	if text := []rune(message); len(text) > limit {
-		return string(text[:limit]) + "…"
-	}
-	return message
 }

@@ -13,7 +13,7 @@ func (s *Set) Queued(object Key) int {
 	return len(l.inside) + len(l.waiting)
 }
 
-// Held counts lanes, those of a remembered pace included.
+// Held counts lanes.
 func (s *Set) Held() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,12 +30,23 @@ func (s *Set) Width(object Key) int {
 	return 1
 }
 
-// Expire is what a timer of the lane does that was stopped too late.
-func (s *Set) Expire(object Key) { s.lanes[object].expire() }
-
 // Gap is the time from one joint write to the next, as the lane of an object has measured it.
 func (s *Set) Gap(object Key) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lanes[object].pace.gap
+}
+
+// Asking reports whether a measurement is in progress.
+func (s *Set) Asking() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.trip.asking
+}
+
+// Paces counts the removed lanes whose measurements are remembered.
+func (s *Set) Paces() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.paces)
 }

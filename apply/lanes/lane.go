@@ -13,20 +13,18 @@ type lane struct {
 
 	inside, waiting []*visit
 
-	probe  *Probe // the measurement of the round-trip time that is in progress, or nil; meanwhile no visit is let in
-	pace   pace
-	expiry *time.Timer // the timer that removes the lane when its measurements are too old; nil while there are visits
+	empty chan struct{} // gets a value when nobody is inside; nil unless the round-trip time is measured: meanwhile no visit is let in
+	pace  pace
 }
 
-// admit lets waiting visits into the lane, first come, first served. Inside the lane there can be one visit that is
-// alone (after Enter or Alone), or several joint visits (after Join) up to the width. No visit overtakes a visit that
-// waits to be alone. Each field manager can have one joint visit inside. While its next joint visit waits, later visits
-// of other field managers may overtake that visit. During a measurement of the round-trip time, no visit is let in.
-//
-// The argument is the value that the previous visit passed to HandOn. The next visit gets the value if it is alone.
+// admit lets waiting visits into the lane, in the order that the contract of the package defines. Inside the lane there
+// can be one visit that is alone (after Enter or Alone), or several joint visits (after Join) up to the width. The
+// argument is the value that the previous visit passed to HandOn. The next visit gets the value if it is alone.
 func (l *lane) admit(handed any) {
-	if l.probe != nil {
-		l.probe.unlessBusy()
+	if l.empty != nil {
+		if len(l.inside) == 0 && len(l.empty) == 0 {
+			l.empty <- struct{}{} // does not wait, because the channel has a buffer and Set.mu is held
+		}
 		return
 	}
 	for i := 0; i < len(l.waiting); {
@@ -68,42 +66,31 @@ func (l *lane) yield(v *visit) bool {
 	if len(l.inside) == 1 {
 		return false
 	}
-	l.inside, v.inside = without(l.inside, v), false
 	first := 0
 	for first < len(l.waiting) && l.waiting[first].yielded {
 		first++
 	}
-	v.yielded, v.turn = true, make(chan struct{})
-	l.waiting = slices.Insert(l.waiting, first, v) // no visit can be let in now, because another one is inside
-	return true
+	v.inside, v.yielded, v.turn = false, true, make(chan struct{})
+	l.inside, l.waiting = without(l.inside, v), slices.Insert(l.waiting, first, v)
+	return true // no visit can be let in now, because another one is inside
 }
 
-// leave removes a visit from the lane, and lets in the next visits.
+// leave removes a visit from the lane, updates the measured pace of the lane, and lets in the next visits.
 func (l *lane) leave(v *visit) {
 	var handed any
-	if v.inside {
-		handed = l.ended(v)
-	}
-	l.inside, l.waiting, v.inside = without(l.inside, v), without(l.waiting, v), false
-	l.admit(handed)
-	if len(l.inside) == 0 && l.probe == nil {
-		l.rest()
-	}
-}
-
-// ended is called when a visit that was inside the lane leaves the lane. It updates the measured pace of the lane, and
-// returns the value that the visit passed to HandOn.
-func (l *lane) ended(v *visit) (handed any) {
 	contended := len(l.waiting) > 0 || len(l.inside) > 1
 	switch {
+	case !v.inside:
 	case v.alone:
 		handed = v.handed
-		l.pace.pause()
+		l.pace.running = false
 	case contended && l.set.fixed == 0:
 		l.pace.completed(time.Now())
 	}
-	v.received, v.handed = nil, nil
-	return handed
+	v.received, v.handed, v.inside = nil, nil, false
+	l.inside, l.waiting = without(l.inside, v), without(l.waiting, v)
+	l.admit(handed)
+	l.removeIfEmpty()
 }
 
 // width returns the maximum number of visits that may be inside the lane at the same time (see Join).
@@ -111,49 +98,21 @@ func (l *lane) width() int {
 	if l.set.fixed > 0 {
 		return l.set.fixed
 	}
-	if l.pace.gap == 0 {
-		return 1
-	}
-	now := time.Now()
-	return l.pace.width(now, l.set.trip.least(now))
+	return l.pace.width(time.Now(), l.set.trip.least())
 }
 
-// overtaken makes the lane narrower after a call of Overtaken. It doubles the measured gap between writes, unless the
-// width is already 1. Otherwise the gap would soon exceed the API server's longest response time, and keep the lane
-// narrow for a long time.
-func (l *lane) overtaken() {
-	if l.width() > 1 {
-		l.pace.slower()
-	}
-}
-
-// rest is called when the last visit has left the lane. It removes the lane from the Set. If the lane has measured its
-// pace, the lane is removed a second after the last measurement.
-func (l *lane) rest() {
-	l.pace.pause()
-	if left := l.pace.expires(time.Now); left > 0 {
-		l.set.quiet++
-		l.expiry = time.AfterFunc(left, l.expire)
+// removeIfEmpty removes the lane from the Set if it has no visits. The Set keeps the pace, if there is one.
+func (l *lane) removeIfEmpty() {
+	if len(l.inside) > 0 || l.empty != nil {
 		return
 	}
 	delete(l.set.lanes, l.object)
-}
-
-// wake stops the timer that would remove the lane (see rest). It is called when a visit arrives.
-func (l *lane) wake() {
-	if l.expiry != nil {
-		l.expiry.Stop()
-		l.expiry = nil
-		l.set.quiet--
+	if l.pace.last.IsZero() {
+		return
 	}
-}
-
-// expire removes the lane from the Set. It is called by the timer that rest has started.
-func (l *lane) expire() {
-	l.set.mu.Lock()
-	defer l.set.mu.Unlock()
-	if l.expiry != nil && l.pace.expires(time.Now) <= 0 { // if not, a visit has arrived meanwhile
-		l.wake()
-		delete(l.set.lanes, l.object)
+	if len(l.set.paces) >= maxPaces {
+		clear(l.set.paces)
 	}
+	l.pace.running = false
+	l.set.paces[l.object] = l.pace
 }

@@ -7,8 +7,8 @@
 //
 // With only one write at a time, the API server is idle while a response and the next request are on the network. So
 // each lane has a width: the number of joint writes (see Join) that may be in flight at the same time. The width is 1
-// on a fast network. It grows with the round-trip time, and with the number of writes per second. Both numbers are
-// measured while writers wait. There is nothing to configure.
+// on a fast network, and until the round-trip time is known. It grows with the measured round-trip time, and with the
+// measured number of writes per second. There is nothing to configure.
 //
 // # Contract
 //
@@ -16,18 +16,13 @@
 //     different objects do not wait for each other.
 //  2. Turns are first come, first served. A wait ends when the context ends.
 //  3. A caller of Enter is alone in the lane, for a read and a write that depends on the read. A caller of Join writes
-//     without a read. The lane lets in several joint writes at the same time, up to its width. Nobody overtakes a
-//     caller that waits to be alone.
+//     without a read. Nobody overtakes a caller that waits to be alone.
 //  4. Each field manager has at most one joint write in the lane, so that its writes keep their order. If its next
 //     write has to wait for this reason, writes of other field managers may overtake it.
-//  5. If a caller inside a lane enters or joins the same lane again, the result is a ReentryError. Otherwise the caller
-//     would wait for itself.
-//  6. A Set keeps no state of objects without writers. There is one exception: a lane in which joint writes have waited
-//     keeps its measurements for one second.
-//  7. The writers of other processes do not use the lane. Their writes can still conflict with the writes of this
+//  5. A Set keeps no state of objects without writers, except the measurements of up to 1024 lanes in which joint writes
+//     have waited. They are used for one second.
+//  6. The writers of other processes do not use the lane. Their writes can still conflict with the writes of this
 //     process.
-//  8. The caller's HTTP transport measures the round-trip time when Measure returns a Probe. Until the round-trip time
-//     is known, the width is 1.
 //
 // Use the same Set for all Appliers and Updaters of a process.
 //
@@ -61,9 +56,9 @@ type Set struct {
 	fixed int // the width of all lanes; 0 if the width is measured
 
 	mu    sync.Mutex
-	lanes map[Key]*lane
-	quiet int       // the number of lanes without writers that are kept for their measurements
-	trip  roundTrip // the round-trip time to the API server
+	lanes map[Key]*lane // the lanes that at least one writer uses or waits for
+	paces map[Key]pace  // the measurements of lanes that were removed
+	trip  roundTrip     // the round-trip time to the API server
 }
 
 // New returns a Set whose lanes measure and adapt their width.
@@ -87,12 +82,11 @@ func (k Key) String() string {
 	return strings.TrimSpace(k.Kind + " " + name)
 }
 
-// ErrReentry means that a caller inside the lane of an object called Enter or Join for the same object. The caller
-// would have waited for itself. Nothing was sent.
+// ErrReentry is wrapped by each ReentryError.
 var ErrReentry = errors.New("nested write to the same object")
 
-// ReentryError is the error of Enter and Join for a caller that is already inside the lane of Object. It wraps
-// ErrReentry.
+// ReentryError is the error of Enter and Join for a caller that is already inside the lane of Object: the caller would
+// have waited for itself. Nothing was sent. It wraps ErrReentry.
 type ReentryError struct {
 	Object Key
 }
@@ -163,10 +157,14 @@ func Handed(inside context.Context) any {
 // Overtaken must be called if the API server refused the caller's joint write because another write had changed the
 // object first. For some time, the lane is then narrower.
 func Overtaken(inside context.Context) {
-	if v := visitOf(inside); v != nil && v.lane != nil {
-		v.lane.set.mu.Lock()
-		defer v.lane.set.mu.Unlock()
-		v.lane.overtaken()
+	v := visitOf(inside)
+	if v == nil || v.left.Load() {
+		return
+	}
+	v.lane.set.mu.Lock()
+	defer v.lane.set.mu.Unlock()
+	if v.lane.width() > 1 { // otherwise the gap would soon be so long that the lane would stay narrow for a long time
+		v.lane.pace.gap *= 2
 	}
 }
 
@@ -174,11 +172,11 @@ func Overtaken(inside context.Context) {
 func (s *Set) Busy() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.lanes) - s.quiet
+	return len(s.lanes)
 }
 
 // enter implements Enter and Join. For Join, alone is false, and by is the name of the field manager. If enter returns
-// an error, the visit is not in the lane any more.
+// an error, the visit is not in the lane.
 func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*visit, error) {
 	for outer := visitOf(ctx); outer != nil; outer = visitOf(outer.Context) {
 		if !outer.left.Load() && outer.lane.set == s && outer.lane.object == object {
@@ -200,15 +198,18 @@ func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*vi
 func (s *Set) arrive(ctx context.Context, object Key, alone bool, by string) *visit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.lanes == nil {
+		s.lanes, s.paces = map[Key]*lane{}, map[Key]pace{}
+	}
 	l := s.lanes[object]
 	if l == nil {
 		l = &lane{set: s, object: object}
-		if s.lanes == nil {
-			s.lanes = map[Key]*lane{}
+		if before, kept := s.paces[object]; kept && time.Since(before.last) < lingers {
+			l.pace = before
 		}
+		delete(s.paces, object)
 		s.lanes[object] = l
 	}
-	l.wake()
 	v := &visit{Context: ctx, lane: l, by: by, alone: alone}
 	l.waiting = append(l.waiting, v)
 	if l.admit(nil); !v.inside {
@@ -217,6 +218,7 @@ func (s *Set) arrive(ctx context.Context, object Key, alone bool, by string) *vi
 	return v
 }
 
-// lingers is the time for which a lane keeps its measured pace after the last joint write. A short pause between writes
-// does not discard the measurements.
-const lingers = time.Second
+const (
+	lingers  = time.Second // the time for which the measurements of a lane are used after its last joint write
+	maxPaces = 1024        // the maximum number of removed lanes whose measurements a Set keeps
+)

@@ -18,23 +18,20 @@ import (
 func TestProbesAreFew(t *testing.T) {
 	for reason, test := range map[string]struct {
 		objects, each int // writers of each object
-		end           func(*lanes.Probe)
+		permitted     bool
+		err           error
 		least, most   int // in ten seconds
 	}{
-		"nobody else writes to the object": {objects: 10_000, each: 1, end: (*lanes.Probe).Answered},
-		"many objects of two writers":      {objects: 1000, each: 2, end: (*lanes.Probe).Answered, least: 5, most: 70},
-		"one object":                       {objects: 1, each: 16, end: (*lanes.Probe).Answered, least: 30, most: 70},
-		"no answer":                        {objects: 1, each: 16, end: (*lanes.Probe).Failed, least: 1, most: 2},
-		"not allowed":                      {objects: 1, each: 16, end: func(p *lanes.Probe) { p.Refused() }, least: 1, most: 1},
+		"nobody else writes to the object": {objects: 10_000, each: 1, permitted: true},
+		"many objects of two writers":      {objects: 1000, each: 2, permitted: true, least: 5, most: 70},
+		"one object":                       {objects: 1, each: 16, permitted: true, least: 30, most: 70},
+		"no answer":                        {objects: 1, each: 16, permitted: true, err: errors.New("no answer"), least: 1, most: 2},
+		"not allowed":                      {objects: 1, each: 16, least: 1, most: 1},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := newNetwork(t, lanes.New(), 5*time.Millisecond)
-				n.probe = func(p *lanes.Probe) {
-					if p.Quiet(t.Context()) == nil {
-						test.end(p)
-					}
-				}
+				n.ping = func(context.Context) (permitted bool, err error) { return test.permitted, test.err }
 				until := time.Now().Add(10 * time.Second)
 				visit := max(100*time.Millisecond, time.Duration(test.objects)*time.Second/2000)
 				var all sync.WaitGroup
@@ -44,10 +41,7 @@ func TestProbesAreFew(t *testing.T) {
 						all.Go(func() {
 							for time.Now().Before(until) {
 								inside, leave, _ := n.set.Join(t.Context(), object, fmt.Sprint("m", j%4))
-								if p := lanes.Measure(inside); p != nil {
-									n.count(&n.probes, 1)
-									all.Go(func() { n.probe(p) })
-								}
+								lanes.Measure(inside, n.measures)
 								time.Sleep(visit)
 								leave()
 							}
@@ -67,23 +61,18 @@ func TestProbesAreFew(t *testing.T) {
 	}
 }
 
-// TestRefusedIsToldOnce, so that it is logged once.
-func TestRefusedIsToldOnce(t *testing.T) {
+// TestRefusedIsAskedAgain, but not often, and meanwhile one writes at a time.
+func TestRefusedIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t, lanes.New(), 5*time.Millisecond)
-		told := 0
-		n.probe = func(p *lanes.Probe) {
-			if p.Refused() {
-				told++
-			}
-		}
+		n.ping = func(context.Context) (permitted bool, err error) { return false, nil }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		n.write = time.Second
+		n.write = time.Second / 2
 		end := n.writers(ctx, 4, 4)
 		end()
-		if told != 1 || n.probes < 2 || n.probes > 6 || n.most != 1 {
-			t.Errorf("told %d times, asked %d times, %d at a time", told, n.probes, n.most)
+		if n.probes < 2 || n.probes > 6 || n.most != 1 {
+			t.Errorf("asked %d times, %d at a time", n.probes, n.most)
 		}
 	})
 }
@@ -99,25 +88,25 @@ func TestMeasure(t *testing.T) {
 				synctest.Wait()
 			}
 		}
-		want := func(reason, name string, measured bool) (p *lanes.Probe) {
-			if p = lanes.Measure(inside[name]); (p != nil) != measured {
-				t.Errorf("%s: measured %t", reason, p != nil)
+		ping := func(context.Context) (permitted bool, err error) { return true, nil }
+		want := func(reason, name string, measured bool) {
+			before := g.set.Asking()
+			lanes.Measure(inside[name], ping)
+			if begun := !before && g.set.Asking(); begun != measured {
+				t.Errorf("%s: measured %t", reason, begun)
 			}
-			return p
 		}
-		if lanes.Measure(g.t.Context()) != nil {
+		lanes.Measure(g.t.Context(), ping)
+		if g.set.Asking() {
 			t.Error("outside of all lanes it is measured")
 		}
 		come("m1.a")
 		want("nobody else is there", "m1.a", false)
 		g.all("alone.a")
-		p := want("another one waits", "m1.a", true)
+		want("another one waits", "m1.a", true)
 		want("under way", "m1.a", false)
-		ended, cancel := context.WithCancel(g.t.Context())
-		cancel()
-		if err := p.Quiet(ended); !errors.Is(err, context.Canceled) {
-			t.Errorf("it waited for the others although its context had ended: %v", err)
-		}
+		time.Sleep(lanes.ProbeTimeout) // it fails, because m1 is still inside
+		synctest.Wait()
 		want("it failed a moment ago", "m1.a", false)
 		g.leave("m1.a")
 		g.want("the failure holds up nobody", "alone.a")
@@ -129,7 +118,7 @@ func TestMeasure(t *testing.T) {
 		want("who has left", "m1.a", false)
 		inside["m2.a"] = g.contextOf("m2.a")
 		synctest.Wait()
-		want("the failure was long ago", "m2.a", true).Failed()
+		want("the failure was long ago", "m2.a", true)
 		g.leave("m2.a")
 		g.leave("m3.a")
 		time.Sleep(2 * time.Second) // the pace is forgotten
@@ -147,11 +136,15 @@ func TestProbeOfAnEmptyLane(t *testing.T) {
 		g.all("m1.b")
 		ctx, cancel := context.WithCancel(g.t.Context())
 		g.come(ctx, "m2.a")
-		var p *lanes.Probe
-		g.told["m1.b"] <- func(inside context.Context) { p = lanes.Measure(inside) }
+		quiet, answer := false, make(chan struct{})
+		g.told["m1.b"] <- func(inside context.Context) {
+			lanes.Measure(inside, func(context.Context) (permitted bool, err error) {
+				quiet = true
+				<-answer
+				return true, nil
+			})
+		}
 		synctest.Wait()
-		quiet := false
-		go func() { quiet = p.Quiet(g.t.Context()) == nil }()
 		cancel()
 		g.leave("m2.a")
 		if quiet {
@@ -161,7 +154,11 @@ func TestProbeOfAnEmptyLane(t *testing.T) {
 		if held := g.set.Held(); held != 1 || !quiet {
 			t.Errorf("%d lanes are held, quiet: %t", held, quiet)
 		}
-		p.Failed()
+		close(answer)
+		synctest.Wait()
+		if held := g.set.Held(); held != 0 {
+			t.Errorf("%d lanes are held after the measurement", held)
+		}
 	})
 }
 
@@ -194,11 +191,14 @@ func TestWhatIsNoGap(t *testing.T) {
 		time.Sleep(time.Second / 4)
 		g.all("m1.b", "m2.b", "m3.b", "m4.b")
 		leave("nobody was inside", "m1.b")
-		var p *lanes.Probe
-		g.told["m2.b"] <- func(inside context.Context) { p = lanes.Measure(inside) }
+		g.told["m2.b"] <- func(inside context.Context) {
+			lanes.Measure(inside, func(context.Context) (permitted bool, err error) {
+				time.Sleep(time.Second / 4)
+				return true, nil
+			})
+		}
 		leave("a measurement is to begin", "m2.b")
 		time.Sleep(time.Second / 4)
-		p.Failed()
 		synctest.Wait()
 		leave("nobody was let in", "m3.b")
 		g.leave("m4.b")

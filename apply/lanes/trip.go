@@ -8,23 +8,15 @@ import (
 // roundTrip contains the last four measurements of the round-trip time to the API server. Only the shortest time is
 // used, because the API server may have been busy during the longer measurements.
 type roundTrip struct {
-	measured [4]measurement
+	measured [4]time.Duration // 0 if there are fewer measurements
 	next     int
 	again    time.Time // the time before which no other measurement begins
 	asking   bool      // a measurement is in progress now
-	refused  bool      // the API server has once refused the request of a measurement
-}
-
-type measurement struct {
-	took  time.Duration
-	until time.Time // when the measurement is too old to be used
 }
 
 const (
 	between    = 150 * time.Millisecond // the minimum pause between two measurements
 	rare       = 60                     // the pause is also at least this many measured round-trip times
-	recently   = 6 * time.Second        // the minimum time for which a measurement can be used
-	lasting    = 2                      // a measurement can also be used for at least this many pauses
 	failedFor  = 10 * time.Second       // the pause after a failed measurement
 	refusedFor = 10 * time.Minute       // the pause after a measurement whose request the API server refused
 )
@@ -33,130 +25,90 @@ const (
 // measurement consists of these two waits.
 const ProbeTimeout = time.Second
 
-// least returns the shortest round-trip time among the measurements that are not too old, or 0 if there is none.
-func (r *roundTrip) least(now time.Time) (took time.Duration) {
-	for _, m := range &r.measured {
-		if !now.After(m.until) && (took == 0 || m.took < took) {
-			took = m.took
+// least returns the shortest of the measured round-trip times, or 0 if there is none.
+func (r *roundTrip) least() (least time.Duration) {
+	for _, took := range r.measured {
+		if least == 0 || took > 0 && took < least {
+			least = took
 		}
 	}
-	return took
+	return least
 }
 
-// Probe is one measurement of the round-trip time to the API server. The HTTP transport calls Quiet, sends a request,
-// and then calls Answered, Failed or Refused.
+// Measure starts to measure the round-trip time if other callers of Enter or Join are inside the lane or wait, and if
+// the last measurement is long enough ago. The HTTP transport calls it with the context of a request. In another
+// goroutine, Measure calls the function ping, which must send a request that costs the API server very little, and wait
+// for the response. ping reports whether the API server permits the request.
 //
-// Until the measurement has ended, the lane lets no visit in. Otherwise the writes would keep a small API server busy,
-// and the request would take longer than the round-trip time. The lane would become too wide, and its writes would
-// conflict with each other.
-type Probe struct {
-	lane  *lane
-	quiet chan struct{} // closed when nobody is inside the lane
-	began time.Time     // when the request was sent
-}
-
-// Measure returns a Probe if the HTTP transport should now measure the round-trip time, and otherwise nil. The argument
-// is the context of a request. The transport should measure if other callers of Enter or Join are inside the lane or
-// wait, and if the last measurement is long enough ago. The measurement is a request that costs the API server very
-// little.
-func Measure(inside context.Context) *Probe {
+// Before the measurement, the lane must become empty, and until the measurement has ended, the lane lets no visit in.
+// Otherwise the writes would keep a small API server busy, and the request would take longer than the round-trip time.
+// The lane would become too wide, and its writes would conflict with each other.
+func Measure(inside context.Context, ping func(context.Context) (permitted bool, err error)) {
 	v := visitOf(inside)
-	if v == nil || v.lane == nil || v.lane.set.fixed > 0 {
-		return nil
+	if v == nil || v.left.Load() || v.lane.set.fixed > 0 {
+		return
 	}
-	l := v.lane
-	s := l.set
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if v.left.Load() || v.alone || len(l.inside)+len(l.waiting) < 2 || s.trip.asking || time.Now().Before(s.trip.again) {
-		return nil
-	}
-	s.trip.asking = true
-	l.probe = &Probe{lane: l, quiet: make(chan struct{})}
-	return l.probe
-}
-
-// Quiet waits until nobody is inside the lane. If ctx ends first, it calls Failed and returns an error.
-func (p *Probe) Quiet(ctx context.Context) error {
-	select {
-	case <-p.quiet:
-		p.began = time.Now()
-		return nil
-	case <-ctx.Done():
-		p.Failed()
-		return ctx.Err()
-	}
-}
-
-// Answered ends the measurement when the API server has responded: the round-trip time is the time since Quiet
-// returned.
-func (p *Probe) Answered() {
-	now := time.Now()
-	took := max(now.Sub(p.began), 1)
-	pause := max(between, rare*took)
-	p.end(now.Add(pause), func(r *roundTrip) {
-		r.measured[r.next] = measurement{took: took, until: now.Add(max(recently, lasting*pause))}
-		r.next = (r.next + 1) % len(r.measured)
-	})
-}
-
-// Failed ends the measurement without a result. The next measurement begins at least 10 seconds later.
-func (p *Probe) Failed() {
-	p.end(time.Now().Add(failedFor), func(*roundTrip) {})
-}
-
-// Refused ends the measurement because the API server does not permit the request. The next measurement begins at least
-// 10 minutes later. first reports whether this is the first refusal.
-func (p *Probe) Refused() (first bool) {
-	p.end(time.Now().Add(refusedFor), func(r *roundTrip) {
-		first = !r.refused
-		r.refused = true
-	})
-	return first
-}
-
-// end ends the measurement. It calls the given function to store the result, and lets waiting visits into the lane. No
-// other measurement begins before the given time.
-func (p *Probe) end(again time.Time, note func(*roundTrip)) {
-	l := p.lane
+	l, trip := v.lane, &v.lane.set.trip
 	l.set.mu.Lock()
 	defer l.set.mu.Unlock()
-	l.set.trip.asking, l.set.trip.again = false, again
-	note(&l.set.trip)
-	l.probe = nil
-	l.pace.resume(time.Now())
-	if l.admit(nil); len(l.inside) == 0 {
-		l.rest()
+	if v.left.Load() || v.alone || len(l.inside)+len(l.waiting) < 2 || trip.asking || time.Now().Before(trip.again) {
+		return
 	}
+	trip.asking, l.empty = true, make(chan struct{}, 1)
+	go l.measure(l.empty, ping) //nolint:gosec // the measurement may take longer than the request
 }
 
-// unlessBusy makes Quiet return if nobody is inside the lane. Otherwise it does nothing.
-func (p *Probe) unlessBusy() {
-	if len(p.lane.inside) == 0 {
-		select {
-		case <-p.quiet:
-		default:
-			close(p.quiet)
-		}
+// measure waits until nobody is inside the lane, and measures how long ping takes. Then it lets waiting visits in.
+func (l *lane) measure(empty <-chan struct{}, ping func(context.Context) (permitted bool, err error)) {
+	took, permitted, err := time.Duration(0), true, context.DeadlineExceeded
+	select {
+	case <-empty:
+		ctx, cancel := context.WithTimeout(context.Background(), ProbeTimeout)
+		defer cancel()
+		began := time.Now()
+		permitted, err = ping(ctx)
+		took = max(time.Since(began), 1)
+	case <-time.After(ProbeTimeout):
 	}
+	l.set.mu.Lock()
+	defer l.set.mu.Unlock()
+	l.set.trip.ended(time.Now(), took, permitted, err)
+	l.empty = nil
+	l.pace.resume(time.Now())
+	l.admit(nil)
+	l.removeIfEmpty()
+}
+
+// ended records the result of a measurement, and determines when the next measurement may begin.
+func (r *roundTrip) ended(now time.Time, took time.Duration, permitted bool, err error) {
+	pause := failedFor
+	switch {
+	case !permitted:
+		pause = refusedFor
+	case err == nil:
+		pause = max(between, rare*took)
+		r.measured[r.next] = took
+		r.next = (r.next + 1) % len(r.measured)
+	}
+	r.asking, r.again = false, now.Add(pause)
 }
 
 // pace measures how fast the joint writes of a lane complete, to compute how many concurrent writes keep the API server
-// busy.
-//
-// With only one write at a time, the API server is idle while a response and the next request are on the network. To
-// keep the API server busy, there must be one write that it processes and, on the network, as many writes as it
-// processes in one round-trip time (the bandwidth-delay product).
+// busy: one write that it processes and, on the network, as many writes as it processes in one round-trip time (the
+// bandwidth-delay product).
 type pace struct {
 	gap     time.Duration // the average time from the end of one write to the end of the next; 0 if not known yet
 	last    time.Time     // when the last write ended
 	seen    int32         // the number of gaps that were measured, at most smooth
-	running bool          // measure the time from last to the end of the next write: only writes delay this end
+	running bool          // measure the time from last to the end of the next write: it depends only on the API server's speed
 }
 
 const (
 	smooth = 12 // the number of gaps that have an effect on the average
 	few    = 4  // with fewer measured gaps, the width is 1
+
+	// stalled is a multiple of the average gap. If no write ends for longer than this, the API server has become slower.
+	stalled = 4
 
 	// widest is the maximum width. It limits the harm of a wrong measurement.
 	widest = 16
@@ -173,10 +125,6 @@ func (p *pace) completed(now time.Time) {
 	p.last, p.running = now, true
 }
 
-// pause excludes the current gap between writes from the measurement. This gap depends on more than the API server's
-// speed.
-func (p *pace) pause() { p.running = false }
-
 // resume begins to measure again, after a time in which no write could begin.
 func (p *pace) resume(now time.Time) {
 	if !p.last.IsZero() {
@@ -184,30 +132,13 @@ func (p *pace) resume(now time.Time) {
 	}
 }
 
-// slower doubles the average gap between writes, which makes the lane narrower.
-func (p *pace) slower() { p.gap *= 2 }
-
-// expires returns the remaining time for which the measurements can be used. It returns 0 or less if they are too old.
-func (p *pace) expires(now func() time.Time) time.Duration {
-	if p.last.IsZero() {
-		return 0
-	}
-	return lingers - now().Sub(p.last)
-}
-
-// width returns the best number of writes in flight. The API server processes one write. Meanwhile, the network carries
-// as many writes as the API server processes in the given round-trip time. Up to one more write is added, because
-// writes arrive unevenly. A fraction of 0.45 or more is rounded up. With too large a width, writes conflict with each
-// other. With too small a width, the API server is idle.
+// width returns the best number of writes in flight for the given round-trip time. Up to one more write is added,
+// because writes arrive unevenly. A fraction of 0.45 or more is rounded up.
 func (p *pace) width(now time.Time, trip time.Duration) int {
 	if p.seen < few {
 		return 1
 	}
-	// If no write has ended for a long time, the API server has become slower.
 	gap := max(p.gap, now.Sub(p.last)/stalled, time.Microsecond)
 	onTheWay := float64(trip) / float64(gap)
 	return min(1+int(onTheWay+min(onTheWay, 1)+0.55), widest)
 }
-
-// stalled is a multiple of the average gap. If no write ends for longer than this, the API server has become slower.
-const stalled = 4

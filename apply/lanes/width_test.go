@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -22,7 +23,7 @@ type network struct {
 
 	mu                    sync.Mutex
 	trip                  func() time.Duration
-	probe                 func(*lanes.Probe)
+	ping                  func(context.Context) (permitted bool, err error)
 	under, most, done     int // writes
 	probes, probesAtATime int
 }
@@ -33,25 +34,16 @@ const otherTrips = 300 * time.Microsecond
 func newNetwork(t *testing.T, set *lanes.Set, trip time.Duration) *network {
 	t.Helper()
 	n := &network{t: t, set: set, server: make(chan struct{}, 1), write: 4 * time.Millisecond, trip: func() time.Duration { return trip + otherTrips }}
-	n.probe = func(p *lanes.Probe) {
-		if p.Quiet(t.Context()) == nil {
-			time.Sleep(n.onTheWay())
-			p.Answered()
-		}
+	n.ping = func(context.Context) (permitted bool, err error) {
+		time.Sleep(n.onTheWay())
+		return true, nil
 	}
 	return n
 }
 
 // send is one write, inside.
 func (n *network) send(inside context.Context) {
-	if p := lanes.Measure(inside); p != nil {
-		n.count(&n.probes, 1)
-		n.count(&n.probesAtATime, 1)
-		go func() {
-			n.end(p)
-			n.count(&n.probesAtATime, -1)
-		}()
-	}
+	lanes.Measure(inside, n.measures)
 	n.count(&n.under, 1)
 	trip := n.onTheWay()
 	time.Sleep(trip / 2)
@@ -69,11 +61,15 @@ func (n *network) onTheWay() time.Duration {
 	return n.trip()
 }
 
-func (n *network) end(p *lanes.Probe) {
+// measures is one measurement of the round-trip time.
+func (n *network) measures(ctx context.Context) (permitted bool, err error) {
+	n.count(&n.probes, 1)
+	n.count(&n.probesAtATime, 1)
+	defer n.count(&n.probesAtATime, -1)
 	n.mu.Lock()
-	end := n.probe
+	ping := n.ping
 	n.mu.Unlock()
-	end(p)
+	return ping(ctx)
 }
 
 func (n *network) becomes(change func()) {
@@ -196,16 +192,16 @@ func TestWidthFollowsTheNetwork(t *testing.T) {
 func TestServerStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t, lanes.New(), 5*time.Millisecond)
-		answered := n.probe
+		answered := n.ping
 		ctx, cancel := context.WithCancel(t.Context())
 		end := n.writers(ctx, 16, 4)
 		time.Sleep(2 * time.Second)
 		before, wide := n.during(2 * time.Second)
 
 		n.becomes(func() {
-			n.probe = func(p *lanes.Probe) {
-				time.Sleep(lanes.ProbeTimeout)
-				p.Failed()
+			n.ping = func(ctx context.Context) (permitted bool, err error) {
+				<-ctx.Done()
+				return true, ctx.Err()
 			}
 		})
 		n.server <- struct{}{}
@@ -213,7 +209,7 @@ func TestServerStalls(t *testing.T) {
 		if width := n.set.Width(deploymentNamed("web")); width != 1 {
 			t.Errorf("the width is %d while the server stalls", width)
 		}
-		n.becomes(func() { n.probe = answered })
+		n.becomes(func() { n.ping = answered })
 		<-n.server
 
 		time.Sleep(2 * time.Second)
@@ -253,30 +249,50 @@ func TestPaceIsRememberedForAMoment(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		end := n.writers(ctx, 16, 16)
 		time.Sleep(2 * time.Second)
+		before := n.set.Width(object)
 		cancel()
 		end()
 		time.Sleep(100 * time.Millisecond) // for a measurement
-
-		want := func(reason string, busy, held int) {
+		if n.set.Held() != 0 {
+			t.Errorf("%d lanes are held after the last writer has left", n.set.Held())
+		}
+		want := func(reason string, least, most int) {
 			t.Helper()
-			synctest.Wait()
-			if n.set.Busy() != busy || n.set.Held() != held {
-				t.Errorf("%s: %d lanes are busy, %d are held; want %d, %d", reason, n.set.Busy(), n.set.Held(), busy, held)
-			}
-		}
-		want("all have left", 0, 1)
-		for range 2 {
 			_, leave := enter(t.Context(), t, n.set, object)
-			want("one is back", 1, 1)
+			if width := n.set.Width(object); width < least || width > most {
+				t.Errorf("%s: the width is %d, and was %d", reason, width, before)
+			}
 			leave()
-			n.set.Expire(object)
-			want("it has left, and a timer that was stopped came all the same", 0, 1)
 		}
-		_, leave := enter(t.Context(), t, n.set, object)
+		for range 2 {
+			want("one is back", 2, before)
+		}
 		time.Sleep(time.Second)
-		n.set.Expire(object)
-		want("a timer does not end a visit", 1, 1)
-		leave()
-		want("the pace is old", 0, 0)
+		want("the pace is old", 1, 1)
 	})
+}
+
+// TestPacesAreBounded: the Set does not remember each object in whose lane writers have waited.
+func TestPacesAreBounded(t *testing.T) {
+	set := lanes.New()
+	for i := range 5000 {
+		object := deploymentNamed(fmt.Sprint("web-", i))
+		_, first, err := set.Join(t.Context(), object, "m1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		all.Go(func() {
+			_, leave, _ := set.Join(t.Context(), object, "m2")
+			leave()
+		})
+		for set.Queued(object) < 2 {
+			runtime.Gosched()
+		}
+		first()
+		all.Wait()
+		if paces := set.Paces(); paces > 1024 || i == 0 && paces != 1 {
+			t.Fatalf("after %d objects, %d are remembered", i+1, paces)
+		}
+	}
 }

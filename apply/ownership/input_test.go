@@ -36,8 +36,8 @@ func TestTransferInput(t *testing.T) {
 		want   string
 	}{
 		"no manager":            {ownership.Migrate, theWeb(""), nil, "Migrate: name at least one manager"},
-		"empty name":            {ownership.Rename, theWeb(""), from(""), "Rename: From[0]: the name of a manager is needed"},
-		"twice":                 {ownership.Rename, theWeb(""), append(from("a"), from("a")...), "From[1]: a is named twice; put all paths into one From"},
+		"empty name":            {ownership.Rename, theWeb(""), from(""), "Rename: From[0] (): the name of a manager is needed"},
+		"twice":                 {ownership.Rename, theWeb(""), append(from("a"), from("a")...), "From[1] (a): the manager is named twice; put all paths into one From"},
 		"bad path":              {ownership.Migrate, theWeb(""), from("a", "spec"), `From[0] (a): path "spec": at offset 0`},
 		"the root":              {ownership.Migrate, theWeb(""), from("a", ""), "a path is empty; leave Paths empty to move all fields"},
 		"a path twice":          {ownership.Migrate, theWeb(""), from("a", ".spec", ".spec"), "path .spec is named twice"},

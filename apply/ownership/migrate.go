@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/internal/wire"
@@ -31,11 +33,9 @@ type From struct {
 // field then stays in the object, because the Update entry still owns the field. If a controller changes from
 // get-modify-update to intents under the same field manager, include this field manager in from.
 //
-// Fields that were written through /scale move into the Applier's entry for the object itself. Otherwise the Applier's
-// next Apply would conflict with its own entry for /scale. Fields of the status stay in an entry for the status. The
-// moved fields get the apiVersion of the given object, unless the Applier already has an Apply entry. Some fields
-// cannot be moved, see fieldowners.Transfer. A name or a path that matches no field is not an error, see
-// Transfer.Unmatched.
+// The moved fields get the apiVersion of the given object, unless the Applier already has an Apply entry. Some fields
+// cannot be moved, and fields that were written through a subresource may move to another entry, see
+// fieldowners.Transfer. A name or a path that matches no field is not an error, see Transfer.Unmatched.
 //
 // Migrate returns one of these errors:
 //   - *apply.IntentError: an argument is invalid, and no request was sent.
@@ -62,22 +62,39 @@ func Rename(ctx context.Context, applier *apply.Applier, object apply.ObjectRef,
 }
 
 func newTransfer(ctx context.Context, applier *apply.Applier, verb string, operation metav1.ManagedFieldsOperationType, object apply.ObjectRef, from []From) (*Transfer, error) {
-	if err := wire.CheckReference(applier.Client(), object.GroupVersionKind, object.NamespacedName); err != nil {
-		return nil, &apply.IntentError{Object: object, Err: err}
-	}
-	sources, err := sourcesOf(from)
-	if err != nil {
-		return nil, &apply.IntentError{Object: object, Err: fmt.Errorf("%s: %w", verb, err)}
-	}
+	sources, invalid := sourcesOf(from)
 	t := &Transfer{applier: applier, verb: verb, object: object, fields: fieldowners.Transfer{
 		From: sources, Operation: operation, To: applier.FieldManager(),
 		APIVersion: object.GroupVersion().String(),
 	}}
-	if t.shown, err = t.read(ctx); err != nil {
+	return t.planned(ctx, invalid)
+}
+
+// planned reads the object, and plans the transfer for the first time. The argument invalid is an error in the caller's
+// other arguments, or nil.
+func (t *Transfer) planned(ctx context.Context, invalid error) (*Transfer, error) {
+	err := wire.CheckReference(t.applier.Client(), t.object.GroupVersionKind, t.object.NamespacedName)
+	if err == nil && invalid != nil {
+		err = fmt.Errorf("%s: %w", t.verb, invalid)
+	}
+	if err != nil {
+		return nil, &apply.IntentError{Object: t.object, Err: err}
+	}
+	exhausted, err := wire.Tries(ctx, apply.IsStaleWrite, func() error {
+		state, err := t.read(ctx)
+		if err == nil {
+			t.shown = *state
+		}
+		return err
+	})
+	switch {
+	case exhausted:
+		return nil, &apply.ContendedError{Object: t.object, Err: err}
+	case err != nil:
 		return nil, err
 	}
 	t.unmatched = t.findUnmatched()
-	t.object.UID = t.shown.Live.GetUID()
+	t.object.UID = t.shown.live.GetUID()
 	return t, nil
 }
 
@@ -87,16 +104,15 @@ func sourcesOf(from []From) ([]fieldowners.Source, error) {
 	}
 	var sources []fieldowners.Source
 	for i, f := range from {
+		paths, err := fieldowners.ParsePaths(f.Paths)
 		switch {
 		case f.Manager == "":
-			return nil, fmt.Errorf("From[%d]: the name of a manager is needed", i)
+			err = errors.New("the name of a manager is needed")
 		case slices.ContainsFunc(sources, func(s fieldowners.Source) bool { return s.Manager == f.Manager }):
-			return nil, fmt.Errorf("From[%d]: %s is named twice; put all paths into one From", i, f.Manager)
+			err = errors.New("the manager is named twice; put all paths into one From")
+		case slices.Contains(f.Paths, ""):
+			err = errors.New("a path is empty; leave Paths empty to move all fields")
 		}
-		if slices.Contains(f.Paths, "") {
-			return nil, fmt.Errorf("From[%d] (%s): a path is empty; leave Paths empty to move all fields", i, f.Manager)
-		}
-		paths, err := fieldowners.ParsePaths(f.Paths)
 		if err != nil {
 			return nil, fmt.Errorf("From[%d] (%s): %w", i, f.Manager, err)
 		}
@@ -105,27 +121,16 @@ func sourcesOf(from []From) ([]fieldowners.Source, error) {
 	return sources, nil
 }
 
-// Undo returns a Transfer that moves fields back to their former owners. Use it if the Transfer that Transfer.Do
-// returned is not available, for example in another process. The argument moved is the result of Moves of the former
-// Transfer, stored for example as JSON. Undo writes nothing. Do of the returned Transfer moves the fields, except
-// fields that the Applier has given up in the meantime. The other owners of the fields do not change.
+// Undo returns a Transfer that moves fields back to their former owners, except fields that the Applier has given up in
+// the meantime. Use it if the Transfer that Transfer.Do returned is not available, for example in another process. The
+// argument moved is the result of Moves of the former Transfer, stored for example as JSON.
 //
 // The given object must have the uid of the object whose fields were moved. Transfer.Unmoved lists the fields that the
 // Applier no longer owns. If it lists all fields, the transfer was already undone, or was never carried out. Undo
 // returns the same errors as Migrate.
 func Undo(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, moved []fieldowners.Handover) (*Transfer, error) {
-	if err := wire.CheckReference(applier.Client(), object.GroupVersionKind, object.NamespacedName); err != nil {
-		return nil, &apply.IntentError{Object: object, Err: err}
-	}
-	if err := checkMoved(applier.FieldManager(), object, moved); err != nil {
-		return nil, &apply.IntentError{Object: object, Err: fmt.Errorf("Undo: %w", err)}
-	}
 	t := &Transfer{applier: applier, verb: "Undo of Transfer", object: object, fields: fieldowners.TransferPlan{Moved: moved}.Undo(), undoes: true}
-	var err error
-	if t.shown, err = t.read(ctx); err != nil {
-		return nil, err
-	}
-	return t, nil
+	return t.planned(ctx, checkMoved(applier.FieldManager(), object, moved))
 }
 
 func checkMoved(fieldManager string, object apply.ObjectRef, moved []fieldowners.Handover) error {
@@ -136,42 +141,33 @@ func checkMoved(fieldManager string, object apply.ObjectRef, moved []fieldowners
 		return errors.New("moved is empty: pass the Moves of the transfer to undo")
 	}
 	for i, m := range moved {
-		switch {
-		case m.Path.IsRoot():
-			return fmt.Errorf("moved[%d]: the path is empty; pass the Moves of the Transfer that is to be undone, unmodified", i)
-		case m.To.Name != fieldManager || m.To.Operation != metav1.ManagedFieldsOperationApply:
-			return fmt.Errorf("moved[%d]: %s was moved to %s, but this Applier uses %s/Apply; pass the unmodified Moves of this Applier's Transfer",
-				i, m.Path, m.To, fieldManager)
-		case m.From.Name == "" || m.From.Operation != metav1.ManagedFieldsOperationApply && m.From.Operation != metav1.ManagedFieldsOperationUpdate:
-			return fmt.Errorf("moved[%d]: %s was moved from %s, which is not a field manager", i, m.Path, m.From)
-		case m.From.Subresource != m.To.Subresource && m.To.Subresource != "":
-			return fmt.Errorf("moved[%d]: %s was moved between subresources, which no Transfer does; pass the unmodified Moves of a Transfer",
-				i, m.Path)
-		case m.From.APIVersion == "" || m.To.APIVersion == "":
-			return fmt.Errorf("moved[%d]: %s lacks an apiVersion", i, m.Path)
+		toUs := m.To.Name == fieldManager && m.To.Operation == metav1.ManagedFieldsOperationApply && m.To.APIVersion != ""
+		fromOne := m.From.Name != "" && m.From.Operation != "" && m.From.APIVersion != ""
+		if !toUs || !fromOne || m.Path.IsRoot() || m.From.Subresource != m.To.Subresource && m.To.Subresource != "" {
+			return fmt.Errorf("moved[%d] (%v) is not a move that a Transfer of the field manager %s makes; pass the unmodified Moves of this Applier's Transfer",
+				i, m, fieldManager)
 		}
 	}
 	return nil
 }
 
 // Unmatched returns one message for each manager and for each path that Migrate or Rename did not find in the object.
-// The message for a manager names the owners of the object's fields. A manager or path without a match is not an error,
-// because often only some of many objects have fields to move. For an undo, Unmatched is empty.
+// This is not an error, because often only some of many objects have fields to move. For an undo, Unmatched is empty.
 func (t *Transfer) Unmatched() []string { return slices.Clone(t.unmatched) }
 
-// findUnmatched computes the result of Unmatched. All managed fields entries of the object can be parsed, because the
-// plan was made from them.
 func (t *Transfer) findUnmatched() (none []string) {
-	owned, _ := fieldowners.ParseReadable(t.shown.Before())
+	owned, _ := fieldowners.ParseReadable(t.shown.live.GetManagedFields()) // the plan was made from the same entries, so all can be parsed
 	for _, source := range t.fields.From {
 		who := fieldowners.Manager{Name: source.Manager, Operation: t.fields.Operation}
 		if !owns(owned, who, fieldowners.Path{}) {
-			none = append(none, fmt.Sprintf("%v owns no field of the object; %s", who, t.whoElse(owned, who)))
+			none = append(none, fmt.Sprintf("%v owns no field of the object; %s", who,
+				cmp.Or(t.otherVerb(owned, who, fieldowners.Path{}), ownersIn(owned))))
 			continue
 		}
 		for _, path := range source.Paths {
 			if !owns(owned, who, path) {
-				none = append(none, fmt.Sprintf("%v owns no field at or below %v%s", who, path, t.otherVerb("; ", owned, who, path)))
+				text := fmt.Sprintf("%v owns no field at or below %v; %s", who, path, t.otherVerb(owned, who, path))
+				none = append(none, strings.TrimSuffix(text, "; "))
 			}
 		}
 	}
@@ -188,39 +184,29 @@ func owns(owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners
 	})
 }
 
-// whoElse returns the hint of otherVerb, or else a text about the owners of the object's fields.
-func (t *Transfer) whoElse(owned fieldowners.Ownership, who fieldowners.Manager) string {
-	if other := t.otherVerb("", owned, who, fieldowners.Path{}); other != "" {
-		return other
-	}
-	var owners []string
+func ownersIn(owned fieldowners.Ownership) string {
+	owners := sets.New[string]()
 	for _, entry := range owned.Entries() {
-		if name := entry.Manager.String(); !slices.Contains(owners, name) {
-			owners = append(owners, name)
-		}
+		owners.Insert(entry.Manager.String())
 	}
 	if len(owners) == 0 {
 		return "no owners are recorded"
 	}
-	return "the owners are " + strings.Join(owners, ", ")
+	return "the owners are " + strings.Join(sets.List(owners), ", ")
 }
 
-// otherVerb returns a hint if the manager owns fields that this Transfer ignores. A Migrate ignores the fields of Apply
-// entries, and a Rename those of Update entries. The given text precedes the hint. Without such fields, otherVerb
-// returns "".
-func (t *Transfer) otherVerb(before string, owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners.Path) string {
+// otherVerb returns a hint if the manager owns fields by the operation that this Transfer ignores, and otherwise "".
+func (t *Transfer) otherVerb(owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners.Path) string {
 	verb := "Migrate"
-	switch who.Operation {
-	case metav1.ManagedFieldsOperationApply:
-		who.Operation = metav1.ManagedFieldsOperationUpdate
-	default:
+	who.Operation = metav1.ManagedFieldsOperationUpdate
+	if t.fields.Operation == metav1.ManagedFieldsOperationUpdate {
 		who.Operation, verb = metav1.ManagedFieldsOperationApply, "Rename"
 	}
 	switch {
 	case !owns(owned, who, path):
 		return ""
 	case verb == "Rename" && who.Name == t.fields.To:
-		return before + "the manager already owns fields by Apply"
+		return "the manager already owns fields by Apply"
 	}
-	return fmt.Sprintf("%sthe manager owns fields by %s: use %s", before, who.Operation, verb)
+	return fmt.Sprintf("the manager owns fields by %s: use %s", who.Operation, verb)
 }

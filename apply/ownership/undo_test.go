@@ -111,18 +111,25 @@ func TestUndoInput(t *testing.T) {
 		"has no version and kind and name":       {apply.ObjectRef{}, handover(nil)},
 		"the reference to the object has no uid": {theWeb(""), handover(nil)},
 		"moved is empty":                         {theWeb("uid-1"), nil},
-		"moved[0]: the path is empty":            {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.Path = fieldowners.Path{} })},
-		"was moved to them/Apply, but this Applier uses coapply-test/Apply; pass the unmodified Moves": {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.Name = "them" })},
-		"was moved to coapply-test/Update, but this Applier uses":                                      {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.Operation = "Update" })},
-		"was moved from old/, which is not a field manager":                                            {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.From.Operation = "" })},
-		"was moved from /Update, which is not":                                                         {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.From.Name = "" })},
-		"between subresources":                                                                         {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.Subresource = "status" })},
-		".spec.replicas lacks an apiVersion":                                                           {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.From.APIVersion = "" })},
-		"moved[0]: .spec.replicas lacks an apiVersion":                                                 {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.APIVersion = "" })},
 	} {
 		_, err := ownership.Undo(t.Context(), w.applier, test.object, test.moved)
 		if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	for reason, change := range map[string]func(m *fieldowners.Handover){
+		"no path":              func(m *fieldowners.Handover) { m.Path = fieldowners.Path{} },
+		"to another manager":   func(m *fieldowners.Handover) { m.To.Name = "them" },
+		"to an Update":         func(m *fieldowners.Handover) { m.To.Operation = "Update" },
+		"from no operation":    func(m *fieldowners.Handover) { m.From.Operation = "" },
+		"from nobody":          func(m *fieldowners.Handover) { m.From.Name = "" },
+		"between subresources": func(m *fieldowners.Handover) { m.To.Subresource = "status" },
+		"from no apiVersion":   func(m *fieldowners.Handover) { m.From.APIVersion = "" },
+		"to no apiVersion":     func(m *fieldowners.Handover) { m.To.APIVersion = "" },
+	} {
+		_, err := ownership.Undo(t.Context(), w.applier, theWeb("uid-1"), handover(change))
+		if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), "is not a move that a Transfer of the field manager "+manager+" makes") {
+			t.Errorf("%s: %v", reason, err)
 		}
 	}
 	w.WantSent()

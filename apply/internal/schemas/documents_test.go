@@ -83,13 +83,13 @@ func TestGroupIsGone(t *testing.T) {
 
 // TestSchemasErrors: an error says what is missing, and why.
 func TestSchemasErrors(t *testing.T) {
-	const batch = "getting the API server's schemas of batch/v1: not known yet"
+	const batch = "getting the API server's schemas of batch/v1"
 	says := func(text string, err error) func(*apiServer) {
 		return func(s *apiServer) { s.answer = func(served) ([]byte, error) { return []byte(text), err } }
 	}
 	for want, change := range map[string]func(*apiServer){
-		"getting the list of the API server's schemas: not known yet: down":                                     func(s *apiServer) { s.down = errors.New("down") },
-		"getting the list of the API server's schemas: not known yet: reading the response panicked: a mistake": func(s *apiServer) { s.Client = panics{s.Client} },
+		"getting the list of the API server's schemas: down":                                     func(s *apiServer) { s.down = errors.New("down") },
+		"getting the list of the API server's schemas: reading the response panicked: a mistake": func(s *apiServer) { s.Client = panics{s.Client} },
 		batch + ": no leader":                    says("", errors.New("no leader")),
 		batch + ": unexpected end of JSON input": says("{", nil),
 		batch + ": the API server's response at apis__batch__v1_openapi.json has no schemas": says("{}", nil),
@@ -105,7 +105,7 @@ func TestSchemasErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t)
 		a.server.hangs[""] = true
-		if _, err := a.Of(t.Context(), batchv1); err == nil || err.Error() != "getting the list of the API server's schemas: not known yet" {
+		if _, err := a.Of(t.Context(), batchv1); err == nil || err.Error() != "getting the list of the API server's schemas: "+errNotYet.Error() {
 			t.Error(err)
 		}
 		time.Sleep(inquiryTimeout)

@@ -2,13 +2,12 @@
 package schemas
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -28,26 +27,21 @@ type inquiry struct {
 
 	ended    chan struct{} // closed when the current request ends; nil if there is none
 	patience time.Time     // the time until which callers wait for the current request
-	failures int           // the number of failed requests in a row
+	backoff  time.Duration // the time from the last failed request to the next request, without its jitter
 	next     time.Time     // the time before which no other request is sent
-	err      error         // the error of the last request
+	err      error         // the error of the last request, or nil
 }
 
 const (
 	inquiryTimeout  = 10 * time.Second
 	inquiryPatience = time.Second
+	maxBackoff      = 128 * time.Second
 )
-
-// afterFailures returns the back-off after n failed requests in a row: from one second to about two minutes, with
-// jitter.
-func afterFailures(n int) time.Duration {
-	return wait.Jitter(time.Second<<min(n-1, 7), 0.5)
-}
 
 // ask starts a request in the background. It does nothing if a request is in progress, or if the back-off has not
 // passed. The given function sends the request, and returns a function that stores the response. The returned function
-// is called with mu held. onFailure is called with the error of the first of several failures in a row.
-func (q *inquiry) ask(request func(context.Context) (keep func(), err error), onFailure func(error)) {
+// is called with mu held. The first of several failures in a row is logged with the given message.
+func (q *inquiry) ask(log logr.Logger, message string, request func(context.Context) (keep func(), err error)) {
 	now := time.Now()
 	if q.ended != nil || now.Before(q.next) {
 		return
@@ -60,17 +54,18 @@ func (q *inquiry) ask(request func(context.Context) (keep func(), err error), on
 		keep, err := withoutPanic(ctx, request)
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.ended, q.err = nil, err
 		defer close(ended)
+		failed := q.err != nil
+		q.ended, q.err = nil, err
 		if err == nil {
-			q.failures = 0
+			q.backoff = 0
 			keep()
 			return
 		}
-		q.failures++
-		q.next = time.Now().Add(afterFailures(q.failures))
-		if q.failures == 1 {
-			onFailure(err)
+		q.backoff = min(max(2*q.backoff, time.Second), maxBackoff)
+		q.next = time.Now().Add(wait.Jitter(q.backoff, 0.5))
+		if !failed {
+			log.Error(err, message)
 		}
 	}()
 }
@@ -78,7 +73,7 @@ func (q *inquiry) ask(request func(context.Context) (keep func(), err error), on
 // wait returns when the current request ends, when the time q.patience is reached, or when the context ends. If the
 // last request failed, wait returns at once. The caller must hold mu, which is unlocked during the wait.
 func (q *inquiry) wait(ctx context.Context) {
-	if q.failures > 0 {
+	if q.err != nil {
 		return
 	}
 	ended, patience := q.ended, time.Until(q.patience)
@@ -105,15 +100,14 @@ func withoutPanic(ctx context.Context, request func(context.Context) (func(), er
 // Set contains the API server's OpenAPI schemas (/openapi/v3), by group and version. A schema defines the types of
 // lists (map, set or atomic), the keys of list items, and the defaults of fields.
 //
-// The index of all schemas and the schemas of each group and version are fetched in the background, independently of
-// each other: a request without a response delays no other request. The Set returns known schemas until the index shows
-// that the API server has replaced them.
+// A request without a response delays no other request. The Set returns known schemas until the index of all schemas
+// shows that the API server has replaced them.
 type Set struct {
 	server openapi.ClientWithContext
-	due    atomic.Int64 // when to fetch the index again, in nanoseconds since 1970
 
 	mu        sync.Mutex
 	index     inquiry
+	due       time.Time                                  // when to fetch the index again
 	paths     map[string]openapi.GroupVersionWithContext // the index; nil until it was fetched once
 	documents map[schema.GroupVersion]*document          // only for the versions for which Of was called
 }
@@ -129,7 +123,7 @@ type document struct {
 type Known struct {
 	url       string // contains a hash of the schemas
 	Converter managedfields.TypeConverter
-	replaced  atomic.Bool // the API server now has other schemas
+	replaced  bool // the API server now has other schemas; guarded by Set.mu
 }
 
 // The intervals between requests for the index of all schemas. Schemas change with the version of the API server, and
@@ -149,21 +143,21 @@ func New(server openapi.Client) *Set {
 // Good reports whether the given schemas are current according to the last fetched index. If they are not, proofs that
 // used them are not valid (see package steady). If the index is old, Good starts to fetch a new one in the background.
 func (s *Set) Good(ctx context.Context, known *Known, now time.Time) bool {
-	if now.UnixNano() >= s.due.Load() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !now.Before(s.due) {
 		s.refresh(ctx)
 	}
-	return !known.replaced.Load()
+	return !known.replaced
 }
 
 // Of returns the schemas of a group and version. The first call waits for the API server's response, for about one
 // second at most. Later calls, and calls after a failed request, do not wait. If the schemas have not arrived yet, the
-// error wraps ErrNotYet.
+// error wraps the error of the last request, or errNotYet.
 func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Now().UnixNano() >= s.due.Load() {
+	if !time.Now().Before(s.due) {
 		s.refresh(ctx)
 	}
 	if s.paths == nil {
@@ -172,7 +166,7 @@ func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, erro
 	path, ok := s.paths[pathOf(version)]
 	switch {
 	case s.paths == nil:
-		return nil, fmt.Errorf("getting the list of the API server's schemas: %w", s.index.unknown())
+		return nil, fmt.Errorf("getting the list of the API server's schemas: %w", cmp.Or(s.index.err, errNotYet))
 	case !ok:
 		s.refresh(ctx)
 		return nil, fmt.Errorf("the API server's list of schemas lacks %s", pathOf(version))
@@ -183,67 +177,62 @@ func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, erro
 		s.documents[version] = d
 	}
 	if d.known == nil {
-		if d.failures > 0 {
+		if d.err != nil {
 			s.refresh(ctx) // the URL of the schemas may have changed
 		}
 		s.fetch(ctx, version, d, path)
 		d.wait(ctx)
 	}
 	if d.known == nil {
-		return nil, fmt.Errorf("getting the API server's schemas of %v: %w", version, d.unknown())
+		return nil, fmt.Errorf("getting the API server's schemas of %v: %w", version, cmp.Or(d.err, errNotYet))
 	}
 	return d.known, nil
 }
 
-// ErrNotYet means that schemas are not known yet, because the API server has not sent them.
-var ErrNotYet = errors.New("not known yet")
-
-func (q *inquiry) unknown() error {
-	if q.err == nil {
-		return ErrNotYet
-	}
-	return fmt.Errorf("%w: %w", ErrNotYet, q.err)
-}
+var errNotYet = errors.New("the API server has not sent them yet")
 
 // refresh starts to fetch the index in the background. When the index arrives, known schemas that have changed are
 // dropped.
 func (s *Set) refresh(ctx context.Context) {
-	log := logr.FromContextOrDiscard(ctx)
-	s.index.ask(func(ctx context.Context) (func(), error) {
+	const failed = "getting the list of the API server's schemas failed and is retried: until it succeeds, known schemas are still used, " +
+		"intents of other kinds are sent each time, and list items of updates are matched by equality alone"
+	s.index.ask(logr.FromContextOrDiscard(ctx), failed, func(ctx context.Context) (func(), error) {
 		paths, err := s.server.PathsWithContext(ctx)
 		return func() { s.keepIndex(paths) }, err
-	}, func(err error) {
-		log.Error(err, "getting the list of the API server's schemas failed and is retried: until it succeeds, known schemas are still used, "+
-			"intents of other kinds are sent each time, and list items of updates are matched by equality alone")
 	})
 }
 
 func (s *Set) keepIndex(paths map[string]openapi.GroupVersionWithContext) {
 	now := time.Now()
 	s.paths, s.index.next = paths, now.Add(schemasRetry)
-	s.due.Store(now.Add(schemasKept + rand.N(schemasKept/10)).UnixNano())
+	s.due = now.Add(wait.Jitter(schemasKept, 0.1))
 	for version, d := range s.documents {
-		path, ok := paths[pathOf(version)]
-		if d.known != nil && (!ok || path.ServerRelativeURL() != d.known.url) {
-			d.known.replaced.Store(true)
+		if d.known != nil && urlIn(paths, version) != d.known.url {
+			d.known.replaced = true
 			d.known = nil
 		}
 	}
 }
 
+// urlIn returns the URL of the schemas of a group and version, or "" if they are not in the index.
+func urlIn(paths map[string]openapi.GroupVersionWithContext, version schema.GroupVersion) string {
+	if path, ok := paths[pathOf(version)]; ok {
+		return path.ServerRelativeURL()
+	}
+	return ""
+}
+
 func (s *Set) fetch(ctx context.Context, version schema.GroupVersion, d *document, path openapi.GroupVersionWithContext) {
-	log, url := logr.FromContextOrDiscard(ctx), path.ServerRelativeURL()
-	d.ask(func(ctx context.Context) (func(), error) {
+	const failed = "getting a schema from the API server failed and is retried: until it succeeds, intents of this group and version are " +
+		"sent each time, and list items of updates are matched by equality alone"
+	log := logr.FromContextOrDiscard(ctx).WithValues("groupVersion", version.String())
+	d.ask(log, failed, func(ctx context.Context) (func(), error) {
 		converter, err := converterFrom(ctx, path)
 		return func() {
-			if now, ok := s.paths[pathOf(version)]; ok && now.ServerRelativeURL() == url { // if the URL has changed, the next Of fetches the schemas again
+			if url := path.ServerRelativeURL(); url == urlIn(s.paths, version) { // if not, the next Of fetches the schemas again
 				d.known = &Known{url: url, Converter: converter}
 			}
 		}, err
-	}, func(err error) {
-		log.Error(err, "getting a schema from the API server failed and is retried: until it succeeds, intents of this group and version are "+
-			"sent each time, and list items of updates are matched by equality alone",
-			"groupVersion", version.String())
 	})
 }
 

@@ -101,7 +101,7 @@ func (a *asking) want(what string, version schema.GroupVersion, ok bool, waits t
 	if waited := time.Since(start); waited != waits {
 		a.Errorf("%s: it waited for %v, want %v", what, waited, waits)
 	}
-	if ok != (err == nil) || ok != (known != nil && known.Converter != nil) || !ok && errors.Is(err, ErrNotYet) != (named) {
+	if ok != (err == nil) || ok != (known != nil && known.Converter != nil) || !ok && strings.HasPrefix(err.Error(), "getting") != named {
 		a.Errorf("%s: %v, %v", what, known, err)
 	}
 	synctest.Wait() // what is asked in the background
@@ -139,7 +139,7 @@ func TestSchemas(t *testing.T) {
 		a.want("the same as before", appsv1.SchemeGroupVersion, true, 0, 4, 2)
 		a.server.hash = "?hash=2"
 		time.Sleep(2 * schemasKept)
-		if a.Good(t.Context(), known, time.Now()); known.replaced.Load() {
+		if a.Good(t.Context(), known, time.Now()); known.replaced {
 			t.Error("it was replaced before the server said so")
 		}
 		synctest.Wait()
@@ -226,14 +226,14 @@ func TestInquiryBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t)
 		a.server.hangs[""] = true
-		for n := 1; n <= 5; n++ {
+		for n := 1; n <= 20; n++ {
 			if ended := a.asks(); ended == nil || a.server.paths != n {
 				t.Fatalf("request %d: %d were sent", n, a.server.paths)
 			} else {
 				<-ended
 			}
 			pause := a.pause()
-			if least := time.Second << (n - 1); pause < least || pause > least*3/2 {
+			if least := min(time.Second<<(n-1), maxBackoff); pause < least || pause > least*3/2 {
 				t.Errorf("after %d failures the next request may be %v after the end of the last", n, pause)
 			}
 			time.Sleep(pause - time.Nanosecond)
@@ -241,9 +241,6 @@ func TestInquiryBackOff(t *testing.T) {
 				t.Error("too early")
 			}
 			time.Sleep(time.Nanosecond)
-		}
-		if most := afterFailures(1000); most > 4*time.Minute {
-			t.Errorf("at last %v", most)
 		}
 	})
 }
@@ -271,7 +268,7 @@ func TestSchemasOfTheNext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		start := time.Now()
-		if _, err := a.Of(ctx, appsv1.SchemeGroupVersion); !errors.Is(err, ErrNotYet) || time.Since(start) != time.Millisecond {
+		if _, err := a.Of(ctx, appsv1.SchemeGroupVersion); !errors.Is(err, errNotYet) || time.Since(start) != time.Millisecond {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
 		if ended := a.asks(); ended == nil || a.server.paths != 1 {

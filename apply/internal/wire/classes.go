@@ -1,11 +1,13 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,16 +17,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
+// statusIn returns the Status in an error of the API server, with Details that are not nil. For other errors, the Code
+// is 0.
+func statusIn(err error) (status metav1.Status) {
+	var answer apierrors.APIStatus
+	if errors.As(err, &answer) {
+		status = answer.Status()
+	}
+	status.Details = cmp.Or(status.Details, &metav1.StatusDetails{})
+	return status
+}
+
 // ConflictCauses returns the causes of type FieldManagerConflict in an error of the API server: one for each ownership
 // conflict. A 409 without such a cause is a stale write.
-func ConflictCauses(err error) []metav1.StatusCause {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonConflict || status.Status().Details == nil {
-		return nil
-	}
-	var causes []metav1.StatusCause
-	for _, cause := range status.Status().Details.Causes {
-		if cause.Type == metav1.CauseTypeFieldManagerConflict {
+func ConflictCauses(err error) (causes []metav1.StatusCause) {
+	status := statusIn(err)
+	for _, cause := range status.Details.Causes {
+		if status.Reason == metav1.StatusReasonConflict && cause.Type == metav1.CauseTypeFieldManagerConflict {
 			causes = append(causes, cause)
 		}
 	}
@@ -34,16 +43,9 @@ func ConflictCauses(err error) []metav1.StatusCause {
 // IsImmutableUID reports whether an error is the 422 for a change of metadata.uid, which is immutable. The API server
 // returns this error for a write with the uid of an earlier object of the same name.
 func IsImmutableUID(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInvalid || status.Status().Details == nil {
-		return false
-	}
-	for _, cause := range status.Status().Details.Causes {
-		if cause.Field == "metadata.uid" {
-			return true
-		}
-	}
-	return false
+	status := statusIn(err)
+	return status.Reason == metav1.StatusReasonInvalid &&
+		slices.ContainsFunc(status.Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
 }
 
 // RetryAfter reports whether a failed request may succeed if it is sent again. It also returns the delay that the API
@@ -53,19 +55,17 @@ func RetryAfter(err error) (time.Duration, bool) {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		return time.Duration(seconds) * time.Second, true
 	}
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		switch s := status.Status(); s.Code {
-		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-			return 0, true
-		case http.StatusInternalServerError:
-			return 0, RefusedBy500(s) == ""
-		case http.StatusConflict:
-			return 0, s.Reason == metav1.StatusReasonAlreadyExists // another writer created the object first
-		}
-		return 0, false
+	switch status := statusIn(err); status.Code {
+	case 0:
+		return 0, err != nil && hasNoAnswer(err)
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return 0, true
+	case http.StatusInternalServerError:
+		return 0, RefusedBy500(status) == ""
+	case http.StatusConflict:
+		return 0, status.Reason == metav1.StatusReasonAlreadyExists // another writer created the object first
 	}
-	return 0, isTransport(err) || isUnreadable(err) || isThrottled(err)
+	return 0, false
 }
 
 // refusals are parts of the messages of permanent rejections. The API server sends each of them as a 500 without a
@@ -96,45 +96,33 @@ func RefusedBy500(status metav1.Status) string {
 // FailedWebhook returns the name of the admission webhook that the API server could not call, or "" for other errors.
 // Do not put the error message into a status: parts of the message, such as a port, differ from call to call.
 func FailedWebhook(err error) string {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInternalError {
+	status := statusIn(err)
+	if status.Reason != metav1.StatusReasonInternalError {
 		return ""
 	}
-	_, rest, _ := strings.Cut(status.Status().Message, `failed calling webhook "`)
+	_, rest, _ := strings.Cut(status.Message, `failed calling webhook "`)
 	name, _, _ := strings.Cut(rest, `"`)
 	return name
 }
 
-// isTransport reports whether a request failed without a complete response. (Each error of an http.Client is a
-// *url.Error, which is a net.Error.)
-func isTransport(err error) bool {
+// hasNoAnswer reports whether an error means that the client has no complete response of the API server: the request or
+// the response was lost, the client cannot decode the response (such as the HTML page of a proxy), or client-go's rate
+// limiter rejected the request, because the request would have had to wait until after the deadline of its context. The
+// API server may have stored the write. Each error of an http.Client is a net.Error. The errors of client-go's decoder
+// and rate limiter have no type of their own.
+func hasNoAnswer(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		utilnet.IsHTTP2ConnectionLost(err)
-}
-
-// isThrottled reports whether client-go's rate limiter rejected a request, because the request would have had to wait
-// until after the deadline of its context. No request was sent. The error of the rate limiter has no type of its own,
-// and the context is not done yet.
-func isThrottled(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "client rate limiter Wait returned an error")
-}
-
-// isUnreadable reports whether the client could not decode a response, such as the HTML page of a proxy or a truncated
-// response. The API server may have stored the write. The error of client-go's decoder has no type of its own.
-func isUnreadable(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "couldn't get version/kind; json parse error")
-}
-
-func settleBackoff() wait.Backoff {
-	return wait.Backoff{Steps: 8, Duration: 2 * time.Millisecond, Factor: 2, Jitter: 1}
+		utilnet.IsHTTP2ConnectionLost(err) ||
+		strings.Contains(err.Error(), "couldn't get version/kind; json parse error") ||
+		strings.Contains(err.Error(), "client rate limiter Wait returned an error")
 }
 
 // Tries calls the given function up to eight times, with short jittered waits, while the function returns a stale
 // write. If every attempt was a stale write, exhausted is true and err is the last error, which the caller wraps in a
 // ContendedError. The argument stale must be apply.IsStaleWrite, which this package cannot import.
 func Tries(ctx context.Context, stale func(error) bool, try func() error) (exhausted bool, err error) {
-	return Repeat(ctx, settleBackoff(), stale, try)
+	return Repeat(ctx, wait.Backoff{Steps: 8, Duration: 2 * time.Millisecond, Factor: 2, Jitter: 1}, stale, try)
 }
 
 // Repeat calls the function try until the function worth returns false for its result, which may be nil. The given
@@ -147,19 +135,11 @@ func Repeat(ctx context.Context, backoff wait.Backoff, worth func(error) bool, t
 		} else if backoff.Steps <= 1 {
 			return true, err
 		}
-		if err := Sleep(ctx, backoff.Step()); err != nil {
-			return false, err
+		select {
+		case <-time.After(backoff.Step()):
+		case <-ctx.Done():
+			return false, ctx.Err()
 		}
-	}
-}
-
-// Sleep waits for the duration d. If the context ends first, Sleep returns the error of the context.
-func Sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

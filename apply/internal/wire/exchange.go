@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,36 +23,35 @@ import (
 
 // RecordExchange returns a transport that sends requests with next. If the context of a request comes from
 // WithExchange, it records the request and the response in the Exchange of the context. See apply.RecordExchange.
-func RecordExchange(next http.RoundTripper) http.RoundTripper {
-	return recorder{next}
+func RecordExchange(next http.RoundTripper) http.RoundTripper { return &recorder{next: next} }
+
+type recorder struct {
+	next    http.RoundTripper
+	refused sync.Once // logs that the API server refused a request of ping
 }
 
-type recorder struct{ next http.RoundTripper }
-
-func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
+func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	exchange, ok := request.Context().Value(exchangeKey{}).(*Exchange)
 	if !ok || request.Context().Value(recordedKey{}) != nil { // not to be recorded, or recorded already because this transport was wrapped twice
 		return r.next.RoundTrip(request)
 	}
 	request = request.WithContext(context.WithValue(request.Context(), recordedKey{}, true))
 	if request.Context().Err() == nil { // after the end of the context, the transport sends nothing
-		exchange.sent()
+		exchange.requests.Add(1)
 	}
 	response, err := r.next.RoundTrip(request)
 	if err == nil { // now the connection is open, and its setup is not measured
-		if probe := lanes.Measure(request.Context()); probe != nil {
-			go measure(r.next, request, probe) //nolint:gosec // the measurement may take longer than the request
-		}
+		lanes.Measure(request.Context(), func(ctx context.Context) (permitted bool, err error) { return r.ping(ctx, request) })
 	}
 	if err != nil || request.Method != http.MethodPatch || response.StatusCode >= http.StatusMultipleChoices {
 		return response, err
 	}
-	exchange.answered(response.StatusCode)
+	exchange.last.Store(int32(response.StatusCode))
 	return response, nil
 }
 
 // WrappedRoundTripper returns the wrapped transport. client-go looks for this method.
-func (r recorder) WrappedRoundTripper() http.RoundTripper { return r.next }
+func (r *recorder) WrappedRoundTripper() http.RoundTripper { return r.next }
 
 type (
 	exchangeKey struct{}
@@ -63,10 +63,9 @@ type (
 type Exchange struct {
 	context.Context
 
-	mu       sync.Mutex
-	requests int
-	calls    int // calls of the client that sent a request, for a transport without RecordExchange
-	last     int // the HTTP status code of the last successful response to a PATCH, such as an apply
+	requests atomic.Int32
+	calls    atomic.Int32 // calls of the client that sent a request, for a transport without RecordExchange
+	last     atomic.Int32 // the HTTP status code of the last successful response to a PATCH, such as an apply
 }
 
 // WithExchange returns a context and an Exchange that records all requests with this context.
@@ -84,11 +83,7 @@ func (e *Exchange) Value(key any) any {
 }
 
 // Calling must be called before each call of the client. It forgets the last response.
-func (e *Exchange) Calling() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.last = 0
-}
+func (e *Exchange) Calling() { e.last.Store(0) }
 
 // Called must be called after each call of the client, with the client's error. It counts the calls that sent a
 // request. An error that comes neither from the API server nor from the http.Client means that no request was sent, for
@@ -96,41 +91,18 @@ func (e *Exchange) Calling() {
 func (e *Exchange) Called(err error) {
 	var fromServer apierrors.APIStatus
 	var fromTransport *url.Error
-	if err != nil && !errors.As(err, &fromServer) && !errors.As(err, &fromTransport) {
-		return
+	if err == nil || errors.As(err, &fromServer) || errors.As(err, &fromTransport) {
+		e.calls.Add(1)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.calls++
-}
-
-func (e *Exchange) sent() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.requests++
-}
-
-func (e *Exchange) answered(status int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.last = status
 }
 
 // Requests returns the number of HTTP requests so far. If the transport does not record requests (see RecordExchange),
 // Requests returns the number of client calls that sent a request.
-func (e *Exchange) Requests() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return max(e.requests, e.calls)
-}
+func (e *Exchange) Requests() int { return int(max(e.requests.Load(), e.calls.Load())) }
 
 // LastStatus returns the HTTP status code of the response to the last call of the client if it was a successful PATCH, such
 // as an apply. It returns 0 for other responses, and if no response was recorded.
-func (e *Exchange) LastStatus() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.last
-}
+func (e *Exchange) LastStatus() int { return int(e.last.Load()) }
 
 // Identity identifies one version of an object.
 type Identity struct {
@@ -193,45 +165,29 @@ func (o Object) pick(content map[string]any, copied ...string) map[string]any {
 // fairness, and all authenticated users may get it (system:public-info-viewer).
 const probePath = "/livez"
 
-// measure measures the round-trip time to the API server, and passes the result to the given probe. It sends a GET of
-// probePath, which costs the API server very little, with the given transport. The GET has the host and the headers of
-// the given request.
-func measure(transport http.RoundTripper, like *http.Request, probe *lanes.Probe) {
-	if quiet(probe) != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), lanes.ProbeTimeout)
-	defer cancel()
+// ping sends a GET of probePath, with the host and the headers of the given request.
+func (r *recorder) ping(ctx context.Context, like *http.Request) (permitted bool, err error) {
 	prefix, _, _ := strings.Cut(like.URL.Path, "/api") // the path prefix, for a proxy in front of several clusters
-	request := &http.Request{
-		Method: http.MethodGet, URL: &url.URL{Scheme: like.URL.Scheme, Host: like.URL.Host, Path: prefix + probePath}, Host: like.Host,
-		Header: like.Header.Clone(), Proto: like.Proto, ProtoMajor: like.ProtoMajor, ProtoMinor: like.ProtoMinor,
-	}
-	for _, ofBody := range []string{"Content-Type", "Content-Length", "Accept"} {
-		request.Header.Del(ofBody)
-	}
-	response, err := transport.RoundTrip(request.WithContext(ctx))
+	request := like.Clone(ctx)
+	request.Method, request.Body, request.GetBody, request.ContentLength = http.MethodGet, nil, nil, 0
+	request.URL = &url.URL{Scheme: like.URL.Scheme, Host: like.URL.Host, Path: prefix + probePath}
+	request.Header.Del("Content-Type")
+	request.Header.Del("Accept")
+	response, err := r.next.RoundTrip(request)
 	if err != nil {
-		probe.Failed()
-		return
+		return true, err
 	}
 	_, err = io.Copy(io.Discard, io.LimitReader(response.Body, 4096))
 	_ = response.Body.Close() // no error to report, because the body has been read
 	switch {
-	case err != nil, response.StatusCode >= http.StatusInternalServerError, response.StatusCode == http.StatusTooManyRequests:
-		probe.Failed()
-	case response.StatusCode == http.StatusOK:
-		probe.Answered()
-	case probe.Refused():
+	case err != nil || response.StatusCode == http.StatusOK:
+		return true, err
+	case response.StatusCode >= http.StatusInternalServerError || response.StatusCode == http.StatusTooManyRequests:
+		return true, errors.New(response.Status)
+	}
+	r.refused.Do(func() {
 		logr.FromContextOrDiscard(like.Context()).Info("the API server refused the request that measures the round-trip time, so this process sends its writes to an object one at a time; to let it send several at once, grant the right to get this path",
 			"path", probePath, "status", response.Status)
-	}
-}
-
-// quiet waits until no writer of this process is inside the lane of the object. The wait is limited to ProbeTimeout,
-// because no waiting writer may enter the lane during a measurement.
-func quiet(probe *lanes.Probe) error {
-	ctx, cancel := context.WithTimeout(context.Background(), lanes.ProbeTimeout)
-	defer cancel()
-	return probe.Quiet(ctx)
+	})
+	return false, nil
 }

@@ -28,9 +28,7 @@ func Named(kind schema.GroupVersionKind, name types.NamespacedName) *unstructure
 // a URL. It also returns the error of CheckScope.
 func CheckReference(c client.Client, kind schema.GroupVersionKind, name types.NamespacedName) error {
 	var lacks []string
-	for _, part := range []struct{ name, value string }{
-		{"version", kind.Version}, {"kind", kind.Kind}, {"name", name.Name},
-	} {
+	for _, part := range []struct{ name, value string }{{"version", kind.Version}, {"kind", kind.Kind}, {"name", name.Name}} {
 		if part.value == "" {
 			lacks = append(lacks, part.name)
 		}
@@ -61,12 +59,7 @@ func CheckScope(c client.Client, kind schema.GroupVersionKind, name types.Namesp
 // for other causes of a 404: a missing namespace or subresource, or a kind or version that is not served. (For a kind
 // or version that is not served, the client itself creates the Status.)
 func IsAbsent(err error, name string) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
-		return false
-	}
-	details := status.Status().Details
-	return details != nil && details.Name == name &&
+	return apierrors.IsNotFound(err) && statusIn(err).Details.Name == name &&
 		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 

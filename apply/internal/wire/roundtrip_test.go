@@ -65,14 +65,16 @@ func TestMeasure(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				asked := 0
+				r := &recorder{next: transport(func(request *http.Request) (*http.Response, error) {
+					asked++
+					return test.answer(request)
+				})}
 				for range 2 {
 					inside, leave := waitedFor(t, set)
-					probe := lanes.Measure(inside)
-					if probe == nil {
-						t.Fatal("there is nothing to measure")
-					}
+					lanes.Measure(inside, func(ctx context.Context) (permitted bool, err error) { return r.ping(ctx, request) })
 					leave()
-					measure(test.answer, request, probe)
+					synctest.Wait()
 					ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 					_, leave, err := set.Enter(ctx, lanes.Key{})
 					if err != nil {
@@ -82,8 +84,8 @@ func TestMeasure(t *testing.T) {
 					cancel()
 					time.Sleep(time.Hour)
 				}
-				if logged != test.logged {
-					t.Errorf("logged %d times, want %d", logged, test.logged)
+				if logged != test.logged || asked != 2 {
+					t.Errorf("logged %d times, want %d; asked %d times", logged, test.logged, asked)
 				}
 			})
 		})
@@ -109,16 +111,22 @@ func TestMeasureFromFar(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		asked, r := 0, &recorder{next: far}
+		ping := func(ctx context.Context) (permitted bool, err error) {
+			asked++
+			return r.ping(ctx, request)
+		}
 		inside, leave := waitedFor(t, set)
 		time.AfterFunc(trip, leave)
-		measure(far, request, lanes.Measure(inside))
-		time.Sleep(59 * trip)
+		lanes.Measure(inside, ping)
+		time.Sleep(2*trip + 59*trip)
 		inside, leave = waitedFor(t, set)
-		if probe := lanes.Measure(inside); probe != nil {
-			t.Error("the measurement failed")
-			probe.Failed()
-		}
+		lanes.Measure(inside, ping)
 		leave()
+		synctest.Wait()
+		if asked != 1 {
+			t.Errorf("the measurement failed: it was repeated %d times", asked-1)
+		}
 		time.Sleep(time.Minute) // nobody is in the lane any more
 	})
 }
