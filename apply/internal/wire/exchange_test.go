@@ -16,15 +16,6 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// body is an answer's, with the error of its Close.
-type body struct {
-	io.Reader
-
-	closed error
-}
-
-func (b body) Close() error { return b.closed }
-
 func send(t *testing.T, ctx context.Context, method string, answer transport) (*http.Response, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, method, "http://server/proxy/api/v1/nodes/a", http.NoBody)
