@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -15,8 +16,22 @@ type guests struct {
 	t      *testing.T
 	set    *lanes.Set
 	object lanes.Key
-	inside []string // in the order in which they were let in
 	told   map[string]chan func(context.Context)
+
+	mu     sync.Mutex // two guests may be let in at the same time
+	inside []string   // in the order in which they were let in
+}
+
+func (g *guests) in(name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.inside = append(g.inside, name)
+}
+
+func (g *guests) out(name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.inside = slices.DeleteFunc(g.inside, func(n string) bool { return n == name })
 }
 
 func newGuests(t *testing.T, width int) *guests {
@@ -41,11 +56,11 @@ func (g *guests) come(ctx context.Context, name string) {
 		if err != nil {
 			return
 		}
-		g.inside = append(g.inside, name)
+		g.in(name)
 		for do := range told {
 			do(inside)
 		}
-		g.inside = slices.DeleteFunc(g.inside, func(n string) bool { return n == name })
+		g.out(name)
 	}()
 	synctest.Wait()
 }
@@ -71,9 +86,9 @@ func (g *guests) contextOf(name string) context.Context {
 
 func (g *guests) yield(name string) {
 	g.told[name] <- func(inside context.Context) {
-		g.inside = slices.DeleteFunc(g.inside, func(n string) bool { return n == name })
+		g.out(name)
 		if err := lanes.Alone(inside); err == nil {
-			g.inside = append(g.inside, name)
+			g.in(name)
 		}
 	}
 	synctest.Wait()
