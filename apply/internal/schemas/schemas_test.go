@@ -139,7 +139,7 @@ func TestSchemas(t *testing.T) {
 		a.want("the same as before", appsv1.SchemeGroupVersion, true, 0, 4, 2)
 		a.server.hash = "?hash=2"
 		time.Sleep(2 * schemasKept)
-		if a.Good(t.Context(), known, time.Now()); known.replaced {
+		if !a.Good(t.Context(), known, time.Now()) {
 			t.Error("it was replaced before the server said so")
 		}
 		synctest.Wait()
