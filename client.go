@@ -136,7 +136,7 @@ func absent(object apply.ObjectRef, answer error) error {
 }
 
 // dryRun implements Apply with client.DryRunAll. It sends the configuration as a dry run. If the API server responds
-// with an ownership conflict, dryRun calls Applier.Plan, which decides the conflict by the policy with further dry
+// with an ownership conflict, dryRun calls Applier.Plan, which lets the policy decide the conflict and sends further dry
 // runs.
 func (c *applyingClient) dryRun(ctx context.Context, applier *apply.Applier, intent apply.Intent, options client.ApplyOptions) error {
 	refused := c.send(ctx, intent, options)

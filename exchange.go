@@ -147,7 +147,7 @@ func (s subresourceSender) Apply(ctx context.Context, config runtime.ApplyConfig
 
 // reader reads the object that an Applier compares with an intent, to prove that the intent is a no-op. It reads from the manager's
 // cache, or from the API server if another informer of the kind may have a newer version. It returns an error if Within does not
-// allow writes in the namespace. The Applier then tries to apply the intent, and this apply returns the reason as an error.
+// allow writes in the namespace. There is then no proof, and the Applier's attempt to write returns an error that names the reason.
 type reader struct {
 	client.Client
 

@@ -184,8 +184,8 @@ func (a *attempt) sendForced(ctx context.Context) {
 	}
 }
 
-// judgeByCache asks the policy about the reported conflicts, by the cached object. If all are to be forced, and they are
-// exactly those that are computed for the cached object, no live read is needed.
+// judgeByCache asks the policy to decide the reported conflicts with the values of the cached object. No live read is needed
+// if the policy forces all conflicts, and if the reported conflicts equal the conflicts computed for the cached object.
 func (a *attempt) judgeByCache(ctx context.Context) {
 	ownership, _ := a.readableOwners(a.object)
 	found, settled, err := a.judgeConflicts(a.refused, a.object, settlement{concessions: a.noneBy(ownership)})

@@ -190,8 +190,8 @@ func (j joining) itemNames(at place, items []any) []fieldpath.PathElement {
 	return names
 }
 
-// missing returns the fields below a place that a manager owns but the object does not have. matched contains the path
-// elements of the fields directly below the place that the object has.
+// missing returns the owned fields below a place that are absent from the object. matched contains the path elements of
+// those children of the place that are present in the object.
 func missing(at place, matched *fieldpath.PathElementSet) (fields []Field) {
 	namesIn(at.held).Difference(matched).Iterate(func(name fieldpath.PathElement) {
 		gone := place{path: append(at.path.Copy(), name), held: heldBelow(at.held, name)}

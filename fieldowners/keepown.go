@@ -60,8 +60,8 @@ func keepOwn(entries []metav1.ManagedFieldsEntry, managers []string) (kept []met
 	return kept
 }
 
-// mayShare reports whether the given raw entry and one of our entries own a field together (see KeepOwn), or whether
-// their fields cannot be compared.
+// mayShare reports whether the given raw entry and one of our entries may own a common field (see KeepOwn). It also returns
+// true if their fields cannot be compared.
 func mayShare(ours []Entry, raw metav1.ManagedFieldsEntry) bool {
 	theirs, err := parseEntry(raw)
 	return err != nil || slices.ContainsFunc(ours, func(our Entry) bool {

@@ -70,7 +70,7 @@ func (p *parser) bracket() (fieldpath.PathElement, error) {
 	return p.key(name)
 }
 
-// key parses the key fields of a list item, behind the name of the first field.
+// key parses the key fields of a list item. The name of the first key field was parsed before.
 func (p *parser) key(name string) (fieldpath.PathElement, error) {
 	var key value.FieldList
 	for {
@@ -130,7 +130,7 @@ func (p *parser) literal() (value.Value, error) {
 	return v, nil
 }
 
-// decode decodes the JSON value at the parser's position, and moves the position behind the value.
+// decode decodes the JSON value at the parser's position, and advances the position past the value.
 func (p *parser) decode(into any) error {
 	if strings.ContainsRune(" \t\n\r", rune(p.peek())) {
 		return errors.New("white space is not allowed here")

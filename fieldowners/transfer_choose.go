@@ -105,7 +105,7 @@ func (s Source) indivisible(owner Entry) []Unmoved {
 	return kept
 }
 
-// withoutLoneSurroundings removes handovers of parents and key fields that surround no moving field: if a selected field
+// withoutLoneSurroundings drops the handovers of parents and key fields that contain no field to move. If a selected field
 // does not move after all, its parents and key fields must not become shared.
 func withoutLoneSurroundings(wanted []Handover) []Handover {
 	return slices.DeleteFunc(slices.Clone(wanted), func(around Handover) bool {

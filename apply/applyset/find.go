@@ -191,7 +191,7 @@ func (l lookout) next(kept []Kept) lookout {
 // due reports whether there are kept objects and it is time to list them again.
 func (l lookout) due() bool { return len(l.kept) > 0 && !time.Now().Before(l.until) }
 
-// mark sets Remembered in the given kept objects that the last listing also found.
+// mark sets Remembered to true in each given object that the previous listing returned as well, and to false in the others.
 func (l lookout) mark(kept []Kept) []Kept {
 	for i, k := range kept {
 		kept[i].Remembered = slices.ContainsFunc(l.kept, k.same)

@@ -51,7 +51,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Set contains the lanes of a process, one for each object. It is safe for concurrent use. The zero value is usable.
+// Set contains one lane, which is a queue of writers, for each object to which a process writes. It is safe for concurrent
+// use. The zero value is usable.
 type Set struct {
 	fixed int // the width of all lanes; 0 if the width is measured
 

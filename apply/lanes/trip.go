@@ -21,8 +21,8 @@ const (
 	refusedFor = 10 * time.Minute       // the pause after a measurement whose request the API server refused
 )
 
-// ProbeTimeout limits the wait for the lane to become empty, and the wait for the API server's response. Each
-// measurement consists of these two waits.
+// ProbeTimeout is the maximum duration of each of the two waits of a measurement: for the earlier writes to the object, and
+// for the API server's response.
 const ProbeTimeout = time.Second
 
 // least returns the shortest of the measured round-trip times, or 0 if there is none.

@@ -70,8 +70,8 @@ func newTransfer(ctx context.Context, applier *apply.Applier, verb string, opera
 	return t.planned(ctx, invalid)
 }
 
-// planned reads the object, and plans the transfer for the first time. The argument invalid is an error in the caller's
-// other arguments, or nil.
+// planned reads the object and computes the first plan. The argument invalid is the error of validating the caller's
+// arguments, or nil.
 func (t *Transfer) planned(ctx context.Context, invalid error) (*Transfer, error) {
 	err := wire.CheckReference(t.applier.Client(), t.object.GroupVersionKind, t.object.NamespacedName)
 	if err == nil && invalid != nil {

@@ -69,7 +69,7 @@ func (a Apply) check(object, config *unstructured.Unstructured) error {
 		return fmt.Errorf("the object was read as %s, and the configuration is one of %s", object.GetAPIVersion(), config.GetAPIVersion())
 	}
 	if len(object.GetManagedFields()) == 0 {
-		return errors.New("the object has no managed fields, so the API server would make an owner of all its fields")
+		return errors.New("the object has no managed fields, so an apply would add the managed fields entry before-first-apply, which owns all its fields")
 	}
 	for _, entry := range object.GetManagedFields() {
 		if entry.APIVersion != object.GetAPIVersion() {

@@ -88,7 +88,7 @@ func SameMeaning(wanted, live any) bool {
 	return reflect.DeepEqual(wanted, live) || sameNumber(wanted, live)
 }
 
-// sameNumber reports whether two values other than strings are the same number, such as 1 and 1.0.
+// sameNumber reports whether two values are the same number, such as 1 and 1.0. Neither value is a string.
 func sameNumber(a, b any) bool {
 	first, err := strconv.ParseFloat(fmt.Sprint(a), 64)
 	second, err2 := strconv.ParseFloat(fmt.Sprint(b), 64)

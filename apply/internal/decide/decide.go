@@ -173,7 +173,7 @@ const (
 	Force                     // all conflicts are to be forced
 )
 
-// Step is what to do next.
+// Step is the next action of an attempt.
 type Step int
 
 // The steps.

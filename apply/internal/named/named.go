@@ -27,7 +27,7 @@ func New(ownership fieldowners.Ownership, intent *fieldowners.Index) *Fields {
 	return &Fields{intent, ownership.Entries(), map[fieldowners.Manager]map[string]*field{}}
 }
 
-// Writer returns a field owner without apiVersion and time, as the API server names it in a conflict.
+// Writer returns a copy of a field owner without apiVersion and time, to compare it with the owner in a conflict.
 func Writer(owner fieldowners.Manager) fieldowners.Manager {
 	return fieldowners.Manager{Name: owner.Name, Operation: owner.Operation, Subresource: owner.Subresource}
 }

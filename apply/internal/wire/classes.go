@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// statusIn returns the Status in an error of the API server, with Details that are not nil. For other errors, the Code
-// is 0.
+// statusIn returns the Status in an error of the API server. Its Details are never nil. Its Code is 0 if the error does not
+// come from the API server.
 func statusIn(err error) (status metav1.Status) {
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) {

@@ -120,7 +120,8 @@ type Head struct {
 // managed fields entries, would take longer than everything else that a client does for an apply.
 type Object map[string]json.RawMessage
 
-// Head decodes the head of the object. It does not decode the fieldsV1 of the managed fields entries.
+// Head decodes the uid, the resourceVersion and the managed fields of the object. It does not decode the fieldsV1 of the
+// managed fields entries.
 func (o Object) Head() (found Head, err error) {
 	if metadata, has := o["metadata"]; has {
 		err = json.Unmarshal(metadata, &found)
