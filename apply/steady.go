@@ -186,8 +186,8 @@ func (c *call) maySkip(intent Intent) bool {
 		(intent.Subresource == "" || intent.Subresource == statusSubresource)
 }
 
-// steadyKey returns the key under which the intent's proof is remembered. For a call that always needs its request (see
-// maySkip), it returns the zero key, and no proof is remembered.
+// steadyKey returns the key under which a proof is remembered that applying the intent changes nothing. For a call that
+// always needs its request (see maySkip), it returns the zero key, and no proof is remembered.
 func (c *call) steadyKey(intent Intent) (key steady.Key) {
 	if c.maySkip(intent) {
 		key, _ = steady.KeyOf(intent.Config, c.config.FieldManager, intent.Subresource)

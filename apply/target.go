@@ -30,8 +30,8 @@ type target struct {
 	read     client.Object // Intent.Read or the cached object; nil after the first apply was sent; must not be changed
 }
 
-// pin returns the uid and resourceVersion to which an unforced apply is pinned: the known uid, and neverWritten if the
-// object is to be created exclusively.
+// pin returns the uid and resourceVersion to which an unforced apply is pinned. The resourceVersion is neverWritten if the
+// apply may only create the object. Otherwise it is empty, and the apply is pinned to the uid alone, if it is known.
 func (t target) pin() pin {
 	p := pin{uid: t.uid}
 	if t.absent {
@@ -103,16 +103,16 @@ func (c *call) aimAt(object client.Object, live bool) error {
 	return nil
 }
 
-// seen returns what is known of the call's object before a write.
+// seen returns the state of the call's object that is known before a write.
 func (c *call) seen(object client.Object, live, made bool) decide.Read {
-	seen := decide.Read{Kind: decide.Any, UIDGiven: c.target.uidGiven(), Live: live, Found: decide.Accepted, Made: made}
+	seen := decide.Read{Intent: decide.Any, UIDGiven: c.target.uidGiven(), Live: live, Found: decide.Accepted, Made: made}
 	switch {
 	case c.intent.MustExist:
-		seen.Kind = decide.MustExist
+		seen.Intent = decide.MustExist
 	case c.intent.Belongs != nil:
-		seen.Kind = decide.Exclusive
+		seen.Intent = decide.Exclusive
 	case c.intent.Subresource != "":
-		seen.Kind = decide.OfSubresource
+		seen.Intent = decide.OfSubresource
 	}
 	switch {
 	case object == nil:

@@ -136,7 +136,8 @@ func (j joining) join(at place) Field {
 	return field
 }
 
-// below returns the places of the fields of a map, or of the items of a list. The result is empty at MaxDepth.
+// below returns the places directly below a place: one for each field of a map, or for each item of a list. It returns none
+// at MaxDepth.
 func (j joining) below(at place) []place {
 	if len(at.path) >= MaxDepth {
 		return nil

@@ -12,8 +12,8 @@ type naming struct {
 	disputed bool     // whether entries disagree about the key fields; no item can be identified then
 }
 
-// namingOf returns the naming of the list to which an item with the given path element belongs. ok is false if the
-// element is neither the key nor the value of a list item.
+// namingOf returns how the items of a list are identified (by key fields or by value), given the path element of one item.
+// ok is false if the element is neither the key nor the value of a list item.
 func namingOf(element fieldpath.PathElement) (how naming, ok bool) {
 	if element.Key != nil {
 		for _, field := range *element.Key {

@@ -51,8 +51,8 @@ func (m Manager) Compare(other Manager) int {
 	)
 }
 
-// WritesAround reports whether the manager wrote the field at path through a subresource such as /scale, although an
-// apply of the object can set the field as well: the subresource is not status, and the field is outside of the status.
+// WritesAround reports whether the manager wrote the field at path through a subresource such as /scale, although a write
+// to the object itself can set the field as well. It is false for the subresource status, and for fields of the status.
 func (m Manager) WritesAround(path Path) bool {
 	return m.Subresource != "" && m.Subresource != "status" && !path.HasPrefix(StatusPath)
 }

@@ -55,7 +55,7 @@ func (p *parser) bracket() (fieldpath.PathElement, error) {
 	case c >= '0' && c <= '9':
 		var index int
 		if p.decode(&index) != nil {
-			return fieldpath.PathElement{}, errors.New("an integer expected, or the index is too large")
+			return fieldpath.PathElement{}, errors.New("the list index is not an integer, or is too large")
 		}
 		return fieldpath.PathElement{Index: &index}, nil
 	}

@@ -61,9 +61,9 @@ func (t Transfer) through(owners slots, owner *slot, path Path) string {
 	return ""
 }
 
-// inNoIntent returns the reason why a field that a manager owns by an operation must stay with the manager, or "" if the
-// field may move. Finalizers and the annotation of client-side kubectl apply that are owned by Update must stay, unless
-// the source names their path: the next apply of the new owner would delete them, see Transfer.
+// inNoIntent returns the reason why a field must stay with its current owner, or "" if the field may move. Finalizers, and
+// the annotation of client-side kubectl apply, stay if their owner wrote them by Update, unless the source names their
+// path. The next apply of the new owner would delete them (see Transfer).
 func (s Source) inNoIntent(operation metav1.ManagedFieldsOperationType, path Path) (reason string) {
 	named := func(what Path) bool {
 		return slices.ContainsFunc(s.Paths, func(p Path) bool { return p.HasPrefix(what) })
@@ -105,8 +105,8 @@ func (s Source) indivisible(owner Entry) []Unmoved {
 	return kept
 }
 
-// withoutLoneSurroundings drops the handovers of parents and key fields that contain no field to move. If a selected field
-// does not move after all, its parents and key fields must not become shared.
+// withoutLoneSurroundings drops the handovers of parent fields, and of the key fields of list items, under which no field
+// moves. Otherwise both managers would own them.
 func withoutLoneSurroundings(wanted []Handover) []Handover {
 	return slices.DeleteFunc(slices.Clone(wanted), func(around Handover) bool {
 		item := around.Path

@@ -62,7 +62,8 @@ type Set struct {
 	trip  roundTrip     // the round-trip time to the API server
 }
 
-// New returns a Set whose lanes measure and adapt their width.
+// New returns a Set that measures the round-trip time and the duration of writes, and adapts the number of concurrent writes
+// to one object.
 func New() *Set { return &Set{} }
 
 // OfWidth returns a Set whose lanes have a fixed width, for tests and benchmarks.
@@ -195,7 +196,7 @@ func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*vi
 	return v, err
 }
 
-// arrive puts a new visit at the end of the queue of the object's lane, and lets it in if it need not wait.
+// arrive appends a new visit to the queue of the object's lane. The visit enters the lane at once if nothing blocks the lane.
 func (s *Set) arrive(ctx context.Context, object Key, alone bool, by string) *visit {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,12 +35,12 @@ func (r *roundTrip) least() (least time.Duration) {
 	return least
 }
 
-// Measure starts to measure the round-trip time if other callers of Enter or Join are inside the lane or wait, and if
-// the last measurement is long enough ago. The HTTP transport calls it with the context of a request. In another
-// goroutine, Measure calls the function ping, which must send a request that costs the API server very little, and wait
-// for the response. ping reports whether the API server permits the request.
+// Measure measures the round-trip time in the background if other callers of Enter or Join are inside the lane or wait for
+// it, and if the last measurement is old enough. The HTTP transport calls Measure with the context of a request. The
+// function ping must send a request that costs the API server very little, and wait for the response. It reports whether
+// the API server permits the request.
 //
-// Before the measurement, the lane must become empty, and until the measurement has ended, the lane lets no visit in.
+// The measurement begins when nobody is inside the lane, and nobody enters the lane before the measurement has ended.
 // Otherwise the writes would keep a small API server busy, and the request would take longer than the round-trip time.
 // The lane would become too wide, and its writes would conflict with each other.
 func Measure(inside context.Context, ping func(context.Context) (permitted bool, err error)) {

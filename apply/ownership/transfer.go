@@ -206,8 +206,8 @@ func (t *Transfer) classify(ctx context.Context, err error) error {
 	return apply.Classify(ctx, t.object, err)
 }
 
-// reverse returns the Transfer that undoes the plan of state. The argument named after contains the managed fields that
-// the object has after the plan was carried out.
+// reverse returns the Transfer that undoes the plan in state. The argument after contains the managed fields of the object
+// once the plan has been carried out.
 func (t *Transfer) reverse(state *rewrite, after []metav1.ManagedFieldsEntry) (*Transfer, error) {
 	back := &Transfer{applier: t.applier, object: t.object, fields: state.plan.Undo(), undoes: true}
 	verb, isUndo := strings.CutPrefix(t.verb, "Undo of ")

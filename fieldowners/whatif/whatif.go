@@ -80,13 +80,13 @@ func (a Apply) check(object, config *unstructured.Unstructured) error {
 	for name := range a.Config {
 		switch {
 		case a.Subresource == "" && name == status:
-			return errors.New("the API server may drop a status that is not applied through the subresource status")
+			return errors.New("the configuration sets a status, which the API server may drop unless it is applied through the subresource status")
 		case a.Subresource == status && !slices.Contains(through, name):
 			return fmt.Errorf("the API server may drop the field %s, which is applied through the subresource status", name)
 		}
 	}
 	if a.Subresource != "" && a.Subresource != status {
-		return fmt.Errorf("the object does not show the fields of the subresource %s", a.Subresource)
+		return fmt.Errorf("the object does not contain the fields of the subresource %s", a.Subresource)
 	}
 	return nil
 }

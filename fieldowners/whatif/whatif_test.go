@@ -66,7 +66,7 @@ func TestNotKnown(t *testing.T) {
 		"an owner of another version":   {strings.Replace(live, "apiVersion: v1, fields", "apiVersion: v0, fields", 1), "{apiVersion: v1}", "", "rival owns fields in version v0"},
 		"no managed fields":             {"{apiVersion: v1, kind: ConfigMap}", "{apiVersion: v1}", "", "no managed fields"},
 		"managed fields in ruins":       {strings.Replace(live, `"f:data"`, `"data"`, 1), "{apiVersion: v1, kind: ConfigMap}", "", "decode managed fields"},
-		"a status of the object":        {live, "{apiVersion: v1, kind: ConfigMap, status: {a: b}}", "", "may drop a status"},
+		"a status of the object":        {live, "{apiVersion: v1, kind: ConfigMap, status: {a: b}}", "", "sets a status, which the API server may drop"},
 		"a field beside the status":     {live, "{apiVersion: v1, kind: ConfigMap, data: {a: b}}", "status", "may drop the field data"},
 		"a subresource of another kind": {live, "{apiVersion: v1, kind: ConfigMap}", "scale", "subresource scale"},
 	} {

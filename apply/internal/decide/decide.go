@@ -3,11 +3,11 @@
 //
 // # Aim
 //
-// The kinds of intents differ in whether they create the object, and which objects they adopt. From a cache, nothing is
+// Intents differ in whether they create the object, and which objects they adopt. From a cache, nothing is
 // concluded but a pin to the object or an exclusive creation, which the API server refuses if the cache is behind. The table
 // below is the protocol. (A cached object with another uid than that of the caller may be older than the caller's.)
 //
-//	| Kind                      | UID   | From  | Object         | Made | Aim         |
+//	| Intent                    | UID   | From  | Object         | Made | Aim         |
 //	|---------------------------|-------|-------|----------------|------|-------------|
 //	| any                       | any   | any   | Accepted       | any  | Pin         |
 //	| any                       | any   | Cache | Other Rejected | any  | ReadFirst   |
@@ -64,21 +64,21 @@
 //	| Live                      | Conflict | Force     | no      | Send       |
 package decide
 
-// Kind is the kind of an intent.
-type Kind int
+// Intent says whether an intent may create its object, and which objects it may adopt.
+type Intent int
 
-// The kinds.
+// The sorts of intents.
 const (
-	Any           Kind = iota // creates the object, or adopts an object with its name
-	OfSubresource             // the same, for a subresource: it never creates the object
-	MustExist                 // never creates the object
-	Exclusive                 // creates the object exclusively, or applies to an object that belongs to the caller
+	Any           Intent = iota // creates the object, or adopts an object with its name
+	OfSubresource               // the same, for a subresource: it never creates the object
+	MustExist                   // never creates the object
+	Exclusive                   // creates the object exclusively, or applies to an object that belongs to the caller
 )
 
 // Found is the object with the intent's name, as it was read.
 type Found int
 
-// What was found.
+// The results of a read.
 const (
 	None     Found = iota // no object has the name
 	Other                 // the object has another uid than the caller gave
@@ -88,7 +88,7 @@ const (
 
 // Read is what is known of the object before a write.
 type Read struct {
-	Kind     Kind
+	Intent   Intent
 	UIDGiven bool // the caller has given a uid
 	Live     bool // the object was read from the API server, and not from a cache
 	Found    Found
@@ -115,7 +115,7 @@ func Aim(r Read) Target {
 	switch {
 	case r.Found == Accepted:
 		return Pin
-	case !r.Live && r.Kind == Exclusive && r.Found == None && !r.UIDGiven:
+	case !r.Live && r.Intent == Exclusive && r.Found == None && !r.UIDGiven:
 		if r.Made {
 			return PinToMade
 		}
@@ -124,15 +124,15 @@ func Aim(r Read) Target {
 		return ReadFirst
 	case r.Found == Other:
 		return UIDMismatch
-	case r.Kind == MustExist:
+	case r.Intent == MustExist:
 		return NoObject
 	case r.Found == Rejected:
 		return NotOurs
 	case r.UIDGiven:
 		return UIDMismatch
-	case r.Kind == Exclusive:
+	case r.Intent == Exclusive:
 		return CreateOnly
-	case r.Kind == OfSubresource:
+	case r.Intent == OfSubresource:
 		return NoObject
 	}
 	return CreateOrAdopt
@@ -162,10 +162,10 @@ const (
 	Failed               // any other error
 )
 
-// Conflicts is the policy's decision on all conflicts of the last response.
+// Conflicts summarises the policy's decisions on the conflicts in the last response.
 type Conflicts int
 
-// The decisions on all conflicts.
+// The summaries.
 const (
 	Reject   Conflicts = iota // at least one conflict is rejected
 	Concede                   // none is rejected, and at least one more field is relinquished or shared
@@ -176,7 +176,7 @@ const (
 // Step is the next action of an attempt.
 type Step int
 
-// The steps.
+// The steps of an attempt.
 const (
 	Send       Step = iota // send the intent without force, without the conceded fields
 	SendForced             // send it with force, pinned to the object

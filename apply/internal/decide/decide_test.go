@@ -69,7 +69,7 @@ func (read table) allUsed(t *testing.T) {
 }
 
 var (
-	kinds   = map[string]Kind{"Any": Any, "OfSubresource": OfSubresource, "MustExist": MustExist, "Exclusive": Exclusive}
+	kinds   = map[string]Intent{"Any": Any, "OfSubresource": OfSubresource, "MustExist": MustExist, "Exclusive": Exclusive}
 	founds  = map[string]Found{"None": None, "Other": Other, "Rejected": Rejected, "Accepted": Accepted}
 	targets = map[string]Target{"CreateOrAdopt": CreateOrAdopt, "Pin": Pin, "PinToMade": PinToMade, "CreateOnly": CreateOnly,
 		"ReadFirst": ReadFirst, "NoObject": NoObject, "NotOurs": NotOurs, "UIDMismatch": UIDMismatch}
@@ -77,7 +77,7 @@ var (
 
 // TestAim: the table has exactly one row for each case, and Aim does what it says.
 func TestAim(t *testing.T) {
-	read := tableOf(t, "Kind")
+	read := tableOf(t, "Intent")
 	for kind, k := range kinds {
 		for uid, given := range map[string]bool{"none": false, "given": true} {
 			for from, live := range map[string]bool{"Cache": false, "Live": true} {

@@ -109,8 +109,8 @@ func (v view) field(at seen, atom schema.Atom, name string) (below seen, ok bool
 	return below, below.goType != nil
 }
 
-// showsWhole reports whether the Go type of a value shows everything that the API server may store in the value, at any
-// depth.
+// showsWhole reports whether the Go type of a value has a field for each field that the API server may store in the value,
+// at any depth.
 func (v view) showsWhole(at seen) bool {
 	goType := gotypes.PointedAt(at.goType)
 	atom, ok := v.server.Resolve(at.of)

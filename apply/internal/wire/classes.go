@@ -118,9 +118,9 @@ func hasNoAnswer(err error) bool {
 		strings.Contains(err.Error(), "client rate limiter Wait returned an error")
 }
 
-// Tries calls the given function up to eight times, with short jittered waits, while the function returns a stale
-// write. If every attempt was a stale write, exhausted is true and err is the last error, which the caller wraps in a
-// ContendedError. The argument stale must be apply.IsStaleWrite, which this package cannot import.
+// Tries calls the given function up to eight times, with short jittered waits, while the function returns the error of a
+// stale write. If every attempt ended with such an error, exhausted is true and err is the last error, which the caller
+// wraps in a ContendedError. The argument stale must be apply.IsStaleWrite, which this package cannot import.
 func Tries(ctx context.Context, stale func(error) bool, try func() error) (exhausted bool, err error) {
 	return Repeat(ctx, wait.Backoff{Steps: 8, Duration: 2 * time.Millisecond, Factor: 2, Jitter: 1}, stale, try)
 }
