@@ -128,7 +128,7 @@ func (i Intent) Object() (ObjectRef, error) {
 func (e *encodedIntent) checkSubresource() error {
 	switch {
 	case len(content.IsPathSegmentName(e.Subresource)) > 0:
-		return fmt.Errorf("subresource %q cannot be part of a URL: a subresource may not contain / or %%, or be . or ..", e.Subresource)
+		return fmt.Errorf("subresource %q cannot be part of a URL: a subresource may not be . or .., or contain / or %%", e.Subresource)
 	case e.Subresource == "" && isEmptyMap(e.object[statusSubresource]):
 		return errors.New("the intent sets an empty status, as an intent that was made from a typed object does: " +
 			"all zero values of the object would be sent, and this field manager would own them; build the configuration with its constructor, " +
@@ -255,7 +255,7 @@ func refTo(apiVersion, kind, namespace, name string, uid types.UID) (ObjectRef, 
 	case ref.Name == "":
 		return ref, errors.New("metadata.name: a name is needed, because Server-Side Apply cannot generate names")
 	case len(content.IsPathSegmentName(ref.Name)) > 0 || len(content.IsPathSegmentName(ref.Namespace)) > 0:
-		return ref, fmt.Errorf("name %q in namespace %q cannot be part of a URL: neither may contain / or %%, or be . or ..", ref.Name, ref.Namespace)
+		return ref, fmt.Errorf("name %q in namespace %q cannot be part of a URL: neither may be . or .., or contain / or %%", ref.Name, ref.Namespace)
 	}
 	return ref, nil
 }

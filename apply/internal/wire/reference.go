@@ -37,7 +37,7 @@ func CheckReference(c client.Client, kind schema.GroupVersionKind, name types.Na
 	case len(lacks) > 0:
 		return fmt.Errorf("the reference to the object has no %s", strings.Join(lacks, " and "))
 	case len(content.IsPathSegmentName(name.Name)) > 0 || len(content.IsPathSegmentName(name.Namespace)) > 0:
-		return fmt.Errorf("name %q in namespace %q cannot be part of a URL: neither may contain / or %%, or be . or ..", name.Name, name.Namespace)
+		return fmt.Errorf("name %q in namespace %q cannot be part of a URL: neither may be . or .., or contain / or %%", name.Name, name.Namespace)
 	}
 	return CheckScope(c, kind, name)
 }
