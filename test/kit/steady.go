@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"context"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -30,6 +31,9 @@ func NewSteadyState(t testing.TB, config *rest.Config, reader client.Reader, oth
 	if err != nil {
 		t.Fatal(err)
 	}
+	if live, ok := reader.(client.Client); ok {
+		reader = patient{live}
+	}
 	steady, err := apply.NewSteadyState(reader, server.OpenAPIV3())
 	if err != nil {
 		t.Fatal(err)
@@ -38,6 +42,14 @@ func NewSteadyState(t testing.TB, config *rest.Config, reader client.Reader, oth
 		WaitForSchema(t, steady, version)
 	}
 	return steady
+}
+
+// patient reads from the API server without the time limit of a read from a cache: on a busy machine, a request can take
+// more than a second.
+type patient struct{ client.Client }
+
+func (p patient) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	return p.Client.Get(context.WithoutCancel(ctx), key, object, options...)
 }
 
 // WaitForSchema waits until the schema of a version is known.
