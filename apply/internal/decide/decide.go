@@ -7,22 +7,22 @@
 // concluded but a pin to the object or an exclusive creation, which the API server refuses if the cache is behind. The table
 // below is the protocol. (A cached object with another uid than that of the caller may be older than the caller's.)
 //
-//	| Intent                    | UID   | From  | Object         | Made | Aim         |
-//	|---------------------------|-------|-------|----------------|------|-------------|
-//	| any                       | any   | any   | Accepted       | any  | Pin         |
-//	| any                       | any   | Cache | Other Rejected | any  | ReadFirst   |
-//	| any                       | any   | Live  | Other          | any  | UIDMismatch |
-//	| MustExist                 | any   | Live  | Rejected None  | any  | NoObject    |
-//	| Exclusive                 | any   | Live  | Rejected       | any  | NotOurs     |
-//	| Exclusive                 | none  | Cache | None           | no   | CreateOnly  |
-//	| Exclusive                 | none  | Cache | None           | yes  | PinToMade   |
-//	| Exclusive                 | none  | Live  | None           | any  | CreateOnly  |
-//	| Exclusive                 | given | Cache | None           | any  | ReadFirst   |
-//	| MustExist                 | any   | Cache | None           | any  | ReadFirst   |
-//	| Any OfSubresource         | any   | Cache | None           | any  | ReadFirst   |
-//	| Any                       | none  | Live  | None           | any  | CreateOrAdopt |
-//	| OfSubresource             | none  | Live  | None           | any  | NoObject    |
-//	| Exclusive Any OfSubresource | given | Live | None          | any  | UIDMismatch |
+//	| Intent                      | UID   | From  | Object         | Made | Aim           |
+//	|-----------------------------|-------|-------|----------------|------|---------------|
+//	| any                         | any   | any   | Accepted       | any  | Pin           |
+//	| any                         | any   | Cache | Other Rejected | any  | ReadFirst     |
+//	| any                         | any   | Live  | Other          | any  | UIDMismatch   |
+//	| MustExist                   | any   | Live  | Rejected None  | any  | NoObject      |
+//	| Exclusive                   | any   | Live  | Rejected       | any  | NotOurs       |
+//	| Exclusive                   | none  | Cache | None           | no   | CreateOnly    |
+//	| Exclusive                   | none  | Cache | None           | yes  | PinToMade     |
+//	| Exclusive                   | none  | Live  | None           | any  | CreateOnly    |
+//	| Exclusive                   | given | Cache | None           | any  | ReadFirst     |
+//	| MustExist                   | any   | Cache | None           | any  | ReadFirst     |
+//	| Any OfSubresource           | any   | Cache | None           | any  | ReadFirst     |
+//	| Any                         | none  | Live  | None           | any  | CreateOrAdopt |
+//	| OfSubresource               | none  | Live  | None           | any  | NoObject      |
+//	| Exclusive Any OfSubresource | given | Live  | None           | any  | UIDMismatch   |
 //
 // # Next
 //
