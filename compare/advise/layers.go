@@ -34,20 +34,20 @@ func Layers(w Write) []Layer {
 		}
 		return Layer{name, needed, why}
 	}
-	noRetry := "no stale write comes of a create, a delete or a read"
+	noRetry := "a create, a delete or a read never fails as a stale write"
 	if w.Updates {
-		noRetry = "what cannot be repeated goes back to the queue: return the error"
+		noRetry = "do not repeat this write: return the error, so that the queue calls the reconciler again"
 	}
 	return []Layer{
-		layer("deep copy", w.Cached, "the cached object is everyone's: modify a copy (controller-runtime's Get and List give one)",
-			"nothing that others hold is modified"),
+		layer("deep copy", w.Cached, "other code shares the cached object: modify a copy (controller-runtime's Get and List return copies)",
+			"the code modifies no object that other code shares"),
 		layer("resourceVersion", w.Updates,
-			"without it an update or patch overwrites what others wrote since the read; an apply of own fields needs none",
-			"a create needs none, a delete needs the uid instead"),
+			"without it, an update or patch overwrites what other clients wrote since the read; an apply of own fields needs none",
+			"a create needs no resourceVersion, and a delete needs the uid instead"),
 		layer("retry", w.Updates && w.Repeatable,
-			"a stale write heals by reading again: right for status, finalizers, labels, annotations", noRetry),
+			"a stale write succeeds after a new read: retry writes of status, finalizers, labels and annotations", noRetry),
 		layer("expectations", w.Counts,
-			"a count from a cache may be old: expectations, or names that follow from the parent, which need none",
-			"the decision rests on one object"),
+			"a count from a cache may be outdated: use expectations, or names derived from the parent, which need no expectations",
+			"the decision depends on only one object"),
 	}
 }

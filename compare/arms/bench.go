@@ -35,7 +35,7 @@ func ForBench() []compare.Arm {
 			New: made(func(s compare.Session) writer { return inLanes(s, lanes.New()) }),
 		},
 		{
-			Name: RetryForever, Summary: "get-modify-update in client-go's RetryOnConflict: DefaultRetry without an end",
+			Name: RetryForever, Summary: "get-modify-update in client-go's RetryOnConflict that retries forever, with the delays of DefaultRetry",
 			New: made(gmuForever),
 		},
 	}

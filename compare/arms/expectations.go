@@ -48,15 +48,15 @@ func withExpectations(s compare.Session) writer {
 
 // expectations tracks the writes to each set that the cache does not show yet, like UIDTrackingControllerExpectations
 // in Kubernetes' package controller. In Kubernetes, the work queue gives each set to one worker at a time. In the
-// benchmark, two writers may handle the same set at the same time. The method begin therefore rejects a writer if
-// another writer has not ended yet, or has begun since the rejected writer called turn.
+// benchmark, two writers may handle the same set at the same time. The method begin therefore admits one writer at a
+// time, and rejects a writer if another writer was admitted after the rejected writer had called the method turn.
 type expectations struct {
 	mu    sync.Mutex
 	bySet map[types.NamespacedName]*expectation
 }
 
 type expectation struct {
-	turn             int // number of writers that have begun to write to the set
+	turn             int // number of writers that the method begin has admitted to the set
 	acting           bool
 	created, deleted sets.Set[types.UID]
 	since            time.Time
@@ -65,16 +65,16 @@ type expectation struct {
 // patience is the maximum time for which Kubernetes waits until the cache shows a write.
 const patience = 5 * time.Minute
 
-// turn returns the number of earlier writers of the set, as the argument for begin. It must be called before the pods
-// are read.
+// turn returns the number of writers that the method begin has admitted to the set so far. A writer must call turn
+// before it reads the pods, and pass the number to begin.
 func (e *expectations) turn(key types.NamespacedName) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.of(key).turn
 }
 
-// begin reports whether a writer may write to the set: no other writer is active or has begun since the call of turn, and the
-// given pods show all earlier writes, or patience has passed. If begin returns true, no other writer may begin until end is called.
+// begin admits a writer to the set and returns true, if no other writer is active or was admitted since the call of turn. In addition,
+// the given pods must show all earlier writes, or patience must have passed since the last admission. An admitted writer must call end.
 func (e *expectations) begin(key types.NamespacedName, turn int, pods []unstructured.Unstructured) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -28,8 +28,8 @@ func getModifyUpdates() []compare.Arm {
 		},
 		{
 			Name: "gmu-requeue", Cached: true,
-			Summary: "as a controller reconciles: read from the cache, nothing sent if nothing changed, one update; after a stale write " +
-				"again when the rate-limited queue says so",
+			Summary: "like a controller: reads from the cache, and sends an update unless nothing changed; retries a stale write " +
+				"after the back-off of a rate-limited queue",
 			Source: source("gmuRequeue", "reconcile", "awaitOwn"), New: madeWithCache(gmuRequeue),
 		},
 		{
@@ -41,11 +41,11 @@ func getModifyUpdates() []compare.Arm {
 			Source: source("patchLock"), New: made(patchLock),
 		},
 		{
-			Name: "gmu-lanes", Summary: "get-modify-update, one at a time to an object in this process (DefaultRetry)",
+			Name: "gmu-lanes", Summary: "get-modify-update (DefaultRetry), one write at a time per object in this process",
 			Source: source("gmuLanes", "getModifyUpdate"), New: made(gmuLanes),
 		},
 		{
-			Name: "update", Summary: "coapply's fallback: get-modify-update in lanes that sends what changed, the rest as the server has it",
+			Name: "update", Summary: "coapply's fallback: get-modify-update in lanes; each update changes only the fields that the writer changed",
 			Source: source("fallback"), New: made(fallback),
 		},
 	}

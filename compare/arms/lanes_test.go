@@ -75,7 +75,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t
 func TestArmsInLanesSaySo(t *testing.T) {
 	for _, arm := range All() {
 		has := strings.Contains(arm.Source, "lanes.New()") || strings.Contains(arm.Source, "lanes.OfWidth(")
-		says := strings.Contains(arm.Summary, "in lanes") || strings.Contains(arm.Summary, "one at a time to an object")
+		says := strings.Contains(arm.Summary, "in lanes") || strings.Contains(arm.Summary, "one write at a time per object")
 		if has != says {
 			t.Errorf("%s has lanes: %t, says so: %t", arm.Name, has, says)
 		}

@@ -34,7 +34,7 @@ func read(ctx context.Context, from client.Reader, intent compare.Intent) (*unst
 	return object, intent.Pause(ctx)
 }
 
-// put updates the object at its resourceVersion. An object without a UID is created.
+// put creates the object if it has no UID. Otherwise it updates the object, with the resourceVersion that the object has.
 func put(
 	ctx context.Context, c client.Client, intent compare.Intent, object *unstructured.Unstructured,
 ) (compare.Receipt, error) {

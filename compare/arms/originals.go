@@ -38,17 +38,17 @@ func naive(s compare.Session) writer {
 func originals() []compare.Arm {
 	return []compare.Arm{
 		{
-			Name: "naive", Summary: "get, modify, update without a retry; of a set of pods, counts those in the cache and makes up the difference",
+			Name: "naive", Summary: "get, modify, update without a retry; for a set of pods, creates or deletes the difference to the number in the cache",
 			Cached: true, Whole: true,
 			Source: source("naive", "getModifyUpdate", "listPods"), New: madeWithCache(naive),
 		},
 		{
-			Name: "expectations", Summary: "as naive, but leaves a set of pods alone until the cache shows what was done before",
+			Name: "expectations", Summary: "like naive, but writes to a set of pods only when the cache shows all earlier writes",
 			Cached: true, Whole: true,
 			Source: source("withExpectations", "expectations", "expectation", "listPods"), New: madeWithCache(withExpectations),
 		},
 		{
-			Name: "gmu-replace", Summary: "as gmu-default-retry, but the closure replaces all that the writer knows: a mistake that loses updates",
+			Name: "gmu-replace", Summary: "like gmu-default-retry, but replaces all fields that the writer knows: a mistake that loses updates",
 			Source: source("gmuReplace"), New: made(gmuReplace),
 		},
 		{

@@ -55,12 +55,12 @@ func applies() []compare.Arm {
 			Source: source("ssa", "serverSideApply"), New: made(ssa),
 		},
 		{
-			Name: "ssa-lanes", Summary: "Server-Side Apply, not forced, one at a time to an object in this process",
+			Name: "ssa-lanes", Summary: "Server-Side Apply, not forced, one write at a time per object in this process",
 			Source: source("ssaLanes", "ssa"), New: made(ssaLanes),
 		},
 		{
 			Name: "apply", Cached: true,
-			Summary: "coapply's Applier: Server-Side Apply in lanes that rejects ownership conflicts, nothing sent if nothing changes",
+			Summary: "coapply's Applier: Server-Side Apply in lanes that rejects ownership conflicts, and sends nothing if nothing changes",
 			Source:  source("applier", "seen", "appliers"), New: madeWithCache(applier),
 		},
 	}
