@@ -75,7 +75,7 @@ const converging = 500 * time.Millisecond
 const perRound = 300 * time.Millisecond
 
 // queueing is the estimated extra time at the end of a trial of the arm gmu-requeue, whose last intents wait in
-// queues. Only cells with at least crowd writers per object need this time.
+// queues. Only cells with many writers per object (at least the constant crowd) need this time.
 const (
 	queueing = 9 * time.Second
 	crowd    = 16

@@ -59,7 +59,7 @@ func run(ctx context.Context, options Options, open opener, create creator) (err
 	steps := order(b.Run.Plan, b.Run.Seed)
 	b.progress = startProgress(options.Progress, b.Run.Plan, steps)
 	heard := context.AfterFunc(ctx, func() {
-		b.progress.say("interrupted: the trial ends, and what was measured is kept; a second signal ends at once")
+		b.progress.say("interrupted: the trial ends, and all results so far are kept; a second signal ends the process at once")
 	})
 	defer heard()
 	err = b.trials(ctx, steps)
@@ -180,7 +180,7 @@ func (b *bench) end(ctx context.Context, failure error) error {
 	b.Run.Ended = &now
 	switch {
 	case errors.Is(failure, ErrInterrupted):
-		b.Run.Interrupted = "Ctrl-C or another signal ended it"
+		b.Run.Interrupted = "Ctrl-C or another signal ended the run"
 	case failure != nil:
 		b.Run.Interrupted = failure.Error()
 	}

@@ -21,20 +21,20 @@ var questions = []struct {
 	answer           func(*advise.Write) *bool
 }{
 	{
-		"cached-object", "it modifies an object that came from a cache", "Does it modify an object that came from a cache?",
+		"cached-object", "the code modifies an object from a cache", "Does the code modify an object from a cache?",
 		func(w *advise.Write) *bool { return &w.Cached },
 	},
 	{
-		"update", "it updates or patches an object that exists", "Does it update or patch an object that exists?",
+		"update", "the code updates or patches an existing object", "Does the code update or patch an existing object?",
 		func(w *advise.Write) *bool { return &w.Updates },
 	},
 	{
-		"repeatable", "it may be tried again", "May it be tried again, without doing anything twice?",
+		"repeatable", "the write may be retried", "May the write be retried, without doing anything twice?",
 		func(w *advise.Write) *bool { return &w.Repeatable },
 	},
 	{
-		"counts", "it acts on several objects, or decides on a count of them",
-		"Does it act on several objects, or decide on a count of them?", func(w *advise.Write) *bool { return &w.Counts },
+		"counts", "the code writes to several objects, or depends on their number",
+		"Does the code write to several objects, or depend on their number?", func(w *advise.Write) *bool { return &w.Counts },
 	},
 }
 
@@ -43,12 +43,12 @@ func adviseCommand() *cobra.Command {
 	var situation advise.Situation
 	cmd := &cobra.Command{
 		Use:   "advise [DIR]",
-		Short: "Say how to write: which layers a write needs, and which arm did best where it was measured",
-		Long: `Say how to write. Four questions (--cached-object, --update, --repeatable, --counts; without
-any flag they are asked one after another) give the layers that a write needs. With the folder
-of a run it names the way of writing that did best in the cell of that run that is nearest to
---writers, --processes, --objects, --managers and --rtt, or says that nothing similar was measured.`,
-		Example: `  compare advise                                      # asks
+		Short: "Advise how to write: the protections that a write needs, and the best arm of a run",
+		Long: `Advise how to write. The answers to four questions (--cached-object, --update, --repeatable,
+--counts; without flags, the command asks) decide which protections a write needs. With the folder
+of a run, the command names the best arm in the cell that is most similar to --writers, --processes,
+--objects, --managers and --rtt, or reports that the run has no similar cell.`,
+		Example: `  compare advise                                      # asks the questions
   compare advise --update --repeatable                # a status write
   compare advise --cached-object --counts             # pods of a set, counted in the cache
   compare advise review --writers 16 --managers 4 --rtt 1ms`,
@@ -64,10 +64,10 @@ of a run it names the way of writing that did best in the cell of that run that 
 	for _, q := range questions {
 		flags.BoolVar(q.answer(&write), q.flag, false, q.usage)
 	}
-	flags.IntVar(&situation.Writers, "writers", 4, "with DIR: how many goroutines write at once, over all processes")
-	flags.IntVar(&situation.Processes, "processes", 1, "with DIR: how many processes they are in")
-	flags.IntVar(&situation.Objects, "objects", 1, "with DIR: how many objects they write in turn")
-	flags.IntVar(&situation.Managers, "managers", 4, "with DIR: how many field managers an object has")
+	flags.IntVar(&situation.Writers, "writers", 4, "with DIR: number of goroutines that write concurrently, over all processes")
+	flags.IntVar(&situation.Processes, "processes", 1, "with DIR: number of processes that the writers are spread over")
+	flags.IntVar(&situation.Objects, "objects", 1, "with DIR: number of objects that each writer writes to in turn")
+	flags.IntVar(&situation.Managers, "managers", 4, "with DIR: number of field managers on each object")
 	flags.DurationVar(&situation.RTT, "rtt", 0, "with DIR: round-trip time to the API server")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runAdvise(cmd, args, write, situation) }
 	return cmd

@@ -45,24 +45,24 @@ func benchCommand(catalogue compare.Catalogue) *cobra.Command {
 	f := &benchFlags{catalogue: catalogue}
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Print the table of what speed is promised, as measured here and now",
-		Long: `Print the table of what speed is promised: for each measure what must be, what is aimed at,
-what was measured here and now, and what peers come to in the same.
+		Short: "Measure the performance of coapply on this machine, and compare it with its targets",
+		Long: `Measure the performance of coapply on this machine, and print a table. It shows for each measure the
+required value (must), the target (aim), the measured values, and the values of other libraries.
 
-It starts a control plane of its own on this machine, with fsync (the first time it builds one:
-minutes), and writes as an ordinary user without a rate limit. Nothing else should run meanwhile.
-The exit code is 1 if a must is missed.`,
+The command starts a control plane of its own on this machine, with fsync (the first run takes
+minutes to build it), and writes as an ordinary user without a rate limit. Run nothing else meanwhile.
+The exit code is 1 if a required value is missed.`,
 		Example: `  compare bench
   compare bench --only requests,micro --rounds 3`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&f.rounds, "rounds", 5, "how often everything is measured, in turns")
+	flags.IntVar(&f.rounds, "rounds", 5, "number of rounds: how many times each part is measured (scale: once)")
 	flags.StringSliceVar(&f.only, "only", nil, "parts to measure: "+strings.Join(benchParts, ", "))
-	flags.BoolVar(&f.quick, "quick", false, "one short round, to see that everything runs; its numbers say nothing")
+	flags.BoolVar(&f.quick, "quick", false, "make one short round, to test that everything works; its numbers are meaningless")
 	flags.StringVarP(&f.output, "output", "o", "", "file for the raw results, as JSON")
-	flags.StringVar(&f.markdown, "markdown", "", "file for the table with the environment, as docs/performance.md")
+	flags.StringVar(&f.markdown, "markdown", "", "file for the table and the environment, in the format of docs/performance.md")
 	return cmd
 }
 

@@ -17,8 +17,8 @@ func diffCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff DIR DIR",
 		Short: "Compare two runs, cell by cell",
-		Long: `Compare two runs, cell by cell: what became better or worse beyond what chance explains, and
-whether updates are lost that were not. The exit code is 1 when something changed.`,
+		Long: `Compare two runs, cell by cell: which arms became better or worse by more than chance explains,
+and which lose updates in only one of the runs. The exit code is 1 if there is such an arm.`,
 		Example: "  compare diff before after",
 		Args:    arguments("two folders that compare run has written", 2),
 

@@ -88,10 +88,10 @@ func newRoot(catalogue compare.Catalogue, streams Streams) *cobra.Command {
 		Use:   "compare",
 		Short: "Measure Server-Side Apply against get-modify-update under contention",
 		Long: `Measure Server-Side Apply against get-modify-update under contention, on a real API server,
-with every lost update counted. A run leaves a folder with a report for a design review
-(report.html), the same as text (report.md), and all data it rests on.`,
+and count every lost update. A run writes a folder with a report for a design review
+(report.html), the same report as text (report.md), and the data of the report.`,
 		Example: `  compare run --quick                       # under three minutes, on a local control plane
-  compare run --review -o review            # three quarters of an hour: what a design review needs
+  compare run --review -o review            # three quarters of an hour, for a design review
   compare run --workload hot-object --arms gmu-default-retry,ssa --writers 1,8,32 --trials 10
   compare render review                     # the report again, from the data
   compare advise review --writers 16 --managers 4`,

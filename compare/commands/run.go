@@ -33,11 +33,11 @@ func runCommand(catalogue compare.Catalogue) *cobra.Command {
 		Short: "Measure, and write a folder with the report and its data",
 		Long: `Measure, and write a folder with the report and its data.
 
-It starts a control plane of its own on this machine (the first time it builds one: minutes),
-or uses the cluster of --kubeconfig: there it asks first, works in a namespace of its own,
-and removes what it created.
+The command starts a control plane of its own on this machine (the first run takes minutes to
+build it), or uses the cluster of --kubeconfig. On that cluster it asks first, works in a
+namespace of its own, and removes what it created.
 
-Ctrl-C ends a run early: what was measured is kept, marked and reported.`,
+Ctrl-C ends a run early: the results so far are kept, and the report mentions the interruption.`,
 		Example: `  compare run --quick
   compare run --review -o review
   compare run --workload hot-object --arms gmu-unbounded,ssa,apply --writers 1,8,32 --managers 1,8 --trials 10
@@ -54,21 +54,21 @@ Ctrl-C ends a run early: what was measured is kept, marked and reported.`,
 
 func (f *runFlags) add(cmd *cobra.Command) {
 	flags, s := cmd.Flags(), &f.cells
-	flags.BoolVar(&f.quick, "quick", false, "a look at every workload, in under 3 minutes")
-	flags.BoolVar(&f.review, "review", false, "what a design review needs, in three quarters of an hour")
+	flags.BoolVar(&f.quick, "quick", false, "measure every workload briefly, in less than 3 minutes")
+	flags.BoolVar(&f.review, "review", false, "measure all cells for a design review, in three quarters of an hour")
 	flags.StringSliceVar(&s.Workloads, "workload", nil, "workloads to run; see compare list")
 	flags.StringSliceVar(&s.Arms, "arms", nil, "arms to run, the first being the baseline; default: those of the workload")
-	flags.IntSliceVar(&s.Writers, "writers", nil, "numbers of goroutines that write at once, over all processes")
+	flags.IntSliceVar(&s.Writers, "writers", nil, "numbers of goroutines that write concurrently, over all processes")
 	flags.IntSliceVar(&s.Processes, "processes", nil, "numbers of processes that the writers are spread over")
 	flags.IntSliceVar(&s.Objects, "objects", nil, "numbers of objects written to")
 	flags.IntSliceVar(&s.Managers, "managers", nil, "numbers of field managers on each object")
 	flags.DurationSliceVar(&s.RTT, "rtt", nil, "round-trip times to add to every request, such as 5ms")
-	flags.Float64Var(&s.Rate, "rate", 0, "intents a second that arrive in open loop; 0 is a closed loop")
-	flags.IntVar(&s.Rounds, "rounds", 0, "end a trial after so many intents of each writer instead of by time")
-	flags.DurationVar(&s.Warmup, "warmup", 300*time.Millisecond, "time before a trial counts")
-	flags.DurationVar(&s.Duration, "duration", 1500*time.Millisecond, "time that a trial counts")
-	flags.IntVar(&s.Trials, "trials", 10, "how often each arm runs in each cell; under 6 there is no verdict")
-	flags.Uint64Var(&f.seed, "seed", 0, "seed of the order and of the random numbers; 0 takes a new one")
+	flags.Float64Var(&s.Rate, "rate", 0, "intents per second that arrive in an open loop; 0 means a closed loop")
+	flags.IntVar(&s.Rounds, "rounds", 0, "number of intents of each writer after which a trial ends, instead of by time")
+	flags.DurationVar(&s.Warmup, "warmup", 300*time.Millisecond, "time at the start of a trial that is not measured")
+	flags.DurationVar(&s.Duration, "duration", 1500*time.Millisecond, "time that is measured, after the warm-up of a trial")
+	flags.IntVar(&s.Trials, "trials", 10, "number of trials of each arm in each cell; a verdict needs at least 6")
+	flags.Uint64Var(&f.seed, "seed", 0, "seed for the order of trials and all random numbers; 0 means a random seed")
 	flags.StringVarP(&f.dir, "output", "o", "", "folder for the results; default: compare-DATE-TIME")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "run on the cluster of this kubeconfig instead of a local control plane")
 	flags.StringVar(&f.inThis, "context", "", "context of the kubeconfig")

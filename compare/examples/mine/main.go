@@ -26,7 +26,7 @@ func catalogue() compare.Catalogue {
 	c := commands.Catalogue()
 	c.Arms = append(c.Arms, compare.Arm{
 		Name:    "blind-merge-patch",
-		Summary: "a merge patch of what is wanted, sent without a read",
+		Summary: "a merge patch of the wanted fields, sent without a read",
 		New:     func(s compare.Session) (compare.Writer, error) { return blind{s}, nil },
 	})
 	c.Workloads = append(c.Workloads, compare.Workload{
