@@ -40,8 +40,8 @@ func (j *judging) claimant(v int, field string) int {
 	return meant
 }
 
-// writerAmong returns the operation that wrote the version, or -1 if there is no candidate. Operations that wanted a
-// change in the version (the argument by) are preferred to other operations that were acknowledged with the version.
+// writerAmong returns the operation that wrote the version, or -1 if there is no candidate. The argument by has the
+// operation that wanted each change in the version. They are preferred to other operations acknowledged with the version.
 func (j *judging) writerAmong(v int, by []int) int {
 	for _, o := range by {
 		if o >= 0 && j.place[o] == v {
@@ -144,7 +144,7 @@ func (j *judging) beginning(v int) {
 	j.stand(v)
 }
 
-// deletion judges a deletion. It is a violation unless an operation wanted it, or wanted each remaining field to be absent.
+// deletion judges a deletion: a violation, unless an operation wanted it, or operations wanted all remaining fields to be absent.
 func (j *judging) deletion(v int) {
 	object := j.Versions[v].Object
 	defer delete(j.objects, object)

@@ -6,8 +6,8 @@ import (
 )
 
 // stand judges the increments that were acknowledged with the version. If several increments have read the same
-// number, one increment writes the next number, and the writes of the other increments change nothing. Increments
-// that began after the version was replaced are ignored, because the method acknowledged judges these increments.
+// number, one increment writes the next number, and the writes of the other increments change nothing. An increment
+// that began after the version was replaced is skipped here: Judge later counts such an increment as not found.
 func (j *judging) stand(v int) {
 	claims := map[string][]int{}
 	for _, o := range j.claims[v] {

@@ -82,8 +82,7 @@ func (x *index) tieVersions() map[uint64]int {
 	return at
 }
 
-// tieOperations links each operation to the version that it was acknowledged with. All operations that sent a write
-// also become pending operations, in the order of their start.
+// tieOperations links each operation to its acknowledged version. It adds all operations that sent a write to x.pending.
 func (x *index) tieOperations(at map[uint64]int) {
 	x.place = make([]int, len(x.Operations))
 	order := make([]int, len(x.Operations))
@@ -180,8 +179,8 @@ func (x *index) changed(v int) []string {
 	return fields
 }
 
-// made returns the changes that operation o wanted and that version v contains. The caller must know that the API server
-// answered the operation with version v. The result is nil if version v existed before the operation began.
+// made returns the changes that operation o wanted and that version v contains. The operation must be one of those that
+// were acknowledged with version v. The result is nil if version v existed before the operation began.
 func (x *index) made(v, o int) []want {
 	op, was, is := x.Operations[o], x.Versions[x.before[v]].Fields, x.Versions[v].Fields
 	var made []want

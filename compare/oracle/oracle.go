@@ -38,7 +38,7 @@ const nobody = -1
 //   - Lost increment: the counter did not grow by a separate step for an acknowledged increment.
 //
 // The acknowledged revision identifies the writer of a version. A write without an acknowledgement is recognised by its
-// values, and explains one change. A first version of an object is not compared with earlier values, even after a deletion.
+// values, and explains at most one change. A first version of an object is not compared with earlier values, even after a deletion.
 // If values are not unique within the trial, an operation that never landed may explain the change of another operation.
 //
 // Judge accepts any history and never panics. If versions are missing, Gap is set and the counts are meaningless.
@@ -111,7 +111,8 @@ func (v *value) set(text string, by int) {
 	v.text, v.by = text, by
 }
 
-// acknowledged checks that the values of an acknowledged operation are in the version that it was acknowledged with.
+// acknowledged checks one operation that landed: the version with the operation's revision must contain the wanted
+// values, and must not have been replaced before the operation began.
 func (j *judging) acknowledged(o int) {
 	j.found.Acknowledged++
 	op, v := j.Operations[o], j.place[o]

@@ -6,14 +6,14 @@ import (
 	"coapply.dev/compare/history"
 )
 
-// pending contains the operations that may have written a value without an acknowledgement of the value, sorted by
-// start time. Each operation explains at most one change. A second change to the value must come from another writer.
+// pending contains the operations that wanted a value and may have written a version other than their acknowledged
+// version. Each operation explains at most one change. A second change to the value must come from another writer.
 type pending struct {
 	// noted are writes of the workload itself. open are writes that failed or had no response, even if the API server
-	// rejected the last request: an intent may consist of several requests.
+	// rejected the last request: an intent may consist of several requests. Both are sorted by start time.
 	noted, open queue
-	// later are operations that have landed. Only the last request of an intent is acknowledged, and an earlier one may
-	// have written the value.
+	// later are operations that have landed, in the order of their acknowledged versions. Only the last request of an
+	// intent is acknowledged, and an earlier request may have written the value.
 	later queue
 }
 
