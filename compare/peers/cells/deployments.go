@@ -52,7 +52,7 @@ func contention(quick bool) part {
 				Must: measure.AtLeast(8), Aim: measure.AtLeast(10), Peers: r.rates(ours, theirs),
 			}, goodput, ours, theirs),
 			r.ratio(measure.Row{
-				ID: "goodput-gmu", Measure: "the same against get-modify-update with DefaultRetry without an end",
+				ID: "goodput-gmu", Measure: "the same against get-modify-update that retries forever, with the delays of DefaultRetry",
 				Must: measure.AtLeast(8), Aim: measure.AtLeast(12), Peers: append(r.rates(gmu), measure.Peer{
 					Name: "against exponential backoff with full jitter, up to 1 s:", Unit: measure.Times, Rounds: r.ratio(measure.Row{}, goodput, ours, patient).Rounds,
 				}),
@@ -62,7 +62,7 @@ func contention(quick bool) part {
 				Must: measure.AtLeast(0.75), Aim: measure.AtLeast(0.95), Peers: r.rates(alone),
 			}, goodput, ours, alone),
 			r.ratio(measure.Row{
-				ID: "p99", Measure: "p99 at 64 writers: lanes against plain client.Apply; what did not finish counts as the trial's length at least",
+				ID: "p99", Measure: "p99 at 64 writers: lanes against plain client.Apply; an unfinished intent counts as at least the trial's length",
 				Must: measure.AtMost(1.0 / 20), Aim: measure.AtMost(1.0 / 40), Peers: r.beside(measure.Time, p99, ours, theirs, gmu, patient),
 			}, p99, ours, theirs),
 			r.ratio(measure.Row{

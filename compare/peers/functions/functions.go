@@ -74,7 +74,7 @@ func Measure(ctx context.Context, name string, options Options) ([]measure.Row, 
 			return nil, context.Cause(ctx)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("running go test, which needs the top folder or compare/ of a checkout: %w\n%s%s", err, out, failed.Bytes())
+			return nil, fmt.Errorf("running go test (compare bench needs the top folder or compare/ of a checkout): %w\n%s%s", err, out, failed.Bytes())
 		}
 		read.add(out)
 		fmt.Fprintf(options.Progress, "round %d of %d: %s\n", round, options.Rounds, name)

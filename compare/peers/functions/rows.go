@@ -33,7 +33,7 @@ func changes(v values) (rows []measure.Row) {
 	for i, change := range [][2]string{{"0s", "5ms"}, {"5ms", "0s"}} {
 		rows = append(rows, measure.Row{
 			ID: fmt.Sprint("width-change-", i+1), Unit: measure.Time, Must: measure.AtMost(5), Aim: measure.AtMost(2),
-			Series:  "the round trip changes, 16 writers: time until 0.85 of the best fixed width",
+			Series:  "the round trip changes, 16 writers: time until the goodput is 0.85 of that with the best fixed width",
 			Measure: fmt.Sprintf("round trip from +%s to +%s", change[0], change[1]), Rounds: v.of("Change", "s-to-"+change[1]),
 		})
 	}

@@ -15,7 +15,7 @@ func (r Report) Markdown() string {
 	fmt.Fprint(&out, "# Performance\n\nThis file is written by `make bench`, which repeats all measurements: see "+
 		"[benchmarking.md](benchmarking.md).\n\n")
 	if r.Quick {
-		fmt.Fprint(&out, "This was a quick run: one short round, to see that everything runs. Its numbers say nothing.\n\n")
+		fmt.Fprint(&out, "This was a quick run: one short round, to test that everything works. Its numbers are meaningless.\n\n")
 	}
 	fmt.Fprint(&out, legend)
 	for rest := r.Rows; len(rest) > 0; {
@@ -93,8 +93,8 @@ func gridOf(rows []Row) table.Writer {
 	return t
 }
 
-const legend = "\"met\" says whether the median keeps the aim, only what must be, or neither (\"no\"). Values are the median of the " +
-	"rounds, in brackets the least and\nthe greatest. A ratio is that of two trials of one round. \"+5ms\" is a round trip that is " +
+const legend = "\"met\" says whether the median reaches the aim, only the must, or neither (\"no\"). Values are the median of the " +
+	"rounds, in brackets the least and\nthe greatest. A ratio compares two trials of one round. \"+5ms\" is a round trip that is " +
 	"added to each request.\n\n"
 
 func (r Report) environment() [][2]string {

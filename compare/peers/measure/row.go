@@ -162,7 +162,7 @@ func (r Row) Met() string {
 	return "no"
 }
 
-// name returns the name of the row in a table with one row for each measure. A grid has its columns instead.
+// name returns the name of the row for a table with one line for each Row. It includes the Column of a row in a grid.
 func (r Row) name() string {
 	if r.Column == "" {
 		return r.Measure
