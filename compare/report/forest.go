@@ -28,8 +28,8 @@ type forestRow struct {
 	Lo, At, Width                     string // positions in per cent; empty if the ratio cannot be drawn
 }
 
-// newForest returns the forest plot of one family of comparisons. If the text first is set, each row also shows this
-// text and the best arm of the cell.
+// newForest returns the forest plot of one family of comparisons. If the argument first is not empty, each
+// row also shows this text, followed by the best arm of the cell.
 func newForest(s summary.Summary, family, measure, title, first string) forest {
 	f := forest{Title: title}
 	lo, hi := 0.5, 2.0

@@ -244,9 +244,9 @@ func method(run results.Run, s summary.Summary) []fact {
 
 // beside describes the other files in the folder of a run.
 var beside = []fact{
-	{"run.json", "what was to be done, and where it ran"},
+	{"run.json", "the plan of the run, and its environment"},
 	{"trials.jsonl", "every trial as it was measured, a line each"},
-	{"results.jsonl", "everything that was reckoned from the two, a line each"},
+	{"results.jsonl", "all values computed from these two files, a line each"},
 	{"results.bench", "for benchstat"},
 	{"report.md", "this report in short"},
 }

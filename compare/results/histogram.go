@@ -46,8 +46,8 @@ type Distribution struct {
 	notLanded int64
 }
 
-// Merge combines the given latencies into one distribution. It returns an error if a histogram
-// is invalid or, if there are several, contains values of more than an hour.
+// Merge combines the given latencies into one distribution. It returns an error if a histogram is
+// invalid. If several histograms are given, a value above one hour is an error, too.
 func Merge(latencies ...Latency) (Distribution, error) {
 	var all Distribution
 	for i, latency := range latencies {

@@ -151,10 +151,10 @@ func (r *reckoning) lost() string {
 	}
 	var parts []string
 	if len(explained) > 0 {
-		parts = append(parts, "Lost as the way of writing has it: "+strings.Join(explained, ", ")+".")
+		parts = append(parts, "Lost because of the way of writing: "+strings.Join(explained, ", ")+".")
 	}
 	if len(unexpected) > 0 {
-		parts = append(parts, "Lost, and must not be: "+several(unexpected)+".")
+		parts = append(parts, "Lost unexpectedly: "+several(unexpected)+".")
 	} else {
 		parts = append(parts, r.clean(len(explained) > 0))
 	}
@@ -245,7 +245,7 @@ func (r *reckoning) avoid() string {
 		}
 	}
 	if len(parts) == 0 {
-		return "This run shows no such place."
+		return "This run shows no such case."
 	}
 	return strings.Join(parts, " ")
 }

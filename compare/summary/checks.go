@@ -44,13 +44,13 @@ func (r *reckoning) checks() []Check {
 		{"decided", "questions and margins were chosen after the figures were seen", r.decidedBefore},
 		{"controls", "an oracle that is blind finds no lost updates", r.controlsCaught},
 		{"nothing-lost", "an arm that people use loses updates, and its way of writing does not explain it", r.nothingLost},
-		{"phantoms", "a bug of the benchmark, or a stranger that writes", r.noPhantoms},
+		{"phantoms", "a bug of the benchmark, or a write by another client", r.noPhantoms},
 		{"a-a", "chance, or the order of trials, looks like a difference", r.sameAsItself},
 		{"porcupine", "the oracle has a bug", r.porcupineAgrees},
 		{"accounting", "requests are lost or counted twice", r.accounts},
 		{"littles-law", "time is lost or counted twice", r.littlesLaw},
 		{"void-trials", "trials that went wrong are left out", r.noneVoid},
-		{"complete", "a run is ended when its figures please", r.complete},
+		{"complete", "a run is ended as soon as its results look good", r.complete},
 		{"fsync", "etcd does not wait for the disk", r.fsync},
 		{"priority", "administrators are exempt from priority and fairness", r.ordinaryUser},
 		{"pinned", "writers take the cores of the servers that they measure", r.pinned},
@@ -100,7 +100,7 @@ func (r *reckoning) nothingLost() (*bool, string) {
 		return new(false), several(lost)
 	}
 	if trials == 0 {
-		return nil, "no arm that must lose nothing was measured"
+		return nil, "no arm was measured that must not lose updates"
 	}
 	return new(true), "none in " + plural(trials, "trial")
 }
@@ -141,7 +141,7 @@ func (r *reckoning) sameAsItself() (*bool, string) {
 	}
 	switch {
 	case !judged:
-		return nil, "no arm ran twice often enough"
+		return nil, "no arm was compared with itself in enough blocks"
 	case len(differ) > 0:
 		return new(false), strings.Join(differ, "; ")
 	}
@@ -228,7 +228,7 @@ func (r *reckoning) littlesLaw() (*bool, string) {
 		}
 	}
 	if cells == 0 {
-		return nil, "in no cell did all intents land and take little of the time"
+		return nil, "no cell is suitable: all its intents must land, and be short compared with the trial"
 	}
 	return new(worst <= accountLimit), fmt.Sprintf("off by at most %s%s, %s", Percent(worst), at, plural(cells, "row"))
 }
@@ -282,7 +282,7 @@ func (r *reckoning) complete() (*bool, string) {
 
 func (r *reckoning) fsync() (*bool, string) {
 	if r.run.Environment.EtcdFsync == "" {
-		return nil, "this cluster does not show it"
+		return nil, "the cluster does not show whether etcd uses fsync"
 	}
 	return new(r.run.Environment.EtcdFsync == "on"), r.run.Environment.EtcdFsync
 }
@@ -299,9 +299,9 @@ func (r *reckoning) pinned() (*bool, string) {
 	e := r.run.Environment
 	switch {
 	case !e.LocalCluster:
-		return nil, "a cluster of others"
+		return nil, "the run did not start this cluster"
 	case len(e.ServerCores) == 0 || len(e.GeneratorCores) == 0:
-		return new(false), either(e.Unpinned, "they share all cores")
+		return new(false), either(e.Unpinned, "API server, etcd and writers share all cores")
 	}
 	shared := slices.ContainsFunc(e.ServerCores, func(core int) bool { return slices.Contains(e.GeneratorCores, core) })
 	return new(!shared), fmt.Sprintf("API server and etcd on %v, writers on %v", e.ServerCores, e.GeneratorCores)

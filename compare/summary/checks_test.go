@@ -84,7 +84,7 @@ func TestNotes(t *testing.T) {
 	}
 	run.Ended = nil
 	s = summary.Of(run, trials)
-	has(t, strings.Join(s.Notes, "\n"), "Incomplete", "none of its cells is one that was decided before")
+	has(t, strings.Join(s.Notes, "\n"), "Incomplete", "none of the primary cells")
 	if len(s.Situations) == 0 || contest(t, s, "hot-object w64 m4 o7").Cell == "" {
 		t.Errorf("its own cells are not compared: %+v", s.Situations)
 	}

@@ -151,7 +151,7 @@ func (r *reckoning) incomparable(a, b group) string {
 		case g.row.NoVerdict != "":
 			return g.row.Arm + ": " + g.row.NoVerdict
 		case g.row.LostUpdates > 0:
-			return g.row.Arm + " lost updates, and who may lose them is quick"
+			return g.row.Arm + " lost updates, so the comparison of its speed is meaningless"
 		}
 	}
 	return ""
@@ -243,7 +243,7 @@ func (r *reckoning) contestsOf(family, measure string, cells []string) []Contest
 		case r.void != "":
 			c.Why = "the run is void"
 		case c.Why == "" && len(rivals) == 0:
-			c.Why = "no arm was measured that lost nothing and gave up nothing"
+			c.Why = "every arm lost updates, gave up too many intents or was not measured"
 		case c.Why == "":
 			c.lead(rivals)
 		}

@@ -25,9 +25,9 @@ const (
 // that landed, including the warm-up, because the counters of the server include the warm-up.
 var Measures = []Measure{
 	{goodput, "/s", "intents a second that landed and were found at their revision", false, results.Trial.Goodput},
-	{"p50_ms", "ms", "latency of an intent from when it was to begin, median", true, percentile(50)},
-	{"p99_ms", "ms", "the same, 99 in 100", true, percentile(99)},
-	{"give_up_share", "share", "of the intents that did not land", true, giveUps},
+	{"p50_ms", "ms", "median latency of an intent, from the time at which it was to begin", true, percentile(50)},
+	{"p99_ms", "ms", "99th percentile of the same latency", true, percentile(99)},
+	{"give_up_share", "share", "share of the intents that did not land", true, giveUps},
 	{"requests_per_intent", "requests", "of all verbs", true, perIntent(func(t results.Trial) *float64 { return new(float64(requests(t))) })},
 	{"stale_writes_per_intent", "answers", "409 because of an old resourceVersion", true, perIntent(func(t results.Trial) *float64 { return new(float64(t.Client.StaleWrites)) })},
 	{"conflicts_per_intent", "answers", "409 because another manager owns a field", true, perIntent(func(t results.Trial) *float64 { return new(float64(t.Client.Conflicts)) })},

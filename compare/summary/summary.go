@@ -137,7 +137,7 @@ func (r *reckoning) notes(decidedBefore bool) []string {
 		notes = append(notes, fmt.Sprintf("Exploratory: the run was made with another decided.yaml (%s) than this report (%s)",
 			short(r.run.Decided), short(decided.Hash())))
 	case !decidedBefore:
-		notes = append(notes, "Exploratory: none of its cells is one that was decided before a run")
+		notes = append(notes, "Exploratory: the run has none of the primary cells of decided.yaml")
 	}
 	return notes
 }

@@ -62,7 +62,7 @@ func TestAnswers(t *testing.T) {
 	}
 	has(t, answer(t, s, "fastest"), "Against `ssa`, `apply` lands more in ", "64 writers", "The fastest of all in ")
 	has(t, answer(t, s, "cost"), "costs less CPU a write in ", "cheapest of all")
-	has(t, answer(t, s, "lost"), "Nothing else is lost: `apply` lost nothing in ", "Lost as the way of writing has it: ", "`gmu-replace` (devbox-status)", "`apply` (increment)", "`gmu-default-retry` up to ")
+	has(t, answer(t, s, "lost"), "Nothing else is lost: `apply` lost nothing in ", "Lost because of the way of writing: ", "`gmu-replace` (devbox-status)", "`apply` (increment)", "`gmu-default-retry` up to ")
 	has(t, answer(t, s, "avoid"), "`ssa` lost 30 % of its", "slower than the best get-modify-update", "sends 1.00 requests per reconcile")
 	for _, a := range s.Answers {
 		if words := len(strings.Fields(a.Text)); words > 75 {

@@ -50,7 +50,7 @@ func published(claim compare.Claim) string {
 // measured returns the measured values for a claim, as text. There is one value for each cell that contains the claim's arm.
 func (r *reckoning) measured(workload string, claim compare.Claim) string {
 	if claim.Measure == "" && claim.Against == "" {
-		return "not a number"
+		return "the claim names no measure"
 	}
 	var found []string
 	for _, g := range r.ordinary() {
