@@ -174,8 +174,8 @@ func (t *trial) release(ctx context.Context) error {
 	return nil
 }
 
-// gather waits for the results of all child processes. It implements the type writing for trials with child
-// processes. The writers of a child end when they have no more intents, or when the context open ends.
+// gather waits for the results of all child processes. In a trial with child processes, gather is the function of the
+// type writing. The writers of a child end when they have no more intents, or when the context open ends.
 func (t *trial) gather(open, inflight context.Context, stop func(error)) {
 	stopped := context.AfterFunc(open, func() {
 		for _, c := range t.children {

@@ -51,7 +51,7 @@ func (w *oneWriter) unlessEnded(open context.Context, err error) error {
 	return fmt.Errorf("getting the next intent of writer %d: %w", w.number, err)
 }
 
-// wait waits for the given duration or until ctx ends, and adds the time that passed to the time waited on purpose.
+// wait waits for the given duration or until ctx ends. This time counts as time that the writer waits on purpose.
 func (w *oneWriter) wait(ctx context.Context, d time.Duration) {
 	if d > 0 {
 		began := time.Now()

@@ -17,13 +17,13 @@ func devboxStatus() compare.Workload {
 	return compare.Workload{
 		Name: "devbox-status",
 		Summary: "the status of a Devbox, written by four reconcilers: phase, lastContainerStatus, contentID, network; " +
-			"one write carries all that its reconciler knows",
+			"each write contains all fields of its reconciler",
 		Claims: []compare.Claim{
 			{
 				Text:    "a closure that replaces the whole status (latest.Status = mine) loses the fields of others without any 409",
 				Measure: "lost_updates", Arm: "gmu-replace",
 			},
-			{Text: "one that sets its own fields loses none", Measure: "lost_updates", Arm: "gmu-default-retry", Value: 0},
+			{Text: "a closure that sets only its own fields loses no fields", Measure: "lost_updates", Arm: "gmu-default-retry", Value: 0},
 		},
 		Defaults: compare.Parameters{
 			Writers: 4, Objects: 1, Managers: len(statusParts), Warmup: 500 * time.Millisecond, Duration: 2500 * time.Millisecond,

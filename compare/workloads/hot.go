@@ -12,8 +12,8 @@ import (
 func hotObject() compare.Workload {
 	return compare.Workload{
 		Name: "hot-object",
-		Summary: "ConfigMaps whose keys belong to a manager each; all managers own theirs by Server-Side Apply from the start, " +
-			"so that arms which do not apply find as many managers as those which do",
+		Summary: "ConfigMaps in which each manager has a key of its own; all managers apply their keys before the trial, " +
+			"so that every arm finds the same number of managers",
 		Claims: []compare.Claim{
 			{
 				Text: "Kubernetes' scheduler benchmark (120534), which reads from a cache: for a single writer Server-Side Apply has " +

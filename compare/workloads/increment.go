@@ -15,8 +15,8 @@ import (
 func increment() compare.Workload {
 	return compare.Workload{
 		Name: "increment",
-		Summary: "one counter that every intent makes one greater: Server-Side Apply sends what was reckoned from an earlier read " +
-			"and loses increments without any 409, unless it sends the resourceVersion too",
+		Summary: "one counter that every intent increases by one: Server-Side Apply sends a value computed from an earlier read, " +
+			"and loses increments without any 409, unless it also sends the resourceVersion",
 		Claims: []compare.Claim{
 			{
 				Text:    "an increment in the closure is safe when it is repeated on a fresh read after a stale write",

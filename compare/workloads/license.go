@@ -17,9 +17,9 @@ func licenseFinalizer() compare.Workload {
 	return compare.Workload{
 		Name: "license-finalizer",
 		Summary: "controllers that each keep one finalizer of theirs on an object (a ConfigMap stands in for the License): " +
-			"it is replaced by a new one, then ensured, which finds it there",
+			"each finalizer is replaced by a new one, and then ensured, although it exists already",
 		Claims: []compare.Claim{
-			{Text: "a finalizer is ensured before anything else; one that is there already writes nothing"},
+			{Text: "a finalizer is ensured before anything else; if it exists already, nothing is written"},
 			{
 				Text:    "a closure that replaces the list loses the finalizers of others without any 409",
 				Measure: "lost_updates", Arm: "gmu-replace",

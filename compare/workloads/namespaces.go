@@ -18,7 +18,7 @@ import (
 func userNamespace() compare.Workload {
 	return compare.Workload{
 		Name:    "user-namespace",
-		Summary: "a new namespace a round that every reconciler ensures at once, each with an annotation of its own",
+		Summary: "in each round, all reconcilers ensure the same new namespace at once, each with an annotation of its own",
 		Claims: []compare.Claim{{
 			Text:    "a namespace per user with an owner label is created or corrected; create races end in success, not AlreadyExists",
 			Measure: "give_ups", Arm: "apply", Value: 0,

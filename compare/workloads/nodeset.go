@@ -13,13 +13,12 @@ import (
 	"coapply.dev/compare"
 )
 
-// nodesetScale is a workload in which two reconciles scale the same set of pods. Both of them read the same outdated
-// cache.
+// nodesetScale is a workload in which two reconciles scale one set of pods after both have read the same outdated cache.
 func nodesetScale() compare.Workload {
 	return compare.Workload{
 		Name: "nodeset-scale",
-		Summary: "two reconciles of one set both see 2 of 5 pods and make it 5; those that count also see 5 and make it 3: " +
-			"deterministic names decide on no count, so their rounds only grow",
+		Summary: "two reconciles of one set of pods both see 2 of 5 pods and create the missing ones; arms that count pods also " +
+			"scale from 5 pods down to 3 in every other round; arms with deterministic names do not count, and only scale up",
 		Claims: []compare.Claim{
 			{
 				Text:    "two reconciles that both see 2 of 5 create 6 pods if they only count: 3 too many",

@@ -21,13 +21,13 @@ import (
 func cachePollution() compare.Workload {
 	return compare.Workload{
 		Name: "cache-pollution",
-		Summary: "a cache without copies (UnsafeDisableDeepCopy): every first write is made stale, and another reader looks " +
-			"into the cache before it",
+		Summary: "a cache without copies (UnsafeDisableDeepCopy): before the first write of each intent, another reader " +
+			"reads the object from the cache, and another client changes the object",
 		Claims: []compare.Claim{
 			{
-				Text:    "who modifies an object of the cache without a copy shows others values that the server never had",
+				Text:    "code that modifies an object of the cache without a copy shows other readers values that the server never had",
 				Measure: "extra.polluted_reads_per_intent", Arm: "gmu-requeue", Value: 1,
-				Contradiction: "controller-runtime copies by default: only UnsafeDisableDeepCopy brings it about",
+				Contradiction: "controller-runtime copies by default: this happens only with UnsafeDisableDeepCopy",
 			},
 			{
 				Text:    "Server-Side Apply changes no object that was read",
@@ -83,9 +83,9 @@ func (r *pollution) intent(sequence, object int) compare.Intent {
 	}
 }
 
-// Next returns an intent whose first write is stale, because another client writes to the object before. If the arm
-// applies, the other client writes before the apply. Otherwise the other client writes after the arm has changed the
-// object that the arm has read.
+// Next returns an intent in which another client writes to the object just before the arm's first write. If the arm
+// applies, the other client writes in Intent.Pause, before the apply. Otherwise, the other client writes in
+// Intent.Modify, after the arm has changed the object in its memory. The arm's first update is then stale.
 func (r *pollution) Next(ctx context.Context, _, sequence int) (compare.Intent, bool, error) {
 	if r.over(sequence) {
 		return compare.Intent{}, false, nil

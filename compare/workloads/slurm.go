@@ -29,7 +29,7 @@ func slurmService() compare.Workload {
 			{
 				Text:    "a closure that replaces the whole of what its writer knows loses what others wrote, without any 409",
 				Measure: "lost_updates", Arm: "gmu-replace",
-				Contradiction: "it is often said to lose the cluster's address as well, but the API server puts that back",
+				Contradiction: "such a closure is often said to lose the cluster IP as well, but the API server restores the cluster IP",
 			},
 		},
 		Defaults: compare.Parameters{Writers: 4, Objects: 4, Managers: 4},

@@ -17,8 +17,8 @@ import (
 func nodeUncordon() compare.Workload {
 	return compare.Workload{
 		Name: "node-uncordon",
-		Summary: "nodes of the local cluster uncordoned, 15 at once, under the heartbeats of kubelets and the node lifecycle controller; " +
-			"fewer objects than writers: several operators on one node at once",
+		Summary: "nodes of the local cluster, uncordoned 15 at once, while kubelets and the node lifecycle controller write to them; " +
+			"with fewer objects than writers, several operators uncordon the same node at once",
 		Claims: []compare.Claim{
 			{
 				Text:    "without retry about 5 % of uncordons end in a stale write, so about 95 % succeed",
