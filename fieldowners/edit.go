@@ -84,7 +84,7 @@ func (p Path) remove(object map[string]any) (empty bool) {
 	return false
 }
 
-// isKeyOf reports whether a path element identifies a list item by the key field with the given name, among others.
+// isKeyOf reports whether the path element is the key of a list item, and has a key field with the given name.
 func isKeyOf(element fieldpath.PathElement, name string) bool {
 	return element.Key != nil && slices.ContainsFunc(*element.Key, func(key value.Field) bool { return key.Name == name })
 }

@@ -62,12 +62,12 @@ func (f Field) IsUnowned() bool {
 	return f.Exists && f.IsLeaf() && !f.Server && len(f.Owners) == 0 && len(f.Whole) == 0
 }
 
-// held is the part of one managed fields entry at and below a place.
+// held is the part of one managed fields entry that is at and below one field of the object (see place).
 type held struct {
 	Manager
 
-	itself bool           // whether the entry names the field at the place
-	below  *fieldpath.Set // the fields below the place that the entry names
+	itself bool           // whether the entry names this field itself
+	below  *fieldpath.Set // the fields below this field that the entry names
 }
 
 func heldBelow(all []held, name fieldpath.PathElement) []held {
@@ -98,7 +98,7 @@ func whole(all []held) []Manager {
 	})
 }
 
-// namesIn returns the path elements of the fields directly below the place.
+// namesIn returns the path elements of a field's children in the managed fields. all has the entries' parts (see held).
 func namesIn(all []held) *fieldpath.PathElementSet {
 	names := &fieldpath.PathElementSet{}
 	for _, h := range all {
@@ -109,7 +109,7 @@ func namesIn(all []held) *fieldpath.PathElementSet {
 	return names
 }
 
-// place is a value of the object, with the owned fields at and below the path of the value.
+// place is one field of the object, with the parts of the managed fields entries that are at and below the field.
 type place struct {
 	path  fieldpath.Path
 	list  string // the path with [] for each list item, which is the key of joining
@@ -118,7 +118,7 @@ type place struct {
 	whole []Manager // the managers that own a parent of this field as a whole
 }
 
-// joining has the namings of the lists of the object, see namingsIn.
+// joining says how managed fields identify the items of each list. The key is the path of the list, as in namingsIn.
 type joining map[string]naming
 
 func (j joining) join(at place) Field {
@@ -169,9 +169,9 @@ func (j joining) below(at place) []place {
 	return found
 }
 
-// itemNames returns the path element of each item of a list: its key or value if the managed fields show whether keys or
-// values identify the items, and all items have distinct ones. Otherwise, an item that a managed fields entry names has
-// the path element of the entry, and any other item has its index.
+// itemNames returns the path element of each item of a list. If the managed fields show whether keys or values identify
+// the items, and no two items have the same key or value, the path element is the key or value. Otherwise, an item that
+// a managed fields entry names has the path element of the entry, and any other item has its index.
 func (j joining) itemNames(at place, items []any) []fieldpath.PathElement {
 	how, known := j[at.list]
 	how.disputed = how.disputed || !known

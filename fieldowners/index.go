@@ -26,13 +26,13 @@ func NewIndex(object any) *Index {
 	return &Index{object: object, lists: map[listOf]namedList{}}
 }
 
-// Value returns the same result for the object as Path.Value.
+// Value is like Path.Value, for the object of the Index.
 func (x *Index) Value(path Path) (any, bool) { return path.value(x.object, x.child) }
 
-// Nearest returns the same result for the object as Path.Nearest.
+// Nearest is like Path.Nearest, for the object of the Index.
 func (x *Index) Nearest(path Path) (Path, bool) { return path.nearest(x.object, x.child) }
 
-// Locate returns the same result for the object as the function Locate.
+// Locate is like the function Locate, for the object of the Index.
 func (x *Index) Locate(serverPath string) (found []Path) {
 	x.locate(x.object, serverPath, nil, &found)
 	return found

@@ -51,7 +51,7 @@ func isScalar(v value.Value) bool { return !v.IsNull() && !isComposite(v) }
 type namedList struct {
 	items  []any
 	names  []fieldpath.PathElement // the path elements of the items, without items that have none
-	byName map[string]int          // the index of the first item with each path element
+	byName map[string]int          // for each path element as text, the index of the first item that has the path element
 	odd    []any                   // the items without a path element
 	places []int                   // the index in the list of each item in odd
 }

@@ -69,12 +69,12 @@ func mayShare(ours []Entry, raw metav1.ManagedFieldsEntry) bool {
 	})
 }
 
-// overlap reports whether the owners of the two sets own a field together.
+// overlap reports whether two managers that own the fields in a and in b own a field together (see KeepOwn).
 func overlap(a, b *fieldpath.Set) bool {
 	return !a.Intersection(b).Empty() || covers(a, b) || covers(b, a)
 }
 
-// covers reports whether a leaf of the first set is in the second set or has fields below it there.
+// covers reports whether parts contains a leaf of whole, or a field below such a leaf.
 func covers(whole, parts *fieldpath.Set) bool {
 	return parts.RecursiveDifference(whole.Leaves()).Size() < parts.Size()
 }

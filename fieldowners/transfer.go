@@ -24,8 +24,8 @@ import (
 //
 //   - fields of the status;
 //   - fields that To already applies through the subresource, and not with the object;
-//   - if Operation is Apply and the manager changes, fields that the former manager applies through the subresource,
-//     and not with the object.
+//   - if Operation is Apply and To is not the current owner, fields that the current owner applies through the
+//     subresource, and not with the object.
 //
 // # What stays
 //
@@ -91,8 +91,8 @@ func (u Unmoved) String() string { return fmt.Sprintf("%s of %s: %s", u.Path, u.
 type TransferPlan struct {
 	Moved   []Handover
 	Unmoved []Unmoved
-	// Unread lists the apiVersions in which the caller must read the object before the next call of Plan. Until
-	// then, Unmoved contains the fields that would move between two apiVersions of which one is in this list.
+	// Unread lists the apiVersions in which the caller must read the object before the next call of Plan. Until then, a
+	// field that would move to another apiVersion is in Unmoved if one of the two apiVersions is listed here.
 	Unread []string
 }
 

@@ -43,8 +43,8 @@ func (t Transfer) receiver(subresource string) Manager {
 	}
 }
 
-// through returns the subresource of the entry of To that gets the field. The comment of Transfer has the rules. ""
-// stands for To's entry for the object itself.
+// through returns the subresource of the entry of To to which the field moves, or "" for To's entry for the object
+// itself. The comment of Transfer has the rules.
 func (t Transfer) through(owners slots, owner *slot, path Path) string {
 	applied := func(name, subresource string) bool {
 		return owners.of(Manager{Name: name, Operation: metav1.ManagedFieldsOperationApply, Subresource: subresource}).owns(path)
@@ -61,9 +61,9 @@ func (t Transfer) through(owners slots, owner *slot, path Path) string {
 	return ""
 }
 
-// inNoIntent returns the reason why a field must stay with its current owner, or "" if the field may move. Finalizers, and
-// the annotation of client-side kubectl apply, stay if their owner wrote them by Update, unless the source names their
-// path. The next apply of the new owner would delete them (see Transfer).
+// inNoIntent returns the reason why a field must stay with its current owner, or "" if the field may move. Finalizers,
+// and the annotation of client-side kubectl apply, stay if their owner wrote them by Update, because the next apply of
+// the new owner would delete them (see Transfer). They move only if the source names their path.
 func (s Source) inNoIntent(operation metav1.ManagedFieldsOperationType, path Path) (reason string) {
 	named := func(what Path) bool {
 		return slices.ContainsFunc(s.Paths, func(p Path) bool { return p.HasPrefix(what) })
@@ -105,8 +105,8 @@ func (s Source) indivisible(owner Entry) []Unmoved {
 	return kept
 }
 
-// withoutLoneSurroundings drops the handovers of parent fields, and of the key fields of list items, under which no field
-// moves. Otherwise both managers would own them.
+// withoutLoneSurroundings drops the handover of a parent field if no field below the parent moves, and the handover of
+// a key field if no field of its list item moves. Such a handover would only add a second owner.
 func withoutLoneSurroundings(wanted []Handover) []Handover {
 	return slices.DeleteFunc(slices.Clone(wanted), func(around Handover) bool {
 		item := around.Path
@@ -146,9 +146,9 @@ func (p *TransferPlan) settle(m Handover, owners slots, objects Objects) {
 	p.Moved = append(p.Moved, m)
 }
 
-// differs returns "" if the field is proven to mean the same in the apiVersions of both managers. Otherwise it
-// returns the reason. For example, scaleTargetRef is one field in the managed fields of autoscaling/v1, and several
-// fields in those of autoscaling/v2. After a move to autoscaling/v2, these fields would have no owner.
+// differs returns "" if the field is proven to mean the same in the apiVersions of both managers. Otherwise it returns
+// why the field cannot move. For example, scaleTargetRef is one field in the managed fields of autoscaling/v1, and
+// several fields in those of autoscaling/v2. After a move to autoscaling/v2, these fields would have no owner.
 func (p *TransferPlan) differs(m Handover, leaf bool, objects Objects) string {
 	versions := []string{m.From.APIVersion, m.To.APIVersion}
 	isRead := func(version string) bool { _, read := objects[version]; return read }

@@ -57,7 +57,7 @@ func readKinds(root string) (kinds, error) {
 	return all, nil
 }
 
-// resourceOf returns the plural resource name of a kind. For a kind of Kubernetes, the name is guessed.
+// resourceOf returns the plural resource name of a kind. For a kind without a CRD in config/crd, the name is guessed.
 func (k kinds) resourceOf(of schema.GroupKind) string {
 	if i := slices.IndexFunc(k, func(ours kind) bool { return ours.GroupKind == of }); i >= 0 {
 		return k[i].plural

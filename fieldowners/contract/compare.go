@@ -191,7 +191,7 @@ func (c comparing) ownerOf(manager string, path fieldowners.Path) (owner fieldow
 	return owner
 }
 
-// stranger returns the findings about an entry whose manager the contract does not name: exclusive fields (see Compare).
+// stranger returns the findings about the exclusive fields (see Compare) of a manager that the contract does not name.
 func (c comparing) stranger(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {
@@ -220,8 +220,8 @@ func isContent(path fieldowners.Path) bool {
 // findings are the findings about one manager, with one finding for each pair of rule and owner.
 type findings []Finding
 
-// add adds a path to the finding that has the same rule and owner as like. If there is no such finding, add appends
-// like, with this path.
+// add adds a path to the finding that has the rule and the owner of the given finding. If there is no such finding yet,
+// add appends the given finding, with this path.
 func (f *findings) add(like Finding, path fieldowners.Path) {
 	i := slices.IndexFunc(*f, func(known Finding) bool { return known.Rule == like.Rule && known.Owner == like.Owner })
 	if i < 0 {

@@ -18,8 +18,8 @@
 //  5. A manager that claims all labels, annotations, owner references or finalizers does not exclude other managers
 //     from these fields.
 //  6. An object is compared if a manager of the contract owns any of its fields, or if a Selector matches the object.
-//     Other objects are skipped, because most objects of a kind do not belong to a manager of the contract. If a
-//     manager must own a field of the object (see Claim.Selector) but owns none, Finding.Missing is true.
+//     Other objects are skipped, because most objects of a kind do not belong to a manager of the contract.
+//     Finding.Missing is true if the manager that must own the fields (see Claim.Selector) owns no field of the object.
 //
 // A program should call Check before its first write. Its tests should compare the contract with the program's apply
 // configurations (applytest.Owns). A person should sometimes compare the contract with a cluster (kubectl
@@ -65,10 +65,10 @@ type Claim struct {
 	// Shared lists the claimed paths that other managers may own as well. The key is the path, and the value is the
 	// reason.
 	Shared map[string]string `json:"shared,omitempty"`
-	// Selector is a label selector for the objects of which the manager must own a field. If Selector is empty, these
-	// are the objects of which another manager of the contract owns a field. On these objects, Compare reports
-	// managers outside of the contract that own a claimed path outside of Shared, even if the claiming manager owns
-	// no field of the object.
+	// Selector is a label selector for the objects in which the manager must own a field. If Selector is empty, the
+	// manager must own a field in each object in which another manager of the contract owns a field. In these objects,
+	// Compare reports a manager outside of the contract that owns a claimed path, unless the path is in Shared. It does
+	// so even if the claiming manager owns no field of the object.
 	Selector string `json:"selector,omitempty"`
 }
 

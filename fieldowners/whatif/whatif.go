@@ -29,15 +29,15 @@ type Apply struct {
 // To computes an apply to an object. The object must be as the API server returned it, with all managed fields, and in
 // the apiVersion of the configuration. The schemas are those of this apiVersion.
 //
-// If there are conflicts, they are the causes in the refusal of the API server. Otherwise after is the object with the
+// If there are conflicts, conflicts has the causes of the API server's response. Otherwise after is the object with the
 // configuration merged into it, and with its managed fields. The time in the manager's entry is not set.
 //
 // The error says why the result is not known:
 //   - an owner of the object uses another apiVersion, and only the API server can convert the object;
 //   - the object has no managed fields: either a cache removed them, or the API server first makes before-first-apply
 //     the owner of all fields;
-//   - the API server may drop a part of the configuration: a status that is not applied through the subresource status,
-//     or another field that is.
+//   - the API server may drop a part of the configuration: a status that is applied to the object itself, or a field
+//     outside of the status that is applied through the subresource status.
 func (a Apply) To(object *unstructured.Unstructured, schemas managedfields.TypeConverter) (after *unstructured.Unstructured, conflicts []metav1.StatusCause, err error) {
 	config := &unstructured.Unstructured{Object: a.Config}
 	if err := a.check(object, config); err != nil {
@@ -66,7 +66,7 @@ const status = "status"
 
 func (a Apply) check(object, config *unstructured.Unstructured) error {
 	if object.GetAPIVersion() != config.GetAPIVersion() {
-		return fmt.Errorf("the object was read as %s, and the configuration is one of %s", object.GetAPIVersion(), config.GetAPIVersion())
+		return fmt.Errorf("the object was read as %s, but the apiVersion of the configuration is %s", object.GetAPIVersion(), config.GetAPIVersion())
 	}
 	if len(object.GetManagedFields()) == 0 {
 		return errors.New("the object has no managed fields, so an apply would add the managed fields entry before-first-apply, which owns all its fields")
@@ -91,7 +91,7 @@ func (a Apply) check(object, config *unstructured.Unstructured) error {
 	return nil
 }
 
-// sameVersion converts nothing: Apply.check has refused all that would need it.
+// sameVersion is a converter that returns each object unchanged, and an error if the target version differs.
 type sameVersion struct{ runtime.ObjectConvertor }
 
 func (sameVersion) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
@@ -101,11 +101,12 @@ func (sameVersion) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner
 	return in, nil
 }
 
-// noDefaults sets no defaults. Nor does it create objects: Apply.check has refused an object without managed fields.
+// noDefaults sets no defaults. New is called only for an object without managed fields, which Apply.check rejects: the
+// FieldManager would compare the object with an empty one, to make before-first-apply the owner of its fields.
 type noDefaults struct{}
 
 func (noDefaults) Default(runtime.Object) {}
 
 func (noDefaults) New(kind schema.GroupVersionKind) (runtime.Object, error) {
-	return nil, fmt.Errorf("only the API server can create an empty %v", kind)
+	return nil, fmt.Errorf("only the API server can compute an apply to a %v without managed fields", kind)
 }

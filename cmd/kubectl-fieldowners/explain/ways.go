@@ -42,7 +42,7 @@ func (e Explanation) waysOut() []Way {
 	}
 }
 
-// perOwner returns one sentence for each owner in conflict, such as "a: RESULT.". The function what returns the result
+// perOwner returns one sentence for each owner in conflict, such as "a: RESULT.". The given function returns the result
 // for one owner. Owners with the same result share a sentence, such as "a, b: RESULT.".
 func (e Explanation) perOwner(what func(view.OwnerItem) string) string {
 	owners := map[string][]string{}

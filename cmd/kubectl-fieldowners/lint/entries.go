@@ -25,7 +25,7 @@ func (l linting) ancientChanges() []Finding {
 // unknownManager is a placeholder in a remedy. The user must replace it with the name of an applier.
 const unknownManager = "MANAGER"
 
-// findMainApplier returns the name of the applier that owns most fields of the object, or unknownManager if the
+// findMainApplier returns the name of the applier that owns the most fields of the object, or unknownManager if the
 // object has no applier. It ignores entries for subresources and entries in unserved apiVersions.
 func (l linting) findMainApplier() string {
 	name, most := unknownManager, 0

@@ -16,8 +16,8 @@ import (
 // The rules in this file are about fields that an Update entry shares with an applier. When the
 // applier no longer lists a shared field, the field stays on the object, owned by the Update entry.
 
-// leftOf finds fields that a former manager, such as before-first-apply, owns by Update and shares with appliers. No
-// client writes under the name of a former manager.
+// leftOf finds fields that the given earlier writer (before-first-apply or kubectl-client-side-apply) owns by Update
+// and shares with appliers. The remedy is only right if the earlier writer does not write any more.
 func (l linting) leftOf(name string, rule Rule) []Finding {
 	var found []Finding
 	for _, left := range l.named(name, metav1.ManagedFieldsOperationUpdate) {

@@ -2,14 +2,13 @@
 //
 // # Contract
 //
-//  1. Check examines one object by its managed fields and by Facts. Rules that need a missing
-//     fact are skipped.
-//  2. Each Rule describes a problem that was seen on a real API server. A Finding says which
-//     managers have the problem and what will happen, and has a command that resolves the problem.
+//  1. Check examines one object by its managed fields and by Facts. Rules that need a missing fact are skipped.
+//  2. Each Rule describes a problem that was seen on a real API server. A Finding says which managers have the problem
+//     and what will happen, and has a command that resolves the problem.
 //  3. For an object without managed fields, Check returns no findings, as its owners are unknown.
 //  4. Check does not read the object's values, so a Finding contains no values.
-//  5. Findings are in the order of rules, then of managers. For malformed entries Check returns
-//     the error of fieldowners.Parse.
+//  5. Findings are ordered by rule, then by manager. For malformed entries Check returns the error of
+//     fieldowners.Parse.
 //
 // Valid:
 //
@@ -58,8 +57,8 @@ const (
 	RuleAncientChanges Rule = "ancient-changes"
 	// RuleUnservedVersion: an entry has an apiVersion that the API server does not serve.
 	RuleUnservedVersion Rule = "unserved-version"
-	// RuleDuplicateEntry: a manager has two entries that differ only in their fields, and the next
-	// write drops one of the entries.
+	// RuleDuplicateEntry: a manager has several entries with the same operation, subresource and apiVersion. The next
+	// write other than an apply keeps only the last of them.
 	RuleDuplicateEntry Rule = "duplicate-entry"
 	// RuleManyManagers: the object has so many managers that an apply to the object takes much longer.
 	RuleManyManagers Rule = "many-managers"

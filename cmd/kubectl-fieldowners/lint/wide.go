@@ -65,8 +65,8 @@ func whatConflicts(other fieldowners.Manager) string {
 	return fmt.Sprintf("the next apply by %s that sets another value conflicts", other.Name)
 }
 
-// standsForOthers reports whether wideUpdate ignores an entry because other rules report it. An ignored entry belongs
-// to a manager that also applies the object, or that represents several writers, such as before-first-apply.
+// standsForOthers reports whether wideUpdate and sharedByUpdate skip an entry, because other rules report the entry.
+// Its manager also applies the object, or is before-first-apply, ancient-changes or kubectl-client-side-apply.
 func (l linting) standsForOthers(entry fieldowners.Entry) bool {
 	return slices.Contains([]string{fieldowners.BeforeFirstApply, fieldowners.AncientChanges, fieldowners.ClientSideApply}, entry.Name) ||
 		len(l.named(entry.Name, metav1.ManagedFieldsOperationApply)) > 0

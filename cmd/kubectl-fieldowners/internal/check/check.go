@@ -34,7 +34,7 @@ func New(p *objects.Reader) *cobra.Command {
 	c := &command{Reader: p, output: "text"}
 	cmd := &cobra.Command{
 		Use:   "check -f FILE --field-manager MANAGER",
-		Short: "Tell which fields of a file would conflict, before it is applied: a gate for CI",
+		Short: "Show which fields of a file would conflict, before it is applied: a gate for CI",
 		Long: `Ask the API server by a dry run what a server-side apply of a file would do: which
 fields conflict, with whom and with which values; which would be shared, changed, or
 given up because the file no longer lists them. Nothing is written. It needs the right
@@ -49,8 +49,8 @@ Exit codes: 0 no conflict; 1 conflicts; 2 an error, or the API server refuses th
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&c.files, "filename", "f", nil, "`files` to be applied, - for stdin")
-	flags.StringVar(&c.manager, "field-manager", "", "`name` under which they would be applied")
-	flags.StringVar(&c.subresource, "subresource", "", "the `subresource` they would be applied to, such as status")
+	flags.StringVar(&c.manager, "field-manager", "", "the `name` of the field manager that would apply the files")
+	flags.StringVar(&c.subresource, "subresource", "", "the `subresource` to which the files would be applied, such as status")
 	console.OneOf(cmd, flags, &c.output, "output", "o", "", "text", "json", "yaml")
 	return cmd
 }
@@ -81,7 +81,7 @@ func (c *command) validate(cmd *cobra.Command) error {
 	case len(c.files) == 0:
 		return console.UsageError(cmd, "which file would be applied? Name it by -f")
 	case c.manager == "":
-		return console.UsageError(cmd, "who would apply it? Name the field manager by --field-manager (the default of kubectl apply --server-side is %q)", "kubectl")
+		return console.UsageError(cmd, "--field-manager is missing: name the field manager that would apply the files (the default of kubectl apply --server-side is %q)", "kubectl")
 	}
 	return console.CheckManager(cmd, "field-manager", c.manager)
 }

@@ -55,7 +55,7 @@ type shared struct {
 type dropped struct {
 	Path    string           `json:"path"`
 	Removed bool             `json:"removed"` // the value is removed, or replaced by the API server's default
-	KeptBy  []view.OwnerItem `json:"keptBy"`  // the other owners, because of which the field stays
+	KeptBy  []view.OwnerItem `json:"keptBy"`  // the other owners of the field, so that the field stays
 }
 
 type change struct {

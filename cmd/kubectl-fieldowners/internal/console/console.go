@@ -19,7 +19,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// Name is the command with which users call the plugin.
+// Name is the command that users type to run the plugin.
 const Name = "kubectl fieldowners"
 
 // The exit codes of kubectl diff, and the exit code that a shell uses after an interrupt.

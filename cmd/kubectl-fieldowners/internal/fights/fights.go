@@ -36,13 +36,13 @@ import (
 )
 
 const (
-	window     = time.Minute // acts that are older than this do not count
-	maxFields  = 10_000      // the number of fields that a Detector remembers
-	maxObjects = 1_000       // the number of objects that a Detector remembers
-	// turnsPerMinute decides what a Loop is. A manager makes a turn if it writes to an object at most answerWithin
-	// after another manager wrote to the object. It is a loop if each of at least two managers makes turnsPerMinute/2
-	// turns or more within one minute. Managers that do not react to each other usually leave longer pauses than
-	// answerWithin. A shorter answerWithin would miss turns, because the API server records times in whole seconds.
+	window     = time.Minute // older writes do not count
+	maxFields  = 10_000      // a Detector remembers at least this number of fields, and at most twice as many
+	maxObjects = 1_000       // a Detector remembers at least this number of objects, and at most twice as many
+	// turnsPerMinute and answerWithin define a Loop. A manager makes a turn if it writes to an object at most
+	// answerWithin after another manager wrote to the object. There is a loop if each of at least two managers makes at
+	// least turnsPerMinute/2 turns within one minute. Managers that do not react to each other usually leave longer
+	// pauses. A shorter answerWithin would miss turns, because the API server records times in whole seconds.
 	turnsPerMinute = 20
 	answerWithin   = 2 * time.Second
 )
@@ -61,15 +61,15 @@ type object struct {
 	history // the turns of the last minute; see turnsPerMinute
 
 	last   act       // the last write
-	fought time.Time // when the object last had an act in a fight for one of its fields
+	fought time.Time // the time of the last write in a fight for one of the fields; zero if there was none
 }
 
 // Fight describes one field that managers take from each other, or set and delete in turn.
 type Fight struct {
 	Path     fieldowners.Path
 	Managers []fieldowners.Manager // sorted by name; the zero Manager stands for a deleter that is not recorded
-	Times    int                   // the number of acts in the last minute
-	Since    time.Time             // the time of the fight's first act
+	Times    int                   // the number of changes of the field in the last minute, as Observe counts them
+	Since    time.Time             // when the fight began: the time of its first change
 	Deleted  bool                  // whether one of the managers deleted the field instead of setting it
 }
 

@@ -169,7 +169,7 @@ func (s *Source) AddFlags(cmd *cobra.Command) {
 func (s *Source) Check(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(s.Files) > 0 && len(args) > 0:
-		return console.UsageError(cmd, "%q beside -f: objects come either from files or from a cluster", args[0])
+		return console.UsageError(cmd, "%q cannot be used with -f: objects come either from files or from a cluster", args[0])
 	case len(s.Files) > 0 && s.Selection != (Selection{}):
 		return console.UsageError(cmd, "-l, --field-selector and -A select objects of a cluster, not of files")
 	}

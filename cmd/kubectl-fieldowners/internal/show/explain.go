@@ -37,9 +37,9 @@ Exit codes: 0 conflicts are explained, 2 there is none, or another error.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return e.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&e.file, "filename", "f", "", "read the answer from a `file`, - for stdin (the default)")
-	flags.StringVar(&e.live, "live", "", "a `file` with the live object, or several")
-	flags.StringVar(&e.intent, "intent", "", "a `file` with what was applied, also of several objects")
+	flags.StringVarP(&e.file, "filename", "f", "", "a `file` with the response to the apply, - for stdin (the default)")
+	flags.StringVar(&e.live, "live", "", "a `file` with the live object or objects")
+	flags.StringVar(&e.intent, "intent", "", "a `file` with the applied object or objects")
 	console.OneOf(cmd, flags, &e.output, "output", "o", "", "text", "json", "yaml")
 	return cmd
 }

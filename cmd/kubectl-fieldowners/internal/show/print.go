@@ -21,12 +21,12 @@ type getPrinter struct {
 
 	screen     view.Screen
 	objects    int             // the number of objects read
-	shown      int             // the number of objects of which the filter selected anything
-	incomplete bool            // an owner of a field is not known, on at least one object
+	shown      int             // the number of objects with at least one field that the filter selected
+	incomplete bool            // at least one object has a field whose owners are not known
 	noPath     error           // the error of Object.Find for --path, on the last object with such an error; nil if none
 	managers   map[string]bool // the names of the managers of all objects, for a hint about --manager
 	items      []view.Item     // the objects for -o json and -o yaml
-	rows       [][]string      // for a table: its rows, of which the first two cells are namespace and object
+	rows       [][]string      // the rows of a table; the first two cells of a row are namespace and object
 	pages      []page.Shown    // the objects for -o html
 	lines      int             // the number of YAML lines for -o html
 	leftOut    int             // the number of objects left out because the page would be too long

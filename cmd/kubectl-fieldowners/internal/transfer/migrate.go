@@ -53,10 +53,10 @@ Exit codes: 0 nothing to move, or done; 1 there is something to move; 2 an error
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&m.from, "from", nil, "`managers` whose fields are to move")
-	flags.StringVar(&m.to, "to", "", "`manager` that is to have them, by Apply")
-	console.OneOf(cmd, flags, &m.operation, "operation", "", "how --from owns them: `Update` or Apply", "Update", "Apply")
+	flags.StringVar(&m.to, "to", "", "`manager` that gets the fields in its Apply entry")
+	console.OneOf(cmd, flags, &m.operation, "operation", "", "how --from owns the fields: `Update` or Apply", "Update", "Apply")
 	flags.StringArrayVar(&m.paths, "path", nil, "only this `field` and what is below it; may be given several times")
-	flags.StringVar(&m.undo, "undo", "", "take back what was done, from the `file` that was saved then")
+	flags.StringVar(&m.undo, "undo", "", "undo the migration that saved this `file`")
 	flags.StringVar(&m.undoFile, "undo-file", "", "`file` to save the undo in (default undo-migrate-KIND-NAME-RESOURCEVERSION.json)")
 	for _, other := range []string{"from", "to", "operation", "path", "undo-file"} {
 		cmd.MarkFlagsMutuallyExclusive("undo", other)

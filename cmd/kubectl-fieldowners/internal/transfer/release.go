@@ -36,7 +36,7 @@ object; what others own as well stays. Without --yes it only shows what would ha
 There is no undo: keep the file that the manager applied, or save the object first by
 kubectl get -o yaml --show-managed-fields.
 
-Exit codes: 0 nothing to give up, or done; 1 there is something; 2 an error.`,
+Exit codes: 0 nothing to give up, or done; 1 fields to give up; 2 an error.`,
 		Example: `  kubectl fieldowners release deployment/web --field-manager ci
   kubectl fieldowners release deployment/web service/web --field-manager ci --yes`,
 		Args: cobra.ArbitraryArgs,

@@ -33,7 +33,7 @@ type engine struct {
 
 func (e *engine) addFlags(cmd *cobra.Command) {
 	e.cmd = cmd
-	cmd.Flags().BoolVar(&e.yes, "yes", false, "do it")
+	cmd.Flags().BoolVar(&e.yes, "yes", false, "write the changes, and do not only show them")
 	e.CompleteObjects(cmd)
 }
 

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Words joins words into lines of at most the given number of columns. 0 means no limit, and a longer word gets a
-// line of its own. Words puts the prefix begin before the first line, the prefix further before each other line, and
-// the suffix end after each line except the last.
+// Words joins words into lines of at most the given number of columns. 0 means no limit. A word that is longer than the
+// limit gets a line of its own. The first line starts with the text begin, and each later line with the text further.
+// Each line except the last has the text end appended.
 func Words(words []string, columns int, begin, further, end string) string {
 	var lines []string
 	line := begin

@@ -30,7 +30,7 @@ type Event struct {
 	Namespace           string `json:"namespace,omitempty"`
 	Name                string `json:"name,omitempty"`
 	UID                 string `json:"uid,omitempty"`
-	FromResourceVersion string `json:"fromResourceVersion,omitempty"` // for an interruption: the last resourceVersion seen before
+	FromResourceVersion string `json:"fromResourceVersion,omitempty"` // for an interruption: the last resourceVersion seen before it
 	ResourceVersion     string `json:"resourceVersion,omitempty"`
 
 	Path       string           `json:"path,omitempty"`

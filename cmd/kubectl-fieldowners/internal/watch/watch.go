@@ -55,9 +55,9 @@ It ends by Ctrl-C (exit code 130), or after --timeout: 0, or 1 after a fight or 
 	console.OneOf(cmd, flags, &w.output, "output", "o", "", "text", "json")
 	flags.StringVar(&w.path, "path", "", "only this `field` and what is below it, such as .spec.replicas")
 	flags.StringSliceVar(&w.managers, "manager", nil, "only what one of these field `managers` gains or loses")
-	flags.IntVar(&w.perMinute, "fights-per-minute", fightsPerMinute, "more moves of a field between two managers than this are a fight")
+	flags.IntVar(&w.perMinute, "fights-per-minute", fightsPerMinute, "report a fight if a field changes owners more often than this in a minute")
 	flags.BoolVar(&w.onlyFights, "only-fights", false, "only fights and loops")
-	flags.DurationVar(&w.timeout, "timeout", 0, "end after this `time`, such as 5m; 0 is never")
+	flags.DurationVar(&w.timeout, "timeout", 0, "end after this `time`, such as 5m; 0 means no end")
 	w.Selection.AddFlags(cmd)
 	p.CompleteObjects(cmd)
 	return cmd
