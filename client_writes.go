@@ -15,7 +15,7 @@ import (
 	"coapply.dev/apply"
 )
 
-// writesClient is the manager's client that also records each write. Until the cache shows a recorded write, the cached
+// writesClient wraps the manager's client, and records each write. Until the cache shows a recorded write, the cached
 // object is not used to prove that an apply is a no-op. Failed writes are recorded too: such a write may have succeeded
 // with its response lost, and an error such as a 404 may show that the cache is out of date. After a failed write, the
 // resourceVersion of the object is unknown, and the next apply to the object is sent.

@@ -171,8 +171,8 @@ func (b *Builder[P]) complete(r reconcile.Reconciler) error {
 	return c.Complete(r)
 }
 
-// relevant returns the predicate for updates of the parent. Without Status and Finalizer, a controller owns only
-// those fields of the parent that it has applied.
+// relevant returns the predicate for updates of the parent. Without Status and Finalizer, the controller applies and
+// never updates the parent, so that relevantToApplier is sufficient.
 func (b *Builder[P]) relevant() predicate.Predicate {
 	if b.config.Status == nil && b.config.Finalizer == "" {
 		return predicate.Or(resynced, relevantToApplier(b.fieldManager, b.dependsOn...))

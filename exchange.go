@@ -86,8 +86,8 @@ func (e *answeredError) Error() string { return e.typed.Error() }
 
 func (e *answeredError) Unwrap() []error { return []error{e.typed, e.answer} }
 
-// sender is the client with which the Appliers of a Runtime write. It wraps the manager's client. Before each write,
-// it checks whether the write is allowed (see mayApply and mayWriteIn).
+// sender is the client that the Appliers of a Runtime use for their writes. It wraps the manager's client. Before each
+// write, it checks whether the write is allowed (see mayApply and mayWriteIn).
 type sender struct {
 	client.Client
 

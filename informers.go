@@ -133,7 +133,7 @@ func (w *watched) see(request *http.Request) {
 	}
 }
 
-// listPath matches the URL path of a list or watch. Its groups are the API group, the version and the resource.
+// listPath matches the URL path of a list or watch. Its capture groups are the API group, the version and the resource.
 var listPath = regexp.MustCompile(`/(?:api|apis/([^/]+))/([^/]+)/(?:namespaces/[^/]+/)?([^/]+)/?$`)
 
 // resourceOf returns the resource of a kind, such as deployments.apps for Deployment. For a kind that the API server
@@ -177,8 +177,8 @@ func (rt *Runtime) get(ctx context.Context, key client.ObjectKey, object client.
 	return rt.mgr.GetAPIReader().Get(ctx, key, object)
 }
 
-// isBehind reports whether a read returned an older version of an object than an informer of the kind may have. version
-// is the resourceVersion that the read returned, or "" if the read did not find the object.
+// isBehind reports whether another informer of the kind may have a newer version of an object than a read has returned.
+// version is the resourceVersion that the read returned, or "" if the read did not find the object.
 func (rt *Runtime) isBehind(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, as representation, version string) bool {
 	resource, err := rt.resourceOf(kind)
 	if err != nil {

@@ -75,7 +75,7 @@ func (c ownerCheck) of(parent client.Object, intents []apply.Intent) error {
 	return nil
 }
 
-// missing returns an error if an intent needs an owner reference to the parent.
+// missing returns an error if an intent that has no owner reference to the parent needs one.
 func (c ownerCheck) missing(parent client.Object, intent apply.Intent, object apply.ObjectRef) error {
 	if _, owned := c.owned[object.GroupKind()]; !owned || intent.MustExist || intent.Subresource != "" || intent.Belongs != nil {
 		return nil
@@ -95,8 +95,8 @@ func (c ownerCheck) wrong(parent client.Object, owner metav1ac.OwnerReferenceApp
 	switch namespace := parent.GetNamespace(); {
 	case err != nil || group.Group != c.parent.Group || kind != c.parent.Kind || name != parent.GetName():
 		return fmt.Errorf("the owner reference with the uid of the parent %s has the kind %s, name %q and apiVersion %q, "+
-			"of which at least one is not the parent's: the garbage collector deletes an object whose owner it cannot find; "+
-			"pass the parent and its own kind to coapply.OwnedBy", c.name(parent), kind, name, ptr.Deref(owner.APIVersion, ""))
+			"which are not all those of the parent (apiVersion %q): the garbage collector deletes an object whose owner it cannot find; "+
+			"pass the parent and its own kind to coapply.OwnedBy", c.name(parent), kind, name, ptr.Deref(owner.APIVersion, ""), c.parent.GroupVersion())
 	case namespace != "" && object.Namespace == "":
 		return fmt.Errorf("the owner reference names the parent %s, which is in a namespace, and the %s has no namespace: "+
 			"the garbage collector never finds such an owner; leave the owner reference out, and have Prune with a Finalizer delete the %[2]s, "+

@@ -21,8 +21,8 @@ func Relevant[P client.Object](fieldManager string, fields ...func(P) any) predi
 	return predicate.Or(relevantToApplier(fieldManager, fields...), unrecorded)
 }
 
-// relevantToApplier is Relevant for a field manager that only applies and never updates. The API server records each
-// apply, so this predicate does not accept all updates of an object without managed fields.
+// relevantToApplier is Relevant without the predicate unrecorded, for a field manager that applies and never updates:
+// the API server records the owners of applied fields in every object.
 func relevantToApplier[P client.Object](fieldManager string, fields ...func(P) any) predicate.Predicate {
 	relevant := []predicate.Predicate{
 		predicate.GenerationChangedPredicate{},

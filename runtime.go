@@ -277,8 +277,8 @@ func (rt *Runtime) lookForStripped(ctx context.Context, fieldManager string, cac
 	}
 }
 
-// refusal returns the error with which every apply fails if the manager's cache strips managed fields. It returns nil
-// until lookForStripped has detected this.
+// refusal returns the error of every apply if the manager's cache strips managed fields. It returns nil until
+// lookForStripped has detected this.
 func (rt *Runtime) refusal() error {
 	if err := rt.stripped.Load(); err != nil {
 		return *err

@@ -26,7 +26,7 @@ type preparedIntent struct {
 
 	object apply.ObjectRef
 	member bool  // the object is a member of the set; false for a partial intent
-	err    error // the error because of which the intent is not applied, or nil
+	err    error // the error that prevents the apply of the intent, or nil
 }
 
 // prepare checks an intent, and records its object and subresource in the round. If the object is a member, prepare

@@ -66,8 +66,8 @@ func (e *PruneError) Unwrap() []error { return e.Errs }
 // generation as the parent that was given to Sets.Apply, and must not be marked for deletion. If the parent's kind has
 // no generation (ConfigMap, Secret, Namespace, Node), the resourceVersion must be the same, except for the round's own
 // write of the set's annotations. If an intent of the round changes such a parent, only the next round can prune. If
-// the parent is a Deployment, only the next round can prune after any write to the parent in this round, because a
-// change of a Deployment's annotations increments its generation.
+// the parent is a Deployment, the same is true after any write to it in this round, because a change of a Deployment's
+// annotations increments its generation.
 //
 // If a partial intent (MustExist or a Subresource) is no longer desired, Prune releases its fields under the same
 // conditions (see apply.Applier.Release). If two parents set fields of one object under one field manager, a release for
@@ -105,7 +105,7 @@ type pruning struct {
 	again  bool    // the next round must list the members again
 
 	unreleased partials          // partial intents whose fields could not be released
-	left       scope             // the kinds and namespaces that may still have members afterwards
+	left       scope             // the kinds and namespaces that may still have members after the call
 	dropped    []apply.ObjectRef // the members to delete
 	pruned     Pruned
 	errs       []error

@@ -80,7 +80,7 @@ type Sets struct {
 	parents *apply.Applier                     // writes the label and annotations of parents, under a field manager of its own
 	known   *recent.Cache[types.UID, knownSet] // by the uid of the parent: the known state of the parent's set
 	latest  *recent.Cache[types.UID, *Round]   // by the uid of the parent: the round that began last
-	holders *recent.Cache[lanes.Key, string]   // by object: the id of the set of which it is a member
+	holders *recent.Cache[lanes.Key, string]   // by object: the id of the set that contains the object
 	holding *lanes.Set                         // by object: locks that are held from the read of a member's label to the end of the apply
 }
 
@@ -97,7 +97,7 @@ func New(applier *apply.Applier) (*Sets, error) {
 		return nil, errors.New("applyset: the applier must not be nil")
 	}
 	config := applier.Config()
-	config.Policy = config.Policy.Never(partOfPath.String()) // because the label says of which set an object is a member
+	config.Policy = config.Policy.Never(partOfPath.String()) // because the label identifies the set that contains the object
 	members, err := apply.New(applier.Client(), config)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ type Round struct {
 	parent     apply.ObjectRef
 	read       record              // the record in the parent that was given to Sets.Apply
 	generation int64               // the generation of the parent that was given to Sets.Apply
-	version    string              // the resourceVersion of that parent, or after our own write; "" if not known
+	version    string              // the resourceVersion of that parent, or of our own later write to it; "" if not known
 	own        record              // the record that the parent must have, without kinds and namespaces
 	recorded   record              // the record in the live parent; set by announce
 	emitted    scope               // the kinds and namespaces of the members in this round

@@ -41,7 +41,7 @@ type crds struct {
 	status  *customresourcedefinition.StatusREST
 	handler customResources
 	known   cache.Indexer
-	events  cache.ResourceEventHandler // by which the handler learns of CRDs
+	events  cache.ResourceEventHandler // sync reports each CRD to it, for the handler
 
 	mu     sync.Mutex
 	served map[schema.GroupVersion][]*apiextensionsv1.CustomResourceDefinition

@@ -93,7 +93,7 @@ func (e *etcd) wake() {
 	}
 }
 
-// show calls next to compute the last revision whose event the watches get.
+// show calls next, and then lets the watches get all events up to the revision that next returns.
 func (e *etcd) show(next func(revision, shown int64) int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

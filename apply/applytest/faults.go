@@ -39,7 +39,7 @@ type Fault struct {
 	Before func()
 	// LoseRequest means that the request does not reach the server, and that the client gets a network error.
 	LoseRequest bool
-	// Answer is the error with which the server responds, instead of handling the request. Use Answer for errors that a
+	// Answer is an error that the server returns instead of handling the request. Use Answer for errors that a
 	// test cannot cause otherwise, such as apierrors.NewTooManyRequests. To cause a conflict, change the object in
 	// Before: the response is then that of a real server.
 	Answer error

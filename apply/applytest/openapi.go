@@ -24,7 +24,7 @@ var openapiFiles embed.FS
 
 // openapi contains the OpenAPI documents of the built-in kinds, their schemas, and a type converter.
 type openapi struct {
-	documents map[string]*spec3.OpenAPI // by the path under which they are served
+	documents map[string]*spec3.OpenAPI // by path, such as api/v1
 	schemas   map[string]*spec.Schema
 	converter managedfields.TypeConverter
 }

@@ -176,8 +176,8 @@ func (b *Breaker) forced(fieldManager string, conflict apply.Conflict) {
 	f.times = append(f.times, now)
 }
 
-// forget removes the times that are more than a minute old. It also resets the cool-down if the field was not taken back
-// within a minute after it was forced, or was not forced for a long time after the cool-down.
+// forget removes the times that are more than a minute old. It also resets a past cool-down if the field was then
+// forced and not taken back within a minute, or was not forced for twice as long as the cool-down.
 func (f *forces) forget(now time.Time) {
 	for len(f.times) > 0 && now.Sub(f.times[0]) >= window {
 		f.times = f.times[1:]

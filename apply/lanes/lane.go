@@ -13,7 +13,7 @@ type lane struct {
 
 	inside, waiting []*visit
 
-	empty chan struct{} // gets a value when nobody is inside; nil unless the round-trip time is measured: meanwhile no visit is let in
+	empty chan struct{} // not nil while the round-trip time is measured and no visit is let in; gets a value when nobody is inside
 	pace  pace
 }
 
@@ -56,9 +56,9 @@ func without(visits []*visit, v *visit) []*visit {
 	return slices.DeleteFunc(visits, func(other *visit) bool { return other == v })
 }
 
-// yield moves a joint visit from inside the lane to the queue, where the visit waits to be alone. The place of the
-// visit is at the front of the queue, behind earlier visits that yielded. If no other visit is inside the lane, the
-// visit stays there and is alone, and yield returns false.
+// yield moves a joint visit from inside the lane to the front of the queue, behind earlier visits that yielded. There
+// the visit waits to be alone. If no other visit is inside the lane, the visit stays inside and is alone, and yield
+// returns false.
 func (l *lane) yield(v *visit) bool {
 	l.set.mu.Lock()
 	defer l.set.mu.Unlock()

@@ -66,7 +66,7 @@ type Set struct {
 // to one object.
 func New() *Set { return &Set{} }
 
-// OfWidth returns a Set whose lanes have a fixed width, for tests and benchmarks.
+// OfWidth returns a Set, for tests and benchmarks, whose lanes always let in up to width callers of Join at once.
 func OfWidth(width int) *Set { return &Set{fixed: width} }
 
 // Key identifies an object by its group, kind, namespace and name, without apiVersion and uid.
@@ -118,7 +118,7 @@ func (s *Set) Enter(ctx context.Context, object Key) (inside context.Context, le
 }
 
 // Join is like Enter, but for a write that needs no earlier read, such as an unforced apply. The lane lets in several
-// joint writes, up to its width, but only one for each writer. The argument writer is the name of the field manager.
+// such callers (see its width in the package comment), but only one for each writer: a field manager's name.
 func (s *Set) Join(ctx context.Context, object Key, writer string) (inside context.Context, leave func(), err error) {
 	v, err := s.enter(ctx, object, false, writer)
 	return v, v.leave, err
@@ -157,7 +157,7 @@ func Handed(inside context.Context) any {
 }
 
 // Overtaken must be called if the API server refused the caller's joint write because another write had changed the
-// object first. For some time, the lane is then narrower.
+// object first. For some time, the lane then lets in fewer joint writes at once.
 func Overtaken(inside context.Context) {
 	v := visitOf(inside)
 	if v == nil || v.left.Load() {

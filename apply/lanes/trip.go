@@ -8,7 +8,7 @@ import (
 // roundTrip contains the last four measurements of the round-trip time to the API server. Only the shortest time is
 // used, because the API server may have been busy during the longer measurements.
 type roundTrip struct {
-	measured [4]time.Duration // 0 if there are fewer measurements
+	measured [4]time.Duration // 0 for a measurement that was not made yet
 	next     int
 	again    time.Time // the time before which no other measurement begins
 	asking   bool      // a measurement is in progress now
@@ -16,7 +16,7 @@ type roundTrip struct {
 
 const (
 	between    = 150 * time.Millisecond // the minimum pause between two measurements
-	rare       = 60                     // the pause is also at least this many measured round-trip times
+	rare       = 60                     // the pause is also at least this many times the measured round-trip time
 	failedFor  = 10 * time.Second       // the pause after a failed measurement
 	refusedFor = 10 * time.Minute       // the pause after a measurement whose request the API server refused
 )
@@ -93,21 +93,21 @@ func (r *roundTrip) ended(now time.Time, took time.Duration, permitted bool, err
 	r.asking, r.again = false, now.Add(pause)
 }
 
-// pace measures how fast the joint writes of a lane complete, to compute how many concurrent writes keep the API server
-// busy: one write that it processes and, on the network, as many writes as it processes in one round-trip time (the
+// pace measures how fast the joint writes of a lane complete. From this, width computes how many concurrent writes keep
+// the API server busy: one that it processes, and as many on the network as it processes in one round-trip time (the
 // bandwidth-delay product).
 type pace struct {
 	gap     time.Duration // the average time from the end of one write to the end of the next; 0 if not known yet
 	last    time.Time     // when the last write ended
 	seen    int32         // the number of gaps that were measured, at most smooth
-	running bool          // measure the time from last to the end of the next write: it depends only on the API server's speed
+	running bool          // the time from last to the end of the next write is a gap: it depends only on the API server's speed
 }
 
 const (
-	smooth = 12 // the number of gaps that have an effect on the average
+	smooth = 12 // the average is that of about this many of the last gaps
 	few    = 4  // with fewer measured gaps, the width is 1
 
-	// stalled is a multiple of the average gap. If no write ends for longer than this, the API server has become slower.
+	// stalled is a factor. If no write ended for stalled times the average gap, the API server has become slower.
 	stalled = 4
 
 	// widest is the maximum width. It limits the harm of a wrong measurement.

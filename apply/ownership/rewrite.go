@@ -90,7 +90,7 @@ func (r *rewrite) rehearse(ctx context.Context, c client.Client, after []metav1.
 	}
 	if err := r.verify(after, stored); err != nil {
 		return fmt.Errorf(
-			"nothing was written: in a dry run, the API server did not store the managed fields as sent, perhaps because it has no %s any more: %w", after[other].APIVersion, err)
+			"nothing was written: in a dry run, the API server did not store the managed fields as sent, perhaps because it no longer has the apiVersion %s: %w", after[other].APIVersion, err)
 	}
 	return nil
 }

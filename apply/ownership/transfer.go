@@ -7,8 +7,8 @@
 //  1. Migrate, Rename and Undo write nothing. They read the object and return a Transfer, which is a plan.
 //  2. Transfer.Do sends one write, pinned to the uid and resourceVersion that were read. It moves exactly the fields
 //     that Moves returns.
-//  3. No other manager loses a field. If the API server would store other managed fields than those that Do sends,
-//     Do writes nothing.
+//  3. No other manager loses a field. If the managed fields have several apiVersions, a dry run first checks that the
+//     API server would store them as sent. If not, Do writes nothing.
 //  4. Do returns a Transfer that moves the fields back. After the end of the process, Undo builds the same Transfer
 //     from the result of Moves, if the caller has saved it.
 //
@@ -138,8 +138,8 @@ func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 
 var errOtherMoves = errors.New("nothing was moved: the transfer would now move other fields than Moves lists; make and check a new transfer")
 
-// readAgain reads the object and plans the transfer again. If the fields have already moved as Moves shows, the result
-// has the first plan. If the new plan moves other fields, the error is errOtherMoves.
+// readAgain reads the object and plans the transfer again. If the object shows that the moves of the first plan were
+// already made, the result contains the first plan. If the new plan moves other fields, the error is errOtherMoves.
 func (t *Transfer) readAgain(ctx context.Context) (*rewrite, error) {
 	now, err := t.read(ctx)
 	switch {

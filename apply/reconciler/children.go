@@ -11,8 +11,9 @@ import (
 	"coapply.dev/apply/applyset"
 )
 
-// emit returns the intents that Config.Emit computes for a parent. In each intent for which Config.Emit has not set
-// Belongs, emit sets it.
+// emit returns the intents that Config.Emit computes. Where Config.Emit has not set Intent.Belongs, emit sets it to
+// Config.Belongs. If Config.Belongs is nil, emit sets it to isChild, except for intents with MustExist. For intents
+// with a Subresource, emit does not set it.
 func (r *Reconciler[P]) emit(ctx context.Context, parent P) ([]apply.Intent, error) {
 	emitted, err := r.emitPurely(parent)
 	if err != nil {

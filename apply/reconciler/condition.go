@@ -128,8 +128,8 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// messageLimit is the maximum length in bytes of the note of an event, in the events API. The API would permit 32 KiB for
-// the message of a condition.
+// messageLimit is the maximum length in bytes of the note of an event. It also limits the message of a condition, for
+// which the API would permit 32 KiB.
 const messageLimit = 1024
 
 // truncated shortens a message to messageLimit.

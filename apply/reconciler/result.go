@@ -23,7 +23,7 @@ import (
 )
 
 // longRetry is the wait before a retry after a rejected conflict, and the maximum wait after a refusal. The retries are
-// necessary because no event may report that the cause is gone. Watch predicates may ignore the update with which the
+// necessary because no event may report that the cause is gone. Watch predicates may ignore the update in which the
 // other owner gives up a field. No event reports that an administrator granted a right, raised a quota or installed a
 // CRD. The first waits after a refusal are short, because some refusals soon end. For example, a Pod is refused until
 // the ServiceAccount of its new Namespace exists.

@@ -21,7 +21,7 @@ import (
 	"coapply.dev/apply/lanes"
 )
 
-// own is the Writer of all writes of an Updater in its ledger.
+// own identifies the Updater's writes in its ledger. They all have the same Writer, so the zero value is sufficient.
 var own = ledger.Writer{}
 
 // call is the state of one call of Do, Status, EnsureFinalizer or RemoveFinalizer.
@@ -203,9 +203,9 @@ func (c *call[T]) handed(ctx context.Context) *unstructured.Unstructured {
 	return shown
 }
 
-// handOn passes an object from a response to the next call, if it already waits for the object's lane (Config.Lanes). That
-// call then need not read the object. If the object no longer exists, or if another process writes to it at the same
-// time, handOn does nothing.
+// handOn passes an object from a response to the next call, if that call already waits for the object's lane
+// (Config.Lanes). The next call then need not read the object. If the object no longer exists, or if another process
+// writes to it at the same time, handOn does nothing.
 func (a attempt) handOn(ctx context.Context, shown *unstructured.Unstructured) {
 	if !a.overtaken && (shown.GetDeletionTimestamp() == nil || len(shown.GetFinalizers()) > 0) {
 		lanes.HandOn(ctx, shown)
@@ -229,7 +229,7 @@ func (c *call[T]) read(ctx context.Context) (*unstructured.Unstructured, error) 
 	return live, nil
 }
 
-// send writes wanted, and replaces the content of wanted with the API server's response. stale reports whether the API
+// send writes the object wanted, and replaces its content with the API server's response. stale reports whether the API
 // server refused the write because the object had changed after the read.
 func (c *call[T]) send(
 	ctx context.Context, log logr.Logger, this attempt, live, wanted *unstructured.Unstructured,

@@ -19,7 +19,7 @@ import (
 )
 
 // decode decodes a live object into the caller's Go type. The result shares no memory with live, because mutate will
-// change it.
+// change the result.
 func decode(live *unstructured.Unstructured, into client.Object) error {
 	kind := into.GetObjectKind().GroupVersionKind()
 	encoded, err := json.Marshal(live.Object)

@@ -218,9 +218,9 @@ var (
 	errOtherNumber = errors.New("the Go type omits items of the list or adds items to the list")
 )
 
-// refuse returns an error if the live value at the place has a field that the Go type lacks, because the write could
-// drop this field. The place is in a list, and the argument why says why an item of the list cannot be matched with a
-// live item. shown is the JSON that the Go type writes for the value.
+// refuse returns an error if the live value has a field that the Go type lacks, because the write could drop this
+// field. The argument at is the place of the value, which is the list or one of its items. shown is the JSON that the
+// Go type writes for the value. why says why a changed or removed item cannot be matched with a live item.
 func (n narrowing) refuse(list, at place, live, shown any, why error) error {
 	field := unknownTo(at, live, shown)
 	if field == "" {

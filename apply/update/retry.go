@@ -15,14 +15,14 @@ import (
 type attempt struct {
 	number, of int           // the number of this attempt, from 1, and the maximum number of attempts
 	waited     time.Duration // the time since the end of the previous attempt; 0 in the first attempt
-	overtaken  bool          // the write that was based on the previous call's object was stale
+	overtaken  bool          // the write that was based on the object of the previous call (see handOn) was stale
 	verbosity  int           // of log messages: 1 in the first attempt, and 0 in a retry, which is rare
 }
 
-// repeat calls try until no further attempt is necessary or permitted: try reports with again whether another attempt is
-// necessary. Between attempts, repeat waits as wait.ExponentialBackoffWithContext does. Each attempt is made in the
-// object's lane, which enter waits for, and which is free between the attempts. If the context ends during a wait, the
-// error is an InterruptedError.
+// repeat calls the function try once for each attempt, until try returns false for again, or until the back-off
+// permits no further attempt. Between attempts, it waits as wait.ExponentialBackoffWithContext does. Each attempt
+// occupies the object's lane: the function enter waits for the lane. The lane is free between attempts. If the context
+// ends during a wait, the error is an InterruptedError.
 func repeat(
 	ctx context.Context, backoff wait.Backoff, object apply.ObjectRef,
 	enter func(context.Context) (inside context.Context, leave func(), err error),

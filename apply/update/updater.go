@@ -115,7 +115,7 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// rememberedObjects is the minimum number of objects of which an Updater remembers its own writes. A cached object that is
+// rememberedObjects is the minimum number of objects for which an Updater remembers its own writes. A cached object that is
 // older than the last write may lack the Updater's own changes, so it does not show whether a write is necessary.
 const rememberedObjects = 4096
 
@@ -194,7 +194,7 @@ func Status[T client.Object](ctx context.Context, u *Updater, object T, mutate f
 // verb defines one of the functions Do, Status, EnsureFinalizer and RemoveFinalizer.
 type verb[T client.Object] struct {
 	name     string
-	invalid  error // the error with which the call fails before its first attempt, or nil
+	invalid  error // the error for an invalid argument, which prevents the first attempt; or nil
 	mutate   func(T) error
 	status   bool                           // write through the status subresource
 	verify   func(apply.ObjectRef, T) error // checks the object in the response to the write; may be nil

@@ -1,5 +1,5 @@
 // Package cacheread reads objects from a cache with a time limit. Without a limit, a read would block until its context
-// ends if the informer's list or watch is forbidden, because such an informer never syncs. Such a read ends after a
+// ends if the informer's list or watch is forbidden, because such an informer never syncs. Here, the read ends after a
 // second, and then objects of the kind are not read from the cache for a minute.
 package cacheread
 
@@ -45,9 +45,9 @@ func (r *Reads) Stuck(kind schema.GroupVersionKind) bool {
 	return stuck
 }
 
-// Get reads an object from the cache. The error is ErrNotCached if the cache does not return objects of the kind in time,
-// or has no informer for the kind or namespace. The argument resource returns the name of the kind's resource in RBAC
-// rules, for the log.
+// Get reads an object from the cache. The error is ErrNotCached if the cache does not return objects of the kind within
+// Timeout, or has no informer for the kind or namespace. The argument resource returns the name of the kind's resource
+// in RBAC rules, for the log.
 func (r *Reads) Get(
 	ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, object client.Object, resource func() string, options ...client.GetOption,
 ) error {

@@ -1,11 +1,11 @@
-// Package decide is the protocol of an apply: to which object it may write (Aim), and what comes next in an attempt
-// (Next), given what has been seen. Both are pure functions. Package apply reads and sends.
+// Package decide contains the decisions of an apply. Aim decides to which object an apply may write. Next decides what
+// an attempt does next. Both are pure functions: package apply reads the objects and sends the requests.
 //
 // # Aim
 //
-// Intents differ in whether they create the object, and which objects they adopt. From a cache, nothing is
-// concluded but a pin to the object or an exclusive creation, which the API server refuses if the cache is behind. The table
-// below is the protocol. (A cached object with another uid than that of the caller may be older than the caller's.)
+// An intent may create its object, or adopt an existing object, or both. If only a cache was read, a write must be one
+// that the API server refuses if the cache is out of date: pinned to an object, or an exclusive creation. The table
+// defines Aim. (If the caller gave a uid, a cached object with another uid may be older than the caller's object.)
 //
 //	| Intent                      | UID   | From  | Object         | Made | Aim           |
 //	|-----------------------------|-------|-------|----------------|------|---------------|
@@ -31,16 +31,16 @@
 // concedes (relinquishes or shares) are left out of the next request, or sent with the live value. Fields to force are
 // sent with force, pinned to the object that the policy has seen.
 //
-// The policy decides before the force, and by an object whose resourceVersion the force is pinned to. So the force never
-// takes a field that another manager set after the decision. In 1,500 races, this order had no such takeover. With a read
-// after the decision there were 741, and without a pin 900.
+// The policy decides first. The forced apply is then pinned to the resourceVersion of the object that the policy has
+// seen. So a forced apply never takes a field that another manager set after the decision. In 1,500 races, this order
+// had no such takeover. With a read after the decision there were 741, and without a pin 900.
 //
-// A resourceVersion does not pin the schema. A force may therefore only follow a refusal that names exactly the conflicts
-// that are computed for the object, or a refusal that was sent after the object was read. If a schema was replaced between
-// a cached read and the refusal, such as that of a list that became atomic, the two sets of conflicts differ. A schema that
-// is replaced between the refusal and the force is not detected, in any order of requests.
+// A resourceVersion does not pin the schema. A forced apply may therefore only follow a refusal that names exactly the
+// conflicts that are computed for the object, or a refusal that was sent after the object was read. If a schema was
+// replaced between a cached read and the refusal (a list became atomic, for example), the two sets of conflicts differ.
+// A schema that is replaced between the refusal and the forced apply is not detected, in any order of requests.
 //
-// The table below is the protocol.
+// The table below defines Next.
 //
 //	| Object                    | Last     | Conflicts | Current | Step       |
 //	|---------------------------|----------|-----------|---------|------------|
@@ -70,7 +70,7 @@ type Intent int
 // The sorts of intents.
 const (
 	Any           Intent = iota // creates the object, or adopts an object with its name
-	OfSubresource               // the same, for a subresource: it never creates the object
+	OfSubresource               // applies to a subresource of any object with its name, and never creates the object
 	MustExist                   // never creates the object
 	Exclusive                   // creates the object exclusively, or applies to an object that belongs to the caller
 )
@@ -83,7 +83,7 @@ const (
 	None     Found = iota // no object has the name
 	Other                 // the object has another uid than the caller gave
 	Rejected              // Intent.Belongs rejects the object
-	Accepted              // any other object
+	Accepted              // the object is neither Other nor Rejected
 )
 
 // Read is what is known of the object before a write.
@@ -95,10 +95,10 @@ type Read struct {
 	Made     bool // this process has created the object, and the cache may not have it yet
 }
 
-// Target is the object to which an intent may be applied.
+// Target is the result of Aim: the object to which an intent may be applied, or the reason why there is none.
 type Target int
 
-// The targets. The last three end the apply.
+// The results of Aim. NoObject, NotOurs and UIDMismatch end the apply without a write.
 const (
 	CreateOrAdopt Target = iota // any object with the name, or a new one
 	Pin                         // the object that was read
@@ -110,7 +110,7 @@ const (
 	UIDMismatch                 // the object was deleted or recreated
 )
 
-// Aim returns the object to which an intent may be applied.
+// Aim returns the object to which an intent may be applied, or the reason why there is none.
 func Aim(r Read) Target {
 	switch {
 	case r.Found == Accepted:
@@ -138,14 +138,14 @@ func Aim(r Read) Target {
 	return CreateOrAdopt
 }
 
-// Object is the object of the intent, as this attempt has read it.
+// Object says from where this attempt has read the object of the intent, and whether the object exists.
 type Object int
 
 // The states of the object.
 const (
 	NotRead  Object = iota // not read yet
 	Cached                 // read from a cache, as the API server stores it, and not older than this process's own writes
-	Unusable               // the cache has no such object
+	Unusable               // the cache has no object that fits Cached
 	Live                   // read from the API server
 	Absent                 // the API server has no such object
 )
@@ -153,23 +153,23 @@ const (
 // Last is the API server's response to the last write of the attempt.
 type Last int
 
-// The responses.
+// The responses to the last write.
 const (
 	Nothing  Last = iota // nothing was sent, or the response is of no interest any more
 	Landed               // the apply succeeded
 	Conflict             // other managers own fields of the intent
-	Changed              // the object is not the one to which the write was pinned
+	Changed              // the object was changed or recreated after the read to which the write was pinned
 	Failed               // any other error
 )
 
 // Conflicts summarises the policy's decisions on the conflicts in the last response.
 type Conflicts int
 
-// The summaries.
+// The summaries of the decisions.
 const (
 	Reject   Conflicts = iota // at least one conflict is rejected
 	Concede                   // none is rejected, and at least one more field is relinquished or shared
-	Repeated                  // a field conflicts that was conceded before: its live value has changed
+	Repeated                  // a field that was conceded before conflicts again, because its live value has changed
 	Force                     // all conflicts are to be forced
 )
 
@@ -179,7 +179,7 @@ type Step int
 // The steps of an attempt.
 const (
 	Send       Step = iota // send the intent without force, without the conceded fields
-	SendForced             // send it with force, pinned to the object
+	SendForced             // send the intent with force, pinned to the object that was read
 	ReadCache              // read the object from the cache
 	ReadLive               // read the object from the API server
 	Again                  // end the attempt; the next one reads the object first
@@ -191,12 +191,12 @@ const (
 type Case struct {
 	Object    Object
 	Last      Last
-	Conflicts Conflicts // if Last is Conflict and the object was read
-	Current   bool      // the conflicts are those of the object: computed for it, or named after it was read
+	Conflicts Conflicts // set only if Last is Conflict and the object was read
+	Current   bool      // Conflicts apply to Object: they equal those computed for it, or were reported after the read
 	First     Step      // the first step of the attempt: Send, ReadCache or ReadLive
 }
 
-// Next returns the next step.
+// Next returns the next step of an attempt.
 func Next(c Case) Step {
 	switch c.Last {
 	case Landed:

@@ -28,8 +28,7 @@ var serverGroups = []string{
 
 var serverPackages = []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/kube-aggregator/pkg/apis/"}
 
-// IsServersOwn reports whether goType is the Go type with which the API server itself decodes and encodes objects of
-// the kind.
+// IsServersOwn reports whether the API server itself uses goType to decode and encode objects of the kind.
 func IsServersOwn(kind schema.GroupVersionKind, goType reflect.Type) bool {
 	return IsServersOwnGroup(kind.Group) && slices.ContainsFunc(serverPackages, func(prefix string) bool {
 		return strings.HasPrefix(goType.PkgPath(), prefix)
@@ -40,8 +39,8 @@ func IsServersOwn(kind schema.GroupVersionKind, goType reflect.Type) bool {
 // resources.
 func IsServersOwnGroup(group string) bool { return slices.Contains(serverGroups, group) }
 
-// FieldType returns the type of the field with the given JSON name in a struct type, in a struct that it embeds, or the
-// type of the values of a map type. It returns nil if there is no such field. t may be nil or a pointer type.
+// FieldType returns the type of a struct's field by its JSON name, also of a field in an embedded struct. For a map, it
+// returns the type of the values. It returns nil if there is no such field. t may be nil or a pointer type.
 func FieldType(t reflect.Type, name string) reflect.Type {
 	t = PointedAt(t)
 	switch {
@@ -64,7 +63,7 @@ func FieldType(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// ItemType returns the type of the items of a slice type. It returns nil for other types, and for a type of bytes. t may
+// ItemType returns the type of the items of a slice type. It returns nil for other types, and for a slice of bytes. t may
 // be nil or a pointer type.
 func ItemType(t reflect.Type) reflect.Type {
 	if t = PointedAt(t); t != nil && t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8 {

@@ -53,9 +53,9 @@ func ShowUnless(isHidden bool, value any) string {
 	return fieldowners.FormatValue(value)
 }
 
-// quotesNoValues lists the reasons of a Status for which the API server's message contains only names, and no values.
-// With other reasons, such as Invalid, the message may quote the values that were sent. A message about a denial by
-// admission may quote values with any reason.
+// quotesNoValues lists reasons of a Status. With these reasons, the API server's message contains only names, and no
+// values. With other reasons, such as Invalid, the message may quote the values that were sent. A message about a
+// denial by admission may quote values whatever its reason is.
 var quotesNoValues = []metav1.StatusReason{
 	metav1.StatusReasonConflict, metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists,
 	metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonTooManyRequests,

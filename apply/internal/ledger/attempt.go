@@ -17,8 +17,8 @@ type Attempt struct {
 	ledger *Ledger
 	object lanes.Key
 	who    Writer
-	before writes // of the Writer, before the apply
-	number uint64 // of the apply
+	before writes // the applies of the Writer before this apply
+	number uint64 // Ledger.clock at this apply
 }
 
 // Sending records that an apply is about to be sent.
@@ -63,9 +63,9 @@ func (a *Attempt) Unknown(wide bool) {
 	}
 }
 
-// Landed records the response to a successful apply: it shows each write that ended before the apply was sent, also
-// those of unknown outcome. A write that ended later may be missing in the response, because the API server may have
-// processed it after the apply. wide is as in Unknown. ours means that the object belongs to the caller, see Made.
+// Landed records the response to a successful apply. It includes each write that ended before the apply was sent, even
+// with an unknown outcome. A write that ended later may be missing, because the API server may have processed it after
+// the apply. wide is as in Unknown. ours means that the object belongs to the caller, see Made.
 //
 // unchanged reports whether the field manager's previous response had the same resourceVersion, so that the apply
 // changed nothing. This needs that a field manager sends its applies to an object one at a time: otherwise the previous
@@ -91,7 +91,7 @@ func (a *Attempt) Landed(response wire.Identity, wide, ours bool) (unchanged boo
 	if ours {
 		own.made = time.Now()
 	}
-	seen := func(w writes) writes { // which are no longer unsure if they ended before the apply was sent
+	seen := func(w writes) writes { // returns w; writes that ended before the apply was sent are no longer unsure
 		if w.unsure && w.number < a.number && err == nil {
 			w = writes{max(version, w.version), false, w.number}
 		}
@@ -111,7 +111,7 @@ func (a *Attempt) Landed(response wire.Identity, wide, ours bool) (unchanged boo
 	return unchanged
 }
 
-// Read records a live read that began after all writes of the Writer had ended. It shows those of unknown outcome.
+// Read records a live read that began after all writes of the Writer had ended, so that it shows all their changes.
 func (l *Ledger) Read(object lanes.Key, who Writer, resourceVersion string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

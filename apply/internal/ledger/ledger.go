@@ -34,7 +34,7 @@ type Ledger struct {
 	clock   uint64 // number of writes so far
 	records *recent.Cache[lanes.Key, *record]
 	evicted map[schema.GroupKind]writes // the writes in records that were evicted
-	bulk    map[collection]writes       // the last DeleteAllOf
+	bulk    map[collection]writes       // the last DeleteAllOf of each collection
 }
 
 // collection is all objects of a kind in one namespace, or in all namespaces if namespace is empty.
@@ -56,7 +56,7 @@ type writer struct {
 	Writer
 
 	applies  writes        // unforced applies: they change no field of another manager
-	last     wire.Identity // in the last response
+	last     wire.Identity // the version of the object in the last response
 	made     time.Time     // when an apply landed on an object that belongs to the caller; zero if none did
 	reported []uint64      // hashes of the conflicts that the last apply relinquished or shared
 }
@@ -88,8 +88,8 @@ func New(limit int) *Ledger {
 	return l
 }
 
-// evict keeps the highest resourceVersion of the writes in an evicted record that the cache has not shown yet, by kind.
-// Older reads of objects of the kind are no longer trusted unless there is a newer record.
+// evict keeps, for each kind, the highest resourceVersion of evicted writes that the cache has not shown yet. An older
+// read of an object of the kind is then trusted only if the Writer has applied to the object since.
 func (l *Ledger) evict(object lanes.Key, r *record) {
 	kept := l.evicted[object.GroupKind]
 	add := func(w writes) {
@@ -164,8 +164,8 @@ func (l *Ledger) Wrote(object lanes.Key, resourceVersion string) {
 	r.others = r.others.and(resourceVersion, l.clock)
 }
 
-// WroteAll records a DeleteAllOf of a kind. An empty namespace means all namespaces. From then on, an object is trusted
-// if its Writer has applied it since, or if the object is newer than an apply of the kind that was sent since.
+// WroteAll records a DeleteAllOf of a kind. An empty namespace means all namespaces. From then on, a read of an object
+// is trusted only if its Writer has applied to it since, or if the read is not older than a later apply to the kind.
 func (l *Ledger) WroteAll(kind schema.GroupKind, namespace string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,7 +16,7 @@ type Fields struct {
 	owned   map[fieldowners.Manager]map[string]*field // by owner (see Writer), and then by name
 }
 
-// field contains the fields of an owner to which the API server gives the same name.
+// field contains those fields of an owner that have the same name in the API server's notation.
 type field struct {
 	manager fieldowners.Manager // the owner with the apiVersion of the last entry that lists one of the fields
 	paths   []fieldowners.Path
@@ -57,7 +57,7 @@ func (f *Fields) of(owner fieldowners.Manager) map[string]*field {
 }
 
 // Find returns the field that the API server's response calls serverPath. It also completes the given manager from the
-// managed fields entry that lists the field. If several fields have the name, match returns the field that the intent
+// managed fields entry that lists the field. If several fields have the name, Find returns the field that the intent
 // sets. If no entry lists the field, Find searches the intent for a field with the name: the owner before-first-apply
 // has no entry. If the name is still ambiguous, Find returns false.
 func (f *Fields) Find(manager *fieldowners.Manager, serverPath string) (fieldowners.Path, bool) {

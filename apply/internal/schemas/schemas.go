@@ -119,7 +119,7 @@ type document struct {
 	known *Known // the schemas; nil until they were fetched
 }
 
-// Known is the schemas of one group and version that were fetched from the API server.
+// Known contains the schemas of one group and version that were fetched from the API server.
 type Known struct {
 	url       string // contains a hash of the schemas
 	Converter managedfields.TypeConverter
@@ -130,7 +130,7 @@ type Known struct {
 // with CustomResourceDefinitions.
 const (
 	schemasKept  = 10 * time.Minute // the time after which the index is fetched again
-	schemasRetry = 10 * time.Second // the same if a schema is needed that is not in the index
+	schemasRetry = 10 * time.Second // the minimum time between two fetches, if a schema is needed that is not in the index
 )
 
 // New returns a Set for an API server. It sends no request.
@@ -189,7 +189,7 @@ func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, erro
 	return d.known, nil
 }
 
-var errNotYet = errors.New("the API server has not sent them yet")
+var errNotYet = errors.New("the API server has not responded yet")
 
 // refresh starts to fetch the index in the background. When the index arrives, known schemas that have changed are
 // dropped.

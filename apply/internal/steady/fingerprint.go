@@ -28,7 +28,7 @@ type Print struct {
 	ResourceVersion string
 
 	kind   unique.Handle[schema.GroupVersionKind]
-	goType reflect.Type // the Go type with which the object was read
+	goType reflect.Type // the Go type of the object that was read
 	entry  uint64       // hash of the manager's managed fields entry; 0 if the proof is valid for ResourceVersion only
 	values uint64       // hash of the values of the fields that the entry lists
 }

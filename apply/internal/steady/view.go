@@ -42,7 +42,7 @@ type view struct {
 type seen struct {
 	goType reflect.Type
 	of     schema.TypeRef
-	exact  bool // the Go type shows values in the form in which the API server stores them
+	exact  bool // the Go type shows values in the API server's stored form
 }
 
 // shown identifies a pair of a Go type and a schema type that showsWhole has already checked.

@@ -125,9 +125,9 @@ func Tries(ctx context.Context, stale func(error) bool, try func() error) (exhau
 	return Repeat(ctx, wait.Backoff{Steps: 8, Duration: 2 * time.Millisecond, Factor: 2, Jitter: 1}, stale, try)
 }
 
-// Repeat calls the function try until the function worth returns false for its result, which may be nil. The given
-// back-off sets the number of attempts and the waits between them. If all attempts are used up, exhausted is true and
-// err is the last error. If the context ends during a wait, err is the error of the context.
+// Repeat calls the function try, and repeats it while the function worth returns true for the error of try, which may
+// be nil. The given back-off sets the number of attempts and the waits between them. If all attempts are used up,
+// exhausted is true and err is the last error. If the context ends during a wait, err is the error of the context.
 func Repeat(ctx context.Context, backoff wait.Backoff, worth func(error) bool, try func() error) (exhausted bool, err error) {
 	for {
 		if err := try(); !worth(err) {

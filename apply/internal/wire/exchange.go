@@ -129,9 +129,9 @@ func (o Object) Head() (found Head, err error) {
 	return found, err
 }
 
-// Part decodes the values of the fields that the given content has, such as the content of the apply that was sent. Of the
-// metadata, it decodes only the values of the fields that the metadata of the content has. Fields that identify the object
-// are copied from the content. A value that is not valid JSON is left out.
+// Part decodes those fields of the object that the given content also has, such as the content of the apply that was
+// sent. Of the metadata, it decodes only the fields that the metadata of the content has. Fields that identify the
+// object are copied from the content. A value that is not valid JSON is left out.
 func (o Object) Part(content map[string]any) map[string]any {
 	part := o.pick(content, "apiVersion", "kind", "metadata")
 	if wanted, ok := content["metadata"].(map[string]any); ok {

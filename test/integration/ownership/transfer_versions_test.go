@@ -141,7 +141,7 @@ func TestMigrateVersionsOfCRD(t *testing.T) {
 		{"not-served", "v1alpha1 is not served any more",
 			func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[1].Served = false },
 			[]string{".spec old/Update v1alpha1", ".spec.a old/Update v1alpha1", ".spec.b us/Apply v1", ".spec.former old/Update v1alpha1"}},
-		{"gone", "nothing was written: in a dry run, the API server did not store the managed fields as sent, perhaps because it has no transfer.coapply.dev/v1alpha1 any more",
+		{"gone", "nothing was written: in a dry run, the API server did not store the managed fields as sent, perhaps because it no longer has the apiVersion transfer.coapply.dev/v1alpha1",
 			func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions = crd.Spec.Versions[:1] },
 			[]string{".spec old/Update v1alpha1", ".spec.a old/Update v1alpha1", ".spec.b old/Update v1", ".spec.former old/Update v1alpha1"}},
 	} {
