@@ -61,7 +61,7 @@ func run() int {
 	return 0
 }
 
-// soak builds and starts what the steps share, and then runs steps until the time patience is over. The time in which a
+// soak builds and starts what the steps share, and then runs steps for the duration patience. The time in which a
 // single step builds something is not counted. If only one step is given, it runs once.
 func soak(ctx context.Context, steps []step, patience time.Duration, seed uint64, race bool) error {
 	if packages := packagesOf(steps); len(packages) > 0 {
