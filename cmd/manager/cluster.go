@@ -71,8 +71,8 @@ func checkReachable(ctx context.Context, server *discovery.DiscoveryClient, host
 	return nil
 }
 
-// unreachable returns text to append to an error of the manager, such as "leader election lost". It returns "" if the
-// API server responds and accepts the credentials.
+// unreachable returns the reason why the API server cannot be used, as text to append to an error of the manager such
+// as "leader election lost". It returns "" if the API server responds and accepts the credentials.
 func unreachable(ctx context.Context, config *rest.Config) string {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

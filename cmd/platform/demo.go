@@ -23,8 +23,7 @@ type demonstration struct {
 	selector string // label selector of the NodeSet's pods
 }
 
-// demo runs the command "platform demo". It runs the steps one after another; each step prints and
-// checks its result.
+// demo runs the command "platform demo". It runs the steps one after another; each step prints and checks its result.
 func demo(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	d := &demonstration{show: newShow(stdout), stderr: stderr}
 	if _, _, err := prerequisites(); err != nil {

@@ -27,10 +27,9 @@ func (d *demonstration) fight(ctx context.Context) {
 	d.show.ok("scaled %d times; the replicas are 2, and kubectl owns them", times)
 }
 
-// scaleUntilContended provokes a fight with the reconciler devbox-power: it scales Deployment alpha
-// with kubectl, and again each time that the reconciler has set the replicas back. It stops when the
-// Devbox has the condition Contended and the reconciler no longer changes the replicas. It returns how
-// often it scaled.
+// scaleUntilContended provokes a fight with the reconciler devbox-power: it scales Deployment alpha with kubectl, and
+// again each time that the reconciler has set the replicas back. It stops when the Devbox has the condition Contended
+// and the reconciler no longer changes the replicas. It returns how often it scaled.
 func (d *demonstration) scaleUntilContended(ctx context.Context, alpha client.ObjectKey) (times int) {
 	const most = 20
 	for times = 1; times <= most; times++ {

@@ -135,7 +135,7 @@ func notClean(plan apply.Plan) error {
 		return nil
 	}
 	return fmt.Errorf("%v was not migrated and is left as it was: set in Emit each field that the first apply would change, "+
-		"pass as PATH all paths to move (they replace the defaults), with those that would stay shared with the old manager: %s",
+		"and pass as PATH all paths to move (they replace the defaults), including those that would stay shared with the old manager: %s",
 		plan.Object, strings.Join(why, "; "))
 }
 

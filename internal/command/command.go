@@ -72,9 +72,9 @@ func Release(manager string) string {
 	return fmt.Sprintf("kubectl fieldowners release %s --field-manager %s", Placeholder, Quote(manager))
 }
 
-// EndSharing returns the command that makes the first manager, an applier, the only one of the two that owns the
-// fields at the given paths, or all fields of the second manager if there are no paths. If the second manager later
-// writes one of these fields again, it becomes an owner again or gets a conflict.
+// EndSharing returns the command that ends the shared ownership of the fields at the given paths, or of all fields of
+// the second manager if there are no paths. The first manager, an applier, keeps the fields, and the second manager
+// loses them. If the second manager later writes one of them again, it becomes an owner again or gets a conflict.
 func EndSharing(by, with fieldowners.Manager, paths []fieldowners.Path) string {
 	command := Migrate(with.Name, by.Name, paths...)
 	if with.Operation == metav1.ManagedFieldsOperationApply {

@@ -61,8 +61,7 @@ func compile(ctx context.Context, program string, from source, progress io.Write
 	return runGo(ctx, from.dir, io.Discard, &meter.compiled, args...)
 }
 
-// countPackages returns the number of packages in the build. It also downloads the modules, because go list needs
-// them.
+// countPackages returns the number of packages in the build. It also downloads the modules, because go list needs them.
 func countPackages(ctx context.Context, from source) (int, error) {
 	var out bytes.Buffer
 	args := append([]string{"list", "-deps"}, from.flags()...)

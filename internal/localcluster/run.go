@@ -97,8 +97,8 @@ func (r *run) end(ctx context.Context) error {
 	return nil
 }
 
-// orphans returns the folders of the runs for which the process that started the run has ended, and the number of the
-// other runs. The caller must hold the lock over all runs.
+// orphans returns the folders of the orphaned runs, whose starting processes have ended, and the number of the other
+// runs. The caller must hold the lock over all runs.
 func orphans(runs string) (dirs []string, running int, err error) {
 	entries, err := os.ReadDir(runs)
 	if err != nil {
@@ -140,9 +140,9 @@ func reapOrphans(ctx context.Context, runs string, log io.Writer) error {
 	return nil
 }
 
-// tryLock takes an exclusive file lock without waiting. If another process holds the lock, tryLock returns nil and
-// no error. The kernel releases the lock when that process ends for any reason. So if tryLock succeeds, no process
-// that held the lock until its end is still alive.
+// tryLock takes an exclusive file lock without waiting. If another process holds the lock, tryLock returns nil and no
+// error. The kernel releases the lock of a process that ends for any reason. So if tryLock succeeds, the last holder
+// has released the lock or has ended.
 func tryLock(path string) (*flock.Flock, error) {
 	l := flock.New(path)
 	held, err := l.TryLock()

@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// versionVariable is the environment variable with which the user chooses the version of Kubernetes, such as
-// K8S=1.36.3.
+// versionVariable is the environment variable that selects the version of Kubernetes, such as K8S=1.36.3.
 const versionVariable = "K8S"
 
 // source is the source code of one version of the control plane: the program in tools/cluster, with the go.mod file

@@ -23,14 +23,14 @@ type Controller struct {
 // All returns the reconcilers in the order in which they are set up.
 func All() []Controller {
 	return []Controller{
-		{"devbox-workload", "Deployment of a Devbox, end of its pods, phase and lastContainerStatus", devbox.SetupWorkload},
+		{"devbox-workload", "Deployment of a Devbox, finalizer of its pods, status.phase and status.lastContainerStatus", devbox.SetupWorkload},
 		{"devbox-power", "replicas of a Devbox's Deployment, from spec.state", devbox.SetupPower},
 		{"devbox-network", "Service of a Devbox, status.network", devbox.SetupNetwork},
 		{"devbox-content", "content that a Devbox starts from, status.contentID", devbox.SetupContent},
 		{"slurmcontroller", "StatefulSet and Service of a SlurmController, and its status", slurmcontroller.Setup},
 		{"nodemaintenance", "cordon and uncordon of nodes, a few at a time", nodemaintenance.Setup},
-		{"user", "Namespace of a User with its ServiceAccount and RoleBinding, audit log", user.Setup},
-		{"license", "phase and limits of a License, quota fields of its User's Namespace, ResourceQuota", license.Setup},
+		{"user", "Namespace of a User with its ServiceAccount and RoleBinding, status.auditLog", user.Setup},
+		{"license", "status of a License, its ResourceQuota, its label and annotation of the User's Namespace", license.Setup},
 		{"nodeset", "pods of a NodeSet, and its status", nodeset.Setup},
 	}
 }

@@ -14,18 +14,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Fault is what happens to one request.
+// Fault describes a fault of one request.
 type Fault struct {
 	Name   string
-	Sent   bool   // the request reaches the API server, and is carried out
-	Kills  bool   // the manager is cut off after that, as if it had died
-	Answer Answer // what the manager sees; nil: the connection is reset
+	Sent   bool   // the API server gets the request and carries it out
+	Kills  bool   // then the manager is cut off from the API server, as if it had died
+	Answer Answer // the response that the manager gets; nil: the connection is reset
 }
 
-// Answer returns what the manager sees. own is the answer of the API server, nil if the request was not sent.
+// Answer returns the response that the manager gets. own is the API server's response, nil if the request was not sent.
 type Answer func(request *http.Request, own *http.Response) *http.Response
 
-// Faults of each write in TestMatrix.
+// Faults that TestMatrix injects into each write.
 var (
 	KilledBefore   = Fault{Name: "killed before", Kills: true}
 	KilledAfter    = Fault{Name: "killed after", Kills: true, Sent: true}
@@ -35,7 +35,7 @@ var (
 	InternalAfter  = Fault{Name: "500 after", Sent: true, Answer: etcdDied}
 )
 
-// Further faults of TestRandomFaults.
+// Further faults that TestRandomFaults injects.
 var (
 	StaleWrite       = Fault{Name: "409 stale write", Answer: status(http.StatusConflict, metav1.StatusReasonConflict, 0)}
 	Busy             = Fault{Name: "429", Answer: status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, 0)}
@@ -51,7 +51,7 @@ var (
 	UnreadableAnswer = Fault{Name: "answer of no JSON", Sent: true, Answer: unreadable}
 )
 
-// errReset is what a client sees when the connection breaks.
+// errReset is the error that a client gets when the connection breaks.
 var errReset error = syscall.ECONNRESET
 
 func respond(request *http.Request, code int, contentType, body string) *http.Response {
@@ -72,7 +72,7 @@ func status(code int, reason metav1.StatusReason, retryAfter time.Duration) Answ
 	}
 }
 
-// etcdDied returns what the API server answers when etcd fails during a write, which may have landed.
+// etcdDied returns the API server's response to a write during which etcd failed. The write may have taken effect.
 func etcdDied(request *http.Request, _ *http.Response) *http.Response {
 	return respond(request, http.StatusInternalServerError, "application/json",
 		`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"rpc error: code = Unavailable desc = error reading from server: EOF","code":500}`)

@@ -12,25 +12,25 @@ import (
 
 // Event identifies an event of a watch within a run.
 type Event struct {
-	Resource string // as in a path
+	Resource string // plural, as in the URL
 	Type     string
-	N        int // which one of this resource, from 1
+	N        int // number of the event among those of the resource, from 1
 }
 
 func (e Event) String() string { return fmt.Sprintf("%s %s #%d", e.Resource, e.Type, e.N) }
 
-// EventFault is what happens to one event.
+// EventFault is a fault of one event.
 type EventFault string
 
 // Faults of an event.
 const (
-	Held      EventFault = "held"      // delayed with all that follow in its stream, until Release
-	Repeated  EventFault = "repeated"  // it comes twice
-	Reordered EventFault = "reordered" // after the next one, if that is of another object
-	Coalesced EventFault = "coalesced" // left out, if another change of the object follows
-	Expired   EventFault = "410"       // instead of it the watch ends, too old
-	Lost      EventFault = "lost"      // it is held until Release, and then the watch ends, too old: only the next list shows what came of it
-	Cut       EventFault = "cut"       // instead of it the connection ends
+	Held      EventFault = "held"      // the event and all later events of its watch are delayed until Release
+	Repeated  EventFault = "repeated"  // the event is sent twice
+	Reordered EventFault = "reordered" // the event is sent after the next event, if that is about another object
+	Coalesced EventFault = "coalesced" // the event is left out, if the next event is a change of the same object
+	Expired   EventFault = "410"       // the watch ends with 410 (too old) instead of the event
+	Lost      EventFault = "lost"      // the event is held until Release, and then replaced by 410: only the next list shows the change
+	Cut       EventFault = "cut"       // the connection ends instead of the event
 )
 
 // EventPlan returns the fault of an event, or "".
@@ -46,7 +46,7 @@ func AtEvent(of Event, fault EventFault) EventPlan {
 	}
 }
 
-// stream passes on the events of a watch, in JSON.
+// stream is the body of a watch in JSON. It passes on the events, and injects their faults.
 type stream struct {
 	*Wire
 
@@ -63,7 +63,7 @@ func (w *Wire) watch(request *http.Request, body io.Reader) io.Reader {
 	return s
 }
 
-// decode returns when the body ends.
+// decode sends the events in the body to s.events. It returns when the body ends or done is closed.
 func (s *stream) decode(done <-chan struct{}, from *json.Decoder) {
 	defer close(s.events)
 	for {
@@ -92,7 +92,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return s.out.Read(p)
 }
 
-// next passes on one event, as its fault has it.
+// next passes on one event, or injects its fault.
 func (s *stream) next() error {
 	raw, ok := <-s.events
 	if !ok {
@@ -123,7 +123,7 @@ func (s *stream) next() error {
 	return nil
 }
 
-// patience is how long an event waits for the next one.
+// patience is how long a Reordered or Coalesced event waits for the next event.
 const patience = 500 * time.Millisecond
 
 func (s *stream) passLater(first json.RawMessage, how EventFault) {

@@ -31,8 +31,8 @@ func At(of Request, fault Fault) Plan {
 
 // Request identifies a request within a run, and across runs.
 type Request struct {
-	Key string // method, path and field manager, without what differs from run to run
-	N   int    // which one of this key, from 1
+	Key string // method, path and field manager, without the parts that differ from run to run
+	N   int    // number of the request among those of the key, from 1
 }
 
 func (r Request) String() string { return fmt.Sprintf("%s #%d", r.Key, r.N) }
@@ -54,7 +54,7 @@ type Wire struct {
 	requests []Request // in their order
 	watched  []Event
 	met      []string // faults so far, each with its request or event
-	broken   int      // requests without a fault whose answer did not come, or broke off
+	broken   int      // requests without a fault that got no response or an incomplete one
 	last     time.Time
 	held     chan struct{} // closed by Release
 }
@@ -91,14 +91,14 @@ func (w *Wire) Release() {
 	}
 }
 
-// Met returns the faults so far, each with its request or event.
+// Met returns the faults that were injected since Arm, each with its request or event.
 func (w *Wire) Met() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.met)
 }
 
-// Requests returns the requests since Arm, without lists, watches and what is sent to the events API.
+// Requests returns the requests since Arm that are counted: see keyOf.
 func (w *Wire) Requests() []Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,21 +112,21 @@ func (w *Wire) Events() []Event {
 	return slices.Clone(w.watched)
 }
 
-// Broken returns how many requests without a fault, watches too, got no answer or one that broke off.
+// Broken returns the number of requests and watches without a fault that got no response or an incomplete one.
 func (w *Wire) Broken() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.broken
 }
 
-// Rested returns how long ago the last request was sent.
+// Rested returns the time since the last counted request or injected fault.
 func (w *Wire) Rested() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return time.Since(w.last)
 }
 
-// Wrap is for rest.Config.Wrap.
+// Wrap returns a transport that injects the faults. It is an argument for rest.Config.Wrap.
 func (w *Wire) Wrap(next http.RoundTripper) http.RoundTripper {
 	return kit.RoundTripper(func(request *http.Request) (*http.Response, error) { return w.roundTrip(next, request) })
 }
@@ -146,7 +146,7 @@ func (w *Wire) roundTrip(next http.RoundTripper, request *http.Request) (*http.R
 	return w.fail(next, request.WithContext(ctx), *fault)
 }
 
-// pass sends a request. Its context ends with the body of the answer.
+// pass sends a request without a fault. It calls release when the request fails or the response's body is closed.
 func (w *Wire) pass(next http.RoundTripper, request *http.Request, release func()) (*http.Response, error) {
 	answer, err := next.RoundTrip(request)
 	if err != nil {
@@ -170,7 +170,7 @@ func (w *Wire) pass(next http.RoundTripper, request *http.Request, release func(
 	return answer, nil
 }
 
-// noteBroken counts a request that nobody gave up.
+// noteBroken counts a broken request, unless the context of the request was cancelled.
 func (w *Wire) noteBroken(request *http.Request) {
 	if request.Context().Err() != nil {
 		return
@@ -244,8 +244,8 @@ func (w *Wire) note(request *http.Request) *Fault {
 	return fault
 }
 
-// keyOf returns the key of a request. Not counted are events, which a recorder sends and nothing waits for, and lists,
-// watches and discovery, whose number differs from run to run.
+// keyOf returns the key of a request. Not counted are requests for events, which a recorder sends and nothing waits
+// for, and watches, discovery and cluster-wide lists of core kinds, whose number differs from run to run.
 func (w *Wire) keyOf(request *http.Request) (key string, counts bool) {
 	path, query := request.URL.Path, request.URL.Query()
 	switch {

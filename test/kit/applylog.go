@@ -1,5 +1,5 @@
-// Package kit is what the integration tests share: control planes, clients, the platform
-// under test, objects, and what is noted of requests.
+// Package kit has the code that integration tests share: for control planes, clients, the platform under test, test
+// objects, and logs of requests.
 package kit
 
 import (
@@ -8,14 +8,14 @@ import (
 	"coapply.dev/apply"
 )
 
-// ApplyLog keeps the observations of appliers and of get-modify-updates.
+// ApplyLog records the observations of appliers and of get-modify-updates.
 type ApplyLog struct {
 	Mu      sync.Mutex
 	Applies []apply.ApplyObservation
 	updates []apply.UpdateObservation
 }
 
-// ObserveUpdate keeps an update.
+// ObserveUpdate records an observation of an update.
 func (l *ApplyLog) ObserveUpdate(o apply.UpdateObservation) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -31,7 +31,7 @@ func (l *ApplyLog) TakeUpdates() []apply.UpdateObservation {
 	return updates
 }
 
-// ObserveApply keeps an apply.
+// ObserveApply records an observation of an apply.
 func (l *ApplyLog) ObserveApply(o apply.ApplyObservation) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()

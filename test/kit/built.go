@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// Built returns the folder that build fills when it is first asked for. StopAll deletes it.
+// Built returns a function that returns the path of a temporary folder. The first call creates the folder, and lets
+// build fill it. StopAll deletes the folder.
 func Built(build func(folder string) error) func() (folder string, err error) {
 	return sync.OnceValues(func() (string, error) {
 		folder, err := os.MkdirTemp("", "coapply-built-")
@@ -25,7 +26,7 @@ func Built(build func(folder string) error) func() (folder string, err error) {
 // builds the commands that it needs.
 const commandsVariable = "COAPPLY_TEST_COMMANDS"
 
-// BuiltCommands returns a folder with the manager, the kubectl plugin and what kubectl asks for completions.
+// BuiltCommands returns a folder with the manager, the kubectl plugin, and the plugin's completion script for kubectl.
 func BuiltCommands() (folder string, err error) {
 	if folder := os.Getenv(commandsVariable); folder != "" {
 		return folder, nil
@@ -45,8 +46,8 @@ var builtCommands = Built(func(folder string) error {
 	return os.WriteFile(filepath.Join(folder, completes), script, 0o755)
 })
 
-// BuildCommands compiles commands to a path, or into a folder, without cgo as make build does. Tests with the race
-// detector have cgo, with which every library of a command would be compiled once more.
+// BuildCommands compiles commands to a path, or into a folder. cgo is off, as in make build. In tests with the race
+// detector cgo would be on, and each package of the commands would be compiled again.
 func BuildCommands(path string, packages ...string) error {
 	build := exec.Command("go", append([]string{"build", "-o", path}, packages...)...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -19,7 +19,7 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// Scheme knows the built-in kinds, CRDs, our kinds, and those of the examples.
+// Scheme has the built-in kinds, CustomResourceDefinition, the platform's kinds, and the kinds of the examples.
 var Scheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(s), apiextensionsv1.AddToScheme(s), v1alpha1.AddToScheme(s), website.AddToScheme(s)); err != nil {
@@ -28,7 +28,7 @@ var Scheme = func() *runtime.Scheme {
 	return s
 }()
 
-// NewClient returns a client without a cache whose exchanges an Applier can read.
+// NewClient returns a client without a cache. It records its exchanges, so that an Applier can use the client.
 func NewClient(t testing.TB, config *rest.Config) client.Client {
 	t.Helper()
 	c, err := newClient(config)
@@ -44,8 +44,8 @@ func newClient(config *rest.Config) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: Scheme})
 }
 
-// NewNamespace returns a namespace of the test's own. It is not deleted: the control
-// plane goes as a whole.
+// NewNamespace creates a namespace for one test, and returns its name. The namespace is not deleted, because the
+// control plane is deleted as a whole.
 func NewNamespace(t testing.TB, c client.Client) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -55,7 +55,7 @@ func NewNamespace(t testing.TB, c client.Client) string {
 	return namespace.Name
 }
 
-// ApplyTo applies an object, or a subresource of it, and reads the answer into the object.
+// ApplyTo applies an object, or a subresource of it, and reads the response into the object.
 func ApplyTo(ctx context.Context, c client.Client, object *unstructured.Unstructured, subresource string, options client.ApplyOptions) error {
 	config := client.ApplyConfigurationFromUnstructured(object)
 	if subresource == "" {
@@ -64,7 +64,7 @@ func ApplyTo(ctx context.Context, c client.Client, object *unstructured.Unstruct
 	return c.SubResource(subresource).Apply(ctx, config, &client.SubResourceApplyOptions{ApplyOptions: options})
 }
 
-// NewApplier returns an Applier of a client that reads live.
+// NewApplier returns an Applier that uses the given client for writes and for live reads.
 func NewApplier(t testing.TB, c client.Client, manager string, policy apply.Policy) *apply.Applier {
 	t.Helper()
 	applier, err := apply.New(c, apply.Config{FieldManager: manager, Policy: policy, LiveReader: c})

@@ -26,7 +26,7 @@ func ScaleTo(t *testing.T, c client.Client, object client.Object, n, manager str
 // ClientSide is the field manager of kubectl apply without --server-side.
 const ClientSide = "kubectl-client-side-apply"
 
-// CreateClientSide is what kubectl apply without --server-side does.
+// CreateClientSide creates an object as kubectl apply without --server-side does.
 func CreateClientSide(t testing.TB, c client.Client, config runtime.ApplyConfiguration, into client.Object) {
 	t.Helper()
 	raw, err := json.Marshal(config)
@@ -47,7 +47,7 @@ func CreateClientSide(t testing.TB, c client.Client, config runtime.ApplyConfigu
 	}
 }
 
-// WithEnv is the deployment with a label and two variables.
+// WithEnv returns the result of Deployment with a label and two environment variables.
 func WithEnv(name, namespace string) *appsv1ac.DeploymentApplyConfiguration {
 	config := Deployment(name, namespace, "v1").WithLabels(map[string]string{"team": "shop"})
 	config.Spec.Template.Spec.Containers[0].WithEnv(

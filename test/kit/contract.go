@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ContractAudit is what tests read of an audit with a contract.
+// ContractAudit has the parts of an audit with a contract that tests read.
 type ContractAudit struct {
 	Complete bool
 	Objects  int

@@ -22,32 +22,32 @@ import (
 	"coapply.dev/internal/localcluster"
 )
 
-// Kubeconfigs of control planes that the packages of one go test share. Without them a package starts its own.
+// Variables with the kubeconfigs of control planes that several packages share. Without them, each package starts its own.
 const (
 	serverVariable  = "COAPPLY_TEST_SERVER"
 	clusterVariable = "COAPPLY_TEST_CLUSTER"
 )
 
-// inMemory is what InMemory was given.
+// inMemory has the arguments of the last call of InMemory.
 var inMemory struct {
 	start  func() (*rest.Config, error)
 	except map[string]string
 }
 
-// InMemory makes Server return the API server in memory that start starts, which is much faster. The tests that need a kube-apiserver are named,
-// with the reason. make soak and the tests with other versions of Kubernetes run all tests on a kube-apiserver. The server is a parameter
-// because a test binary with it takes a third longer to link.
+// InMemory makes Server return an API server in memory, which is much faster than a kube-apiserver. The function start starts it. The map except
+// has the names of tests that need a kube-apiserver, with the reasons. make soak and the tests with other versions of Kubernetes run all tests on
+// a kube-apiserver. start is a parameter because a test binary that contains the server takes a third longer to link.
 func InMemory(start func() (*rest.Config, error), except map[string]string) {
 	inMemory.start, inMemory.except = start, except
 }
 
-// isInMemory reports whether the server of a test is the one in memory.
+// isInMemory reports whether a test uses the API server in memory.
 func isInMemory(t testing.TB) bool {
 	name, _, _ := strings.Cut(t.Name(), "/")
 	return inMemory.start != nil && inMemory.except[name] == "" && os.Getenv("K8S") == "" && os.Getenv("COAPPLY_REAL") == ""
 }
 
-// Main runs the tests of a package, and stops at their end what they shared.
+// Main runs the tests of a package, and then calls StopAll.
 func Main(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard()) // the API server in memory logs each refusal
@@ -98,7 +98,7 @@ func startServer(ctx context.Context) (*localcluster.APIServer, error) {
 	return server, err
 }
 
-// StartCluster starts a whole control plane with our CRDs, until StopAll.
+// StartCluster starts a whole control plane with our CRDs. StopAll stops it.
 func StartCluster(ctx context.Context, name string, nodes int) (*localcluster.Cluster, error) {
 	cluster, err := localcluster.Start(ctx, localcluster.Options{Name: name, Nodes: nodes, Log: StartLog()})
 	if err != nil {
@@ -109,7 +109,7 @@ func StartCluster(ctx context.Context, name string, nodes int) (*localcluster.Cl
 	return cluster, err
 }
 
-// Both are started by the first test that needs them, unless Share has done it, and shared by all.
+// Control planes that the tests of a process share. The first test that needs one starts it, unless Share has done so.
 var (
 	sharedServer = sync.OnceValues(func() (*rest.Config, error) {
 		if kubeconfig := os.Getenv(serverVariable); kubeconfig != "" {
@@ -137,8 +137,7 @@ var (
 	})
 )
 
-// StartLog returns the writer for the log of starting control planes: io.Discard, except
-// with go test -v.
+// StartLog returns the writer for the log of starting control planes: io.Discard, except with go test -v.
 func StartLog() io.Writer {
 	if testing.Testing() && testing.Verbose() {
 		return os.Stderr
@@ -151,14 +150,14 @@ var (
 	stops   []func(context.Context) error
 )
 
-// OnStop has StopAll call a function, after those that were given later.
+// OnStop makes StopAll call the given function. StopAll calls such functions in reverse order.
 func OnStop(stop func(context.Context) error) {
 	stopsMu.Lock()
 	defer stopsMu.Unlock()
 	stops = append(stops, stop)
 }
 
-// StopAll stops what all tests of the process shared.
+// StopAll calls the functions that were passed to OnStop, and so stops the shared control planes.
 func StopAll() {
 	stopsMu.Lock()
 	defer stopsMu.Unlock()
@@ -170,7 +169,7 @@ func StopAll() {
 	stops = nil
 }
 
-// Server returns a configuration of an API server without controllers, with our CRDs. The tests of a process share the server.
+// Server returns a client configuration of an API server without controllers, with our CRDs. The tests of a process share the server.
 func Server(t testing.TB) *rest.Config {
 	t.Helper()
 	shared := sharedServer
@@ -184,7 +183,7 @@ func Server(t testing.TB) *rest.Config {
 	return rest.CopyConfig(config)
 }
 
-// ServerConfig returns a configuration of a kube-apiserver without controllers, with our CRDs, for what is prepared once and not by a test.
+// ServerConfig returns a client configuration of the shared kube-apiserver, which has our CRDs and no controllers, for code outside of tests.
 func ServerConfig() (*rest.Config, error) {
 	config, err := sharedServer()
 	if err != nil {
@@ -193,7 +192,7 @@ func ServerConfig() (*rest.Config, error) {
 	return rest.CopyConfig(config), nil
 }
 
-// OncePerServer returns a function that prepares the server of a test, if no test has done so before.
+// OncePerServer returns a function that calls prepare with the server of a test, unless prepare has already been called with this server.
 func OncePerServer(prepare func(*rest.Config) error) func(testing.TB) {
 	var prepared sync.Map // by host
 	return func(t testing.TB) {

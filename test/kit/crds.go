@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// InstallCRDs installs definitions, and waits until they are served. Tests of other packages may install the same ones at
-// the same time.
+// InstallCRDs installs CRDs, and waits until they are served. It retries, because tests of other packages may install
+// the same CRDs at the same time.
 func InstallCRDs(config *rest.Config, options envtest.CRDInstallOptions) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	for {
 		installed, err := envtest.InstallCRDs(config, options)
@@ -27,7 +27,7 @@ func InstallCRDs(config *rest.Config, options envtest.CRDInstallOptions) ([]*api
 	}
 }
 
-// OurCRDs are those of the platform.
+// OurCRDs returns install options for the CRDs of the platform.
 func OurCRDs() envtest.CRDInstallOptions {
 	files, err := filepath.Glob(File("config", "crd", "platform.coapply.dev_*.yaml"))
 	if err != nil || len(files) == 0 {
@@ -36,7 +36,8 @@ func OurCRDs() envtest.CRDInstallOptions {
 	return envtest.CRDInstallOptions{Paths: files, ErrorIfPathMissing: true}
 }
 
-// File returns the path of a file of this repository, also for the modules in it. Tests run in the folder of their package.
+// File returns the path of a file of this repository. It is relative to the working directory, which may be in a nested
+// module.
 func File(elements ...string) string {
 	folder := "."
 	for {
@@ -47,7 +48,7 @@ func File(elements ...string) string {
 	}
 }
 
-// Widgets defines a kind without a schema.
+// Widgets returns the CRD of a kind without a schema.
 func Widgets(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
 	preserve := true
 	return &apiextensionsv1.CustomResourceDefinition{
@@ -65,7 +66,7 @@ func Widgets(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefini
 	}
 }
 
-// ChangeCRD changes the definition and waits until the API server serves it so.
+// ChangeCRD changes a CRD of TwoVersions, and waits until the API server no longer serves v1alpha1.
 func ChangeCRD(t *testing.T, c client.Client, crd *apiextensionsv1.CustomResourceDefinition, change func(*apiextensionsv1.CustomResourceDefinition)) {
 	t.Helper()
 	crd = crd.DeepCopy()
@@ -85,7 +86,7 @@ func ChangeCRD(t *testing.T, c client.Client, crd *apiextensionsv1.CustomResourc
 	})
 }
 
-// TwoVersions defines a kind of a group whose field former is in v1alpha1 only.
+// TwoVersions returns the CRD of a kind in the given group. The field spec.former exists only in its version v1alpha1.
 func TwoVersions(group string) *apiextensionsv1.CustomResourceDefinition {
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
 	version := func(name string, storage bool, fields map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.CustomResourceDefinitionVersion {
@@ -109,7 +110,7 @@ func TwoVersions(group string) *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// InstallRBAC creates what a file of config/rbac says, unless it is there.
+// InstallRBAC creates the object in a file of config/rbac, unless it exists already.
 func InstallRBAC(t *testing.T, c client.Client, file string, object client.Object) {
 	t.Helper()
 	raw, err := os.ReadFile(File("config", "rbac", file))

@@ -12,7 +12,7 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// Patch merges a body into an object by name.
+// Patch sends body as a JSON merge patch to the object with the given name; with options, to its status.
 func (p *Platform) Patch(t *testing.T, object client.Object, name, body string, opts ...client.SubResourcePatchOption) {
 	t.Helper()
 	object.SetNamespace(p.Namespace)
@@ -45,7 +45,7 @@ func (p *Platform) Create(t *testing.T, name string, change ...func(*v1alpha1.De
 	return box
 }
 
-// Get reads an object of the namespace of the platform.
+// Get reads an object in the namespace of the platform.
 func (p *Platform) Get(t *testing.T, name string, object client.Object) client.Object {
 	t.Helper()
 	if err := p.Client.Get(t.Context(), client.ObjectKey{Namespace: p.Namespace, Name: name}, object); err != nil {
@@ -54,7 +54,7 @@ func (p *Platform) Get(t *testing.T, name string, object client.Object) client.O
 	return object
 }
 
-// UnlessApplied returns which condition of a Devbox is not True yet, or "".
+// UnlessApplied returns "" if the Applied conditions of a Devbox are True, and otherwise the first that is not True.
 func UnlessApplied(box *v1alpha1.Devbox) string {
 	for _, condition := range []string{v1alpha1.ConditionWorkloadApplied, v1alpha1.ConditionPowerApplied, v1alpha1.ConditionNetworkApplied} {
 		if !meta.IsStatusConditionTrue(box.Status.Conditions, condition) {
@@ -64,7 +64,7 @@ func UnlessApplied(box *v1alpha1.Devbox) string {
 	return ""
 }
 
-// Versions has the resourceVersion of everything that belongs to the platform.
+// Versions returns the resourceVersion of each object of the kinds that the platform uses.
 func (p *Platform) Versions(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -102,7 +102,7 @@ func versionsOf(kind string, list *metav1.PartialObjectMetadataList) map[string]
 // BoxName returns the name of the i-th Devbox.
 func BoxName(i int) string { return fmt.Sprintf("box-%d", i) }
 
-// List lists objects of the namespace of the platform.
+// List lists objects in all namespaces.
 func (p *Platform) List(t *testing.T, list client.ObjectList) {
 	t.Helper()
 	if err := p.Client.List(t.Context(), list); err != nil {

@@ -10,8 +10,8 @@ import (
 	"coapply.dev/apply"
 )
 
-// ForgeDeepEntry writes managed fields of 1,500 levels to an object, under a name that
-// nobody has: the API server takes them.
+// ForgeDeepEntry adds a managed fields entry with 1,500 levels to an object, under the field manager "forger". The API
+// server accepts such entries.
 func ForgeDeepEntry(t *testing.T, c client.Client, ref apply.ObjectRef) {
 	t.Helper()
 	const levels = 1500
@@ -31,7 +31,7 @@ func ForgeDeepEntry(t *testing.T, c client.Client, ref apply.ObjectRef) {
 			return
 		}
 	}
-	t.Fatalf("the server did not take it: %v", live.GetManagedFields())
+	t.Fatalf("the API server did not store the forged entry: %v", live.GetManagedFields())
 }
 
 // LiveReplicas returns the replicas of a Deployment.

@@ -15,9 +15,9 @@ import (
 	"coapply.dev/internal/localcluster"
 )
 
-// KubectlCommand prepares the real kubectl, which finds the plugin by its PATH, for
-// the API server of a configuration. It has a home of its own. For the plugin it prepares
-// what kubectl becomes: the plugin itself, without the start of kubectl.
+// KubectlCommand returns a command that runs kubectl on the API server of a configuration, with its own home folder and
+// with the plugin in its PATH. If the first argument is fieldowners, the command runs the plugin directly, to save the
+// start of kubectl.
 func KubectlCommand(t testing.TB, config *rest.Config, args ...string) *exec.Cmd {
 	t.Helper()
 	dir, err := BuiltCommands()
@@ -53,7 +53,7 @@ func OutputOf(t testing.TB, command *exec.Cmd) (stdout, stderr string, code int)
 	return out.String(), errOut.String(), command.ProcessState.ExitCode()
 }
 
-// Kubeconfig returns the path of a kubeconfig file for a configuration.
+// Kubeconfig writes a kubeconfig file for a configuration, and returns its path.
 func Kubeconfig(t testing.TB, config *rest.Config) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")

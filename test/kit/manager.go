@@ -12,14 +12,14 @@ import (
 	"coapply.dev/internal/localcluster"
 )
 
-// Process is a manager that runs beside the test.
+// Process is a running process of cmd/manager.
 type Process struct {
 	Cmd    *exec.Cmd
 	Stderr bytes.Buffer
 	exited chan struct{}
 }
 
-// StartManager starts cmd/manager, and ends it with the test.
+// StartManager starts cmd/manager, and kills it at the end of the test.
 func StartManager(t *testing.T, kubeconfig string, args ...string) *Process {
 	t.Helper()
 	folder, err := BuiltCommands()
@@ -46,7 +46,7 @@ func StartManager(t *testing.T, kubeconfig string, args ...string) *Process {
 	return p
 }
 
-// Wait returns the exit code and the last line of a manager that ends by itself.
+// Wait waits until the manager has ended, and returns its exit code and the last line of its log.
 func (p *Process) Wait(t *testing.T) (code int, lastLine string) {
 	t.Helper()
 	WaitFor(t, "the manager ends", func() string {
@@ -61,7 +61,7 @@ func (p *Process) Wait(t *testing.T) (code int, lastLine string) {
 	return p.Cmd.ProcessState.ExitCode(), lines[len(lines)-1]
 }
 
-// Stop asks the process to end, and waits until it has.
+// Stop sends SIGTERM to the process, and waits until it has ended. The exit code must be 0.
 func (p *Process) Stop(t *testing.T) {
 	t.Helper()
 	if err := p.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -72,7 +72,7 @@ func (p *Process) Stop(t *testing.T) {
 	}
 }
 
-// FreeAddress returns an address of this host that nobody listens at.
+// FreeAddress returns an address of this host on which no process listens.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	addresses, err := localcluster.FreeAddresses(1)
@@ -82,7 +82,7 @@ func FreeAddress(t *testing.T) string {
 	return addresses[0]
 }
 
-// Ready says why the manager is not ready; "" is that it is.
+// Ready returns "" if the manager is ready. Otherwise it returns the reason.
 func Ready(address string) string {
 	response, err := http.Get("http://" + address + "/readyz")
 	if err != nil {

@@ -23,7 +23,7 @@ func Deployment(name, namespace, image string) *appsv1ac.DeploymentApplyConfigur
 					WithPorts(corev1ac.ContainerPort().WithContainerPort(80))))))
 }
 
-// Replicas returns a Deployment that sets its replicas alone.
+// Replicas returns a Deployment that sets only its replicas.
 func Replicas(name, namespace string, n int32) *appsv1ac.DeploymentApplyConfiguration {
 	return appsv1ac.Deployment(name, namespace).WithSpec(appsv1ac.DeploymentSpec().WithReplicas(n))
 }
@@ -31,7 +31,7 @@ func Replicas(name, namespace string, n int32) *appsv1ac.DeploymentApplyConfigur
 // Quantity parses a quantity.
 func Quantity(s string) resource.Quantity { return resource.MustParse(s) }
 
-// WebDeployment returns a Deployment as an update sends it.
+// WebDeployment returns a Deployment as a client sends it in a create or update.
 func WebDeployment(replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app": "web"}
 	return &appsv1.Deployment{
@@ -44,12 +44,12 @@ func WebDeployment(replicas int32) *appsv1.Deployment {
 	}
 }
 
-// OnePodSpec returns a pod with one container.
+// OnePodSpec returns the spec of a pod with two containers.
 func OnePodSpec() corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}, {Name: "side", Image: "none"}}}
 }
 
-// BelongsAlways takes every object for ours.
+// BelongsAlways is a value for Intent.Belongs that accepts every object.
 func BelongsAlways(client.Object) bool { return true }
 
 // ObjectOf returns an unstructured object with a spec.

@@ -13,7 +13,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// OwnersOf lists who owns a field of a Deployment.
+// OwnersOf returns the owners of a field of a Deployment.
 func OwnersOf(t *testing.T, c client.Client, namespace, name, path string) []string {
 	t.Helper()
 	var live appsv1.Deployment
@@ -34,7 +34,7 @@ func ownersIn(ownership fieldowners.Ownership, path string) (names []string) {
 	return names
 }
 
-// FieldsBy lists "PATH MANAGER/OPERATION[SUBRESOURCE] APIVERSION", sorted.
+// FieldsBy returns a line "PATH MANAGER/OPERATION[SUBRESOURCE] APIVERSION" for each field and owner, sorted.
 func FieldsBy(t testing.TB, entries []metav1.ManagedFieldsEntry) (lines []string) {
 	t.Helper()
 	ownership, err := fieldowners.Parse(entries)
@@ -50,7 +50,7 @@ func FieldsBy(t testing.TB, entries []metav1.ManagedFieldsEntry) (lines []string
 	return lines
 }
 
-// WithoutManagedFields returns the content of an object less its managed fields.
+// WithoutManagedFields returns the content of an object without its managed fields and its resourceVersion.
 func WithoutManagedFields(object *unstructured.Unstructured) map[string]any {
 	copied := object.DeepCopy()
 	copied.SetManagedFields(nil)

@@ -22,26 +22,25 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// Platform is the reconcilers of cmd/manager in this process, with every write of
-// theirs counted.
+// Platform runs the reconcilers of cmd/manager in the test process, and records their writes.
 type Platform struct {
-	Namespace string               // the only one that they watch; "" is all
-	See       func(*cache.Options) // narrows what those of a platform without a namespace watch; may be nil
-	Client    client.Client        // the test's own, without a cache
-	Cached    client.Reader        // what the reconcilers see
+	Namespace string               // the only namespace that the reconcilers watch; "" means all
+	See       func(*cache.Options) // changes the options of the cache; may be nil
+	Client    client.Client        // the client of the test, without a cache
+	Cached    client.Reader        // the client of the reconcilers, with a cache
 	Config    func() *rest.Config
 	Writes    WriteLog
 	Applies   ApplyLog
-	Only      []func(ctrl.Manager, setup.Options) error // the reconcilers to run; nil are those of cmd/manager
+	Only      []func(ctrl.Manager, setup.Options) error // the reconcilers to run; nil means those of cmd/manager
 
-	Breaker *breaker.Breaker // nil: every force is sent
+	Breaker *breaker.Breaker // nil: forced applies are not limited
 }
 
-// clusterWide are the reconcilers of kinds without a namespace: tests that run side
-// by side on one cluster would get into each other's way with them.
+// clusterWide are the reconcilers of cluster-scoped kinds. In tests that run in parallel on one cluster, these
+// reconcilers would disturb each other.
 var clusterWide = []string{"user", "license", "nodemaintenance"}
 
-// NewPlatform returns a Platform, to be run, for a namespace of the test's own.
+// NewPlatform returns a Platform for a new namespace. Its method Run starts the reconcilers.
 func NewPlatform(t *testing.T) *Platform {
 	t.Helper()
 	p := &Platform{Client: NewClient(t, Cluster(t).Config()), Config: Cluster(t).Config}
@@ -49,14 +48,13 @@ func NewPlatform(t *testing.T) *Platform {
 	return p
 }
 
-// StartPlatform runs the reconcilers of namespaced kinds for a namespace of the
-// test's own.
+// StartPlatform runs the reconcilers of namespaced kinds for a new namespace.
 func StartPlatform(t *testing.T, replicas apply.Decision) *Platform {
 	t.Helper()
 	return StartPlatformAs(t, Cluster(t).Config(), replicas)
 }
 
-// StartPlatformAs is StartPlatform with a configuration for the manager.
+// StartPlatformAs is like StartPlatform, with the given client configuration for the manager.
 func StartPlatformAs(t *testing.T, manager *rest.Config, replicas apply.Decision) *Platform {
 	t.Helper()
 	p := NewPlatform(t)
@@ -80,8 +78,7 @@ func (p *Platform) Run(t *testing.T, restConfig *rest.Config, replicas apply.Dec
 	return stop
 }
 
-// start runs the manager until it is ended. A platform without a namespace has every
-// reconciler, also those that are clusterWide.
+// start starts the manager. end stops it. A platform without a namespace also runs the reconcilers in clusterWide.
 func (p *Platform) start(restConfig *rest.Config, replicas apply.Decision) (end func() error, err error) {
 	restConfig = rest.CopyConfig(restConfig)
 	restConfig.Wrap(p.Writes.Wrap)
@@ -139,8 +136,8 @@ func (p *Platform) reconcilers() (all []func(ctrl.Manager, setup.Options) error)
 	return all
 }
 
-// sharedPlatform is a control plane of its own with every reconciler, started by the
-// first test that needs it. Its tests name their objects so that they differ.
+// sharedPlatform starts a separate control plane and all reconcilers, when the first test needs them. Its tests must
+// use different names for their objects.
 var sharedPlatform = sync.OnceValues(func() (*Platform, error) {
 	c, err := StartCluster(context.Background(), "platform", 5)
 	if err != nil {
@@ -161,8 +158,8 @@ var sharedPlatform = sync.OnceValues(func() (*Platform, error) {
 	return p, nil
 })
 
-// WholePlatform runs every reconciler, for the whole of a control plane that its
-// tests share.
+// WholePlatform returns a Platform with all reconcilers, for all namespaces of a separate control plane. All its tests
+// share it.
 func WholePlatform(t *testing.T) *Platform {
 	t.Helper()
 	p, err := sharedPlatform()
@@ -172,8 +169,7 @@ func WholePlatform(t *testing.T) *Platform {
 	return p
 }
 
-// Quiet waits until nothing has been written for so long, and returns what was
-// written before.
+// Quiet waits until there has been no write for the given time, and returns the writes before.
 func (p *Platform) Quiet(t *testing.T, rest time.Duration) []string {
 	t.Helper()
 	var sent []string

@@ -15,7 +15,7 @@ import (
 // ErrNoPolicies means that the API server has no MutatingAdmissionPolicies: it is older than Kubernetes 1.36.
 var ErrNoPolicies = errors.New("MutatingAdmissionPolicies are in Kubernetes 1.36 and later")
 
-// Mutation is a MutatingAdmissionPolicy and its binding: what is patched if a condition holds.
+// Mutation is a MutatingAdmissionPolicy, which patches an object if the condition When holds, and its binding.
 type Mutation struct {
 	Name        string
 	Constraints string // in YAML
@@ -35,7 +35,7 @@ spec:
 		head + "kind: MutatingAdmissionPolicyBinding\nspec: {policyName: " + m.Name + "}\n"}
 }
 
-// CreatePolicies creates mutations.
+// CreatePolicies creates the policies and bindings of mutations.
 func CreatePolicies(ctx context.Context, c client.Client, mutations ...Mutation) error {
 	return eachPolicy(mutations, func(object client.Object) error {
 		err := c.Create(ctx, object)
@@ -62,8 +62,8 @@ func eachPolicy(mutations []Mutation, do func(client.Object) error) error {
 	return nil
 }
 
-// NeedPolicies creates mutations for a test, and deletes them at its end. The test is skipped where the API server has no
-// such policies.
+// NeedPolicies creates mutations for a test, and deletes them at its end. If the API server has no
+// MutatingAdmissionPolicies, the test is skipped.
 func NeedPolicies(t *testing.T, c client.Client, mutations ...Mutation) {
 	t.Helper()
 	err := CreatePolicies(t.Context(), c, mutations...)

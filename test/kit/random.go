@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Seed is the same in each run of make test, so that a change has failed and not the dice. make soak has a new one each
-// time, and COAPPLY_SEED sees a run again.
+// Seed returns the seed of a random test: COAPPLY_SEED, or 1 by default. So a test that begins to fail in make test
+// fails because of a change, and not by chance. make soak uses a new seed in each run.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
 	seed := uint64(number(t, "COAPPLY_SEED", 1))
@@ -15,17 +15,17 @@ func Seed(t testing.TB) uint64 {
 	return seed
 }
 
-// Cases is COAPPLY_CASES or what a test does without being asked for more.
+// Cases returns the number of cases of a random test: COAPPLY_CASES, or the given default.
 func Cases(t testing.TB, otherwise int) int { return number(t, "COAPPLY_CASES", otherwise) }
 
-// Races is COAPPLY_RACES or what a test does without being asked for more.
+// Races returns the number of runs of a race: COAPPLY_RACES, or the given default.
 func Races(t testing.TB, otherwise int) int { return number(t, "COAPPLY_RACES", otherwise) }
 
-// ForSoak leaves a test to make soak: it takes minutes, or a control plane of its own. It runs without -short as well.
+// ForSoak skips a test with -short, because it takes minutes, or needs its own control plane. make soak runs the test.
 func ForSoak(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("make soak runs it, and so does go test without -short")
+		t.Skip("skipped with -short; make soak runs this test")
 	}
 }
 

@@ -16,7 +16,7 @@ type Recorded struct {
 	file, before, after string
 }
 
-// ReadRecorded reads the block between two texts of a document.
+// ReadRecorded reads the block between the texts begin and end of a document.
 func ReadRecorded(t *testing.T, file, begin, end string) Recorded {
 	t.Helper()
 	content, err := os.ReadFile(file)
@@ -26,13 +26,13 @@ func ReadRecorded(t *testing.T, file, begin, end string) Recorded {
 	before, rest, found := strings.Cut(string(content), begin)
 	text, _, ends := strings.Cut(rest, end)
 	if !found || !ends {
-		t.Fatalf("%s has no %q with an end", file, begin)
+		t.Fatalf("%s has no block that begins with %q and ends with %q", file, begin, end)
 	}
 	return Recorded{text, file, before + begin, rest[len(text):]}
 }
 
-// Hold compares the block with what is printed now, as words leaves of both what is the
-// same each time. UPDATE_DOCS=1 records it anew.
+// Hold fails the test if the block differs from the output now. words splits both into parts, without the text that
+// differs in each run. With UPDATE_DOCS=1, Hold writes the output into the document instead.
 func (r Recorded) Hold(t *testing.T, now string, words func(string) []string) {
 	t.Helper()
 	if os.Getenv("UPDATE_DOCS") == "1" {
@@ -44,10 +44,10 @@ func (r Recorded) Hold(t *testing.T, now string, words func(string) []string) {
 	was, is := words(r.Text), words(now)
 	for i := range max(len(was), len(is)) {
 		if i >= len(was) || i >= len(is) {
-			t.Fatalf("%s shows %d parts, now there are %d: UPDATE_DOCS=1 records it anew", r.file, len(was), len(is))
+			t.Fatalf("%s shows %d parts, but the output has %d: UPDATE_DOCS=1 records the new output", r.file, len(was), len(is))
 		}
 		if diff := cmp.Diff(was[i], is[i]); diff != "" {
-			t.Errorf("%s: part %d is not as recorded: UPDATE_DOCS=1 records it anew (-recorded +now):\n%s", r.file, i+1, diff)
+			t.Errorf("%s: part %d of the output has changed: UPDATE_DOCS=1 records the new output (-recorded +now):\n%s", r.file, i+1, diff)
 		}
 	}
 }
@@ -66,7 +66,7 @@ var variable = []struct {
 	{regexp.MustCompile(` +`), " "}, // columns are as wide as what stands in them
 }
 
-// Timeless leaves out what is another one each time.
+// Timeless replaces text that differs in each run, such as times and uids.
 func Timeless(text string) string {
 	for _, v := range variable {
 		text = v.pattern.ReplaceAllString(text, v.text)

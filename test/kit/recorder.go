@@ -7,17 +7,15 @@ import (
 	"sync"
 )
 
-// Recorder records each request before it is sent, with those of client-go's own retries. The
-// zero value is ready.
+// Recorder records each request before it is sent, including client-go's own retries. The zero value is ready for use.
 type Recorder struct {
 	mu       sync.Mutex
 	requests []Request
 }
 
-// Request is one request for a resource. In a query for Recorder.Count, empty fields match
-// everything.
+// Request is one request for a resource. In a query for Recorder.Count, empty fields match everything.
 type Request struct {
-	Verb        string // of RBAC, and apply for a patch of that type; "" for a request of no resource
+	Verb        string // as in RBAC, or apply for an apply patch; "" for a request without a resource
 	Resource    string // plural, without its group
 	Subresource string
 }

@@ -12,12 +12,12 @@ import (
 	"coapply.dev/apply"
 )
 
-// RefOf refers to an object by apiVersion and kind.
+// RefOf returns a reference to an object, given its apiVersion and kind.
 func RefOf(apiVersion, kind, namespace, name string) apply.ObjectRef {
 	return RefTo(schema.FromAPIVersionAndKind(apiVersion, kind), namespace, name)
 }
 
-// MustApply applies intents that do not conflict.
+// MustApply applies intents, and fails the test on an error.
 func MustApply(t *testing.T, applier *apply.Applier, intents ...apply.Intent) {
 	t.Helper()
 	for _, intent := range intents {
@@ -27,12 +27,12 @@ func MustApply(t *testing.T, applier *apply.Applier, intents ...apply.Intent) {
 	}
 }
 
-// RefTo refers to an object of a kind.
+// RefTo returns a reference to an object of the given kind.
 func RefTo(kind schema.GroupVersionKind, namespace, name string) apply.ObjectRef {
 	return apply.ObjectRef{GroupVersionKind: kind, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
-// DeploymentRef refers to a Deployment.
+// DeploymentRef returns a reference to a Deployment.
 func DeploymentRef(namespace, name string) apply.ObjectRef {
 	return RefTo(appsv1.SchemeGroupVersion.WithKind("Deployment"), namespace, name)
 }

@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// RequestLog keeps method and path of each request but for watches.
+// RequestLog records the method and path of each request, except of watches.
 type RequestLog struct {
 	mu    sync.Mutex
 	sent  []string
-	taken int // of them
+	taken int // number of requests that Take has returned
 }
 
-// Wrap notes each request before it is sent.
+// Wrap returns a transport that records each request before it is sent.
 func (l *RequestLog) Wrap(next http.RoundTripper) http.RoundTripper {
 	return RoundTripper(func(request *http.Request) (*http.Response, error) {
 		l.mu.Lock()
@@ -35,7 +35,7 @@ func (l *RequestLog) Take() []string {
 	return sent
 }
 
-// About returns all requests in whose "METHOD PATH" each of the texts is.
+// About returns the requests whose "METHOD PATH" contains all of the texts.
 func (l *RequestLog) About(texts ...string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,17 +44,17 @@ func (l *RequestLog) About(texts ...string) []string {
 	})
 }
 
-// Reset forgets what was sent.
+// Reset removes the recorded requests.
 func (l *RequestLog) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sent, l.taken = nil, 0
 }
 
-// WriteLog is a RequestLog without reads.
+// WriteLog is a RequestLog that records only writes.
 type WriteLog struct{ RequestLog }
 
-// Wrap notes each write before it is sent.
+// Wrap returns a transport that records each write before it is sent.
 func (w *WriteLog) Wrap(next http.RoundTripper) http.RoundTripper {
 	noted := w.RequestLog.Wrap(next)
 	return RoundTripper(func(request *http.Request) (*http.Response, error) {

@@ -9,7 +9,7 @@ import (
 // AllDecisions are the decisions of a policy.
 var AllDecisions = []apply.Decision{apply.Reject, apply.Force, apply.Relinquish, apply.Share}
 
-// FreeKeyShape returns the shape of a field in a map without a schema.
+// FreeKeyShape returns the Shape for a key of the map spec.free, which has no schema.
 func FreeKeyShape(key string) Shape {
 	path := ".spec.free[" + strconv.Quote(key) + "]"
 	return Shape{
@@ -22,19 +22,19 @@ func FreeKeyShape(key string) Shape {
 	}
 }
 
-// Shape is one form in which two managers may disagree about a field. Objects are
-// written as YAML without apiVersion, kind and name.
+// Shape describes a conflict of two managers over one sort of field. Objects are written as YAML without apiVersion,
+// kind and name.
 type Shape struct {
 	Reason      string
 	Kind        string
-	Subresource string // that theirs and ours are written through
+	Subresource string // through which both managers write
 	Theirs      string // what the other owner sets
-	Ours        string // our intent: the field, and something that nobody disputes
+	Ours        string // our intent: the field, and a field without a conflict
 	Path        string // the field in dispute
 	ServerPath  string // as the server names it; "" is path
 	Want, Have  any    // our value, theirs
 
-	// The leaves that we own when all of the intent landed, without the field in
-	// dispute, and those that we own when the field was left out.
+	// Whole are the leaves, except the field in dispute, that we own after the whole intent was applied. Rest are the
+	// leaves that we own after the intent was applied without the field in dispute.
 	Whole, Rest []string
 }

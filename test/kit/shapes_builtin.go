@@ -1,6 +1,6 @@
 package kit
 
-// Bases are valid objects of each kind; a manager called base creates them.
+// Bases maps each kind to a valid object. The field manager base creates the object.
 var Bases = map[string]string{
 	"ConfigMap": `{}`,
 	"Service":   `spec: {ports: [{port: 80}]}`,
@@ -14,13 +14,13 @@ spec:
     spec: {containers: [{name: web, image: v0, ports: [{containerPort: 80, protocol: TCP}]}]}`,
 }
 
-// Names that the shapes use.
+// Paths that the shapes use.
 const (
 	OurLabel = ".metadata.labels.ours"
 	Web      = `.spec.template.spec.containers[name="web"]`
 )
 
-// BuiltinShapes are fields of built-in kinds, of each shape.
+// BuiltinShapes are Shapes of built-in kinds, one for each sort of field.
 var BuiltinShapes = map[string]Shape{
 	"scalar": {
 		Reason: "a field of its own",

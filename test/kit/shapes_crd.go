@@ -1,9 +1,9 @@
 package kit
 
-// Nut is a list item of a custom resource.
+// Nut is the path of a list item in a custom resource.
 const Nut = `.spec.parts[name="nut"]`
 
-// FreeKeys are map keys that the server's notation does not quote.
+// FreeKeys are map keys that the API server does not quote in a path.
 var FreeKeys = map[string]string{
 	"dots":      `a.b.c`,
 	"slash":     `a/b`,
@@ -18,7 +18,7 @@ var FreeKeys = map[string]string{
 	"markup":    `<a&b>`,
 }
 
-// CRDShapes are fields of custom resources, of each shape.
+// CRDShapes are Shapes of custom resources, one for each sort of field.
 var CRDShapes = map[string]Shape{
 	"custom scalar": {
 		Reason: "a field of a custom resource",

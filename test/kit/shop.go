@@ -6,7 +6,7 @@ import (
 	"coapply.dev/test/kit/samples"
 )
 
-// Shop is the Deployment of package samples under a name, with replicas and a map that is not granular.
+// Shop returns samples.Shop with another name and namespace, with replicas, and with an atomic map (the node selector).
 func Shop(name, namespace string) *appsv1ac.DeploymentApplyConfiguration {
 	labels := map[string]string{"app": name, "tier": "web"}
 	shop := samples.Shop().WithName(name).WithNamespace(namespace).WithLabels(labels)

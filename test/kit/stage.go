@@ -17,7 +17,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Stage is where one object of a kind is fought over.
+// Stage has one object, to which several field managers write.
 type Stage struct {
 	T           *testing.T
 	Client      client.Client
@@ -27,12 +27,12 @@ type Stage struct {
 	Name        string
 }
 
-// APIVersions are those of the kinds on a Stage.
+// APIVersions maps the kinds of a Stage to their apiVersions.
 var APIVersions = map[string]string{
 	"ConfigMap": "v1", "Service": "v1", "Deployment": "apps/v1", "Shape": "test.coapply.dev/v1",
 }
 
-// typedConfigs are the kinds whose intents are typed; the others' are unstructured.
+// typedConfigs creates apply configurations, by kind. Kinds that are not listed have unstructured ones.
 var typedConfigs = map[string]func() runtime.ApplyConfiguration{
 	"ConfigMap":  func() runtime.ApplyConfiguration { return &corev1ac.ConfigMapApplyConfiguration{} },
 	"Service":    func() runtime.ApplyConfiguration { return &corev1ac.ServiceApplyConfiguration{} },
@@ -53,7 +53,7 @@ func ShapeClient(t *testing.T) client.Client {
 	return NewClient(t, Server(t))
 }
 
-// NewStage creates an object with what makes it valid, by a manager called base.
+// NewStage creates the object in Bases of the given kind, with the field manager base.
 func NewStage(t *testing.T, c client.Client, namespace, kind, subresource string) *Stage {
 	t.Helper()
 	s := &Stage{T: t, Client: c, Kind: kind, Subresource: subresource, Namespace: namespace}
@@ -72,7 +72,7 @@ func (s *Stage) Must(err error) {
 	}
 }
 
-// Object reads YAML and completes it to an object of the stage's name.
+// Object parses YAML, and sets the apiVersion, kind, namespace and name of the stage's object.
 func (s *Stage) Object(text string) *unstructured.Unstructured {
 	s.T.Helper()
 	object := &unstructured.Unstructured{}
@@ -89,7 +89,7 @@ func (s *Stage) Object(text string) *unstructured.Unstructured {
 	return object
 }
 
-// Config returns an apply configuration, of the kind's own type where there is one.
+// Config returns an apply configuration. It is typed if the kind is in typedConfigs.
 func (s *Stage) Config(text string) runtime.ApplyConfiguration {
 	s.T.Helper()
 	object := s.Object(text)
@@ -104,14 +104,14 @@ func (s *Stage) Config(text string) runtime.ApplyConfiguration {
 	return typed
 }
 
-// Apply has another manager apply, and take what others own.
+// Apply applies the given fields with another field manager, by force.
 func (s *Stage) Apply(manager, text string) {
 	s.T.Helper()
 	s.Must(ApplyTo(s.T.Context(), s.Client, s.Object(text), s.Subresource, client.ApplyOptions{FieldManager: manager, Force: new(true)}))
 }
 
-// Update has another manager PUT the object with the values in it. An apply that
-// the server only tries out merges them.
+// Update updates the object (PUT) with another field manager, and sets the given fields. A dry run of an apply merges
+// these fields into the object.
 func (s *Stage) Update(manager, text string) {
 	s.T.Helper()
 	object := s.Object(text)
@@ -120,7 +120,7 @@ func (s *Stage) Update(manager, text string) {
 	s.Put(manager, object)
 }
 
-// Put writes an object read as one manager's update.
+// Put updates the object (PUT) with the given field manager.
 func (s *Stage) Put(manager string, object *unstructured.Unstructured) {
 	s.T.Helper()
 	object.SetManagedFields(nil)
@@ -146,7 +146,7 @@ func (s *Stage) Value(path string) any {
 	return found
 }
 
-// Ownership reads who owns what of the object.
+// Ownership returns the owners of all fields of the live object.
 func (s *Stage) Ownership() fieldowners.Ownership {
 	s.T.Helper()
 	ownership, err := fieldowners.Parse(s.Live().GetManagedFields())
@@ -154,13 +154,13 @@ func (s *Stage) Ownership() fieldowners.Ownership {
 	return ownership
 }
 
-// Owners names the managers of a field.
+// Owners returns the owners of a field of the live object.
 func (s *Stage) Owners(path string) []string {
 	s.T.Helper()
 	return ownersIn(s.Ownership(), path)
 }
 
-// Scaled are the kinds with a scale, and where they keep what it sets.
+// Scaled has a Shape for each kind with the subresource scale: the field that the subresource sets.
 var Scaled = map[string]Shape{
 	"Deployment": BuiltinShapes["scalar"],
 	"Shape": {
@@ -173,7 +173,7 @@ var Scaled = map[string]Shape{
 	},
 }
 
-// Scale has another manager write through the scale, as kubectl scale does.
+// Scale sets the replicas to 3 with another field manager, through the subresource scale, as kubectl scale does.
 func (s *Stage) Scale(manager string) {
 	s.T.Helper()
 	ScaleTo(s.T, s.Client, s.Object(`{}`), "3", manager)

@@ -15,16 +15,15 @@ import (
 	"coapply.dev/apply"
 )
 
-// NarrowFinalizer is a finalizer of ours.
+// NarrowFinalizer is a finalizer that tests set and remove by narrow writes.
 const NarrowFinalizer = "narrow.coapply.dev/ours"
 
 // OurManager is the field manager under test.
 const OurManager = "us"
 
-// NewSteadyState returns the no-op check of a process that has just started. The schemas of
-// Kubernetes' first groups are known, and those of other versions: an apply waits for a schema no
-// longer than a second, which may be too short for a busy machine. The API server publishes the
-// schemas of a custom resource some time after its definition.
+// NewSteadyState returns a new no-op check that has already read the schemas of core/v1, apps/v1 and the given
+// versions. Otherwise an apply would wait for a schema for at most one second, which may be too short on a busy
+// machine. The API server publishes the schema of a custom resource some time after its CRD.
 func NewSteadyState(t testing.TB, config *rest.Config, reader client.Reader, others ...schema.GroupVersion) *apply.SteadyState {
 	t.Helper()
 	server, err := discovery.NewDiscoveryClientForConfig(config)
@@ -63,7 +62,7 @@ func WaitForSchema(t testing.TB, steady *apply.SteadyState, version schema.Group
 	})
 }
 
-// NewUnstructured returns an object that has a kind and a name only.
+// NewUnstructured returns an object that has only a kind and a name.
 func NewUnstructured(apiVersion, kind string, name client.ObjectKey) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion(apiVersion)

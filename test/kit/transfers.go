@@ -6,7 +6,7 @@ import (
 	"coapply.dev/apply/ownership"
 )
 
-// Transferred does a transfer, and returns its undo.
+// Transferred carries out a transfer, and returns the undo. It fails the test if there is nothing to transfer.
 func Transferred(t testing.TB, transfer *ownership.Transfer, err error) (undo *ownership.Transfer) {
 	t.Helper()
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 	"coapply.dev/apply"
 )
 
-// RoundTripper is a function as an http.RoundTripper.
+// RoundTripper is a function that implements http.RoundTripper.
 type RoundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip calls the function.
 func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Refusing returns what answers every request with a status.
+// Refusing returns a function that returns a response with the given error status.
 func Refusing(code int, reason metav1.StatusReason) func() (*http.Response, error) {
 	return func() (*http.Response, error) {
 		body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"told so","reason":%q,"code":%d}`, reason, code)
@@ -30,7 +30,7 @@ func Refusing(code int, reason metav1.StatusReason) func() (*http.Response, erro
 	}
 }
 
-// Meddler runs something after each of the first reads.
+// Meddler is a Reader that calls the function Then after each of the first Times reads.
 type Meddler struct {
 	client.Reader
 
@@ -38,7 +38,7 @@ type Meddler struct {
 	Then  func()
 }
 
-// Get reads, and then does what the Meddler is for.
+// Get reads an object, and calls Then after the read, at most Times times in all.
 func (m *Meddler) Get(ctx context.Context, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
 	err := m.Reader.Get(ctx, key, into, o...)
 	if m.Times--; m.Times >= 0 {
@@ -47,7 +47,7 @@ func (m *Meddler) Get(ctx context.Context, key client.ObjectKey, into client.Obj
 	return err
 }
 
-// RecordedConfig returns a configuration whose exchanges are recorded.
+// RecordedConfig returns a configuration of the test's API server that records exchanges, as an Applier needs.
 func RecordedConfig(t *testing.T) *rest.Config {
 	config := rest.CopyConfig(Server(t))
 	config.Wrap(apply.RecordExchange)

@@ -7,8 +7,8 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// ServerAtLeast reports whether the API server has that version of Kubernetes or a later one. It is for facts that
-// differ between versions; a test asserts both.
+// ServerAtLeast reports whether the API server has the given version of Kubernetes or a later one. It is for behaviour
+// that differs between versions: the test checks the behaviour of each version.
 func ServerAtLeast(t testing.TB, version string) bool {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(Server(t))

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Patience is how long a test waits for what must come. No verdict depends on it: a busy machine takes minutes for what
-// takes seconds elsewhere, and one that hangs may take long to say so.
+// Patience is how long a test waits for an expected event. It is long, because a busy machine takes minutes for what
+// takes seconds elsewhere. A test that passes does not wait longer than necessary.
 const Patience = 10 * time.Minute
 
 // Eventually waits for a state that the cluster reaches by itself.
@@ -26,8 +26,8 @@ func Eventually(t testing.TB, what string, reached func() error) {
 	}
 }
 
-// Absence waits for what must not come: nothing tells that it did not, so it has a moment to come in. A moment that is
-// too short hides a mistake, it makes no test fail.
+// Absence waits for the given time, before a test checks that something has not happened. If the time is too short, the
+// test may miss a mistake, but it does not fail without one.
 func Absence(t testing.TB, moment time.Duration, what string) {
 	t.Helper()
 	t.Logf("%v for %s", moment, what)

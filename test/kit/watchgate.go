@@ -72,7 +72,7 @@ type gatedBody struct {
 
 	gate *WatchGate
 	once sync.Once
-	done chan struct{} // closed with the body
+	done chan struct{} // closed when the body is closed
 }
 
 // Read reads from the watch, and returns the data once the gate is open.

@@ -73,8 +73,8 @@ func (w *Webhook) Answer(answer func(*admission.AdmissionRequest) *metav1.Status
 	w.answer.Store(&answer)
 }
 
-// NotFoundOf returns a 404 about an object of that name, as a webhook does that could not find
-// another object.
+// NotFoundOf returns a function for Answer: a 404 about an object of the given name, as from a webhook that needs an
+// object that does not exist.
 func NotFoundOf(name string) func(*admission.AdmissionRequest) *metav1.Status {
 	return func(*admission.AdmissionRequest) *metav1.Status {
 		return &metav1.Status{

@@ -50,8 +50,8 @@ const (
 	Finalizer = "platform.coapply.dev/devbox-workload"
 	// PodFinalizer is the finalizer of a Devbox's pod. It is removed once the Devbox's status has the last status of the pod's container.
 	PodFinalizer = "platform.coapply.dev/record-status"
-	// ContentAnnotation is an annotation of the pod template and of each pod. Its value is the status.contentID with
-	// which the pod template was applied.
+	// ContentAnnotation is an annotation of the pod template and of each pod. Its value is the contentID (see
+	// status.contentID) from which the pod starts.
 	ContentAnnotation = "platform.coapply.dev/content-id"
 	// ContainerName is the name of the container in a Devbox's pod.
 	ContainerName = "devbox"
@@ -76,8 +76,8 @@ func isDevboxes(_ *v1alpha1.Devbox, object client.Object) bool {
 	return setup.Belongs(object, kind, object.GetName(), Label)
 }
 
-// ownPods returns those of the given pods that belong to the Devbox: pods that a ReplicaSet of its Deployment controls, and pods without
-// a controller that have our finalizer. The Devbox's label on a pod is no proof, because any client may set it.
+// ownPods returns the given pods that belong to the Devbox: pods that are controlled by a ReplicaSet of its Deployment,
+// and pods without a controller that have our finalizer. The Devbox's label is no proof: any client may set it.
 func ownPods(box metav1.Object, pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !isOwnPod(box, pod) })
 }

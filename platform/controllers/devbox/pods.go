@@ -31,9 +31,9 @@ func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName)
 	return pods, nil
 }
 
-// endedPods returns the pods that letGo handles: all ended pods with our finalizer, which letGo removes. A pod of another
-// owner has our finalizer if it was created from a copy of our pod template. During a Shutdown, also the Devbox's own pods
-// are returned that are finished or being deleted, even if their containers still run. letGo then deletes the own pods.
+// endedPods returns the pods that letGo handles. These are all ended pods with our finalizer, even pods of another
+// owner: a pod that was created from a copy of our pod template has this finalizer, too. During a Shutdown, the
+// Devbox's own pods that are finished or being deleted are also returned, even if their containers still run.
 func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	var ended []*corev1.Pod
 	for _, pod := range pods {

@@ -18,7 +18,7 @@ import (
 )
 
 // Prefix is the prefix of the names of the platform's field managers. The admission policies in
-// config/admission let no other client write under a field manager with this prefix.
+// config/admission prevent other clients from writing under a field manager with this prefix.
 const Prefix = "coapply-"
 
 // The names of the platform's field managers. Do not change a name: on existing objects, the fields would stay owned by the old name.
@@ -71,8 +71,8 @@ func ours(kind string) schema.GroupKind {
 	return schema.GroupKind{Group: v1alpha1.SchemeGroupVersion.Group, Kind: kind}
 }
 
-// shared returns a value for Claim.Shared, with the same reason for each of the given paths. Claim.Shared permits
-// other field managers to claim these paths.
+// shared returns a value for Claim.Shared, which permits other field managers to claim the given paths. The value maps
+// each path to the same reason.
 func shared(why string, paths ...string) map[string]string {
 	reasons := map[string]string{}
 	for _, path := range paths {

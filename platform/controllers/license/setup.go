@@ -87,8 +87,8 @@ func namespaceChanged() predicate.Predicate {
 	})
 }
 
-// namespaceDrifted is a predicate for Namespaces. It passes each update that changes the label or the annotation of the License. It also
-// passes each update that leaves the Namespace's status unchanged, because such an update may change the owners of fields.
+// namespaceDrifted returns a predicate for Namespaces. It passes updates that change the label or the annotation of the
+// License, and updates that leave the Namespace's status unchanged, because they may change the owners of fields.
 func namespaceDrifted() predicate.Predicate {
 	return predicate.Or(
 		coapply.BesidesStatus(func(namespace *corev1.Namespace) any { return namespace.Status }),
@@ -97,7 +97,7 @@ func namespaceDrifted() predicate.Predicate {
 		}))
 }
 
-// quotaDrifted is a predicate for ResourceQuotas. It passes the events of a License's
+// quotaDrifted returns a predicate for ResourceQuotas. It passes the events of a License's
 // ResourceQuota, except updates of its status: the status changes with every pod of the Namespace.
 func quotaDrifted() predicate.Predicate {
 	ours := predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetName() == Quota })
@@ -119,7 +119,7 @@ type cleanup struct {
 
 // run cleans up before a License's finalizer is removed. It deletes the License's ResourceQuota and
 // removes the License's fields from the User's Namespace. The name of the Namespace is computed from the
-// User's name, and not read from the License's status, because another client may have cleared the status.
+// License's name, and not read from the License's status, because another client may have cleared the status.
 func (c cleanup) run(ctx context.Context, license *v1alpha1.License) (done bool, err error) {
 	var namespace corev1.Namespace
 	err = c.live.Get(ctx, client.ObjectKey{Name: user.NamespaceOf(license.Name)}, &namespace)

@@ -46,7 +46,7 @@ func retryBackoff() wait.Backoff {
 }
 
 // do cordons or uncordons the named node. It retries until an attempt succeeds, an error is permanent, or ctx ends. No
-// attempt begins after the time given as last.
+// retry begins after the time in the argument last.
 func (a applying) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name string, last time.Time) outcome {
 	log := logr.FromContextOrDiscard(ctx).WithValues("node", name)
 	var done outcome
@@ -104,9 +104,9 @@ func (a applying) try(ctx context.Context, work *v1alpha1.NodeMaintenance, name 
 	return true, err
 }
 
-// uncordon removes spec.unschedulable and our annotations from a node, in at most three writes. It reads the node live
-// before each write. A write releases the fields that our field manager has applied, and the API server removes them.
-// If no field is applied, the write applies the fields that an Uncordon may take from their owners (see mayTake).
+// uncordon removes spec.unschedulable and our annotations from a node, in at most three writes, each after a live read.
+// If our field manager has applied one of these fields, the write releases all fields, and the API server removes them.
+// Otherwise the write applies the fields that an Uncordon may take (see mayTake). The next write releases them.
 func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) (wrote bool, err error) {
 	const steps = 3
 	for step := 0; ; step++ {

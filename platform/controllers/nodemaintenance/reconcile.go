@@ -156,8 +156,8 @@ func limit(ctx context.Context, now time.Time) time.Duration {
 	return waveLimit
 }
 
-// one makes attempts on one node until the node succeeds or fails, its deadline passes, or the wave
-// ends. It returns the node's new status. begun is the start of the wave.
+// one makes attempts on one node until the node succeeds or fails, its deadline passes, or the wave ends. It returns
+// the node's new status. The argument begun is the start of the wave.
 func (r *Reconciler) one(ctx context.Context, work *v1alpha1.NodeMaintenance, node v1alpha1.NodeStatus, begun time.Time) v1alpha1.NodeStatus {
 	node = notAhead(node, begun)
 	deadline := deadlineOf(node, work.Spec.NodeDeadlineSeconds, begun)
@@ -176,8 +176,8 @@ func (r *Reconciler) one(ctx context.Context, work *v1alpha1.NodeMaintenance, no
 	return node
 }
 
-// notAhead returns the node with a start time no later than the given start of the wave. An earlier manager may have set a
-// later start time, because its clock was ahead. The node's deadline is counted from the start time and would be too late.
+// notAhead replaces a start time that is later than begun, the start of the wave, by begun. If the clock of an earlier
+// manager was ahead, the start time is in the future, and the deadline that is counted from it would be too late.
 func notAhead(node v1alpha1.NodeStatus, begun time.Time) v1alpha1.NodeStatus {
 	if node.StartTime.After(begun) {
 		node.StartTime = &metav1.MicroTime{Time: begun}
@@ -186,7 +186,7 @@ func notAhead(node v1alpha1.NodeStatus, begun time.Time) v1alpha1.NodeStatus {
 }
 
 // deadlineOf returns the deadline of a node: its start time plus the given seconds. The start time may be in an earlier
-// wave. If this deadline is not after the given start of the wave, the node gets the time limit lastChance in this wave.
+// wave. If the deadline is not after begun, the start of this wave, deadlineOf returns begun plus lastChance.
 func deadlineOf(node v1alpha1.NodeStatus, seconds int32, begun time.Time) time.Time {
 	deadline := node.StartTime.Add(time.Duration(seconds) * time.Second)
 	if deadline.After(begun) {

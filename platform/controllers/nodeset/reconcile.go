@@ -20,8 +20,8 @@ import (
 	"coapply.dev/platform/controllers/slurmcontroller"
 )
 
-// lookAgain is the delay before the next reconcile if the cache was stale. The delay is needed because a predicate may
-// drop the event of the stale object.
+// lookAgain is the delay before the next reconcile if the cache was stale. An event is not enough, because a predicate
+// may drop the event that updates the stale object.
 const lookAgain = time.Second
 
 type nodeSets struct {

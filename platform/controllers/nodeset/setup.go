@@ -24,15 +24,15 @@ import (
 	"coapply.dev/platform/controllers/setup"
 )
 
-// setIndex is the name of an index in the cache. It finds the pods whose name is the name of a NodeSet and a number.
+// setIndex is the name of a cache index that finds the pods called NAME-NUMBER, given the name of a NodeSet.
 const setIndex = "nodeset"
 
 const (
 	// setsAtOnce is the maximum number of NodeSets that are reconciled concurrently. If it were 1, small NodeSets
 	// would have to wait for a large NodeSet.
 	setsAtOnce = 4
-	// shortestWait and longestWait are the limits of the back-off after an error. The longest wait
-	// is short, because no event starts a reconcile when a quota was raised.
+	// shortestWait and longestWait are the limits of the back-off after an error. The longest wait is short, because
+	// raising a quota causes no event that would start a reconcile.
 	shortestWait, longestWait = 5 * time.Millisecond, time.Minute
 )
 

@@ -12,10 +12,11 @@ import (
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
-// Cache returns the cache options of the platform's managers. They limit the annotations and the managed fields of
-// cached objects, because any client could make these parts large. Of these parts, a cached object keeps the annotations of
-// the domain coapply.dev, the managed fields of the platform's field managers, and at most maxForeign bytes of other
-// entries, as far as they share fields with ours. No write sends data from the cache: an apply sends a computed apply configuration, and an update reads live.
+// Cache returns the cache options of the platform's managers. They limit the annotations and managed fields of cached
+// objects, because any client could make these parts large. A cached object keeps the annotations of the domain
+// coapply.dev and the managed fields of the platform's field managers. Of other managers' entries it keeps those that
+// share a field with the platform, up to maxForeign bytes. No write sends data from the cache: an apply sends a
+// computed apply configuration, and an update reads live.
 func Cache() cache.Options {
 	ours := fieldmanagers.All().Managers()
 	keepOwn := fieldowners.KeepOwn(ours...)

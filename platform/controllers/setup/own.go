@@ -29,9 +29,10 @@ func Belongs(object metav1.Object, kind, name, label string) bool {
 	return name != "" && owner.Kind == kind && owner.Name == name && owner.APIVersion == v1alpha1.SchemeGroupVersion.String()
 }
 
-// Orphaned reports whether an object has lost its owner reference to the parent called name. It returns true if the object has no
-// controller, the value of the given label is the parent's name, and a field manager of the platform has applied the object. The label
-// alone is no proof, because any client may set it. The admission policies let no other client use the platform's field managers.
+// Orphaned reports whether an object has lost its owner reference to the parent called name. It returns true if the
+// object has no controller, the value of the given label is name, and a field manager of the platform has applied the
+// object. The label alone is no proof: any client may set it. Only the platform can use its field managers (see
+// config/admission).
 func Orphaned(object metav1.Object, label, name string) bool {
 	return name != "" && metav1.GetControllerOf(object) == nil && object.GetLabels()[label] == name && applied(object)
 }

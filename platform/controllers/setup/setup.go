@@ -39,8 +39,8 @@ func SetContended(conditions *[]metav1.Condition, generation int64, applied reco
 }
 
 // Enqueue returns an event handler that requests a reconcile of parentOf(object) for each event of an object. If
-// parentOf returns an empty name, no reconcile is requested. The handler does not check the owner. After an object of
-// another owner is deleted or loses its owner, the parent may be able to use the object's name.
+// parentOf returns an empty name, no reconcile is requested. The handler does not check the owner of the object: the
+// parent may be waiting until an object of another owner is deleted or loses its owner, so that its name is free.
 func Enqueue(parentOf func(client.Object) types.NamespacedName) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		parent := parentOf(object)

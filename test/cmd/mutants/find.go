@@ -13,22 +13,22 @@ import (
 type mutant struct {
 	number int // from 1
 	place  token.Position
-	name   string // as known.txt has it
+	name   string // as in known.txt
 }
 
-// finder finds the mutants of a file, and writes the switches between them into its text.
+// finder finds the mutants of a file, and inserts code into the text of the file that switches on one mutant at a time.
 type finder struct {
 	*pkg
 
 	file    string // relative to the module
 	source  []byte
-	within  string // the function
+	within  string // the function that is searched
 	results *ast.FieldList
-	opens   map[int]string
+	opens   map[int]string // text to insert at an offset, after the text of closes
 	closes  map[int]string
 }
 
-// add makes a mutant of what stands from one position to another.
+// add records a mutant of the given node, and returns its number. The argument what describes the change.
 func (f *finder) add(node ast.Node, what string) (number int) {
 	number = len(f.mutants) + 1
 	text := strings.Join(strings.Fields(f.text(node)), " ")
@@ -47,13 +47,13 @@ func (f *finder) text(node ast.Node) string {
 
 func (f *finder) offset(at token.Pos) int { return f.set.Position(at).Offset }
 
-// wrap puts text around a node: inside what wraps it already, and outside of what it has in it.
+// wrap inserts text before and after a node. A second call for the node inserts inside the text of the first call.
 func (f *finder) wrap(node ast.Node, before, after string) {
 	f.opens[f.offset(node.Pos())] += before
 	f.closes[f.offset(node.End())] = after + f.closes[f.offset(node.End())]
 }
 
-// render is the file with every mutant in it.
+// render returns the text of the file with the code of all mutants.
 func (f *finder) render() []byte {
 	var out []byte
 	for i := range len(f.source) + 1 {
@@ -65,7 +65,7 @@ func (f *finder) render() []byte {
 	return out
 }
 
-// function visits a body, and the functions in it with their own results.
+// function finds the mutants in the body of a function, and in the function literals in this body.
 func (f *finder) function(results *ast.FieldList, body *ast.BlockStmt) {
 	outer := f.results
 	f.results = results
@@ -111,7 +111,8 @@ func (f *finder) cases(n *ast.SwitchStmt) {
 	}
 }
 
-// condition makes each part of a condition always true and always false. A loop that never ends says nothing.
+// condition adds a mutant for each operand of a condition: always false, and if mayHold is set, always true. For a
+// loop, mayHold is not set, because the loop would never end.
 func (f *finder) condition(e ast.Expr, mayHold bool) {
 	switch n := e.(type) {
 	case *ast.ParenExpr:
@@ -144,7 +145,7 @@ func (f *finder) isBool(e ast.Expr) bool {
 	return is.Value == nil && (is.Type == types.Typ[types.Bool] || is.Type == types.Typ[types.UntypedBool])
 }
 
-// isZero reports whether e is a constant that is zero already.
+// isZero reports whether e is a string or numeric constant with the zero value.
 func (f *finder) isZero(e ast.Expr) bool {
 	switch is := f.info.Types[e].Value; {
 	case is == nil:
@@ -158,7 +159,7 @@ func (f *finder) isZero(e ast.Expr) bool {
 
 var otherBound = map[token.Token]string{token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">"}
 
-// operator moves a bound by one, and adds what is subtracted.
+// operator adds a mutant that exchanges < and <=, > and >=, or + and -.
 func (f *finder) operator(n *ast.BinaryExpr) {
 	is := f.info.Types[n]
 	basic, _ := types.Unalias(is.Type).Underlying().(*types.Basic)
@@ -174,7 +175,7 @@ func (f *finder) operator(n *ast.BinaryExpr) {
 	}
 }
 
-// calls reports whether something may happen when n is evaluated once more.
+// calls reports whether n contains a call other than len, so that a second evaluation of n may have side effects.
 func calls(n ast.Node) (found bool) {
 	ast.Inspect(n, func(node ast.Node) bool {
 		if call, ok := node.(*ast.CallExpr); ok {
@@ -186,7 +187,7 @@ func calls(n ast.Node) (found bool) {
 	return found
 }
 
-// statements removes one at a time.
+// statements adds a mutant for each statement that can be removed.
 func (f *finder) statements(all []ast.Stmt) {
 	for _, s := range all {
 		switch n := s.(type) {
@@ -212,7 +213,8 @@ func (f *finder) statements(all []ast.Stmt) {
 	}
 }
 
-// returned makes each returned value zero, and conditions what they are not.
+// returned adds mutants of a return statement: true and false are negated, other conditions become always true or
+// always false, and any other result becomes zero.
 func (f *finder) returned(n *ast.ReturnStmt) {
 	if f.results == nil {
 		return

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// known are the survivors of known.txt. They are named without lines and columns, which change.
+// known has the survivors in known.txt and the results of this run, by the name of the mutant, which has no line
+// number.
 type known struct {
 	reasons  map[string]string
 	survived map[string]bool
@@ -33,13 +34,13 @@ func readKnown(path string) (*known, error) {
 	return k, nil
 }
 
-// survivor reports whether a mutant that survived is listed.
+// survivor records that a mutant has survived, and reports whether known.txt lists the mutant.
 func (k *known) survivor(name string) bool {
 	k.survived[name] = true
 	return k.reasons[name] != ""
 }
 
-// unneeded are the lines whose mutants were met and noticed.
+// unneeded returns the names in known.txt whose mutants were noticed in this run and never survived.
 func (k *known) unneeded() (names []string) {
 	for name := range k.reasons {
 		if k.noticed[name] && !k.survived[name] {

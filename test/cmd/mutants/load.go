@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// pkg is a package as go list has it, with what is found in it.
+// pkg is a package as printed by go list -json, with the mutants that were found in it.
 type pkg struct {
 	ImportPath, Name, Dir, Export string
 	GoFiles                       []string
@@ -26,13 +26,13 @@ type pkg struct {
 	DepOnly                       bool
 	Module                        *struct{ Dir string }
 
-	exports map[string]string // of the packages that it imports
+	exports map[string]string // export data files of the imported packages
 	set     *token.FileSet
 	info    *types.Info
 	mutants []mutant
 }
 
-// load returns the packages that have tests.
+// load returns the packages that match the patterns.
 func load(ctx context.Context, patterns []string) (found []*pkg, err error) {
 	if len(patterns) == 0 {
 		return nil, nil
@@ -58,7 +58,8 @@ func load(ctx context.Context, patterns []string) (found []*pkg, err error) {
 	}
 }
 
-// instrument writes the files of the package with all mutants into a folder, and returns what go's -overlay takes.
+// instrument writes the files of the package with all mutants into a folder, and returns the file for go's flag
+// -overlay.
 func (p *pkg) instrument(folder string) (overlay string, err error) {
 	var files []*ast.File
 	for _, name := range p.GoFiles {

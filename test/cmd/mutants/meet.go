@@ -18,14 +18,14 @@ import (
 	"time"
 )
 
-// test is a function of a compiled package of tests.
+// test is a test function in a compiled test binary.
 type test struct {
 	binary, dir, name string
 	took              time.Duration
-	reaches           map[int]bool
+	reaches           map[int]bool // numbers of mutants
 }
 
-// mutate makes the mutants of a package and has its tests meet them.
+// mutate compiles the mutants of a package, and runs the tests of the package and of others on each mutant.
 func (p *pkg) mutate(ctx context.Context, others []*pkg, order *rand.Rand, total *tally) error {
 	folder, err := os.MkdirTemp("", "coapply-mutants-")
 	if err != nil {
@@ -93,7 +93,7 @@ func (t *tally) count(m mutant, reached, noticed bool) {
 	}
 }
 
-// side does a number of things, as many at once as there are processors.
+// side calls do for each number from 0 to count-1. It runs as many calls concurrently as there are processors.
 func side(count int, do func(i int)) {
 	var group sync.WaitGroup
 	next := make(chan int)
@@ -111,7 +111,7 @@ func side(count int, do func(i int)) {
 	group.Wait()
 }
 
-// compile returns the tests of a package, with the mutants in it.
+// compile compiles the test binary of a package with the mutants, and returns the tests in the binary.
 func (p *pkg) compile(ctx context.Context, overlay, binary string) (tests []*test, err error) {
 	if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
 		return nil, nil
@@ -132,7 +132,8 @@ func (p *pkg) compile(ctx context.Context, overlay, binary string) (tests []*tes
 	return tests, nil
 }
 
-// record runs a test without a mutant. One that fails is left out.
+// record runs a test without a mutant, and records its duration and the mutants that it reaches. A test that fails is
+// not used.
 func (t *test) record(ctx context.Context, folder string) {
 	file, err := os.CreateTemp(folder, "reached-")
 	if err != nil {
@@ -157,7 +158,8 @@ func (t *test) record(ctx context.Context, folder string) {
 	}
 }
 
-// meet has the tests that reach a mutant meet it, the fast ones first.
+// meet runs the tests that reach the mutant, the fast ones first, until a test notices the mutant. After the end of
+// ctx, it counts the mutant as noticed.
 func (m mutant) meet(ctx context.Context, tests []*test) (reached, noticed bool) {
 	var reaching []*test
 	for _, t := range tests {
@@ -180,12 +182,13 @@ func (m mutant) meet(ctx context.Context, tests []*test) (reached, noticed bool)
 		}
 		rest = rest[some:]
 	}
-	return len(reaching) > 0, ctx.Err() != nil // nobody knows of one that was met when the time was over
+	return len(reaching) > 0, ctx.Err() != nil // if ctx has ended, the result is not known
 }
 
-var errHangs = errors.New("it hangs")
+var errHangs = errors.New("the tests hang")
 
-// runTests runs tests of one binary in one process, which may take 8 GiB of addresses and writes no case that fails into testdata.
+// runTests runs tests of one binary in one process. The process has at most 8 GB of address space, and writes no
+// failing cases into testdata.
 func runTests(ctx context.Context, tests []*test, patience time.Duration, environment string) (out []byte, err error) {
 	names := make([]string, len(tests))
 	for i, t := range tests {

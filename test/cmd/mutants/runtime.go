@@ -2,7 +2,8 @@ package main
 
 import "fmt"
 
-// switches is a file that every mutated package has more.
+// switches returns the text of a file that is added to each package with mutants. It has the functions that switch a
+// mutant on.
 func switches(name string, mutants int) string {
 	return fmt.Sprintf(`package %s
 

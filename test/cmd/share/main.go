@@ -1,6 +1,6 @@
-// Command share runs a command, such as go test with several packages, whose tests share one API server and one
-// cluster: it starts both, names them in the environment and stops them when the command has ended. Without it each
-// package starts those that its tests need. Within another share it runs the command alone.
+// Command share starts one API server and one cluster, and runs a command with both in its environment, such as go test
+// with several packages. It stops both when the command has ended. Without share, each package starts what its tests
+// need. If the environment already names an API server and a cluster, share only runs the command.
 //
 //	go run ./test/cmd/share go test ./test/integration/...
 package main

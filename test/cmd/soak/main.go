@@ -1,6 +1,6 @@
 // Command soak runs for a given time what make test leaves out: all tests with the race detector and new seeds, many
-// random cases, and whatever takes minutes or a control plane of its own. It takes the steps in an order that the seed
-// says, again and again with new seeds, and ends the one that runs when the time is over; that one has not failed.
+// random cases, and whatever takes minutes or a control plane of its own. It runs the steps in a random order, again
+// and again with new seeds. At the end of the time, it ends the running step, which does not count as failed.
 //
 //	go run ./test/cmd/soak -for 10m -race
 package main
@@ -22,17 +22,17 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// enoughToBuild is how long a soak is that builds another control plane, or other people's programs: that takes minutes,
-// beside the soak's own time.
+// enoughToBuild is the shortest soak that includes the steps that build another control plane, or other people's
+// programs. Such a build takes minutes, in addition to the soak's own time.
 const enoughToBuild = 10 * time.Minute
 
 func main() { os.Exit(run()) }
 
 func run() int {
-	patience := flag.Duration("for", 10*time.Minute, "how long to go on")
-	given := flag.String("seed", "", "of an earlier run; none is a new one")
+	patience := flag.Duration("for", 10*time.Minute, "how long to run steps")
+	given := flag.String("seed", "", "seed of an earlier run, to repeat the run; default: a new seed")
 	race := flag.Bool("race", false, "run tests with the race detector")
-	only := flag.String("step", "", "run this step alone, once")
+	only := flag.String("step", "", "run only this step, once")
 	flag.Parse()
 	chosen := slices.DeleteFunc(slices.Clone(steps), func(s step) bool {
 		if *only == "" {
@@ -61,8 +61,8 @@ func run() int {
 	return 0
 }
 
-// soak builds and starts what steps share before the time begins. What a step alone has to build takes none of the time.
-// A single step it takes once.
+// soak builds and starts what the steps share, and then runs steps for the duration patience. The time in which a
+// single step builds something is not counted. If only one step is given, it runs once.
 func soak(ctx context.Context, steps []step, patience time.Duration, seed uint64, race bool) error {
 	if packages := packagesOf(steps); len(packages) > 0 {
 		build := step{arguments: append([]string{"-run", "^$"}, packages...)}
@@ -126,13 +126,13 @@ func verdict(err error) string {
 	return "passed"
 }
 
-// step is a go test of its own.
+// step is a go test command.
 type step struct {
 	name        string
 	arguments   []string
 	environment []string
-	module      string // "" is ours
-	compiles    bool   // takes minutes to compile, with what no other step needs, and so runs without the race detector
+	module      string // folder of another module; "" is the root module
+	compiles    bool   // takes minutes to compile packages that no other step needs; runs without the race detector
 }
 
 // builds reports whether the step has something to build that takes minutes.
@@ -143,7 +143,7 @@ func (s step) namesVersion() bool {
 	return slices.ContainsFunc(s.environment, func(v string) bool { return strings.HasPrefix(v, "K8S=") })
 }
 
-// build compiles the tests that take minutes, or the version of the control plane that the step names.
+// build compiles the step's tests, if this takes minutes, or the version of the control plane that the step names.
 func (s step) build(ctx context.Context) error {
 	if s.compiles {
 		s.arguments = append([]string{"-run", "^$"}, s.arguments...)
@@ -158,7 +158,7 @@ func (s step) build(ctx context.Context) error {
 	return command.Run()
 }
 
-// take runs the step until the end of the soak at most, and says how it went.
+// take runs the step and prints the result. At the end of the soak it ends the step, and finished is false.
 func (s step) take(ctx context.Context, end time.Time, race bool, environment []string) (finished bool, err error) {
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
@@ -174,7 +174,7 @@ func (s step) take(ctx context.Context, end time.Time, race bool, environment []
 	return finished, err
 }
 
-// run asks the tests to end when the context is over, so that they stop their control planes.
+// run runs the go test command. When the context ends, it interrupts the tests, so that they stop their control planes.
 func (s step) run(ctx context.Context, race bool, environment []string) error {
 	arguments := append([]string{"test", "-count=1", "-timeout=2h", "-parallel=8"}, s.arguments...)
 	if race && !s.compiles {

@@ -1,6 +1,7 @@
 package main
 
-// steps are what a soak is made of. Each is worth running alone. Those with many random cases say what came of them.
+// steps are the steps of a soak. Each can also be run alone. Steps with many random cases use -v, to print the number
+// of cases by result.
 var steps = []step{
 	{
 		name:        "races",

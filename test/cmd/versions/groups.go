@@ -1,7 +1,7 @@
 package main
 
-// groups are what is run on each version of Kubernetes: what rests on how its API server applies, owns, validates and
-// admits. A test belongs to a group if all of its name after "Test" matches.
+// groups are the tests that are run on each version of Kubernetes: they depend on how the API server applies, tracks
+// owners, validates and admits. A test belongs to a group if its whole name after "Test" matches the pattern.
 var groups = []group{
 	{name: "facts", pkg: "./test/integration/apply", tests: "FactsOf.*"},
 	{name: "decisions", pkg: "./test/integration/apply", tests: "Decisions.*|Stories|NothingIsLeftOfTheIntent|" +
@@ -16,5 +16,5 @@ var groups = []group{
 	{name: "install", pkg: "./test/integration/delivery", tests: "Admission|Install.*|Uninstall", whole: true},
 }
 
-// expected has the tests that fail on a version of Kubernetes, and why: by version and test, as in "1.36.3 TestX/of this".
+// expected maps tests that fail on a version of Kubernetes to the reasons. A key looks like "1.36.3 TestX/of this".
 var expected = map[string]string{}

@@ -1,6 +1,6 @@
-// Command versions runs the same tests on each version of Kubernetes that there is a control plane of, and prints a
-// table of what passed, and each test whose result is not the same on all. It fails if a test fails that groups.go does
-// not expect to, or if one that it expects to fail does not.
+// Command versions runs the same tests on each version of Kubernetes in tools/cluster. It prints a table of results, and
+// each test whose result is not the same on all versions. The command fails if a test fails that groups.go does not
+// expect to fail, or if a test does not fail that groups.go expects to fail.
 //
 //	go run ./test/cmd/versions -kubernetes 1.36.3,1.37.2 -only decisions,transfers
 package main
@@ -24,18 +24,18 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// group is the tests of a package that are about one thing.
+// group is a named set of tests of one package.
 type group struct {
 	name, pkg, tests string
-	whole            bool // with those that go test -short skips
+	whole            bool // also runs the tests that go test -short skips
 }
 
 func main() { os.Exit(run()) }
 
 func run() int {
-	kubernetes := flag.String("kubernetes", "", "versions, separated by commas; none are all that tools/cluster has")
-	only := flag.String("only", "", "groups, separated by commas; none are all: "+strings.Join(names(), ", "))
-	logFile := flag.String("log", filepath.Join(os.TempDir(), "versions.log"), "what the tests print")
+	kubernetes := flag.String("kubernetes", "", "versions, separated by commas; default: all versions in tools/cluster")
+	only := flag.String("only", "", "groups, separated by commas; default: all of "+strings.Join(names(), ", "))
+	logFile := flag.String("log", filepath.Join(os.TempDir(), "versions.log"), "`file` for the output of the tests")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -65,8 +65,8 @@ func run() int {
 		fmt.Println(line)
 	}
 	if wrong > 0 {
-		fmt.Fprintf(os.Stderr, "versions: %d results are not expected; what the tests printed is in %s, and what Kubernetes "+
-			"does otherwise belongs in test/cmd/versions/groups.go, with the reason\n", wrong, *logFile)
+		fmt.Fprintf(os.Stderr, "versions: %d results are not expected; the output of the tests is in %s; if a version of "+
+			"Kubernetes behaves differently, list the test in test/cmd/versions/groups.go, with the reason\n", wrong, *logFile)
 		return 1
 	}
 	return 0
@@ -79,7 +79,7 @@ func names() (all []string) {
 	return all
 }
 
-// chosen returns an empty table of the versions and groups that are asked for.
+// chosen returns an empty table of the given versions and groups. By default it has all of them.
 func chosen(kubernetes, only string) (*table, error) {
 	t := &table{groups: groups, of: map[string]map[string]results{}}
 	var err error
@@ -87,7 +87,7 @@ func chosen(kubernetes, only string) (*table, error) {
 		return nil, err
 	}
 	if os.Getenv("KUBEBUILDER_ASSETS") != "" {
-		return nil, errors.New("unset KUBEBUILDER_ASSETS: its server would be tested in place of each version's")
+		return nil, errors.New("unset KUBEBUILDER_ASSETS: its binaries would be tested instead of those of each version")
 	}
 	if kubernetes != "" {
 		t.versions = strings.Split(kubernetes, ",")
@@ -119,7 +119,7 @@ func (t *table) build(ctx context.Context) error {
 	return nil
 }
 
-// test runs the groups on a control plane of that version.
+// test runs the groups on a control plane of the given version.
 func (t *table) test(ctx context.Context, version string, log io.Writer) error {
 	if err := os.Setenv("K8S", version); err != nil {
 		return err

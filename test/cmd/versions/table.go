@@ -12,11 +12,11 @@ import (
 	"text/tabwriter"
 )
 
-// results are pass, fail or skip by the name of a test that has no subtests, or that failed by itself.
+// results maps tests to pass, fail or skip. A test with subtests is left out, unless it failed and no subtest failed.
 type results map[string]string
 
-// readResults reads what go test -json writes of one package. A package that fails with no test of its own to blame,
-// such as one that does not compile, counts as one failed test.
+// readResults reads the output of go test -json for one package. A package that fails without a failed test, because it
+// does not compile, for example, counts as one failed test.
 func readResults(from io.Reader, log io.Writer) (results, error) {
 	all, failed := results{}, false
 	for events := json.NewDecoder(from); ; {
@@ -95,8 +95,8 @@ func (t *table) print(out io.Writer) {
 	_ = w.Flush() // a terminal or a test
 }
 
-// differences returns a line for each test that failed, or whose result is not the same on all versions, and the number
-// of results that are not as groups.go has them.
+// differences returns a line for each test that failed, or whose result is not the same on all versions. The argument
+// expected has the tests that should fail. wrong is the number of results that are not as expected.
 func (t *table) differences(expected map[string]string) (lines []string, wrong int) {
 	for _, g := range t.groups {
 		for _, test := range t.tests(g) {

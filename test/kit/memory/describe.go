@@ -12,8 +12,8 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// describe returns the method, the object unless it is the Deployment web, and what tells one write from another: its subresource, what it is
-// pinned to, force, dry run, and the field manager if it is not Manager.
+// describe returns a short text for a request, and the body of a write. The text has the method, the path unless it is that of the Deployment
+// web, and what distinguishes writes: the preconditions (see pins), force, dry run, and the field manager if it is not Manager.
 func (w *World) describe(request *http.Request) (text, raw string) {
 	text = request.Method
 	if request.Header.Get("Content-Type") == string(types.MergePatchType) {
@@ -55,7 +55,7 @@ func (w *World) describe(request *http.Request) (text, raw string) {
 	return text, raw
 }
 
-// pins returns what the body of a write is pinned to.
+// pins describes the uid and the resourceVersion that a write requires, and the propagation policy of a deletion.
 func (w *World) pins(method string, body []byte) string {
 	var pinned struct {
 		UID             types.UID

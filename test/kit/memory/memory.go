@@ -66,7 +66,7 @@ var started = sync.OnceValues(func() (*applytest.Server, error) {
 	return server, err
 })
 
-// Shop returns the API server that all tests of a package share. Its namespace shop is empty.
+// Shop returns the API server that all tests of a package share, and deletes the objects in its namespace shop.
 func Shop() (*applytest.Server, error) {
 	server, err := started()
 	if err != nil {
@@ -127,7 +127,7 @@ func (w *World) record(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// Mapper knows the built-in kinds of the tests, and further kinds with a namespace. So a client does not send requests for discovery.
+// Mapper returns a mapper for the built-in kinds of the tests and further namespaced kinds, so that a client sends no discovery requests.
 func Mapper(further ...schema.GroupVersionKind) *meta.DefaultRESTMapper {
 	versions := []schema.GroupVersion{corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion}
 	for _, kind := range further {
@@ -166,7 +166,7 @@ func (w *World) At(n int, fault applytest.Fault) {
 	w.Each(fault)
 }
 
-// Each injects a fault that ends with the World.
+// Each injects a fault that has no effect after the end of the World.
 func (w *World) Each(fault applytest.Fault) {
 	match := fault.Match
 	fault.Match = func(r applytest.Request) bool { return !w.ended.Load() && match(r) }
@@ -214,7 +214,7 @@ func (w *World) LastBody() string {
 	return bodies[len(bodies)-1]
 }
 
-// WantSent compares all requests of the client under test.
+// WantSent fails the test if the client under test has sent other requests than these.
 func (w *World) WantSent(want ...string) {
 	w.Helper()
 	w.mu.Lock()
@@ -224,7 +224,7 @@ func (w *World) WantSent(want ...string) {
 	}
 }
 
-// Forget forgets the requests that were sent so far. The next one is number 1.
+// Forget removes the recorded requests. The next request is number 1.
 func (w *World) Forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

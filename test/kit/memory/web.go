@@ -53,7 +53,7 @@ func (w *World) Web(entries ...metav1.ManagedFieldsEntry) *appsv1.Deployment {
 	return w.Make(NewWeb(), entries...)
 }
 
-// Make creates a Deployment and gives the fields the owners of Web.
+// Make creates a Deployment with the entries as its managed fields, or with HPA and Kubectl if there are no entries.
 func (w *World) Make(web *appsv1.Deployment, entries ...metav1.ManagedFieldsEntry) *appsv1.Deployment {
 	w.Helper()
 	w.Must(w.Create(w.Context(), web, client.FieldOwner("test")))
@@ -118,7 +118,7 @@ func (w *World) Must(err error) {
 	}
 }
 
-// ShopWithWeb returns a client of Shop with the Deployment web. It is for examples, which have no test.
+// ShopWithWeb creates the Deployment web in the server of Shop, and returns a client, for Go examples.
 func ShopWithWeb(owners ...metav1.ManagedFieldsEntry) (client.Client, error) {
 	server, err := Shop()
 	if err != nil {
@@ -151,7 +151,7 @@ func own(ctx context.Context, c client.Client, object client.Object, entries []m
 // gadget is a kind without a Go type.
 var gadget = schema.GroupVersionKind{Group: "gadgets.example.com", Version: "v1", Kind: "Gadget"}
 
-// Gadgets defines a kind without a Go type and without a schema.
+// Gadgets installs the CRD of a kind without a Go type and without a schema, and deletes all objects of this kind.
 func (w *World) Gadgets() schema.GroupVersionKind {
 	w.Helper()
 	keep := true

@@ -1,5 +1,5 @@
-// Package model is what an API server is expected to do with random intents: an oracle for
-// applies, conflicts and what is settled.
+// Package model predicts what an API server and package apply do with random intents: the result of each apply, its
+// conflicts, and the owners of the fields.
 package model
 
 import (
@@ -9,19 +9,19 @@ import (
 	"slices"
 )
 
-// Dice makes the random part of a test. The same seed gives the same steps.
+// Dice makes the random choices of a test. The same seed gives the same choices.
 type Dice struct{ *rand.Rand }
 
-// NewDice returns the dice of a seed.
+// NewDice returns Dice with a seed. The stream separates several Dice with the same seed.
 func NewDice(seed, stream uint64) Dice { return Dice{rand.New(rand.NewPCG(seed, stream))} }
 
-// Chance is true with a probability.
+// Chance returns true with the probability p.
 func (d Dice) Chance(p float64) bool { return d.Float64() < p }
 
-// Pick returns one of some values.
+// Pick returns a random element.
 func Pick[T any](d Dice, from []T) T { return from[d.IntN(len(from))] }
 
-// Subresource is what a write goes through: the object itself most often.
+// Subresource returns a random subresource for a write: most often "", which is the object itself, or else "status".
 func (d Dice) Subresource(s *Shape) string {
 	if s.Fields["status"] != nil && d.Chance(0.25) {
 		return "status"
@@ -29,8 +29,8 @@ func (d Dice) Subresource(s *Shape) string {
 	return ""
 }
 
-// Config is a random configuration of a kind: what a manager might apply through a
-// subresource. It has no empty containers.
+// Config returns a random apply configuration of a kind, with only the fields that a write through the subresource can
+// change. It has no empty containers.
 func (d Dice) Config(s *Shape, subresource string) Tree {
 	for {
 		value, ok := d.value(s, 0.45)
@@ -44,8 +44,8 @@ func (d Dice) Config(s *Shape, subresource string) Tree {
 	}
 }
 
-// value is a random value, not ok when it would be an empty container. Of what a
-// container can hold, the share given is there.
+// value returns a random value, or false if the value would be an empty container. A container gets each possible
+// element with the probability share.
 func (d Dice) value(s *Shape, share float64) (any, bool) {
 	switch s.Kind {
 	case ObjectShape:
@@ -85,8 +85,8 @@ func (d Dice) object(s *Shape, share float64) map[string]any {
 	return value
 }
 
-// items is a random associative list: for some of the combinations of its keys an
-// item. A key with a default is left out now and then.
+// items returns a random associative list, with items for some combinations of keys. A key with its default value is
+// sometimes left out.
 func (d Dice) items(s *Shape, share float64) []any {
 	combinations := []map[string]any{{}}
 	for _, key := range s.Keys {
@@ -118,8 +118,8 @@ func (d Dice) items(s *Shape, share float64) []any {
 	return items
 }
 
-// Edited is a tree after some random changes of somebody who has read it. The
-// fields of keep stay.
+// Edited returns a copy of the tree with some random changes, as a client makes before an update. The fields in keep
+// are not removed.
 func (d Dice) Edited(t Tree, s *Shape, subresource string, keep Fields) Tree {
 	edited := maps.Clone(t)
 	for range 1 + d.IntN(3) {
@@ -138,7 +138,7 @@ func (d Dice) Edited(t Tree, s *Shape, subresource string, keep Fields) Tree {
 	return edited
 }
 
-// pruned is a random small part of a configuration.
+// pruned returns a random small part of a configuration.
 func (d Dice) pruned(config Tree) Tree {
 	chosen := Pick(d, slices.Sorted(maps.Keys(config)))
 	return config.Only(func(path string) bool {
@@ -146,7 +146,7 @@ func (d Dice) pruned(config Tree) Tree {
 	})
 }
 
-// isKey reports whether a field is one by which a list item is known.
+// isKey reports whether a field is one of the keys of a list item.
 func (t Tree) isKey(path string) bool {
 	n := t[path]
 	holder, known := t[n.parent]
@@ -157,8 +157,7 @@ func (t Tree) isKey(path string) bool {
 	return list != nil && list.Kind == ListShape && slices.Contains(list.Keys, n.name)
 }
 
-// canLose reports whether a field may be removed: no key of a list item, and nothing
-// of keep.
+// canLose reports whether a field may be removed: it is no key of a list item, and no field of keep is at or below it.
 func (t Tree) canLose(top string, keep Fields) bool {
 	for path := range keep {
 		if Within(path, top) {
@@ -168,7 +167,7 @@ func (t Tree) canLose(top string, keep Fields) bool {
 	return top != "" && !t.isKey(top)
 }
 
-// DropEmpty removes containers that hold nothing, again and again.
+// DropEmpty removes empty containers, and then the containers that this has emptied.
 func (t Tree) DropEmpty() {
 	for before := -1; before != len(t); {
 		before = len(t)

@@ -23,21 +23,21 @@ type Kind struct {
 }
 
 var (
-	// Words are texts that fields get.
+	// Words is the shape of a field with a text.
 	Words = &Shape{Samples: []any{"one", "two", `a "quoted" ü`}}
-	// Counts are numbers that fields get.
+	// Counts is the shape of a field with a number.
 	Counts = &Shape{Samples: []any{int64(1), int64(2)}}
 
-	// awkward keys have what paths, quoting and the server's own strings trip over.
+	// awkward are map keys that are hard to write in a path, and to find in a message of the API server.
 	awkward = []string{"plain", "a.b/c", "a.b", `say "hi"`, "größe", "with space", "a[0]", `back\slash`, ""}
 
-	// MetadataShape is the metadata of every kind.
+	// MetadataShape is the shape of the metadata of every kind.
 	MetadataShape = ObjectOf(map[string]*Shape{
 		"labels":      {Kind: MapShape, Elem: &Shape{Samples: []any{"one", "two"}}, Names: []string{"app", "a.b/c"}, Vanishes: true},
 		"annotations": {Kind: MapShape, Elem: Words, Names: []string{"plain", "x.y/z", "x.y/z.z"}, Vanishes: true},
 	})
 
-	// ConfigMapKind is one of the kinds of the model.
+	// ConfigMapKind is the built-in kind ConfigMap.
 	ConfigMapKind = Kind{
 		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
 		Shape: ObjectOf(map[string]*Shape{
@@ -48,7 +48,7 @@ var (
 		}),
 	}
 
-	// SampleKind is one of the kinds of the model.
+	// SampleKind is a custom kind with every sort of field.
 	SampleKind = Kind{
 		GroupVersionKind: schema.GroupVersionKind{Group: "model.coapply.dev", Version: "v1", Kind: "Sample"},
 		Shape: ObjectOf(map[string]*Shape{
@@ -107,12 +107,12 @@ var (
 	})
 )
 
-// ObjectOf returns an object of a kind with some fields.
+// ObjectOf returns the shape of an object with the given fields.
 func ObjectOf(fields map[string]*Shape) *Shape {
 	return &Shape{Kind: ObjectShape, Fields: fields}
 }
 
-// OpenAPI is the shape as the schema of a CRD.
+// OpenAPI returns the schema of the shape for a CRD.
 func (s *Shape) OpenAPI() map[string]any {
 	if s.Schema != nil {
 		return s.Schema
@@ -140,7 +140,7 @@ func (s *Shape) OpenAPI() map[string]any {
 	return leafOpenAPI(s.Samples)
 }
 
-// leafOpenAPI returns the type of a leaf, found from its samples.
+// leafOpenAPI returns the schema of a leaf, inferred from its samples.
 func leafOpenAPI(samples []any) map[string]any {
 	text := map[string]any{"type": "string"}
 	switch first := samples[0].(type) {
@@ -159,7 +159,7 @@ func leafOpenAPI(samples []any) map[string]any {
 	return text
 }
 
-// CRD defines the kind of some versions, of which the first is stored.
+// CRD returns the CRD of a kind with some versions. The first version is the storage version.
 func CRD(plural string, shape *Shape, kinds ...schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
 	var versions []any
 	for i, kind := range kinds {
@@ -187,14 +187,14 @@ func CRD(plural string, shape *Shape, kinds ...schema.GroupVersionKind) *apiexte
 	return crd
 }
 
-// installSamples makes the server know sampleKind.
+// installSamples installs the CRD of SampleKind.
 var installSamples = kit.OncePerServer(func(config *rest.Config) error {
 	crd := CRD("samples", ObjectOf(map[string]*Shape{"spec": SpecShape, "status": StatusShape}), SampleKind.GroupVersionKind)
 	_, err := kit.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
 	return err
 })
 
-// Server is the shared API server with the kinds of the model.
+// Server returns a client configuration of the shared API server, with the CRD of SampleKind.
 func Server(t testing.TB) *rest.Config {
 	t.Helper()
 	installSamples(t)

@@ -9,7 +9,7 @@ import (
 	"coapply.dev/apply"
 )
 
-// Identity names an owner: a field manager, how it wrote and through what.
+// Identity is an owner: a field manager, its operation and its subresource.
 type Identity struct{ Name, Operation, Subresource string }
 
 func (i Identity) String() string {
@@ -19,18 +19,18 @@ func (i Identity) String() string {
 	return i.Name + "/" + i.Operation
 }
 
-// ApplierOf returns who applies under a name.
+// ApplierOf returns the owner with the given name and the operation Apply.
 func ApplierOf(name, subresource string) Identity { return Identity{name, "Apply", subresource} }
 
-// UpdaterOf returns who updates under a name.
+// UpdaterOf returns the owner with the given name and the operation Update.
 func UpdaterOf(name, subresource string) Identity { return Identity{name, "Update", subresource} }
 
 // Fields is a set of paths.
 type Fields map[string]bool
 
-// Model is one object under Server-Side Apply as the Kubernetes documentation and
-// KEP-555 tell it: its values, and who owns which of them. It shares no code with
-// the API server's structured-merge-diff and none with apply.
+// Model has the values of one object, and their owners. It follows the description of Server-Side Apply in the
+// Kubernetes documentation and KEP-555. It shares no code with the API server's structured-merge-diff, and none with
+// package apply.
 type Model struct {
 	Kind  Kind
 	Live  Tree
@@ -42,7 +42,7 @@ func NewModel(kind Kind) *Model {
 	return &Model{Kind: kind, Live: Flatten(kind.Shape, nil), Owned: map[Identity]Fields{}}
 }
 
-// Clone returns a model to go on with apart from this one.
+// Clone returns an independent copy of the model.
 func (m *Model) Clone() *Model {
 	return &Model{Kind: m.Kind, Live: maps.Clone(m.Live), Owned: maps.Clone(m.Owned)}
 }
@@ -65,8 +65,8 @@ func reaches(subresource, path string) bool {
 	return Within(path, ".status") == (subresource == "status")
 }
 
-// applied is the set of fields that applying a configuration owns: its leaves, its
-// list items, its keys of maps and its empty maps, but not what merely holds them.
+// applied returns the fields that a manager owns by applying a configuration: leaves, list items, map keys and empty
+// maps, but not the other containers.
 func applied(config Tree) Fields {
 	owns := Fields{}
 	for at, n := range config {
@@ -81,8 +81,7 @@ func applied(config Tree) Fields {
 	return owns
 }
 
-// difference returns the nodes that an object gained or that have another value, and
-// those that it lost.
+// difference returns the nodes that are new in after, or have another value, and the nodes that are only in before.
 func difference(before, after Tree) (changed, lost Fields) {
 	changed, lost = Fields{}, Fields{}
 	for at, n := range after {
@@ -99,9 +98,8 @@ func difference(before, after Tree) (changed, lost Fields) {
 	return changed, lost
 }
 
-// result is what the object becomes when a manager applies a configuration: the
-// configuration is laid over the live object, and what the manager owned, no longer
-// lists and nobody else owns goes, with everything below it.
+// result returns the object after an apply. First the configuration is merged into the live object. Then a field is
+// removed, with everything below it, if the manager owned the field, no longer lists it, and nobody else owns it.
 func (m *Model) result(by Identity, config Tree) Tree {
 	after := maps.Clone(m.Live)
 	maps.Copy(after, config)
@@ -119,9 +117,9 @@ func (m *Model) result(by Identity, config Tree) Tree {
 	return after
 }
 
-// filled returns the fields without the empty lists, and what holds nothing else: these keep
-// nothing that holds them. The server takes what others own out of the object, and finds nothing
-// in an empty list.
+// filled returns the fields without those that are hollow: empty lists, and containers with nothing but hollow fields.
+// A hollow field does not keep its parents: the API server looks for the values of the other managers' fields, and an
+// empty list has none.
 func (t Tree) filled(owned Fields) Fields {
 	all := maps.Clone(owned)
 	maps.DeleteFunc(all, func(path string, _ bool) bool { return t.hollow(path) })
@@ -140,9 +138,9 @@ func (t Tree) hollow(path string) bool {
 	return !slices.ContainsFunc(held, func(child string) bool { return !t.hollow(child) })
 }
 
-// Spoils reports whether an apply takes the last field out of something that stays,
-// because an Update manager owns it itself. The server leaves null there, which
-// custom resources refuse as invalid (422).
+// Spoils reports whether an apply removes the last field of a container that stays, because another manager owns the
+// container itself by Update. The API server then sets the container to null, which is invalid in a custom resource
+// (422).
 func (m *Model) Spoils(by Identity, config Tree) bool {
 	after := m.result(by, config)
 	for at, n := range after {
@@ -154,8 +152,8 @@ func (m *Model) Spoils(by Identity, config Tree) bool {
 	return false
 }
 
-// withHolders adds the named fields that hold the fields given: they go with the
-// last of these. List items and keys of maps are owned themselves or not at all.
+// withHolders adds the containers of the given fields that are named fields of an object. They are removed together
+// with the last field in them. List items and map keys are not added: they are kept only by their own owners.
 func (t Tree) withHolders(owned Fields) Fields {
 	all := maps.Clone(owned)
 	if all == nil {
@@ -172,7 +170,7 @@ func (t Tree) withHolders(owned Fields) Fields {
 	return all
 }
 
-// Clashes lists what an unforced apply would be refused for.
+// Clashes returns the conflicts for which the API server would reject an apply without force.
 func (m *Model) Clashes(by Identity, config Tree) []Clash {
 	changed, _ := difference(m.Live, m.result(by, config))
 	var found []Clash
@@ -187,8 +185,8 @@ func (m *Model) Clashes(by Identity, config Tree) []Clash {
 	return found
 }
 
-// Land is an apply that is forced or has no clash. What it changes is taken from every other
-// owner; what it removes has no owner any more.
+// Land applies a configuration that is forced or has no clash. Other owners lose the fields that the apply changes or
+// removes.
 func (m *Model) Land(by Identity, config Tree) {
 	config = config.Only(func(path string) bool { return reaches(by.Subresource, path) })
 	after := m.result(by, config)
@@ -199,8 +197,8 @@ func (m *Model) Land(by Identity, config Tree) {
 	m.Live = after
 }
 
-// update is a plain write of the whole object: it owns what it changed and adds it
-// to what it owned.
+// update replaces the whole object by Update. The manager keeps the fields that it owned, and also owns the fields that
+// it changed.
 func (m *Model) update(by Identity, body Tree) {
 	after := body.Only(func(path string) bool { return reaches(by.Subresource, path) })
 	maps.Copy(after, m.Live.Only(func(path string) bool { return !reaches(by.Subresource, path) }))
@@ -218,7 +216,7 @@ func (m *Model) update(by Identity, body Tree) {
 	m.Live = after
 }
 
-// take lets every other manager lose what a write changes or removes.
+// take removes all fields that a write changes or removes from the fields of the other owners.
 func (m *Model) take(by Identity, after Tree) {
 	changed, lost := difference(m.Live, after)
 	for owner, owns := range m.Owned {
@@ -253,7 +251,7 @@ func (t Tree) tidy() {
 	}
 }
 
-// Owners is who owns what, as something to compare.
+// Owners returns the paths that each owner owns, for comparisons.
 func (m *Model) Owners() map[string][]string {
 	owned := map[string][]string{}
 	for owner, owns := range m.Owned {

@@ -13,14 +13,14 @@ import (
 	"coapply.dev/apply"
 )
 
-// Policy is a policy as the model reads it.
+// Policy is the model's form of an apply.Policy.
 type Policy struct {
 	Otherwise apply.Decision
 	Rules     []Rule
 	decide    func(owner Identity, path string) (apply.Decision, bool) // may be nil
 }
 
-// Rule is a decision for a path, and for an owner if it names one.
+// Rule is a decision for the conflicts that apply.Match selects.
 type Rule struct {
 	apply.Match
 
@@ -32,8 +32,8 @@ func (r Rule) holds(owner Identity, path string) bool {
 		(r.Operation == "" || string(r.Operation) == owner.Operation)
 }
 
-// weaker orders rules that hold for one conflict, the deciding one last. Their
-// paths are prefixes of one path, so that the longer text is the longer path.
+// weaker orders the rules that match one conflict, so that the rule that decides is the last. Each rule's path is a
+// prefix of the conflict's path, so the longer text is the longer path.
 func weaker(a, b Rule) int {
 	named := func(is bool) int { return map[bool]int{true: 1}[is] }
 	return cmp.Or(cmp.Compare(len(a.Path), len(b.Path)),
@@ -56,8 +56,8 @@ func (p Policy) decision(c Clash) apply.Decision {
 	return best.Decision
 }
 
-// decisionOf never gives way to another entry of the applier's own name, and takes what
-// that name applied through a subresource.
+// decisionOf returns the decision about a clash. If the owner has the applier's own name, Relinquish and Share become
+// Reject. A field that the applier itself has applied through a subresource is forced.
 func (p Policy) decisionOf(by Identity, c Clash) apply.Decision {
 	decision, own := p.decision(c), c.Owner.Name == by.Name
 	switch {
@@ -69,7 +69,7 @@ func (p Policy) decisionOf(by Identity, c Clash) apply.Decision {
 	return decision
 }
 
-// Policy is the same for package apply.
+// Policy returns the policy in the form of package apply.
 func (p Policy) Policy() apply.Policy {
 	policy := apply.OnConflict(p.Otherwise)
 	for _, rule := range p.Rules {
@@ -103,7 +103,7 @@ func (p Policy) String() string {
 // EveryDecision are the decisions of a policy.
 var EveryDecision = []apply.Decision{apply.Reject, apply.Force, apply.Relinquish, apply.Share}
 
-// anyDecision is rarely Reject, which ends the step for all other everyDecision.
+// anyDecision returns a random decision. It is rarely Reject, because one rejected clash ends the whole step.
 func (d Dice) anyDecision() apply.Decision {
 	if d.Chance(0.07) {
 		return apply.Reject
@@ -111,7 +111,7 @@ func (d Dice) anyDecision() apply.Decision {
 	return Pick(d, EveryDecision[1:])
 }
 
-// Policy mixes rules by path, manager and operation, and now and then a function.
+// Policy returns a random policy, with rules by path, manager and operation, and sometimes a function.
 func (d Dice) Policy(s *Shape, managers []string) Policy {
 	p := Policy{Otherwise: d.anyDecision()}
 	for range 1 + d.IntN(5) {
@@ -143,14 +143,14 @@ func (d Dice) Policy(s *Shape, managers []string) Policy {
 
 // Verdict is what the model expects of one Apply.
 type Verdict struct {
-	Class   error // one of the sentinels of package apply; nil when the intent landed
+	Class   error // one of the sentinel errors of package apply; nil if the intent was applied
 	Clashes []Clash
-	Settled Tree // what of the intent landed
+	Settled Tree // the part of the intent that was applied
 }
 
-// Settle is what package apply promises: every clash is decided by the policy. One
-// rejected clash holds back everything. What is relinquished is left out, what is
-// shared gets the live value, and what is forced is taken, with nothing else.
+// Settle applies an intent to the model as package apply promises. The policy decides each clash. If one clash is
+// rejected, nothing is applied. A relinquished field is left out, a shared field gets the live value, and a forced
+// field is taken from its owners. No other field is taken.
 func (m *Model) Settle(by Identity, config Tree, policy Policy) Verdict {
 	v := Verdict{Clashes: m.Clashes(by, config)}
 	decided := map[string]apply.Decision{}
@@ -189,15 +189,14 @@ func (m *Model) Settle(by Identity, config Tree, policy Policy) Verdict {
 	return v
 }
 
-// yielding is what is done about a field on which several owners clash with us and
-// the policy decides differently. An owner from whom the field would have been
-// forced is not reported if the field gives way.
+// yielding returns the decision about a field with several owners for which the policy decides differently: Reject
+// before Relinquish, Share and Force. An owner with Force is not reported as a clash if another decision is taken.
 func yielding(a, b apply.Decision) apply.Decision {
 	order := []apply.Decision{apply.Force, apply.Share, apply.Relinquish, apply.Reject}
 	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 
-// soleOwner reports whether a field would go with us.
+// soleOwner reports whether the given manager is the only owner of a field.
 func (m *Model) soleOwner(by Identity, path string) bool {
 	for owner, owns := range m.Owned {
 		if owner != by && owns[path] {
@@ -207,9 +206,9 @@ func (m *Model) soleOwner(by Identity, path string) bool {
 	return m.Owned[by][path]
 }
 
-// relinquish leaves a field out, with the parents that hold nothing without it: an
-// item of a list holds nothing when only its keys remain. Parents of keep stay,
-// because the server would remove them with what other managers own in them.
+// relinquish removes a field, and each parent that is then empty. A list item is empty if it has only its keys. A
+// parent is not removed if keep returns true for it, because the API server would remove it together with other
+// managers' fields in it.
 func (t Tree) relinquish(path string, keep func(holder string) bool) {
 	parent := t[path].parent
 	t.cut(path)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// KindOf says how values of a shape merge and who can own what of them.
+// KindOf is the kind of a Shape. It determines how values are merged, and which parts of a value can have owners.
 type KindOf int
 
 // The shapes of fields.
@@ -20,33 +20,32 @@ const (
 	SetShape                  // a list of distinct scalars, each owned by value
 )
 
-// Shape is a type of the model.
+// Shape is a type of field in the model.
 type Shape struct {
 	Kind     KindOf
-	Fields   map[string]*Shape // of objectShape
-	Elem     *Shape            // of mapShape, listShape and setShape
-	Keys     []string          // of listShape, in alphabetical order
-	Defaults map[string]any    // of objectShape: what the server fills in; keys of a list only
-	Samples  []any             // of leafShape: values that tests choose from
-	Schema   map[string]any    // where the rest does not tell it
-	Names    []string          // of mapShape: keys that tests choose from
-	Vanishes bool              // an empty one is not stored (omitempty)
+	Fields   map[string]*Shape // for ObjectShape
+	Elem     *Shape            // for MapShape, ListShape and SetShape
+	Keys     []string          // for ListShape, in alphabetical order
+	Defaults map[string]any    // for ObjectShape: defaults that the API server sets; only for keys of a list
+	Samples  []any             // for LeafShape: values that tests choose from
+	Schema   map[string]any    // the OpenAPI schema, if it cannot be derived from the other fields
+	Names    []string          // for MapShape: keys that tests choose from
+	Vanishes bool              // the API server does not store an empty value (omitempty)
 }
 
 // node is one field, list item or container of an object.
 type node struct {
 	parent string
-	name   string // as a field of its parent; "" for list items
+	name   string // name of the field in its parent; "" for list items
 	shape  *Shape
-	value  any // of a leafShape
+	value  any // for LeafShape
 }
 
-// Tree is an object as its nodes by path; the root is "". Paths are in the
-// notation of fieldowners.Path.
+// Tree is an object as a map from paths to nodes. The path of the root is "". Paths are in the notation of
+// fieldowners.Path.
 type Tree map[string]node
 
-// Flatten returns the nodes of an unstructured value. Fields that the shape does not
-// know are left out.
+// Flatten returns the nodes of an unstructured value. Fields that the shape does not know are left out.
 func Flatten(s *Shape, value any) Tree {
 	t := Tree{}
 	t.add("", node{parent: "-", shape: s}, value)
@@ -79,7 +78,7 @@ func (t Tree) add(at string, n node, value any) {
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_$-]*$`)
 
-// FieldText is the text of one field in a path.
+// FieldText returns the text of one field in a path.
 func FieldText(name string) string {
 	if plainName.MatchString(name) {
 		return "." + name
@@ -87,8 +86,7 @@ func FieldText(name string) string {
 	return "[" + scalarText(name) + "]"
 }
 
-// ItemText is the text of one list item in a path. A key that the item leaves out
-// is the default.
+// ItemText returns the text of one list item in a path. A key that the item does not have gets its default value.
 func (s *Shape) ItemText(item any) string {
 	if s.Kind == SetShape {
 		return "[=" + scalarText(item) + "]"
@@ -112,8 +110,8 @@ func scalarText(value any) string {
 	return fmt.Sprint(value)
 }
 
-// Build is the inverse of flatten, nil for what is not there. Lists come in the
-// order of their paths.
+// Build is the inverse of Flatten. It returns nil if there is no node at the path. The items of lists are sorted by
+// their paths.
 func (t Tree) Build(at string) any {
 	n, there := t[at]
 	if !there {
@@ -147,7 +145,7 @@ func (t Tree) children(at string) []string {
 	return found
 }
 
-// Within reports whether a path is another one or lies below it.
+// Within reports whether path is equal to top or below it.
 func Within(path, top string) bool {
 	rest, ok := strings.CutPrefix(path, top)
 	return ok && (rest == "" || top == "" || rest[0] == '.' || rest[0] == '[')
@@ -158,7 +156,7 @@ func (t Tree) cut(top string) {
 	maps.DeleteFunc(t, func(path string, _ node) bool { return Within(path, top) })
 }
 
-// Only keeps what lies in one part of the object, with its parents.
+// Only returns the nodes for which keep returns true, with their parents.
 func (t Tree) Only(keep func(path string) bool) Tree {
 	kept := Tree{"": t[""]}
 	for path := range t {
@@ -171,7 +169,7 @@ func (t Tree) Only(keep func(path string) bool) Tree {
 	return kept
 }
 
-// fill adds what the server defaults.
+// fill adds the defaults that the API server sets.
 func (t Tree) fill() {
 	for at, n := range maps.Clone(t) {
 		for name, value := range n.shape.Defaults {
@@ -183,7 +181,7 @@ func (t Tree) fill() {
 	}
 }
 
-// Values is the tree as something to compare and to read in a failed test.
+// Values returns the leaves and the empty containers by path, for comparisons and for the messages of tests.
 func (t Tree) Values() map[string]any {
 	values := map[string]any{}
 	for at, n := range t {

@@ -9,8 +9,7 @@ import (
 	"coapply.dev/apply"
 )
 
-// Tally counts what happened over all objects of a random test, which proves
-// something only for what occurred in it.
+// Tally counts the events of a random test. The test proves something only about events that have occurred in it.
 type Tally struct {
 	mu sync.Mutex
 	Of map[string]int
@@ -19,14 +18,14 @@ type Tally struct {
 // NewTally returns a Tally without counts.
 func NewTally() *Tally { return &Tally{Of: map[string]int{}} }
 
-// Add counts something.
+// Add counts one event.
 func (c *Tally) Add(what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.Of[what]++
 }
 
-// Outcome counts one Apply.
+// Outcome counts the outcome of one apply.
 func (c *Tally) Outcome(outcome apply.Outcome, err error) {
 	result := string(outcome.Action)
 	if err != nil {
@@ -50,7 +49,7 @@ func (c *Tally) Report(t *testing.T) {
 	}
 }
 
-// AtLeast fails the test where something was counted less often.
+// AtLeast fails the test if one of the events was counted fewer than n times.
 func (c *Tally) AtLeast(t *testing.T, n int, whats ...string) {
 	t.Helper()
 	for _, what := range whats {

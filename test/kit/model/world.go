@@ -17,8 +17,7 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// World is one object twice: on the API server and in the model. Every write goes
-// to both.
+// World has one object twice: on the API server and in the model. Every write goes to both.
 type World struct {
 	client.Client
 	*Model
@@ -27,7 +26,7 @@ type World struct {
 	Key client.ObjectKey
 }
 
-// Envelope returns a tree as an object with its name.
+// Envelope returns a tree as an unstructured object, with the kind, namespace and name of the World's object.
 func (w *World) Envelope(t Tree) *unstructured.Unstructured {
 	content, _ := t.Build("").(map[string]any)
 	u := &unstructured.Unstructured{Object: content}
@@ -43,21 +42,21 @@ func (w *World) Read(ctx context.Context) (*unstructured.Unstructured, error) {
 	return u, w.Get(ctx, w.Key, u)
 }
 
-// ForeignApply is an apply of a program that does not use package apply. The
-// answers of server and model must agree.
+// ForeignApply applies a configuration without package apply. It returns an error if the results of the API server and
+// the model differ.
 func (w *World) ForeignApply(ctx context.Context, by Identity, config Tree, force bool) error {
 	err := kit.ApplyTo(ctx, w.Client, w.Envelope(config), by.Subresource, client.ApplyOptions{FieldManager: by.Name, Force: &force})
 	clashes, spoils := w.Clashes(by, config), w.Spoils(by, config)
 	switch {
 	case len(clashes) > 0 && !force:
 		if !apply.IsOwnershipConflict(err) {
-			return fmt.Errorf("the server says %w, the model %v", err, clashes)
+			return fmt.Errorf("the API server returned %w; the model expects the conflicts %v", err, clashes)
 		}
 		w.Add("foreign apply: conflict")
 		return nil
 	case spoils:
 		if !apierrors.IsInvalid(err) {
-			return fmt.Errorf("the server says %w, the model that it is invalid", err)
+			return fmt.Errorf("the API server returned %w; the model expects the error Invalid", err)
 		}
 		w.Add("foreign apply: invalid")
 		return nil
@@ -67,7 +66,7 @@ func (w *World) ForeignApply(ctx context.Context, by Identity, config Tree, forc
 	return err
 }
 
-// ForeignUpdate is a plain write of the whole object.
+// ForeignUpdate updates the whole object without package apply.
 func (w *World) ForeignUpdate(ctx context.Context, by Identity, body Tree) error {
 	live, err := w.Read(ctx)
 	if err != nil {
@@ -88,7 +87,7 @@ func (w *World) ForeignUpdate(ctx context.Context, by Identity, body Tree) error
 	return err
 }
 
-// Differences compares values and owners of the live object with the model's.
+// Differences returns a diff between the model and the live object: their values and owners.
 func (w *World) Differences(ctx context.Context) (string, error) {
 	u, err := w.Read(ctx)
 	if err != nil {
@@ -108,11 +107,11 @@ func (w *World) Differences(ctx context.Context) (string, error) {
 	return cmp.Diff(w.Live.Values(), values) + cmp.Diff(w.Owners(), owned, cmpopts.SortSlices(strings.Compare)), nil
 }
 
-// kept is a label that one manager always owns, so that the object has managed
-// fields at any time; without any, the server makes up an owner.
+// kept is a label that one manager always owns, so that the object always has managed fields. Without managed fields,
+// the API server would invent an owner (before-first-apply).
 var kept = Fields{".metadata.labels.kept": true}
 
-// Keep notes what the server has now.
+// Keep applies the label kept with the field manager keeper.
 func (w *World) Keep(t *testing.T) {
 	t.Helper()
 	config := Flatten(w.Kind.Shape, map[string]any{"metadata": map[string]any{"labels": map[string]any{"kept": "yes"}}})
@@ -133,7 +132,7 @@ func (w *World) Check(t *testing.T, step int, what string) {
 	}
 }
 
-// ForeignStep is a write of a program that does not use package apply.
+// ForeignStep does a random write without package apply, and returns a description of the write.
 func (w *World) ForeignStep(t *testing.T, d Dice) string {
 	t.Helper()
 	subresource := d.Subresource(w.Kind.Shape)

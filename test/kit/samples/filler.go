@@ -18,10 +18,10 @@ import (
 type Filler struct {
 	*rand.Rand
 
-	Makers map[reflect.Type]func(*Filler) any // for what has no exported fields to fill
+	Makers map[reflect.Type]func(*Filler) any // make values of types that cannot be filled field by field
 }
 
-// NewFiller returns a Filler of a seed.
+// NewFiller returns a Filler with a seed.
 func NewFiller(seed, stream uint64) *Filler {
 	return &Filler{rand.New(rand.NewPCG(seed, stream)), map[reflect.Type]func(*Filler) any{
 		reflect.TypeFor[resource.Quantity](): func(f *Filler) any {
@@ -43,14 +43,14 @@ func NewFiller(seed, stream uint64) *Filler {
 	}}
 }
 
-// Pick returns one of some values.
+// Pick returns a random element.
 func Pick[T any](f *Filler, from ...T) T { return from[f.IntN(len(from))] }
 
 func (f *Filler) time() time.Time {
 	return Pick(f, time.Time{}, time.Unix(int64(f.IntN(3)), 0), time.Unix(1, int64(f.IntN(3000))*1000))
 }
 
-// Fill fills a value, and leaves more out the deeper it gets.
+// Fill fills a value with random content. Deeper values get fewer elements.
 func (f *Filler) Fill(v reflect.Value, depth int) {
 	if maker := f.Makers[v.Type()]; maker != nil {
 		if made := reflect.ValueOf(maker(f)); made.IsValid() {
@@ -96,7 +96,7 @@ func (f *Filler) Fill(v reflect.Value, depth int) {
 	}
 }
 
-// enter sets an entry of a map.
+// enter sets a random entry of a map.
 func (f *Filler) enter(v reflect.Value, depth int) {
 	key, at := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
 	f.Fill(key, depth)
@@ -118,11 +118,11 @@ func (f *Filler) fillScalar(v reflect.Value) {
 		v.SetFloat(Pick(f, 0, math.Copysign(0, -1), 0.5, 1))
 	case v.Kind() == reflect.Func: // nothing fills it
 	default:
-		panic(fmt.Sprintf("nobody fills a %v", v.Type()))
+		panic(fmt.Sprintf("a Filler cannot fill a %v", v.Type()))
 	}
 }
 
-// places are where something below a value could be changed.
+// places returns found, and the values at and below v that can be set.
 func (f *Filler) places(v reflect.Value, found []reflect.Value) []reflect.Value {
 	if v.CanSet() {
 		found = append(found, v)
@@ -147,7 +147,7 @@ func (f *Filler) places(v reflect.Value, found []reflect.Value) []reflect.Value 
 	return found
 }
 
-// Change does something to a random place.
+// Change changes one random value at or below v.
 func (f *Filler) Change(v reflect.Value) {
 	at := Pick(f, f.places(v, nil)...)
 	switch kind := at.Kind(); {

@@ -1,4 +1,4 @@
-// Package samples has configurations for the tests of apply and of its packages.
+// Package samples has apply configurations for the tests of package apply and of its subpackages.
 package samples
 
 import (
@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Shop is a Deployment as a reconciler emits it.
+// Shop returns a Deployment as a reconciler emits it.
 func Shop() *appsv1ac.DeploymentApplyConfiguration {
 	labels := map[string]string{"app": "web", "tier": "shop"}
 	return appsv1ac.Deployment("web", "shop").
@@ -49,7 +49,7 @@ func Shop() *appsv1ac.DeploymentApplyConfiguration {
 					))))
 }
 
-// ConfigTypes are the apply configurations of client-go, and all structs below them.
+// ConfigTypes returns the types of client-go's apply configurations, and of all structs in them.
 func ConfigTypes() []reflect.Type {
 	found := map[reflect.Type]bool{}
 	var add func(reflect.Type)
