@@ -31,8 +31,7 @@ func Belongs(object metav1.Object, kind, name, label string) bool {
 
 // Orphaned reports whether an object has lost its owner reference to the parent called name. It returns true if the
 // object has no controller, the value of the given label is name, and a field manager of the platform has applied the
-// object. The label alone is no proof: any client may set it. Only the platform can use its field managers (see
-// config/admission).
+// object. The label alone is no proof: any client may set it. config/admission reserves these field managers.
 func Orphaned(object metav1.Object, label, name string) bool {
 	return name != "" && metav1.GetControllerOf(object) == nil && object.GetLabels()[label] == name && applied(object)
 }
