@@ -69,7 +69,7 @@ func mayShare(ours []Entry, raw metav1.ManagedFieldsEntry) bool {
 	})
 }
 
-// overlap reports whether two managers that own the fields in a and in b own a field together (see KeepOwn).
+// overlap reports whether a manager that owns the fields in a shares a field with a manager that owns the fields in b.
 func overlap(a, b *fieldpath.Set) bool {
 	return !a.Intersection(b).Empty() || covers(a, b) || covers(b, a)
 }

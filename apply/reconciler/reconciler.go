@@ -138,8 +138,8 @@ type Reconciler[P client.Object] struct {
 // remembered is the minimum number of entries that the caches of a Reconciler hold.
 const remembered = 8192
 
-// New returns a Reconciler for parents of the Go type P. It returns an error if the Config is invalid, or if P is not
-// the Go type of one kind, such as *unstructured.Unstructured.
+// New returns a Reconciler for parents of the Go type P. It returns an error if the Config is invalid, or if P does not
+// stand for exactly one kind (*unstructured.Unstructured, for example, does not).
 func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("reconciler: %w", err)

@@ -14,7 +14,7 @@ import (
 	"coapply.dev/compare/trial"
 )
 
-// cluster is the cluster of a run. Tests use an implementation that does not measure.
+// cluster is the cluster in which a run executes its trials. Tests use an implementation that executes none.
 type cluster interface {
 	Environment() results.Environment
 	// IsLocal reports whether this is a local control plane for benchmarks only, which the run may replace.

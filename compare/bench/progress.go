@@ -18,9 +18,9 @@ import (
 // linePeriod is the time between two progress messages if the output is not a terminal.
 const linePeriod = 15 * time.Second
 
-// trust weighs the original estimate against the measured speed. The computation of the remaining time pretends that
-// additional trials with this estimated time have taken exactly this time. The first measured trials, which say little
-// about the other trials, therefore have little influence.
+// trust is how much the original estimate counts against the measured speed. The remaining time is computed as if more
+// trials, estimated to take this time in total, had ended exactly on estimate. So the first measured trials, which say
+// little about the other trials, have little influence.
 const trust = 20 * time.Second
 
 // progress shows the progress and the remaining time of a run. The remaining time is estimated from the plan and then

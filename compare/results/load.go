@@ -85,7 +85,7 @@ func loadRun(folder string) (Run, error) {
 
 func otherSchema(path, schema, commit string) error {
 	if schema == "" {
-		return fmt.Errorf("%s has no schema, so compare has not written this file", path)
+		return fmt.Errorf("%s has no schema, so it was not written by compare", path)
 	}
 	with := "with the version of compare that wrote the file"
 	if commit != "" {

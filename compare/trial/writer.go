@@ -75,8 +75,8 @@ func (w *oneWriter) due(open context.Context) (time.Duration, bool) {
 	return at, open.Err() == nil
 }
 
-// next gets the next intent from the workload, and records the time that the writer waits on purpose. In a trial by rounds, this
-// is all the time of Run.Next, which also waits for other writers. Otherwise it is the time of the administrator's requests.
+// next gets the next intent from the workload, and records how long the writer waited on purpose. In a trial by rounds, that is the
+// whole duration of Run.Next, which waits for the other writers. In other trials, it is the duration of the requests in Run.Next.
 func (w *oneWriter) next(ctx context.Context, sequence int) (intent compare.Intent, more bool, err error) {
 	began, of := time.Now(), &attempt{}
 	err = guard("workload "+w.Workload.Name, func() error {

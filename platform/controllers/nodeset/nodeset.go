@@ -73,7 +73,7 @@ func parsePodName(name string) (set string, ordinal int, ok bool) {
 	return set, ordinal, err == nil && ordinal >= 0 && podName(set, ordinal) == name
 }
 
-// isNodeSets reports whether a pod called NAME-NUMBER belongs to the NodeSet called NAME.
+// isNodeSets reports whether the pod is called NAME-NUMBER and belongs to a NodeSet that is called NAME.
 func isNodeSets(object client.Object) bool {
 	return setup.Belongs(object, kind, setNamed(object).Name, Label)
 }

@@ -136,7 +136,7 @@ func ShopWithWeb(owners ...metav1.ManagedFieldsEntry) (client.Client, error) {
 	return client.New(config, client.Options{})
 }
 
-// own makes the entries the managed fields of an object.
+// own replaces the managed fields of an object with the given entries.
 func own(ctx context.Context, c client.Client, object client.Object, entries []metav1.ManagedFieldsEntry) error {
 	if len(entries) == 0 {
 		entries = []metav1.ManagedFieldsEntry{{}} // how a client tells the server that there are no owners

@@ -76,7 +76,7 @@ func (r *Reader) flatten(item Item, each func(Item) error) error {
 			return fmt.Errorf("%s: not a Kubernetes object: apiVersion or kind is missing", item.Source)
 		}
 		if _, err := schema.ParseGroupVersion(apiVersion); err != nil {
-			return fmt.Errorf("%s: not a Kubernetes object: apiVersion is not of the form group/version", item.Source)
+			return fmt.Errorf("%s: not a Kubernetes object: apiVersion is neither VERSION nor GROUP/VERSION", item.Source)
 		}
 		if r.ctx.Err() != nil {
 			return r.ctx.Err()
