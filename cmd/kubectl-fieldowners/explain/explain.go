@@ -94,9 +94,10 @@ func Answer(answer []byte, lives, intents []map[string]any) ([]Explanation, erro
 	return explanations, nil
 }
 
-// objectsOf returns the live object and the intent that belong to one response. It identifies them by the fields in
-// conflict. Each result is nil if no object or several objects have these fields. answers is the number of responses in
-// the text.
+// objectsOf returns the live object and the intent of one response: the objects that have all fields in conflict. If
+// several objects have these fields, the live object and the intent must also be the same object. A result is nil if no
+// object or several objects remain. If the text has only one response (answers is 1), objectsOf does not check the
+// fields of a single object, but returns an error if none of several objects has the fields.
 func objectsOf(conflicts []Conflict, lives, intents []map[string]any, answers int) (live, intent map[string]any, err error) {
 	candidates := [][]map[string]any{lives, intents}
 	for i, all := range candidates {

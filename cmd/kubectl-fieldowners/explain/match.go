@@ -113,9 +113,9 @@ func valueOf(path fieldowners.Path, object map[string]any, isSecret bool) *any {
 }
 
 // certain matches the API server's strings that mean the same field in every object. Other strings are ambiguous,
-// because a dot may separate two fields or be part of a map key. Some fields may be maps, such as .spec.selector. After
-// such a field, certain accepts only one more name. After .metadata.labels or .metadata.annotations, the whole rest of
-// the string is one key.
+// because a dot may separate two fields or be part of a map key. For example, .spec.selector may be a map whose keys
+// contain dots. Therefore, certain accepts at most one more name after such a field. After .metadata.labels or
+// .metadata.annotations, the whole rest of the string is one key.
 var certain = regexp.MustCompile(`^(?:(?:\.spec(?:\.template\.spec)?|\.status|\.metadata)?\.\w+(?:\.\w+|` +
 	`\[[^"\]](?:"(?:[^"\\]|\\.)*"|[^"\]])*\](?:\.\w+){0,2})?|\.metadata\.(?:labels|annotations)\.(.+))$`)
 

@@ -68,8 +68,8 @@ func (c Conflict) text() string {
 	return text
 }
 
-// wrapped joins words into lines of at most 80 columns, indented by indent spaces. Every line but the last ends with
-// continued, such as a backslash. If continued is not empty, the lines after the first are indented further.
+// wrapped joins words into lines of at most 80 columns, indented by indent spaces. continued is the suffix of every
+// line except the last, such as a backslash. The lines after the first are indented further by the length of continued.
 func wrapped(words []string, indent int, continued string) string {
 	margin := strings.Repeat(" ", indent)
 	return view.Words(words, columns, margin, margin+strings.Repeat(" ", len(continued)), continued) + "\n"

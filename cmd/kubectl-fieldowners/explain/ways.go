@@ -63,7 +63,7 @@ func (e Explanation) perOwner(what func(view.OwnerItem) string) string {
 	return strings.Join(sentences, " ")
 }
 
-// afterForce describes the effect of the other owner's next write after a forced apply took the field.
+// afterForce describes the effect of the owner's next write after a forced apply has taken the field from this owner.
 func afterForce(owner view.OwnerItem) string {
 	switch {
 	case madeByServer(owner.Name):
@@ -74,7 +74,7 @@ func afterForce(owner view.OwnerItem) string {
 	return "the next apply of this owner conflicts with you; if it is forced as well, the value keeps changing"
 }
 
-// afterShare describes the effect of the other owner's next write while both managers own the field.
+// afterShare describes the effect of the owner's next write while the owner shares the field with the user.
 func afterShare(owner view.OwnerItem) string {
 	switch {
 	case madeByServer(owner.Name):
@@ -85,7 +85,7 @@ func afterShare(owner view.OwnerItem) string {
 	return "the next apply of another value conflicts with you"
 }
 
-// madeByServer reports whether the API server uses this name as a placeholder for earlier writers.
+// madeByServer reports whether the API server uses this name for earlier writers whose own names are not recorded.
 func madeByServer(name string) bool {
 	return name == fieldowners.BeforeFirstApply || name == fieldowners.AncientChanges
 }
@@ -162,14 +162,14 @@ func (e Explanation) mayTakeOver(live fieldowners.Ownership) bool {
 	})
 }
 
-// updatesObject reports whether an owner wrote by Update to the object itself, not to a subresource.
-// kubectl takes over fields only from such owners.
+// updatesObject reports whether an owner's managed fields entry records updates of the object itself, not of a
+// subresource. kubectl takes over fields only from such owners.
 func updatesObject(owner view.OwnerItem) bool {
 	return owner.Operation == metav1.ManagedFieldsOperationUpdate && owner.Subresource == ""
 }
 
-// warnOfTakeover adds a warning to each Way: kubectl would also take over the fields that client-side apply wrote. It
-// removes the command of the Way that leaves fields out, because the command would delete these fields.
+// warnOfTakeover adds to each Way the warning that kubectl also takes over the fields of client-side apply. From the
+// Way to leave fields out, it also removes the command, because kubectl may delete these fields.
 func (e *Explanation) warnOfTakeover() {
 	force, leaveOut, share := &e.Ways[0], &e.Ways[1], &e.Ways[2]
 	force.Why += " But " + takesOver
