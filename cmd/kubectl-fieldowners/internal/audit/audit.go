@@ -139,7 +139,7 @@ func (a *auditor) readFiles() error {
 // objects, managed fields are usually more than half of the bytes, which does no harm.
 const small = 4 << 10
 
-// holdContract reads the contract of --contract. The audit then reports fields that a manager may not own.
+// holdContract reads the contract from the file in --contract, so that the audit reports violations of the contract.
 func (a *auditor) holdContract() error {
 	if a.contract == "" {
 		return nil

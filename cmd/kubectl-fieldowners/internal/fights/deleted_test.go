@@ -51,11 +51,11 @@ func TestOfDeletions(t *testing.T) {
 		want   string   // what is told first, behind its second
 	}{
 		{"one applies a field, another deletes it by an update", []string{"a=x@N", ""},
-			"6: a/Apply set the field, and an unknown manager, perhaps the same one, deleted the field, 6 times in a minute (managed fields do not record deletions)"},
+			"6: the field changed 6 times in a minute: a/Apply set the field, and an unknown manager deleted the field (managed fields do not record deletions, so one manager may have done both)"},
 		{"the same by updates, beside others", []string{"a/u=x@N c=z@0", "c=z@0"},
-			"6: a/Update set the field, and an unknown manager, perhaps the same one, deleted the field, 6 times in a minute (managed fields do not record deletions)"},
+			"6: the field changed 6 times in a minute: a/Update set the field, and an unknown manager deleted the field (managed fields do not record deletions, so one manager may have done both)"},
 		{"who deletes writes something else as well", []string{"a=x@N", "b=y@N"},
-			"6: a/Apply and b/Apply in turn set and deleted the field, 6 times in a minute"},
+			"6: the field changed 6 times in a minute: a/Apply and b/Apply set and deleted the field in turn"},
 		{"its owner applies without it: no fight", []string{"a=x@N a/u=z@0", "a=y@N a/u=z@0"}, ""},
 		{"a share that ends: no fight", []string{"a=x@0 b=x@0", "a=x@0"}, ""},
 		{"a status: no fight", []string{"a/s=x@N", ""}, ""},
@@ -64,10 +64,10 @@ func TestOfDeletions(t *testing.T) {
 		{"a share that ends, and what its owner gives up and another sets: no fight", []string{"a=x@0 b=x@0", "a=x@0", "a=y@N", "b=x@N a=y@0"}, ""},
 		{"who deleted it sets and shares it: no fight", []string{"a=x@N b=y@0", "b=y@N", "b=x@N", "a=x@N b=x@0"}, ""},
 		{"who deleted it sets it for a while", []string{"a=x@N b=y@0", "b=y@N", "b=x@N", "b=y@N"},
-			"12: a/Apply and b/Apply in turn set and deleted the field, 6 times in a minute"},
+			"12: the field changed 6 times in a minute: a/Apply and b/Apply set and deleted the field in turn"},
 		{"two that share it, and one deletes it", []string{"a=x@N b=x@N c=y@0", "c=y@N"},
-			"6: a/Apply and c/Apply in turn set and deleted the field, 6 times in a minute"},
-		{"in the order of paths", []string{"a=x@N c=d@N", "b=x@N"}, "6: b/Apply and c/Apply in turn set and deleted the field, 6 times in a minute"},
+			"6: the field changed 6 times in a minute: a/Apply and c/Apply set and deleted the field in turn"},
+		{"in the order of paths", []string{"a=x@N c=d@N", "b=x@N"}, "6: the field changed 6 times in a minute: b/Apply and c/Apply set and deleted the field in turn"},
 		{"values: no fight", []string{"a=x@N b=y@0", "a=x@0 b=y@N"}, ""},
 		{"one takes it from the other", []string{"a=x@N", "b=x@N"}, "6: a/Apply and b/Apply took the field from each other 6 times in a minute"},
 	} {

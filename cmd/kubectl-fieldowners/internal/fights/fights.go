@@ -78,9 +78,9 @@ func (f Fight) Message() string {
 	times := fmt.Sprintf("%d times in a minute", f.Times)
 	switch {
 	case f.Managers[0] == fieldowners.Manager{}:
-		return fmt.Sprintf("%s set the field, and an unknown manager, perhaps the same one, deleted the field, %s (managed fields do not record deletions)", names(f.Managers[1:]), times)
+		return fmt.Sprintf("the field changed %s: %s set the field, and an unknown manager deleted the field (managed fields do not record deletions, so one manager may have done both)", times, names(f.Managers[1:]))
 	case f.Deleted:
-		return fmt.Sprintf("%s in turn set and deleted the field, %s", names(f.Managers), times)
+		return fmt.Sprintf("the field changed %s: %s set and deleted the field in turn", times, names(f.Managers))
 	}
 	return fmt.Sprintf("%s took the field from each other %s", names(f.Managers), times)
 }
@@ -104,8 +104,8 @@ func (l Loop) Message() string {
 	return fmt.Sprintf("%s wrote in turn %d times in a minute and took no field from each other: each may react to the writes of the other", names(l.Managers), l.Times)
 }
 
-// New returns a Detector that reports a fight if a field changes more than perMinute times within one minute. Observe
-// lists the changes that count. New returns an error if perMinute is less than 1.
+// New returns a Detector that reports a fight if a field changes more than perMinute times within one minute. The
+// comment on Observe says which changes are counted. New returns an error if perMinute is less than 1.
 func New(perMinute int) (*Detector, error) {
 	if perMinute < 1 {
 		return nil, fmt.Errorf("the limit for a fight is %d changes of a field per minute, want at least 1", perMinute)

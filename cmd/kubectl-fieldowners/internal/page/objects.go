@@ -123,8 +123,8 @@ const MaxLines = 20_000
 // page.css has a class for every fourth column.
 const minColumn, maxColumn = 36, 76
 
-// linesOf returns the lines of an object, and the CSS class for the column at which the owners begin. The column
-// follows the longest line of at most maxColumn characters. Longer lines are wrapped.
+// linesOf returns the lines of an object, and the CSS class for the column at which the owners begin. The column is at
+// the end of the longest line of at most maxColumn characters. Longer lines are wrapped.
 func linesOf(known badges, all []view.Line) ([]line, string) {
 	lines := make([]line, 0, len(all))
 	column := minColumn
@@ -145,9 +145,9 @@ func linesOf(known badges, all []view.Line) ([]line, string) {
 	return lines, fmt.Sprintf("w%d", column)
 }
 
-// classes returns the CSS classes for the appearance and the owners of a line. said is the same line as package view
-// returned it, and before contains the owners of the previous line. A line with the same owners as the previous line
-// gets the class "again".
+// classes returns the CSS classes for the appearance and the owners of the line l. said is the view.Line from which l
+// was made. before contains the owners of the previous line. A line with the same owners as the previous line gets the
+// class "again".
 func (l line) classes(said view.Line, before []chip) string {
 	var classes []string
 	owners := slices.Concat(l.Owners, l.Item)

@@ -138,8 +138,8 @@ func (p *getPrinter) summary() error {
 	return nil
 }
 
-// hint returns a supplement to the message "No fields found". With --path, the supplement contains the path. With
-// --manager, it lists the existing managers, because the name in --manager may be misspelt.
+// hint returns text to append to the message "No fields found": the path in --path, or else, with --manager, the names
+// of the existing managers, because the name in --manager may be misspelt.
 func (p *getPrinter) hint() string {
 	switch {
 	case p.path != "":

@@ -58,8 +58,8 @@ func (r *releaseCommand) run(args []string) (err error) {
 	return r.eachNamed(ctx, args, func(object apply.ObjectRef) (bool, error) { return r.release(ctx, object) })
 }
 
-// release shows what would happen to the fields of one object that the manager applied. If the flag
-// --yes is given, it gives up the fields.
+// release shows the effect of giving up the fields that the manager owns by Apply in one object. With --yes, release
+// then gives up these fields. It returns true if there are fields to give up, but --yes is not given.
 func (r *releaseCommand) release(ctx context.Context, object apply.ObjectRef) (found bool, err error) {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(object.GroupVersionKind)

@@ -128,9 +128,9 @@ func (s Screen) names(o *Object, managers []fieldowners.Manager) string {
 	return strings.Join(texts, ", ")
 }
 
-// okabeIto contains the colours of Okabe and Ito's palette that are readable on light and dark backgrounds, as the
-// nearest of a terminal's 256 colours. People with a common colour blindness can distinguish these colours. A name is
-// always printed beside a colour.
+// okabeIto contains the colours of Okabe and Ito's palette that are readable on light and dark backgrounds. Each number
+// stands for the most similar of a terminal's 256 colours. People with a common colour blindness can distinguish these
+// colours. A name is always printed beside a colour.
 var okabeIto = []color.Attribute{33, 208, 36, 170, 166, 75, 178}
 
 // Palette styles text for a terminal, with a colour for each manager. The value false disables all styles.

@@ -6,8 +6,8 @@ import (
 )
 
 // Words joins words into lines of at most the given number of columns. 0 means no limit. A word that is longer than the
-// limit gets a line of its own. The first line starts with the text begin, and each later line with the text further.
-// Each line except the last has the text end appended.
+// limit gets a line of its own. begin is the prefix of the first line, and further is the prefix of each later line.
+// end is the suffix of each line except the last.
 func Words(words []string, columns int, begin, further, end string) string {
 	var lines []string
 	line := begin

@@ -72,7 +72,7 @@ func (s change) event(kind string) Event {
 	}
 }
 
-// at returns a copy of the event that is about the field at path.
+// at returns a copy of the event e, with the given path as the field of the event.
 func (e Event) at(path fieldowners.Path) Event {
 	e.Field, e.Path, e.ServerPath = path, path.String(), path.ServerString()
 	return e

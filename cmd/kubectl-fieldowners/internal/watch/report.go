@@ -32,12 +32,11 @@ type reporter struct {
 	behind []error         // the errors of watches that were still interrupted when the command ended
 }
 
-// fightsPerMinute is the default of --fights-per-minute, the largest number of moves of a field per minute that is
-// not reported as a fight.
+// fightsPerMinute is the default of --fights-per-minute: the number of changes of a field per minute above which watch
+// may report a fight (see fights.New).
 const fightsPerMinute = 5
 
-// newReporter returns a reporter that reports a fight if a field moves between managers more than
-// perMinute times within one minute.
+// newReporter returns a reporter that reports fights and loops. perMinute is the limit for a fight (see fights.New).
 func newReporter(perMinute int, out, errOut io.Writer) (*reporter, error) {
 	detector, err := fights.New(perMinute)
 	return &reporter{out: out, errOut: errOut, fights: detector, told: map[string]bool{}}, err
@@ -81,9 +80,9 @@ func (r *reporter) changed(s change) []Event {
 	return append(events, alarms...)
 }
 
-// whole returns the event for an object that appeared or disappeared. The type of the event is kind, such as
-// "created". If the command line has a selector, the type is bySelector, such as "entered", because an existing
-// object may start or stop matching the selector. The argument w is the state of the existing object.
+// whole returns the event for an object that appeared or disappeared. The type of the event is kind, such as "created".
+// If the command line has a selector, the type is bySelector, such as "entered", because an existing object may start
+// or stop matching the selector. The argument w is the state of the object after it appeared or before it disappeared.
 func (r *reporter) whole(s change, w *watched, kind, bySelector string) []Event {
 	if r.bySelector {
 		kind = bySelector
