@@ -106,8 +106,8 @@ func (l linting) named(name string, operation metav1.ManagedFieldsOperationType)
 
 // selfConflicts finds fields that a manager owns through a subresource such as /scale, although the manager also
 // applies the object. The API server treats the two entries as different owners, so the manager can conflict with
-// itself. Causes are migrations by older versions of this plugin, and kubectl scale after kubectl apply
-// --server-side. selfConflicts skips fields that the manager updates and also applies with the object itself.
+// itself. Causes are migrations by older versions of this plugin, and kubectl scale after kubectl apply --server-side.
+// selfConflicts skips fields owned by Update that the manager's Apply entry for the object itself also contains.
 func (l linting) selfConflicts() []Finding {
 	var found []Finding
 	for _, beside := range l.managers {

@@ -120,22 +120,22 @@ func TestCheck(t *testing.T) {
 		{"a finalizer, and what a Go type spells otherwise", []metav1.ManagedFieldsEntry{
 			update("operator", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}},"f:spec":{"f:a":{},"f:b":{}}}`), apply("helm", `{"f:spec":{"f:c":{}}}`)}, []string{
 			"wide-update: operator/Update wrote a finalizer, and also owns 2 fields outside metadata and status: an update of the whole object takes every field that the client's Go type formats or defaults differently, " +
-				"and the next apply by helm that sets another value conflicts; move the fields back, and have the client send only its changes: .spec.a, .spec.b",
+				"and the next apply by helm that sets another value gets a conflict; move the fields back, and have the client send only its changes: .spec.a, .spec.b",
 			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec"}},
 		{"the status of a kind without that subresource, of an object that was updated", []metav1.ManagedFieldsEntry{
 			update("operator", `{"f:data":{"f:k":{}},"f:spec":{"f:a":{}},"f:status":{"f:phase":{}}}`), update("client", `{"f:spec":{".":{},"f:b":{}}}`)}, []string{
 			"wide-update: operator/Update wrote the status, and also owns 2 fields outside metadata and status: an update of the whole object takes every field that the client's Go type formats or defaults differently, " +
-				"and an apply that sets another value conflicts; move the fields back, and have the client send only its changes: .data.k, .spec.a",
+				"and an apply that sets another value gets a conflict; move the fields back, and have the client send only its changes: .data.k, .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from operator --to MANAGER --path .data --path .spec"}},
 		{"all content was taken of one that applies", []metav1.ManagedFieldsEntry{
 			update("operator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{}},"f:status":{"f:phase":{}}}`), apply("helm", `{"f:metadata":{"f:labels":{"f:l":{}}}}`)}, []string{
 			"wide-update: operator/Update wrote a finalizer and the status, and also owns 1 field outside metadata and status: an update of the whole object takes every field that the client's Go type formats or defaults differently, " +
-				"and the next apply by helm that sets another value conflicts; move the fields back, and have the client send only its changes: .spec.a",
+				"and the next apply by helm that sets another value gets a conflict; move the fields back, and have the client send only its changes: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec"}},
 		{"a struct that the Go type added is nobody's; what is beside it was taken", []metav1.ManagedFieldsEntry{
 			update("operator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{},"f:new":{".":{},"f:zero":{}}}}`), apply("helm", `{"f:spec":{"f:c":{}}}`)}, []string{
 			"wide-update: operator/Update wrote a finalizer, and also owns 1 field outside metadata and status: an update of the whole object takes every field that the client's Go type formats or defaults differently, " +
-				"and the next apply by helm that sets another value conflicts; move the fields back, and have the client send only its changes: .spec.a",
+				"and the next apply by helm that sets another value gets a conflict; move the fields back, and have the client send only its changes: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec"}},
 		{"a finalizer alone", []metav1.ManagedFieldsEntry{update("operator", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}},"f:labels":{"f:l":{}}}}`), apply("helm", ab)}, nil},
 		{"the object itself is no content", []metav1.ManagedFieldsEntry{update("operator", `{".":{},"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}}}`), apply("helm", ab)}, nil},

@@ -60,13 +60,13 @@ func (l linting) wideUpdate() []Finding {
 
 func whatConflicts(other fieldowners.Manager) string {
 	if other.Operation != metav1.ManagedFieldsOperationApply {
-		return "an apply that sets another value conflicts"
+		return "an apply that sets another value gets a conflict"
 	}
-	return fmt.Sprintf("the next apply by %s that sets another value conflicts", other.Name)
+	return fmt.Sprintf("the next apply by %s that sets another value gets a conflict", other.Name)
 }
 
-// standsForOthers reports whether wideUpdate and sharedByUpdate skip an entry, because other rules report the entry.
-// Its manager also applies the object, or is before-first-apply, ancient-changes or kubectl-client-side-apply.
+// standsForOthers reports whether wideUpdate and sharedByUpdate leave an entry to other rules. They do so if the
+// entry's manager applies the object, or is before-first-apply, ancient-changes or kubectl-client-side-apply.
 func (l linting) standsForOthers(entry fieldowners.Entry) bool {
 	return slices.Contains([]string{fieldowners.BeforeFirstApply, fieldowners.AncientChanges, fieldowners.ClientSideApply}, entry.Name) ||
 		len(l.named(entry.Name, metav1.ManagedFieldsOperationApply)) > 0
@@ -112,12 +112,12 @@ func madeBy(entry fieldowners.Entry) []fieldowners.Path {
 	return slices.DeleteFunc(slices.Clone(fields), func(path fieldowners.Path) bool { return !isContent(path) || !hasBelow(fields, path) })
 }
 
-// madeFor reports whether the creator of the given paths wrote before the manager of the given entry. In this case,
-// the creator took over no fields by accident. Whether the creator wrote first depends on the entry:
-//   - An Apply entry with content is later if one of the paths is a top-level field such as .spec, a list item, or a
-//     parent of a field in the entry.
-//   - Any other entry is later if there is at least one path. The control plane may add an Update entry to any
-//     object.
+// madeFor guesses whether the manager of the entry other wrote after the creator of the maps and lists at the given
+// paths. If so, the creator took no fields from that manager by accident. The guess depends on the entry:
+//   - If other is an Apply entry with content, its manager wrote later if one of the paths is a top-level field such as
+//     .spec, a list item, or a parent of a field in the entry.
+//   - If other is any other entry, its manager wrote later if there is at least one path, because the control plane may
+//     add an Update entry to any object.
 func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 	theirs := other.Fields()
 	applies := other.Operation == metav1.ManagedFieldsOperationApply && len(contentLeaves(other)) > 0
