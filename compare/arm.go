@@ -45,7 +45,7 @@ type Receipt struct {
 	Skipped bool
 }
 
-// Session provides the clients, the schemas and the cache of a trial to an arm.
+// Session provides an arm with the clients, the schemas and the cache of a trial.
 type Session struct {
 	// Client returns the client for a field manager. Each of these clients has a connection of its own, and no
 	// client-side rate limit. It reads from the API server, uses JSON, and authenticates as a user without special

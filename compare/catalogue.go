@@ -40,7 +40,7 @@ func (c Catalogue) Check() error {
 		case name == "" || !runs:
 			return fmt.Errorf("%s %q: Name and %s must be set", kind, name, needs)
 		case !isName(name):
-			return fmt.Errorf("%s %q is no valid name: use %s", kind, name, names)
+			return fmt.Errorf("%s %q is not a valid name: use %s", kind, name, names)
 		case seen[kind+name]:
 			return fmt.Errorf("%s %q is registered twice", kind, name)
 		}
@@ -60,7 +60,7 @@ func (c Catalogue) Check() error {
 	return nil
 }
 
-// names describes the valid names of arms and workloads. The names of files and Kubernetes objects contain these names.
+// names describes the valid names of arms and workloads. Such a name becomes part of the names of files and Kubernetes objects.
 const names = "lower case letters, digits and hyphens, 63 at most"
 
 func isName(s string) bool { return len(validation.IsDNS1123Label(s)) == 0 }

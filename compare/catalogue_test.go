@@ -16,8 +16,8 @@ func TestCatalogueRefuses(t *testing.T) {
 		"":                               func(*Catalogue) {},
 		"Name and New must be set":       func(c *Catalogue) { c.Arms[0].New = nil },
 		"Name and Prepare must be set":   func(c *Catalogue) { c.Workloads[0].Name = "" },
-		`arm "a/b" is no valid name`:     func(c *Catalogue) { c.Arms[0].Name = "a/b" },
-		`workload "My own" is no valid`:  func(c *Catalogue) { c.Workloads[0].Name = "My own" },
+		`arm "a/b" is not a valid name`:  func(c *Catalogue) { c.Arms[0].Name = "a/b" },
+		`workload "My own" is not a`:     func(c *Catalogue) { c.Workloads[0].Name = "My own" },
 		`arm "mine" is registered twice`: func(c *Catalogue) { c.Arms = append(c.Arms, c.Arms[0]) },
 		`workload "mine" is registered`:  func(c *Catalogue) { c.Workloads = append(c.Workloads, c.Workloads[0]) },
 	} {

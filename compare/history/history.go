@@ -7,12 +7,12 @@ import "time"
 // Outcome is the outcome of an intent, or of one part of it.
 type Outcome string
 
-// The outcomes. GaveUp, Rejected and Failed mean that the API server has rejected the write or never received the write.
+// The outcomes. GaveUp, Rejected and Failed mean that nothing was stored: the API server rejected or never got the write.
 const (
 	Landed   Outcome = "landed"   // acknowledged by the API server
-	GaveUp   Outcome = "gave-up"  // every attempt was a stale write, until the arm stopped retrying
+	GaveUp   Outcome = "gave-up"  // every write was stale, until the arm stopped retrying or was interrupted
 	Rejected Outcome = "rejected" // an ownership conflict
-	Failed   Outcome = "failed"   // any other error of the API server
+	Failed   Outcome = "failed"   // any other error, such as a failed read before the first write
 	Unknown  Outcome = "unknown"  // there was no response: the write may have landed
 	Noted    Outcome = "noted"    // a write of the workload itself, recorded before it was sent
 )

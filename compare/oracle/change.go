@@ -40,8 +40,8 @@ func (j *judging) claimant(v int, field string) int {
 	return meant
 }
 
-// writerAmong returns the operation that wrote the version, or -1 if there is no candidate. The argument by has the
-// operation that wanted each change in the version. They are preferred to other operations acknowledged with the version.
+// writerAmong returns the operation that wrote the version, or -1 if there is no candidate. For each changed field, by has
+// the operation that wanted the change, or -1. Operations in by are preferred to others acknowledged with the version.
 func (j *judging) writerAmong(v int, by []int) int {
 	for _, o := range by {
 		if o >= 0 && j.place[o] == v {
@@ -144,7 +144,7 @@ func (j *judging) beginning(v int) {
 	j.stand(v)
 }
 
-// deletion judges a deletion: a violation, unless an operation wanted it, or operations wanted all remaining fields to be absent.
+// deletion judges a deletion. If no operation deleted the object, the removal of a field is a phantom unless an operation wanted it.
 func (j *judging) deletion(v int) {
 	object := j.Versions[v].Object
 	defer delete(j.objects, object)

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// stand judges the increments that were acknowledged with the version. If several increments have read the same
-// number, one increment writes the next number, and the writes of the other increments change nothing. An increment
-// that began after the version was replaced is skipped here: Judge later counts such an increment as not found.
+// stand checks that a counter grew by one for each increment that was acknowledged with the version. If several
+// increments read the same number, one write raises the counter, and the other writes change nothing. An increment that
+// began after the version was replaced is skipped here: Judge later counts the increment as not found.
 func (j *judging) stand(v int) {
 	claims := map[string][]int{}
 	for _, o := range j.claims[v] {

@@ -82,7 +82,7 @@ func (x *index) tieVersions() map[uint64]int {
 	return at
 }
 
-// tieOperations links each operation to its acknowledged version. It adds all operations that sent a write to x.pending.
+// tieOperations links each operation that was not skipped to its acknowledged version, and adds the operation to x.pending.
 func (x *index) tieOperations(at map[uint64]int) {
 	x.place = make([]int, len(x.Operations))
 	order := make([]int, len(x.Operations))

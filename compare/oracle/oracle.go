@@ -84,7 +84,7 @@ type judging struct {
 	deletions int
 }
 
-// reset identifies a field that CrossCheck must not check in one version or one operation. The unused index is -1.
+// reset exempts a field from CrossCheck, either in one version or for one operation. The index that does not apply is -1.
 type reset struct {
 	operation, version int
 	field              string

@@ -142,9 +142,9 @@ func (b *builder) addPending(w want, p *pending, resets map[reset]bool) {
 	add(p.later, func(o int) int { return r.acknowledged[o] })
 }
 
-// bound returns a time before which the version cannot have existed. It is the maximum of several times: the bound of
-// the previous version and, for each change in the version that acknowledged operations wanted, the earliest start of
-// an operation that may have written this change.
+// bound returns a time before which the version cannot have existed. Each change that an acknowledged operation wanted
+// was written after the earliest start of the operations that may have written the change. bound returns the latest
+// of these starts, or the bound of the previous version if that is later.
 func (b *builder) bound(v int) time.Duration {
 	before := b.before[v]
 	if before < 0 || len(b.claims[v]) == 0 {

@@ -228,7 +228,7 @@ func method(run results.Run, s summary.Summary) []fact {
 	}
 	return []fact{
 		{"Repeat it", run.Command},
-		{"Trials", fmt.Sprintf("%s of %s planned, %s void; each arm of a cell once a block, in random order (seed %d)",
+		{"Trials", fmt.Sprintf("%s of %s planned, %s void; each block of a cell runs each arm once, in random order (seed %d)",
 			summary.Count(s.Run.Trials), summary.Count(s.Run.Planned), summary.Count(s.Run.VoidTrials), run.Seed)},
 		{"Comparison", fmt.Sprintf("the mean logarithm of the ratios within blocks, with Student's 95 %% interval; better, worse: beyond %s, "+
 			"equivalent: within; adjusted after Holm for all cells of a question", summary.Percent(s.Run.Margin))},

@@ -216,7 +216,7 @@ func TestSaid(t *testing.T) {
 	}
 	s := summary.Of(run, trials)
 	html, text := page(t, run, s), string(report.Markdown(run, s))
-	has(t, html, "Exploratory: the run was made with another decided.yaml (feed)", `Checks that failed: <a href="#checks">decided</a>`)
+	has(t, html, "Exploratory: the decided.yaml of the run (feed)", `Checks that failed: <a href="#checks">decided</a>`)
 	has(t, html, "no verdict: apply: the load generator is the bottleneck, in 8 of 8 trials")
 	has(t, text, "> Exploratory", "no verdict: apply: the load generator is the bottleneck")
 	first, _, _ := strings.Cut(html, `id="fastest"`)

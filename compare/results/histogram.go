@@ -7,7 +7,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// The range of histograms, in microseconds. A trial takes less than one hour.
+// The range of histograms in microseconds, and their number of significant digits. A trial takes less than one hour.
 const (
 	shortest = 1
 	longest  = 3600 * 1000 * 1000

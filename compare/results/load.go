@@ -87,12 +87,12 @@ func otherSchema(path, schema, commit string) error {
 	if schema == "" {
 		return fmt.Errorf("%s has no schema, so it was not written by compare", path)
 	}
-	with := "with the version of compare that wrote the file"
+	writer := "the version of compare that wrote the file"
 	if commit != "" {
-		with = "with compare of commit " + commit
+		writer = "compare built from commit " + commit
 	}
-	return fmt.Errorf("%s has schema %s, but this version of compare reads only schema %s: read the file %s, or repeat the run",
-		path, schema, Schema, with)
+	return fmt.Errorf("%s has schema %s, but this version of compare reads only schema %s: use %s, or repeat the run",
+		path, schema, Schema, writer)
 }
 
 func missing(folder, name string, err error) error {

@@ -81,7 +81,7 @@ func TestLoadRefuses(t *testing.T) {
 			[]string{"coapply.dev/compare/v9", Schema, "commit abc", "repeat the run"}},
 		{"a schema that changed a type", RunFile,
 			func(string) string { return `{"schema":"coapply.dev/compare/v9","seed":"seven"}` },
-			[]string{"v9", "with the version of compare that wrote the file"}},
+			[]string{"v9", "use the version of compare that wrote the file"}},
 		{"no schema", RunFile, func(string) string { return "{}" }, []string{"has no schema"}},
 		{"no JSON", RunFile, func(string) string { return "hello" }, []string{"run.json is not a valid run.json"}},
 		{"a bad line in the middle", TrialsFile, func(s string) string { return strings.Replace(s, `{"id":"b"`, `{"id":b`, 1) },

@@ -65,7 +65,7 @@ type WorkloadInfo struct {
 	Object string `json:"object,omitempty"`
 }
 
-// Environment describes where a run was made. A value that could not be found out is "" or nil, and is shown as n/a.
+// Environment describes where a run was made. A value that could not be determined is "" or nil, and is shown as n/a.
 type Environment struct {
 	Commit     string            `json:"commit"` // of coapply, with "+changes" for a checkout with changes
 	Go         string            `json:"go"`

@@ -130,13 +130,13 @@ type Client struct {
 	LimiterWaits int `json:"limiterWaits"`
 }
 
-// Requests has the requests with one verb and one status code.
+// Requests has the number and the latencies of the requests that have the same verb and status code.
 type Requests struct {
 	Count     int    `json:"count"`
 	Histogram string `json:"histogram"` // in microseconds, encoded as in Latency
 }
 
-// Server has the counts of the API server and etcd for the whole trial. A value is nil if the cluster does not show it.
+// Server has the counts of the API server and etcd for the whole trial. A value that the cluster does not expose is nil.
 type Server struct {
 	APIServerCPU    *float64 `json:"apiserverCPUSeconds"`
 	EtcdCPU         *float64 `json:"etcdCPUSeconds"`

@@ -71,7 +71,7 @@ func Unpaired(a, b []float64) (Ratio, error) {
 	return newRatio(min(len(a), len(b)), mean[0]-mean[1], math.Sqrt(sum), freedom), nil
 }
 
-// Apart returns a Ratio for two arms whose ratio does not exist, because one arm has the value 0. The caller must
+// Apart returns a Ratio above every margin, for two arms whose ratio does not exist because one value is 0. The caller must
 // have checked that each of the n samples of the first arm is better than every sample of the second arm.
 func Apart(n int) Ratio { return Ratio{N: n, log: math.Inf(1), freedom: float64(n - 1)} }
 

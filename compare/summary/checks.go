@@ -173,8 +173,8 @@ func (r *reckoning) porcupineAgrees() (*bool, string) {
 	return new(true), fmt.Sprintf("porcupine agrees with the oracle on %d of %d histories, and disagrees on none", agrees, agrees+undecided)
 }
 
-// accounts checks that the counts of responses and of acknowledged writes agree. It looks only at gridWorkload,
-// because only there each intent is exactly one write.
+// accounts checks that the 2xx responses to writes match the acknowledged writes, and the 409 responses match the stale
+// writes and conflicts. It looks only at gridWorkload, in which each intent is exactly one write.
 func (r *reckoning) accounts() (*bool, string) {
 	worst, at, trials := 0.0, "", 0
 	for _, g := range r.where(func(row Row) bool { return row.Workload == gridWorkload }) {

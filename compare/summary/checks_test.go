@@ -74,7 +74,7 @@ func TestNotes(t *testing.T) {
 	run, trials := madeUp()
 	run.Decided, run.Interrupted = "0123456789abcdef", "Ctrl-C"
 	s := summary.Of(run, trials[:100])
-	has(t, strings.Join(s.Notes, "\n"), "Interrupted after 100 of ", "Exploratory: the run was made with another decided.yaml (0123456789ab)")
+	has(t, strings.Join(s.Notes, "\n"), "Interrupted after 100 of ", "Exploratory: the decided.yaml of the run (0123456789ab)")
 	run, trials = madeUp()
 	for i := range run.Plan {
 		run.Plan[i].Objects = 7

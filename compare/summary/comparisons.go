@@ -114,7 +114,7 @@ func (r *reckoning) avoided() []Comparison {
 	return family
 }
 
-// selves returns the comparisons of arms with second runs of themselves.
+// selves returns a comparison for each arm that was run twice (A/A): the second run against the first run.
 func (r *reckoning) selves() []Comparison {
 	var family []Comparison
 	for _, g := range r.groups {
@@ -125,8 +125,8 @@ func (r *reckoning) selves() []Comparison {
 	return family
 }
 
-// compare returns the comparison of two groups, still without a verdict. Verdict and Why are set only if no
-// verdict is possible.
+// compare returns the comparison of two groups. If no verdict is possible, Verdict is NoVerdict and Why has the reason.
+// Otherwise, judge adds the verdict later.
 func (r *reckoning) compare(family string, a, b group, measure string) Comparison {
 	c := Comparison{Family: family, Cell: a.row.Name, Arm: a.row.Arm, Against: b.row.Arm, Measure: measure, P: 1}
 	ratio, err := paired(a, b, measure)

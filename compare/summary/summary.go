@@ -130,11 +130,11 @@ func (r *reckoning) notes(decidedBefore bool) []string {
 	case r.run.Interrupted != "":
 		notes = append(notes, fmt.Sprintf("Interrupted after %d of %d trials: %s", len(r.trials), r.info().Planned, r.run.Interrupted))
 	case r.run.Ended == nil:
-		notes = append(notes, fmt.Sprintf("Incomplete: the run was killed, or still runs (%d of %d trials)", len(r.trials), r.info().Planned))
+		notes = append(notes, fmt.Sprintf("Incomplete: the run was killed, or is still running (%d of %d trials)", len(r.trials), r.info().Planned))
 	}
 	switch {
 	case r.run.Decided != decided.Hash():
-		notes = append(notes, fmt.Sprintf("Exploratory: the run was made with another decided.yaml (%s) than this report (%s)",
+		notes = append(notes, fmt.Sprintf("Exploratory: the decided.yaml of the run (%s) differs from the decided.yaml of this report (%s)",
 			short(r.run.Decided), short(decided.Hash())))
 	case !decidedBefore:
 		notes = append(notes, "Exploratory: the run has none of the primary cells of decided.yaml")

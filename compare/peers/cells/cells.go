@@ -27,7 +27,7 @@ type one struct {
 	compare.Cell
 }
 
-// shortened returns the trial. If quick is set, the trial has fewer writers and objects, and takes less time.
+// shortened returns the trial unchanged or, if quick is set, a shorter trial with at most 8 writers and 8 objects.
 func (o one) shortened(quick bool) one {
 	if quick {
 		o.Writers, o.Objects = min(o.Writers, 8), min(o.Objects, 8)

@@ -34,7 +34,7 @@ func (o one) at(row measure.Row) measure.Row {
 
 func id(kind string, o one) string { return fmt.Sprintf("%s-w%d-%s", kind, o.Writers, o.RTT) }
 
-// fixed returns the trials with lanes of each fixed width in the same cell.
+// fixed returns one trial for each fixed width of lanes, in the cell of the given trial.
 func fixed(o one) (all []one) {
 	for _, width := range arms.Widths {
 		all = append(all, one{arms.OfWidth(width), o.Cell})

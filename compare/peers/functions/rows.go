@@ -99,8 +99,8 @@ func micro(v values) []measure.Row {
 	}
 }
 
-// scale returns the rows for an idle manager process. Notes compare this process with a process that has only the
-// cache, and with a process that has hand-written reconcilers.
+// scale returns the rows for an idle manager process. The notes for CPU and memory compare this process with a process
+// that has hand-written reconcilers. The note for CPU also has the value of a process with only the cache.
 func scale(v values) []measure.Row {
 	const benchmark = "Idle"
 	objects := measure.Median(v.of(benchmark, "objects"))

@@ -73,7 +73,7 @@ func besidePeers(rows []Row) table.Writer {
 	return t
 }
 
-// gridOf returns a grid with a line for each measure and a column for each Column. It shows only the first peer of each row.
+// gridOf returns a grid. Each Row is one cell, in the line Measure and the column Column, and is shown with its first peer.
 func gridOf(rows []Row) table.Writer {
 	t := table.NewWriter()
 	header := table.Row{""}

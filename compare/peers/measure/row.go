@@ -98,7 +98,7 @@ func (b Bound) text(u Unit) string {
 	return sign + u.Text(b.Value)
 }
 
-// Peer has the values of another library or way to write for the same measure.
+// Peer has values that are shown beside the values of a Row for comparison, such as the values of another library.
 type Peer struct {
 	Name   string    `json:"name"`
 	Unit   Unit      `json:"unit"`
@@ -162,7 +162,7 @@ func (r Row) Met() string {
 	return "no"
 }
 
-// name returns the name of the row for a table with one line for each Row. It includes the Column of a row in a grid.
+// name returns the name of the row for a table that is not a grid: Measure, followed by Column if it is set.
 func (r Row) name() string {
 	if r.Column == "" {
 		return r.Measure
