@@ -7,8 +7,8 @@
 //  1. Migrate, Rename and Undo write nothing. They read the object and return a Transfer, which is a plan.
 //  2. Transfer.Do sends one write, pinned to the uid and resourceVersion that were read. It moves exactly the fields
 //     that Moves returns.
-//  3. No other manager loses a field. If the managed fields have several apiVersions, a dry run first checks that the
-//     API server would store them as sent. If not, Do writes nothing.
+//  3. No other manager loses a field. If the apiVersion of an entry differs from that of the object, a dry run first
+//     checks that the API server would store the managed fields as sent. If not, Do writes nothing.
 //  4. Do returns a Transfer that moves the fields back. After the end of the process, Undo builds the same Transfer
 //     from the result of Moves, if the caller has saved it.
 //
