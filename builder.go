@@ -22,7 +22,7 @@ type watch struct {
 	everyOwner bool           // reports whether the options of Owns contain builder.MatchEveryOwner
 }
 
-// representationIn returns how the informer of a watch with the given object and options represents the objects.
+// representationIn returns how a watch's informer represents objects. The arguments are those of Owns or Watches.
 func representationIn[O any](object client.Object, opts []O) representation {
 	if slices.ContainsFunc(opts, func(o O) bool { return any(o) == any(builder.OnlyMetadata) }) {
 		return metadataOnly

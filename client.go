@@ -21,7 +21,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Client returns a client.Client that differs from the manager's client only in the method Apply, for objects and for
+// Client returns a client.Client that wraps the manager's client and replaces the method Apply, for objects and for
 // their subresources. A Patch of the type apply, such as the patch client.Apply, is handled like an Apply. All writes
 // use the given field manager, unless client.FieldOwner names another one.
 //
@@ -70,8 +70,8 @@ type applyingClient struct {
 	appliers map[applierKey]*apply.Applier
 }
 
-// applierKey identifies an Applier of the Client. There are two for each field manager: one with the Client's policy,
-// and one for client.ForceOwnership that forces all conflicts.
+// applierKey identifies an Applier of the Client. There are up to two for each field manager: one with the Client's
+// policy, and one that forces all conflicts, for calls with client.ForceOwnership.
 type applierKey struct {
 	fieldManager string
 	force        bool

@@ -171,8 +171,8 @@ func (b *Builder[P]) complete(r reconcile.Reconciler) error {
 	return c.Complete(r)
 }
 
-// relevant returns the predicate for updates of the parent. Without Status and Finalizer, the controller applies and
-// never updates the parent, so that relevantToApplier is sufficient.
+// relevant returns the predicate for updates of the parent. Without Status and Finalizer, the controller never writes
+// to the parent by Update, so that relevantToApplier is sufficient.
 func (b *Builder[P]) relevant() predicate.Predicate {
 	if b.config.Status == nil && b.config.Finalizer == "" {
 		return predicate.Or(resynced, relevantToApplier(b.fieldManager, b.dependsOn...))
@@ -225,9 +225,9 @@ func (b *Builder[P]) wrap(err error) error {
 
 // OwnedBy returns an owner reference that makes parent the controller of a child. The child is then deleted with the
 // parent, and Owns finds the parent of the child. kind is the kind of the parent. emit has to put the owner reference
-// into the child's apply configuration: WithOwnerReferences(coapply.OwnedBy(shop, kind)). The child must be in the
-// parent's namespace, unless the parent is cluster-scoped: in all other cases, a controller built with For returns an
-// error. For children without an owner reference, use Prune with a Finalizer.
+// into the child's apply configuration: WithOwnerReferences(coapply.OwnedBy(shop, kind)). If the parent has a
+// namespace, the child must be in the same namespace. Otherwise each reconcile of a controller built with For returns
+// an error. For children without an owner reference, use Prune with a Finalizer.
 func OwnedBy(parent metav1.Object, kind schema.GroupVersionKind) *metav1ac.OwnerReferenceApplyConfiguration {
 	return metav1ac.OwnerReference().
 		WithAPIVersion(kind.GroupVersion().String()).

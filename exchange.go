@@ -67,10 +67,10 @@ func (e *exchange) writeTo(config runtime.ApplyConfiguration) error {
 	return nil
 }
 
-// explain returns an error in which errors.As finds the API server's error, as in an error of client.Apply. If an error of package
-// apply does not wrap the API server's error, explain adds it; an example is UIDMismatchError. There is one exception: the API
-// server may answer a write with NotFound although the object exists, for example because its kind has no such subresource. Then the
-// error is a RefusedError, and explain does not add NotFound. The caller would otherwise conclude that the object does not exist.
+// explain adds the API server's error to an error of package apply that does not wrap the API server's error, such as a
+// UIDMismatchError. errors.As then finds the API server's error, as in an error of client.Apply. explain does not add NotFound to a
+// RefusedError: the object may exist, for example if the kind has no such subresource, and the caller would wrongly conclude that
+// the object does not exist.
 func (e *exchange) explain(err error) error {
 	var status apierrors.APIStatus
 	switch {

@@ -136,8 +136,8 @@ func (w *watched) see(request *http.Request) {
 // listPath matches the URL path of a list or watch. Its capture groups are the API group, the version and the resource.
 var listPath = regexp.MustCompile(`/(?:api|apis/([^/]+))/([^/]+)/(?:namespaces/[^/]+/)?([^/]+)/?$`)
 
-// resourceOf returns the resource of a kind, such as deployments.apps for Deployment. For a kind that the API server
-// does not have it returns an empty resource: no informer can watch such a kind.
+// resourceOf returns the resource of a kind, such as deployments.apps for Deployment. If the API server does not have
+// the kind, resourceOf returns an empty resource: no informer can watch such a kind.
 func (rt *Runtime) resourceOf(kind schema.GroupVersionKind) (schema.GroupResource, error) {
 	if resource, known := rt.watched.resources.Load(kind.GroupKind()); known {
 		return resource.(schema.GroupResource), nil

@@ -21,8 +21,8 @@ func Relevant[P client.Object](fieldManager string, fields ...func(P) any) predi
 	return predicate.Or(relevantToApplier(fieldManager, fields...), unrecorded)
 }
 
-// relevantToApplier is Relevant without the predicate unrecorded, for a field manager that applies and never updates:
-// the API server records the owners of applied fields in every object.
+// relevantToApplier is Relevant without the predicate unrecorded. A field manager that writes only by Apply does not
+// need unrecorded, because the API server records the owners of applied fields in every object.
 func relevantToApplier[P client.Object](fieldManager string, fields ...func(P) any) predicate.Predicate {
 	relevant := []predicate.Predicate{
 		predicate.GenerationChangedPredicate{},

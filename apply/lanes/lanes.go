@@ -118,7 +118,7 @@ func (s *Set) Enter(ctx context.Context, object Key) (inside context.Context, le
 }
 
 // Join is like Enter, but for a write that needs no earlier read, such as an unforced apply. The lane lets in several
-// such callers (see its width in the package comment), but only one for each writer: a field manager's name.
+// callers of Join (see the width in the package comment), but at most one for each writer (a field manager).
 func (s *Set) Join(ctx context.Context, object Key, writer string) (inside context.Context, leave func(), err error) {
 	v, err := s.enter(ctx, object, false, writer)
 	return v, v.leave, err

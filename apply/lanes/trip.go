@@ -21,8 +21,8 @@ const (
 	refusedFor = 10 * time.Minute       // the pause after a measurement whose request the API server refused
 )
 
-// ProbeTimeout is the maximum duration of each of the two waits of a measurement: for the earlier writes to the object, and
-// for the API server's response.
+// ProbeTimeout limits how long a measurement waits for the earlier writes to the object to end. It also limits how long
+// the measurement then waits for the API server's response.
 const ProbeTimeout = time.Second
 
 // least returns the shortest of the measured round-trip times, or 0 if there is none.
@@ -107,7 +107,7 @@ const (
 	smooth = 12 // the average is that of about this many of the last gaps
 	few    = 4  // with fewer measured gaps, the width is 1
 
-	// stalled is a factor. If no write ended for stalled times the average gap, the API server has become slower.
+	// If no write has ended for stalled average gaps, width assumes that the API server has become slower.
 	stalled = 4
 
 	// widest is the maximum width. It limits the harm of a wrong measurement.
@@ -132,8 +132,8 @@ func (p *pace) resume(now time.Time) {
 	}
 }
 
-// width returns the best number of writes in flight for the given round-trip time. Up to one more write is added,
-// because writes arrive unevenly. A fraction of 0.45 or more is rounded up.
+// width returns the best number of writes in flight: 1 + trip/gap, plus a reserve of trip/gap or 1, whichever is less,
+// because writes arrive unevenly. It rounds the sum up if its fraction is at least 0.45. The maximum is widest.
 func (p *pace) width(now time.Time, trip time.Duration) int {
 	if p.seen < few {
 		return 1

@@ -91,8 +91,8 @@ func New(registerer prometheus.Registerer) (*Metrics, error) {
 var attemptBuckets = []float64{0, 1, 2, 3, 4, 5, 8, 16, 32}
 
 // durationBuckets are the buckets of histograms of durations, in seconds. An apply without a request takes
-// microseconds, and one request takes milliseconds. With many concurrent writers, the API server limits the time of a
-// write to 34 s.
+// microseconds, and one request takes milliseconds. With many concurrent writers, a write may take until the API
+// server's time limit of 34 s.
 var durationBuckets = []float64{0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 
 func newMetrics() *Metrics {

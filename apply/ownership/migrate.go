@@ -70,8 +70,8 @@ func newTransfer(ctx context.Context, applier *apply.Applier, verb string, opera
 	return t.planned(ctx, invalid)
 }
 
-// planned reads the object and computes the first plan. The argument invalid is the error of validating the caller's
-// arguments, or nil.
+// planned reads the object and computes the first plan. The argument invalid is the error for the caller's arguments if
+// they are invalid, and otherwise nil.
 func (t *Transfer) planned(ctx context.Context, invalid error) (*Transfer, error) {
 	err := wire.CheckReference(t.applier.Client(), t.object.GroupVersionKind, t.object.NamespacedName)
 	if err == nil && invalid != nil {

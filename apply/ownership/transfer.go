@@ -7,8 +7,8 @@
 //  1. Migrate, Rename and Undo write nothing. They read the object and return a Transfer, which is a plan.
 //  2. Transfer.Do sends one write, pinned to the uid and resourceVersion that were read. It moves exactly the fields
 //     that Moves returns.
-//  3. No other manager loses a field. If the managed fields have several apiVersions, a dry run first checks that the
-//     API server would store them as sent. If not, Do writes nothing.
+//  3. No other manager loses a field. If the apiVersion of an entry differs from that of the object, a dry run first
+//     checks that the API server would store the managed fields as sent. If not, Do writes nothing.
 //  4. Do returns a Transfer that moves the fields back. After the end of the process, Undo builds the same Transfer
 //     from the result of Moves, if the caller has saved it.
 //
@@ -94,20 +94,20 @@ func (t *Transfer) String() string {
 // Do moves the fields to their new owner, in one write that is pinned to the uid and resourceVersion that were read. If
 // there are no fields to move, nothing is sent.
 //
-// If the managed fields have several apiVersions, Do first sends a dry run. If the API server can no longer convert one
-// of these apiVersions, each write would drop all managed fields. Do then writes nothing and returns an error.
+// If the apiVersion of a managed fields entry differs from that of the object, Do first sends a dry run. If the API
+// server can no longer convert the entry, it would not store the new managed fields. Do then returns an error instead.
 //
 // If another writer changes the object before the write, Do reads the object again. If the same fields would move, Do
 // retries a limited number of times. If other fields would move, Do returns a StaleWriteError: make and check a new
-// Transfer. Repeating a Do is safe: its write is stale, and the next read shows that the fields have already moved.
+// Transfer. It is safe to call Do again: if a read shows that the fields have already moved, Do writes nothing.
 //
 // undo is a Transfer that moves the fields back to their former owners, with the same guarantees. It skips fields that
 // the Applier has given up since.
 //
 // The error is an *apply.StaleWriteError, *apply.ContendedError, *apply.UIDMismatchError (the object was deleted or
 // recreated), *apply.RefusedError, *apply.RetryableError, *lanes.ReentryError or the error of ctx. If undo is nil, no
-// field has moved. If Do returns both undo and an error, the fields may have moved: the response was lost, or the API
-// server stored other managed fields than those that were sent.
+// field has moved. If Do returns both undo and an error, the fields may have moved: the response was lost, or the
+// managed fields that the API server stored differ from those that were sent.
 func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 	sent, state := 0, new(t.shown) // a copy, because Do may be called concurrently
 	if t.undoes {
@@ -136,7 +136,7 @@ func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 	return undo, err
 }
 
-var errOtherMoves = errors.New("nothing was moved: the transfer would now move other fields than Moves lists; make and check a new transfer")
+var errOtherMoves = errors.New("nothing was moved: the fields to move now differ from those in Moves; make and check a new transfer")
 
 // readAgain reads the object and plans the transfer again. If the object shows that the moves of the first plan were
 // already made, the result contains the first plan. If the new plan moves other fields, the error is errOtherMoves.
@@ -187,7 +187,7 @@ func (t *Transfer) write(ctx context.Context, state *rewrite) (undo *Transfer, e
 	stored, err := state.send(ctx, c, after, fieldManager)
 	if err == nil {
 		if err = state.verify(after, stored); err != nil {
-			err = fmt.Errorf("the API server accepted the write, but stored other managed fields than were sent: %w", err)
+			err = fmt.Errorf("the API server accepted the write, but the stored managed fields differ from those that were sent: %w", err)
 		}
 		return undo, t.classify(ctx, err)
 	}

@@ -55,10 +55,10 @@ func (r *Reconciler[P]) isChild(ctx context.Context, parent P, intent apply.Inte
 
 // adopts reports whether an object without owner references becomes a member of the parent's ApplySet. The object must
 // not have the label of any ApplySet, because such an object belongs to another parent. Our field manager must be the
-// only writer of the object, for example if Prune was not set before. Otherwise a deletion of the parent would also
-// delete the work of the other writer. If two parents have an intent for the same object, the first parent adopts it.
-// adopts checks the live object, because the cached object may be out of date, or may lack the managed fields entries
-// of other managers (see fieldowners.KeepOwn).
+// only writer of the object, as for an object that it created before Prune was set. Otherwise a deletion of the parent
+// would also delete the work of another writer. If two parents have an intent for the same object, the first parent
+// adopts it. adopts checks the live object, because the cached object may be out of date, or may lack the managed
+// fields entries of other managers (see fieldowners.KeepOwn).
 func (r *Reconciler[P]) adopts(ctx context.Context, object client.Object) bool {
 	kind, err := r.Applier.Client().GroupVersionKindFor(object)
 	if err != nil || !r.isUnclaimed(object) {

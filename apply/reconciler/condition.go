@@ -16,8 +16,8 @@ import (
 
 // Reasons of the conditions that Condition returns, and of the events that a Reconciler records.
 const (
-	// ReasonOwnershipConflict is a reason of conditions and events: another field manager owns fields of an intent with
-	// other values, and the policy rejects the conflict.
+	// ReasonOwnershipConflict is a reason of conditions and events: another field manager owns fields for which an
+	// intent has other values, and the policy rejects the conflict.
 	ReasonOwnershipConflict = "OwnershipConflict"
 	// ReasonNameTaken is a reason of conditions and events: an object with the name in an intent exists already and
 	// does not belong to the parent, see apply.ErrNotOurs.

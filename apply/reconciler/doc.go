@@ -11,7 +11,7 @@
 //  4. If the parent lacks the finalizer, it adds the finalizer before any other write, and ends. The next reconcile
 //     begins at once. If the live parent is paused or being deleted, it continues with step 2 or 3.
 //  5. It calls Config.Emit. Emit has no client and no clock: its intents depend only on the parent, so golden tests can
-//     check them. In the first reconciles of a process, Emit is called twice. If the two calls return different
+//     check them. In the first reconciles of a Reconciler, Emit is called twice. If the two calls return different
 //     intents, the reconcile fails (ErrNotPure).
 //  6. It applies all intents, even if some of them fail. It does not change an existing object that does not belong to
 //     the parent, see Config.Belongs.

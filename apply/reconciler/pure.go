@@ -12,12 +12,12 @@ import (
 // applied: otherwise each reconcile would write, and each write would trigger another reconcile.
 var ErrNotPure = errors.New("emit is not pure")
 
-// pureChecks is the number of reconciles of a process in which Config.Emit is called twice. A single check is not
-// enough to detect an Emit that depends on the order of a map: two iterations over a map with two keys have the same
-// order in more than half of all cases. More checks would cost CPU time in a process with many parents.
+// pureChecks is the number of reconciles in which a Reconciler calls Config.Emit twice. A single check is not enough to
+// detect an Emit that depends on the order of a map: two iterations over a map with two keys have the same order in
+// more than half of all cases. More checks would cost CPU time in a process with many parents.
 const pureChecks = 1000
 
-// emitPurely calls Config.Emit. In the first reconciles of the process it calls Config.Emit twice, and returns ErrNotPure
+// emitPurely calls Config.Emit. In the first pureChecks reconciles it calls Config.Emit twice, and returns ErrNotPure
 // if the results differ.
 func (r *Reconciler[P]) emitPurely(parent P) ([]apply.Intent, error) {
 	first, err := r.Emit(parent)

@@ -61,8 +61,8 @@ type Config[P client.Object] struct {
 	Updater *update.Updater
 	// Emit computes the intents for a parent's children, in the order in which to apply them. It must be pure: it must
 	// not change the parent, and must return the same intents each time for the same parent. In the first reconciles of
-	// a process, Emit is called twice. If an object or a field differs between the two results, the reconcile returns an
-	// error that matches ErrNotPure.
+	// a Reconciler, Emit is called twice. If an object or a field differs between the two results, the reconcile returns
+	// an error that matches ErrNotPure.
 	Emit func(parent P) ([]apply.Intent, error)
 	// Belongs reports whether an existing object with the name in an intent belongs to this parent. If it returns
 	// false, the object is not changed, even if somebody else created it during the apply of the intent. The error is

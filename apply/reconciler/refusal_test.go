@@ -111,7 +111,7 @@ func TestEmitIsPure(t *testing.T) {
 	}
 }
 
-// TestEmitIsCalledOnceLater: after the first reconciles of a process, Emit is called once for each
+// TestEmitIsCalledOnceLater: after the first reconciles of a Reconciler, Emit is called once for each
 // reconcile.
 func TestEmitIsCalledOnceLater(t *testing.T) {
 	w := newWorld(t, withFinalizer())

@@ -117,7 +117,7 @@ func terminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// tellAll records events about the result of applying the intents of a parent (subresource "") or its status ("status").
+// tellAll records events about the apply of the parent's status if subresource is "status", or else of its intents.
 // It reports whether the errors differ from those of the last reconcile, and how long there have been errors.
 func (r *Reconciler[P]) tellAll(parent P, subresource string, applied Applied) (isNew bool, since time.Duration) {
 	isNew, since = r.news.about(trouble{parent.GetUID(), "errors " + subresource}, applied.Errs...)
@@ -246,7 +246,7 @@ type trouble struct {
 
 func newNews() news { return news{recent.New[trouble, reported](remembered)} }
 
-// about records the present errors of a group. isNew is false without errors, or if they are the same as before. since
+// about records the present errors of a group. isNew is true for errors that differ from the previous errors. since
 // is the time since the first error after the last success, even if the text of the errors has changed since then.
 func (n news) about(of trouble, errs ...error) (isNew bool, since time.Duration) {
 	errs = nonNil(errs...)

@@ -21,7 +21,7 @@ import (
 	"coapply.dev/apply/lanes"
 )
 
-// own identifies the Updater's writes in its ledger. They all have the same Writer, so the zero value is sufficient.
+// own is the Writer of all writes in an Updater's ledger. Its fields are empty, because the ledger has no other Writer.
 var own = ledger.Writer{}
 
 // call is the state of one call of Do, Status, EnsureFinalizer or RemoveFinalizer.

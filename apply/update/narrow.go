@@ -67,8 +67,8 @@ func (n narrowing) narrow(live *unstructured.Unstructured, before, after client.
 }
 
 // check decodes the wanted object into the Go type, and returns an error if the result differs from the object after
-// mutate. They differ if the Go type decodes list items in another order, or map keys in another form, than the JSON
-// has. The changes by mutate then cannot be located in the live object.
+// mutate. They differ if the Go type, while decoding JSON, changes the order of list items or the form of map keys. The
+// changes by mutate then cannot be located in the live object.
 func (n narrowing) check(wanted *unstructured.Unstructured, is map[string]any, after client.Object) error {
 	read := emptyLike(after)
 	err := decode(wanted, read)

@@ -179,8 +179,8 @@ func identity(object client.Object) apply.ObjectRef {
 	}
 }
 
-// Do changes the metadata and the spec of an object by get-modify-update, and replaces retry.RetryOnConflict of client-go.
-// The package comment has the rules for object and mutate.
+// Do changes the metadata and the spec of an object by get-modify-update. Use Do in place of client-go's
+// retry.RetryOnConflict. The package comment has the rules for object and mutate.
 func Do[T client.Object](ctx context.Context, u *Updater, object T, mutate func(T) error) (Result[T], error) {
 	return run(ctx, u, object, verb[T]{name: "Do", mutate: mutate})
 }

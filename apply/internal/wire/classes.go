@@ -50,7 +50,7 @@ func IsImmutableUID(err error) bool {
 
 // RetryAfter reports whether a failed request may succeed if it is sent again. It also returns the delay that the API
 // server asked for, or 0. A request that failed with a 500 may succeed later, unless RefusedBy500 recognises the
-// message. If RefusedBy500 does not recognise the message, the API server may nevertheless have stored the write.
+// message. After a 500 with an unrecognised message, the API server may have stored the write.
 func RetryAfter(err error) (time.Duration, bool) {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		return time.Duration(seconds) * time.Second, true
@@ -125,9 +125,9 @@ func Tries(ctx context.Context, stale func(error) bool, try func() error) (exhau
 	return Repeat(ctx, wait.Backoff{Steps: 8, Duration: 2 * time.Millisecond, Factor: 2, Jitter: 1}, stale, try)
 }
 
-// Repeat calls the function try, and repeats it while the function worth returns true for the error of try, which may
-// be nil. The given back-off sets the number of attempts and the waits between them. If all attempts are used up,
-// exhausted is true and err is the last error. If the context ends during a wait, err is the error of the context.
+// Repeat calls the function try until the function worth returns false for the result of try: an error or nil. The
+// given back-off sets the number of attempts and the waits between them. If all attempts are used up, exhausted is
+// true and err is the last error. If the context ends during a wait, err is the error of the context.
 func Repeat(ctx context.Context, backoff wait.Backoff, worth func(error) bool, try func() error) (exhausted bool, err error) {
 	for {
 		if err := try(); !worth(err) {

@@ -22,7 +22,7 @@ import (
 )
 
 // RecordExchange returns a transport that sends requests with next. If the context of a request comes from
-// WithExchange, it records the request and the response in the Exchange of the context. See apply.RecordExchange.
+// WithExchange, the transport records the request and the response in its Exchange. See apply.RecordExchange.
 func RecordExchange(next http.RoundTripper) http.RoundTripper { return &recorder{next: next} }
 
 type recorder struct {
@@ -116,8 +116,8 @@ type Head struct {
 	ManagedFields []metav1.ManagedFieldsEntry `json:"managedFields"`
 }
 
-// Object is a JSON object in a response whose fields are not decoded yet. To decode all fields, with the fieldsV1 of the
-// managed fields entries, would take longer than everything else that a client does for an apply.
+// Object is a JSON object from a response, and its fields are not decoded yet. To decode all fields, with the fieldsV1
+// of the managed fields entries, would take longer than everything else that a client does for an apply.
 type Object map[string]json.RawMessage
 
 // Head decodes the uid, the resourceVersion and the managed fields of the object. It does not decode the fieldsV1 of the
@@ -129,7 +129,7 @@ func (o Object) Head() (found Head, err error) {
 	return found, err
 }
 
-// Part decodes those fields of the object that the given content also has, such as the content of the apply that was
+// Part decodes only the fields that are also in the given content, for example in the content of the apply that was
 // sent. Of the metadata, it decodes only the fields that the metadata of the content has. Fields that identify the
 // object are copied from the content. A value that is not valid JSON is left out.
 func (o Object) Part(content map[string]any) map[string]any {
