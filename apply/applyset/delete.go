@@ -168,7 +168,7 @@ func (p *pruning) judgeAgain(ctx context.Context, ref *apply.ObjectRef) bool {
 	return p.goes(*ref, live)
 }
 
-// release releases the fields of one partial intent, which is no longer desired, even if the object was recreated.
+// release releases the fields of one partial intent that is no longer desired, also in a recreated object.
 func (p *pruning) release(ctx context.Context, key intentKey) {
 	object := apply.ObjectRef{GroupVersionKind: key.WithVersion(""), NamespacedName: key.NamespacedName}
 	mapping, err := p.sets.members.Client().RESTMapper().RESTMapping(key.GroupKind)

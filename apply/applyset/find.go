@@ -51,7 +51,7 @@ func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespace
 	p.left.namespaces.Insert(namespaces...)
 	if p.all {
 		p.errs = append(p.errs, &apply.RetryableError{Object: apply.ObjectRef{GroupVersionKind: kind.WithVersion("")}, Err: fmt.Errorf(
-			"the API server serves %v in none of the versions that this process knows, so members of the ApplySet of %v with this kind may still exist; restart this process, so that it learns the served versions", kind, p.parent)})
+			"the API server serves no version of %v that this process knows, so the ApplySet of %v may still have members of this kind; restart this process to discover the served versions", kind, p.parent)})
 	}
 }
 
@@ -163,8 +163,8 @@ func (p *pruning) keep(object apply.ObjectRef, reason string) {
 	p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: reason})
 }
 
-// lookout determines when the kept objects of a set (see Kept) are listed again: not in each round, but at growing
-// intervals, because anybody can add kept objects by putting the set's label on objects.
+// lookout determines when the kept objects of a set (see Kept) are listed again: not in each round, but at intervals
+// that grow. Otherwise anybody who puts the set's label on an object could cause list requests in each round.
 type lookout struct {
 	kept     []Kept        // the kept objects, as of the last listing
 	partials partials      // the partial intents whose fields could not be released

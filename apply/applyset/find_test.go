@@ -53,7 +53,7 @@ func TestWhereMembersAreLookedFor(t *testing.T) {
 			w.record(w.parent(), test.kinds, test.namespaces, "")
 			w.removeSlowly("web")
 			_, done, err := w.sets(apply.Policy{}).Delete(t.Context(), w.parent())
-			if done == test.stays || errors.Is(err, apply.ErrRetryable) != test.stays || test.stays && !strings.Contains(err.Error(), "serves Gadget.nowhere.example.com in none of the versions") {
+			if done == test.stays || errors.Is(err, apply.ErrRetryable) != test.stays || test.stays && !strings.Contains(err.Error(), "serves no version of Gadget.nowhere.example.com") {
 				t.Errorf("deleted with the parent: %t, %v", done, err)
 			}
 		})

@@ -51,8 +51,8 @@ func sortedPartials(p partials) []intentKey {
 	return slices.SortedFunc(maps.Keys(p), func(a, b intentKey) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// withPartials returns a copy of the record that names the given partial intents. Without partial intents, the
-// annotation is an empty list if the former record, before, had the annotation. Otherwise it is absent.
+// withPartials returns a copy of the record that names the given partial intents. If there are none, the annotation of
+// the copy is an empty list, or absent if the former record (before) has no annotation either.
 func (r record) withPartials(p partials, before record) record {
 	names := []string{}
 	for _, key := range sortedPartials(p) {

@@ -66,8 +66,8 @@ func (e *PruneError) Unwrap() []error { return e.Errs }
 // generation as the parent that was given to Sets.Apply, and must not be marked for deletion. If the parent's kind has
 // no generation (ConfigMap, Secret, Namespace, Node), the resourceVersion must be the same, except for the round's own
 // write of the set's annotations. If an intent of the round changes such a parent, only the next round can prune. If
-// the parent is a Deployment, the same is true after any write to it in this round, because a change of a Deployment's
-// annotations increments its generation.
+// the parent is a Deployment, only the next round can prune after a change of the parent's annotations in this round
+// (also of the set's annotations), because such a change increments the generation of a Deployment.
 //
 // If a partial intent (MustExist or a Subresource) is no longer desired, Prune releases its fields under the same
 // conditions (see apply.Applier.Release). If two parents set fields of one object under one field manager, a release for

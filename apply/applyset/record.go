@@ -75,7 +75,7 @@ func (r *Round) checkOwner(found record) (err error) {
 }
 
 // annotations returns the annotations of a parent with this record. If there are no members, the list of kinds is
-// empty. An empty list of namespaces is omitted, because KEP-3659 reserves it.
+// empty. If there are no namespaces, their annotation is omitted: KEP-3659 reserves its empty value for future use.
 func (r record) annotations() map[string]string {
 	annotations := map[string]string{toolingAnnotation: r.tooling, namespacesAnnotation: r.namespaces, partialsAnnotation: r.partials}
 	maps.DeleteFunc(annotations, func(_, value string) bool { return value == "" })

@@ -194,8 +194,7 @@ func (s *Sets) Apply(ctx context.Context, parent client.Object, emit func() ([]a
 	return r
 }
 
-// begin returns a new Round, which is then the latest of the parent. If the parent is not valid, it returns an
-// IntentError.
+// begin makes a new Round the latest Round of the parent. It returns an IntentError if the parent is not valid.
 func (s *Sets) begin(parent client.Object) (*Round, error) {
 	r := &Round{
 		sets: s, emitted: newScope(), members: sets.Set[intentKey]{},

@@ -84,8 +84,8 @@ func (e *etcd) write(key string, value []byte) *mvccpb.KeyValue {
 	return kv
 }
 
-// wake notifies the waiting watches by closing the channel written. The channel exists only while a watch waits: a test
-// in a synctest bubble may not close a channel of a server that was started outside of the bubble.
+// wake notifies the waiting watches by closing the channel written. The next watch that waits makes a new
+// channel. wake makes none: a channel that a test in a synctest bubble makes must not be closed outside the bubble.
 func (e *etcd) wake() {
 	if e.written != nil {
 		close(e.written)

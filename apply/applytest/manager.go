@@ -48,8 +48,8 @@ func StartManager(t testing.TB, mgr ctrl.Manager) {
 	}
 }
 
-// StartCache starts a cache of the server's objects of these kinds, and waits until it has synced. The cache is stopped
-// at the end of the test.
+// StartCache starts a cache that contains the server's objects of the given kinds, and waits until the cache has
+// synced. The cache is stopped at the end of the test.
 func StartCache(t testing.TB, s *Server, kinds ...client.Object) cache.Cache {
 	t.Helper()
 	started, err := cache.New(s.Config(), cache.Options{Scheme: s.scheme})

@@ -160,7 +160,7 @@ func (s *Server) HoldEvents() {
 	s.etcd.show(func(revision, shown int64) int64 { return min(revision, shown) })
 }
 
-// ReleaseEvents lets the watches get the events of the next n writes that HoldEvents holds back.
+// ReleaseEvents lets the watches get the events of the n oldest writes that HoldEvents holds back.
 func (s *Server) ReleaseEvents(n int) {
 	s.etcd.show(func(revision, shown int64) int64 {
 		if shown == math.MaxInt64 {

@@ -176,8 +176,8 @@ func (b *Breaker) forced(fieldManager string, conflict apply.Conflict) {
 	f.times = append(f.times, now)
 }
 
-// forget removes the times that are more than a minute old. It also resets a past cool-down if the field was then
-// forced and not taken back within a minute, or was not forced for twice as long as the cool-down.
+// forget removes the times that are more than a minute old. It also resets coolDown if the field was forced after the
+// cool-down and not taken back within a minute, or not forced for 2*coolDown after the cool-down.
 func (f *forces) forget(now time.Time) {
 	for len(f.times) > 0 && now.Sub(f.times[0]) >= window {
 		f.times = f.times[1:]
@@ -189,8 +189,8 @@ func (f *forces) forget(now time.Time) {
 	}
 }
 
-// refuses returns an OpenError if the field manager must not force the field of a conflict now. One apply may call it
-// several times.
+// refuses returns an OpenError if the field manager must not force the field of a conflict now. refuses does
+// not count its calls, because one apply may call refuses several times.
 func (b *Breaker) refuses(fieldManager string, conflict apply.Conflict) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -41,8 +41,8 @@ func SameQuantity(a, b string) bool {
 	return err == nil && err2 == nil && first.Cmp(second) == 0
 }
 
-// MayBeSame reports whether two strings may be forms of the same value: equal quantities, the same bytes as base64, or
-// any two times.
+// MayBeSame reports whether two strings may be forms of the same value: equal quantities, base64 text of the same
+// bytes, or two times in the format RFC 3339. It does not compare the times.
 func MayBeSame(a, b string) bool {
 	isTime := func(text string) bool { _, err := time.Parse(time.RFC3339, text); return err == nil }
 	return SameQuantity(a, b) || SameBytes(a, b) || isTime(a) && isTime(b)
@@ -88,7 +88,7 @@ func SameMeaning(wanted, live any) bool {
 	return reflect.DeepEqual(wanted, live) || sameNumber(wanted, live)
 }
 
-// sameNumber reports whether two values are the same number, such as 1 and 1.0. Neither value is a string.
+// sameNumber reports whether two values are the same number, such as 1 and 1.0. The caller must not pass strings.
 func sameNumber(a, b any) bool {
 	first, err := strconv.ParseFloat(fmt.Sprint(a), 64)
 	second, err2 := strconv.ParseFloat(fmt.Sprint(b), 64)

@@ -39,8 +39,8 @@ func IsServersOwn(kind schema.GroupVersionKind, goType reflect.Type) bool {
 // resources.
 func IsServersOwnGroup(group string) bool { return slices.Contains(serverGroups, group) }
 
-// FieldType returns the type of a struct's field by its JSON name, also of a field in an embedded struct. For a map, it
-// returns the type of the values. It returns nil if there is no such field. t may be nil or a pointer type.
+// FieldType returns the type of a struct's field by its JSON name. The field may be in an embedded struct. For a map,
+// FieldType returns the type of the values. It returns nil if there is no such field. t may be nil or a pointer type.
 func FieldType(t reflect.Type, name string) reflect.Type {
 	t = PointedAt(t)
 	switch {

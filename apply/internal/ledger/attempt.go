@@ -11,8 +11,9 @@ import (
 	"coapply.dev/apply/lanes"
 )
 
-// Attempt is an apply that is being sent. Until its outcome is recorded, no read of the object is trusted for its
-// Writer. If no method is called, the outcome counts as unknown. A nil Attempt records nothing, for dry runs.
+// Attempt is an apply that is being sent. Ledger.Shows returns false for the object and the Writer until Refused,
+// Landed or Ledger.Read is called. If no method is called, the outcome counts as unknown. A nil Attempt is for dry
+// runs, and records nothing.
 type Attempt struct {
 	ledger *Ledger
 	object lanes.Key
@@ -53,7 +54,7 @@ func (a *Attempt) Refused() {
 }
 
 // Unknown records that the outcome of the apply is not known. wide means that the apply may have changed fields of
-// other managers, because it was forced or sent to a subresource of another kind.
+// other managers: the apply was forced, or sent to a subresource with another kind than the object's, such as scale.
 func (a *Attempt) Unknown(wide bool) {
 	if a == nil {
 		return
@@ -63,13 +64,12 @@ func (a *Attempt) Unknown(wide bool) {
 	}
 }
 
-// Landed records the response to a successful apply. It includes each write that ended before the apply was sent, even
-// with an unknown outcome. A write that ended later may be missing, because the API server may have processed it after
-// the apply. wide is as in Unknown. ours means that the object belongs to the caller, see Made.
+// Landed records the response to a successful apply. wide is as in Unknown. ours means that the object belongs to the
+// caller (see Made). The response includes each write that ended before the apply was sent, even if the outcome of the
+// write is unknown. A write that ended later may be missing: the API server may have processed it after the apply.
 //
-// unchanged reports whether the field manager's previous response had the same resourceVersion, so that the apply
-// changed nothing. This needs that a field manager sends its applies to an object one at a time: otherwise the previous
-// response may already show this apply.
+// unchanged reports whether the field manager's previous response had the same resourceVersion. If the field manager
+// sends its applies to the object one by one, the apply changed nothing. (Otherwise that response may show this apply.)
 func (a *Attempt) Landed(response wire.Identity, wide, ours bool) (unchanged bool) {
 	if a == nil {
 		return false

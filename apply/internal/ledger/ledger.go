@@ -61,7 +61,7 @@ type writer struct {
 	reported []uint64      // hashes of the conflicts that the last apply relinquished or shared
 }
 
-// writes is what is known of several writes.
+// writes summarises several writes, so that shown can decide whether a read includes all of them.
 type writes struct {
 	version uint64 // the highest resourceVersion in the responses so far; 0 before the first response
 	unsure  bool   // a write has an unknown outcome, or left the object at an unknown resourceVersion
@@ -88,8 +88,8 @@ func New(limit int) *Ledger {
 	return l
 }
 
-// evict keeps, for each kind, the highest resourceVersion of evicted writes that the cache has not shown yet. An older
-// read of an object of the kind is then trusted only if the Writer has applied to the object since.
+// evict adds the writes in an evicted record that the cache has not shown yet to the evicted writes of the kind. If the
+// Ledger contains no apply of a Writer to an object, Shows returns true only for a read that includes all these writes.
 func (l *Ledger) evict(object lanes.Key, r *record) {
 	kept := l.evicted[object.GroupKind]
 	add := func(w writes) {
@@ -164,8 +164,9 @@ func (l *Ledger) Wrote(object lanes.Key, resourceVersion string) {
 	r.others = r.others.and(resourceVersion, l.clock)
 }
 
-// WroteAll records a DeleteAllOf of a kind. An empty namespace means all namespaces. From then on, a read of an object
-// is trusted only if its Writer has applied to it since, or if the read is not older than a later apply to the kind.
+// WroteAll records a DeleteAllOf of a kind, in all namespaces if namespace is empty. Shows then returns true only if
+// the Writer has applied to the object since, or if the read is not older than a later apply to an object of the kind
+// in the namespace.
 func (l *Ledger) WroteAll(kind schema.GroupKind, namespace string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Fields finds the fields of an object by the API server's names. The names are computed once for each owner.
+// Fields finds a field by its name in an ownership conflict. The names of an owner's fields are computed only once.
 type Fields struct {
 	intent  *fieldowners.Index
 	entries []fieldowners.Entry
@@ -22,7 +22,7 @@ type field struct {
 	paths   []fieldowners.Path
 }
 
-// New returns the Fields of an object with the given owners, to which the intent is applied.
+// New returns the Fields of an object with the given owners. The intent is the one that is applied to the object.
 func New(ownership fieldowners.Ownership, intent *fieldowners.Index) *Fields {
 	return &Fields{intent, ownership.Entries(), map[fieldowners.Manager]map[string]*field{}}
 }

@@ -72,8 +72,8 @@ func (c *completion) addFields(value map[string]any, of schema.TypeRef, known *s
 
 // defaultOf returns a copy of the default of a field, or nil. For a built-in kind it uses serverDefaults, because the
 // schemas of built-in kinds lack most defaults, and declare defaults for some fields that the Go types always encode.
-// For other kinds it uses the schema. It returns nil if the field belongs to a type with a name in the schema: this is
-// a type of an aggregated API server, which may not add the defaults in its schema.
+// For other kinds it uses the schema. It returns nil if the field belongs to a named type of the schema: such types
+// occur in the schemas of aggregated API servers, which do not always add the defaults in their schemas.
 func (c *completion) defaultOf(of schema.TypeRef, field schema.StructField) (value any) {
 	switch {
 	case c.servers && of.NamedType != nil:
@@ -102,8 +102,8 @@ var serverDefaults = map[string]map[string]any{
 }
 
 // emptyDefaults contains the values that the API server gives to empty maps of built-in kinds, by kind and path. The
-// API server sets the default of each missing field of such a map separately. So if an apply removes fields from a map
-// with its default value, the API server restores the value. The defaults of v1 types never change.
+// API server sets the default of each missing field of such a map separately. So if a map has these values, and an
+// apply removes some of its fields, the API server restores the fields. The defaults of v1 types never change.
 var emptyDefaults = map[runtimeschema.GroupVersionKind]map[string]map[string]any{
 	appsv1.SchemeGroupVersion.WithKind("Deployment"): {
 		".spec.strategy": {"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": "25%", "maxUnavailable": "25%"}},

@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// ownEntry returns the managed fields entry of the request's manager. It returns nil if the manager does not have
-// exactly one entry, or if the entry and the request differ in their apiVersion. If a response of the API server lacks
-// an entry of the manager, the manager owns no field. In this case ownEntry returns an empty entry.
+// ownEntry returns the managed fields entry of the request's manager. It returns nil if the manager has several
+// entries, or if the entry has no fields or another apiVersion than the request. If the manager has no entry, ownEntry
+// returns an empty entry for a response of the API server, because the manager owns no field, and nil for other reads.
 func (r Request) ownEntry(read Read) *metav1.ManagedFieldsEntry {
 	var own *metav1.ManagedFieldsEntry
 	entries := read.GetManagedFields()

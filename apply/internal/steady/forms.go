@@ -193,7 +193,7 @@ func (r Request) withoutStringData(read Read) (Request, error) {
 	if at, has := r.Config[data]; has {
 		known, _ := at.(map[string]any)
 		if maps.Copy(all, known); len(all) == 0 {
-			return r, errors.New("the intent sets stringData and an empty data")
+			return r, errors.New("the intent sets stringData, and sets data to {} or null")
 		}
 	}
 	for name, text := range moved {

@@ -164,7 +164,7 @@ func (r Request) proveContent(wanted *typed.TypedValue, set *fieldpath.Set, held
 	}
 	emptied := emptiedBy(set, wanted.AsValue(), live.AsValue())
 	if cleared := r.notRestored(emptied, live); len(cleared) > 0 && !allOwned(cleared, live, read) {
-		return false, errors.New("the intent empties a map or list that has entries in the object, and the API server would remove each entry without an owner")
+		return false, errors.New("the intent sets {}, [] or null where the object has a map or list with entries, and the API server would remove the entries without an owner")
 	}
 	exactly, err = r.proveValues(wanted, set, live, read)
 	return exactly && len(emptied) == 0, err // in another version, an emptied map may have content without an owner, which is removed
@@ -221,8 +221,8 @@ func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held valu
 	return entry, held, nil
 }
 
-// differs returns the path of a field of the intent that has another value in the object, or "". It compares texts,
-// numbers and truth values that are not inside a list. A text that may be another form of the same value does not differ.
+// differs returns the path of a field of the intent that has another value in the object, or "". It compares strings,
+// integers and booleans outside lists. A string that may be another form of the same value does not differ.
 // Without this comparison, each changed intent would cost a merge.
 func differs(wanted map[string]any, held value.Value) (path string) {
 	for name, want := range wanted {

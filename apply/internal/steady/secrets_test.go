@@ -26,7 +26,7 @@ func TestProveStringData(t *testing.T) {
 		"not moved":                {prove(one, one), "would change"},
 		"with data":                {prove(two, "data: {a: b25l, b: dHdv}"), "exactly"},
 		"with other data":          {prove(two, "data: {a: b25l, b: b25l}"), "would change"},
-		"with empty data":          {prove(one+"\ndata: {}", "data: {a: b25l}"), "stringData and an empty data"},
+		"with empty data":          {prove(one+"\ndata: {}", "data: {a: b25l}"), "sets data to {} or null"},
 		"with the same key":        {prove(one+"\ndata: {a: b25l}", "data: {a: b25l}"), "also in the intent's data"},
 		"empty":                    {prove("stringData: {}", "data: {a: b25l}"), "exactly"},
 		"null":                     {prove("stringData: null", "data: {a: b25l}"), "not a map"},
