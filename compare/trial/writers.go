@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// intentBound is the time limit of an intent. It exceeds the API server's time limit of 34 s for a request, so that the response still
-	// arrives.
+	// intentBound is the time limit of an intent. The API server ends a request after 34 s; the higher limit lets its response arrive.
 	intentBound = 40 * time.Second
 	// drainBound is the time for which intents in progress may continue when no new intents begin.
 	drainBound = 10 * time.Second
