@@ -59,8 +59,8 @@ func For(s summary.Summary, situation Situation) (Advice, error) {
 	return Advice{}, fmt.Errorf("the run does not compare the goodput of the arms in the most similar cell, %s", nearest.row.Name)
 }
 
-// distant is a cell with its distance from a Situation. The fields worst and sum are the largest difference of a
-// parameter and the sum of all differences, in powers of two.
+// distant is a cell with its distance from a Situation. In powers of two, worst is the difference of the parameter that
+// differs most, and sum is the sum of the differences of all parameters.
 type distant struct {
 	row        summary.Row
 	worst, sum float64

@@ -19,8 +19,8 @@ func All() []compare.Arm {
 // writer is a function that implements an arm. A call writes one intent.
 type writer func(context.Context, compare.Intent) (compare.Receipt, error)
 
-// Write calls w with the intent, after it has replaced the intent's Pause. w can call the new Pause after every read:
-// only the first call waits, by calling the original Pause. If the original Pause is nil, no call waits.
+// Write replaces the Pause of the intent, and then calls w. w can call the new Pause after every read: only the first
+// call waits, by calling the original Pause. If the original Pause is nil, no call waits.
 func (w writer) Write(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 	pause, paused := intent.Pause, intent.Pause == nil
 	intent.Pause = func(ctx context.Context) error {

@@ -49,7 +49,7 @@ func withExpectations(s compare.Session) writer {
 // expectations tracks the writes to each set that the cache does not show yet, like UIDTrackingControllerExpectations
 // in Kubernetes' package controller. In Kubernetes, the work queue gives each set to one worker at a time. In the
 // benchmark, two writers may handle the same set at the same time. The method begin therefore admits one writer at a
-// time, and rejects a writer if another writer was admitted after the rejected writer had called the method turn.
+// time. It also rejects a writer that called the method turn before another writer was admitted.
 type expectations struct {
 	mu    sync.Mutex
 	bySet map[types.NamespacedName]*expectation
@@ -62,7 +62,7 @@ type expectation struct {
 	since            time.Time
 }
 
-// patience is the maximum time for which Kubernetes waits until the cache shows a write.
+// patience is the time after which earlier writes that the cache still does not show are ignored, as in Kubernetes.
 const patience = 5 * time.Minute
 
 // turn returns the number of writers that the method begin has admitted to the set so far. A writer must call turn
@@ -73,8 +73,8 @@ func (e *expectations) turn(key types.NamespacedName) int {
 	return e.of(key).turn
 }
 
-// begin admits a writer to the set and returns true, if no other writer is active or was admitted since the call of turn. In addition,
-// the given pods must show all earlier writes, or patience must have passed since the last admission. An admitted writer must call end.
+// begin reports whether it admits a writer to the set: no other writer is active, none was admitted since this writer called turn, and
+// either the given pods show all earlier writes or patience has passed since the last admission. An admitted writer must call end.
 func (e *expectations) begin(key types.NamespacedName, turn int, pods []unstructured.Unstructured) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -19,7 +19,7 @@ func fallback(s compare.Session) writer {
 	shared := lanes.New()
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 		if intent.Creates {
-			return compare.Receipt{}, errors.New("the arm \"update\" cannot create objects, but this workload requires it: use another arm")
+			return compare.Receipt{}, errors.New("this workload creates objects, which the arm \"update\" cannot do: use another arm")
 		}
 		u, err := byManager.of(intent.Manager, func() (*update.Updater, error) {
 			c := s.Client(intent.Manager)

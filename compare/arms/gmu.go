@@ -19,7 +19,7 @@ func getModifyUpdate(ctx context.Context, s compare.Session, intent compare.Inte
 	return put(ctx, c, intent, object)
 }
 
-// getModifyUpdates returns the arms without Server-Side Apply that users choose between.
+// getModifyUpdates returns the arms without Server-Side Apply, except the arms of originals and controls.
 func getModifyUpdates() []compare.Arm {
 	return []compare.Arm{
 		{

@@ -44,8 +44,8 @@ func Classify(err error) history.Outcome {
 	return history.Failed
 }
 
-// failedToRead reports whether a read before any write failed without a response. It returns false for a read by an
-// Applier, because an Applier may also read after a write.
+// failedToRead reports whether the arm got no response to a read, before any write could be stored. It returns false
+// for a read by an Applier, because an Applier may also read after a write.
 func failedToRead(err error) bool {
 	var request *url.Error
 	class := apply.ResultOf(err)

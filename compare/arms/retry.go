@@ -61,8 +61,8 @@ func gmuUnbounded(s compare.Session) writer {
 	}
 }
 
-// gmuReplace reads and retries like gmuDefaultRetry, but replaces all fields that the writer knows. This mistake
-// loses the updates of other writers despite the retries.
+// gmuReplace reads and retries like gmuDefaultRetry, but replaces a whole part of the object, such as the status or all
+// finalizers. This mistake loses the updates of other writers despite the retries.
 func gmuReplace(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {
 		if intent.Replace == nil {

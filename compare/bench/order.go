@@ -11,7 +11,7 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// step is one trial of a run that must still be made.
+// step is one planned trial of a run.
 type step struct {
 	cell  int // index of the cell in the plan
 	arm   string
@@ -74,8 +74,8 @@ const converging = 500 * time.Millisecond
 // perRound is the estimated time of a round, in which each writer writes one intent. Measured rounds take 20 ms to 400 ms.
 const perRound = 300 * time.Millisecond
 
-// queueing is the estimated extra time at the end of a trial of the arm gmu-requeue, whose last intents wait in
-// queues. Only cells with many writers per object (at least the constant crowd) need this time.
+// queueing is the estimated extra time at the end of a trial of the arm gmu-requeue, whose last intents wait in queues.
+// Only cells with at least crowd writers per object need this extra time.
 const (
 	queueing = 9 * time.Second
 	crowd    = 16

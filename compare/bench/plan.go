@@ -19,10 +19,10 @@ const (
 var (
 	// core has the arms of every cell.
 	core = []string{"gmu-default-retry", "update", "ssa", "apply"}
-	// queued also has the arm that returns a stale write to a controller's queue.
+	// queued has the arms of core, and the arm gmu-requeue, which retries stale writes through a controller's queue.
 	queued = slices.Concat(core, []string{"gmu-requeue"})
-	// lanes has the arms for writers in one process. It lacks gmu-requeue, in which each writer is a controller with a queue of
-	// its own. Nobody runs 16 or 64 such controllers for one object in one process, so one cell with this arm suffices.
+	// lanes has the arms for 16 or 64 writers in one process. It lacks gmu-requeue, in which each writer is a controller:
+	// nobody runs that many controllers for one object in one process. Only one cell adds gmu-requeue.
 	lanes = slices.Concat(core, []string{"gmu-lanes", "ssa-lanes"})
 	// apart has the arms for writers in separate processes. It lacks the arms with plain lanes, which have no effect between processes.
 	apart = slices.Concat(queued, []string{"gmu-unbounded", "patch-lock"})
@@ -58,8 +58,8 @@ var quickShape = shape{
 // quickBlocks is the number of blocks of the first cell of a quick run. This is enough for a verdict.
 const quickBlocks = 6
 
-// reviewShape is the shape of the profile review. Two series of cells vary the number of writers, without and with an added
-// round-trip time. Another series varies the round-trip time of four processes. The other cells vary other parameters.
+// reviewShape is the shape of the profile review. One series of cells varies the number of writers without an added round-trip
+// time, a second with 5 ms. A third series varies the round-trip time for four processes. The other cells vary other parameters.
 var reviewShape = shape{
 	blocks: 7, shown: 3, warmup: 200 * ms, duration: 1200 * ms, other: 800 * ms, roundsAtMost: 29,
 	grid: []gridCell{
@@ -139,8 +139,8 @@ func claimed(w compare.Workload, arm string) bool {
 	return slices.ContainsFunc(w.Claims, func(c compare.Claim) bool { return c.Arm == arm })
 }
 
-// settled returns the parameters, with a longer warm-up and duration for many writers. Many writers back off for so
-// long that a trial of the usual length would show only the start.
+// settled returns the parameters, with a longer warm-up and duration if many writers share one object. Such writers
+// back off for so long that a trial of the usual length would show only the start.
 func settled(p compare.Parameters) compare.Parameters {
 	switch {
 	case p.Objects > 1:

@@ -18,9 +18,9 @@ import (
 // linePeriod is the time between two progress messages if the output is not a terminal.
 const linePeriod = 15 * time.Second
 
-// trust is how much the original estimate counts against the measured speed. The remaining time is computed as if more
-// trials, estimated to take this time in total, had ended exactly on estimate. So the first measured trials, which say
-// little about the other trials, have little influence.
+// trust is the weight of the estimated times against the measured times. The remaining time is computed as if the run
+// had begun with extra trials that took this time in total, exactly as estimated. The first measured trials, which say
+// little about the other trials, therefore have little influence.
 const trust = 20 * time.Second
 
 // progress shows the progress and the remaining time of a run. The remaining time is estimated from the plan and then
@@ -68,7 +68,7 @@ func (p *progress) left() time.Duration {
 	return time.Duration(float64(ahead) * float64(time.Since(p.started)+trust) / float64(behind+trust))
 }
 
-// beside is the width of the bar, the percentage and the counts together, in columns of the terminal.
+// beside is the number of terminal columns that the bar, the percentage and the counts need beside the description.
 const beside = 36
 
 func (p *progress) begin(number int, cell compare.Cell, s step) {

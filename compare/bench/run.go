@@ -150,7 +150,7 @@ func (b *bench) trials(ctx context.Context, steps []step) error {
 			return b.interrupted(len(steps))
 		}
 		if voids++; voids == voidsInARow {
-			return fmt.Errorf("the last %d trials are all void; the reason in trial %s: %s; all trials so far are saved",
+			return fmt.Errorf("the last %d trials are all void; trial %s is void because: %s; all trials so far are saved",
 				voids, recorded.Trial.ID, recorded.Trial.Void)
 		}
 	}

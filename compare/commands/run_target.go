@@ -58,7 +58,7 @@ func (f *runFlags) command(cmd *cobra.Command, profile string) string {
 	return strings.Join(append(words, "--seed", fmt.Sprint(f.seed)), " ")
 }
 
-// repeated returns the command line as words. It contains the flags that the user has set, except the given flags.
+// repeated returns a command line as words: the command, and the flags that the user has set, except the flags in without.
 func repeated(cmd *cobra.Command, name string, without ...string) []string {
 	words := []string{"compare", name}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {

@@ -68,8 +68,8 @@ func (t *Target) question(name string) string {
 		"depend on.", t.admin.Host, name, t.namespace)
 }
 
-// load reads the configuration of the selected context from kubeconfig files. It never uses the service account
-// of the pod that the benchmark may run in, because the user did not select this cluster.
+// load reads the configuration of the selected context from kubeconfig files. If the benchmark runs in a pod, load
+// never uses the pod's service account, because the user did not select the pod's cluster.
 func (o Options) load() (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig

@@ -56,7 +56,7 @@ func (t *Target) describeLocal(ctx context.Context, e *results.Environment) {
 	}
 }
 
-// fsyncOf returns "off" if the given arguments of etcd contain --unsafe-no-fsync other than =false, and otherwise "on".
+// fsyncOf returns "off" if the given arguments of etcd switch fsync off with --unsafe-no-fsync, and otherwise "on".
 func fsyncOf(arguments []string) string {
 	if slices.ContainsFunc(arguments, func(argument string) bool {
 		name, value, _ := strings.Cut(strings.TrimLeft(argument, "-"), "=")

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// measureFsync returns percentiles of the time that it takes to append 4 KiB to a file and to flush the file to disk, as for
-// a write-ahead log. The file is in the given folder, beside etcd's data. The results are nil if this cannot be measured.
+// measureFsync returns percentiles of the time to append 4 KiB to a file and flush the file to disk, as a write-ahead log
+// does. The file is in the given folder, beside etcd's data. If the measurement fails or ctx ends, the results are nil.
 func measureFsync(ctx context.Context, folder string) (p50, p99 *time.Duration) {
 	file, err := os.CreateTemp(folder, "fsync-")
 	if err != nil {

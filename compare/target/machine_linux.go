@@ -104,8 +104,8 @@ func fileSystem(folder string) string {
 	return found
 }
 
-// limits returns the CPU and memory limits of this process's control group as text. For version 2, the lowest limits
-// of the group and its parents count. root is the root folder; it is "/" except in tests.
+// limits returns the CPU and memory limits of this process's control group as text. In version 2 of control groups,
+// lower limits of parent groups also apply. root is the root folder; it is "/" except in tests.
 func limits(root string) string {
 	path, ok := group(root)
 	if !ok {
@@ -160,8 +160,8 @@ func content(folder, file string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// quotient parses the content of a control group file. The content is a number, or a quota and a period whose
-// quotient is returned. It returns 0 if there is no limit ("max", -1 or empty content).
+// quotient parses a control group file that contains a number, or a quota and a period. It returns the number, or the
+// quota divided by the period. It returns 0 if there is no limit ("max", -1 or empty content).
 func quotient(text string) float64 {
 	fields := strings.Fields(text)
 	if len(fields) == 0 {

@@ -153,8 +153,8 @@ func (t *Target) newUser(ctx context.Context) error {
 	return nil
 }
 
-// unhindered switches the client-side rate limit off, and sets the encoding to JSON. By default, clients would
-// send some kinds as Protocol Buffers but apply configurations as JSON.
+// unhindered switches the client-side rate limit off, and sets the encoding of all requests to JSON. By default,
+// clients would use Protocol Buffers for some kinds, but JSON for every apply.
 func unhindered(config *rest.Config) {
 	config.QPS, config.UserAgent = -1, managedBy
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON

@@ -37,7 +37,7 @@ func (t *Target) namespacedRules(ctx context.Context) ([]rbacv1.PolicyRule, erro
 	return rules, nil
 }
 
-// clusterRules are the cluster-wide rights of the benchmark's user on a local control plane. On other clusters it has none.
+// clusterRules are the cluster-wide rights of the benchmark's user on a local control plane. Elsewhere, the user has none.
 var clusterRules = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"namespaces", "nodes"}, Verbs: verbs},
 }

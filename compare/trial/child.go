@@ -16,7 +16,7 @@ import (
 // Command is the name of the hidden subcommand of compare that calls Serve.
 const Command = "writers"
 
-// Serve is the main loop of a child process. It runs the writers of one trial after the other, until its input ends.
+// Serve is the main loop of a child process: until the input ends, it reads trials and runs its share of their writers.
 func Serve(ctx context.Context, catalogue compare.Catalogue, in io.Reader, out io.Writer) error {
 	orders, failed := make(chan order), make(chan error, 1)
 	go func() {

@@ -147,7 +147,7 @@ func (l *delayLine) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close closes the body and waits until it is no longer read.
+// Close closes the body and waits until the goroutine that reads the body has ended.
 func (l *delayLine) Close() error {
 	l.cancel()
 	err := l.ReadCloser.Close()

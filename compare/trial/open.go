@@ -10,8 +10,8 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// arrivals are the times at which intents arrive in an open loop. They are a Poisson process: they are random and do
-// not depend on earlier intents.
+// arrivals are the times at which intents arrive in an open loop. The arrivals are a Poisson process: intents arrive at
+// random times, independently of earlier intents.
 type arrivals struct {
 	times []time.Duration // since the writers began
 	taken atomic.Int64

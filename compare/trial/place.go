@@ -22,8 +22,8 @@ type place struct {
 	serverCores, generatorCores int
 }
 
-// bottleneck is the maximum CPU usage of the load generator, as a share of its cores. With a higher usage, the load
-// generator is considered to slow down the writers.
+// bottleneck is a share of the load generator's cores. The load generator is reported as a trial's bottleneck if its
+// CPU usage reaches this share and exceeds the usage of the API server and etcd together.
 const bottleneck = 0.8
 
 // load computes the CPU usage of each part of the system.
@@ -59,7 +59,7 @@ func placeOf(t *target.Target) place {
 	return p
 }
 
-// scrapeOf returns the function for the field place.scrape. If the counters cannot be read, the function returns no values.
+// scrapeOf returns the function for the field place.scrape. If the counters cannot be read, the results.Server is empty.
 func scrapeOf(t *target.Target) func(context.Context, []compare.Kind) func(context.Context) results.Server {
 	return func(ctx context.Context, kinds []compare.Kind) func(context.Context) results.Server {
 		before, err := t.Scrape(ctx)

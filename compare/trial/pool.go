@@ -124,8 +124,8 @@ func (c *child) close() error {
 	return c.command.Wait()
 }
 
-// spread assigns each process its part of the trial. The processes then wait for the start. If this fails, the state of the
-// processes is unknown, so all are ended, and the next trial starts new ones.
+// spread assigns each process its part of the trial. The processes then wait for the start. If spread fails, the state of
+// the processes is unknown. Therefore spread ends all processes, and the next trial starts new ones.
 func (t *trial) spread(ctx context.Context) error {
 	err := t.assign(ctx)
 	if err != nil {
@@ -174,8 +174,8 @@ func (t *trial) release(ctx context.Context) error {
 	return nil
 }
 
-// gather waits for the results of all child processes. In a trial with child processes, gather is the function of the
-// type writing. The writers of a child end when they have no more intents, or when the context open ends.
+// gather implements the type writing for a trial with child processes. It waits for the results of all children. The
+// writers of a child end when they have no more intents, or when the context open ends.
 func (t *trial) gather(open, inflight context.Context, stop func(error)) {
 	stopped := context.AfterFunc(open, func() {
 		for _, c := range t.children {

@@ -76,8 +76,8 @@ func newSession(p place, rtt time.Duration) (*session, error) {
 	return s, s.admin.open(s.mapper)
 }
 
-// connect returns a connection with its own HTTP transport. Its clients use JSON and have no rate limit. The
-// transport also authenticates the requests, so all clients made from the configuration use this connection.
+// connect returns a connection with its own HTTP transport, which also authenticates the requests. All clients made
+// from the connection's config share this transport, use JSON and have no rate limit.
 func connect(
 	base *rest.Config, dialled func(), wrap func(http.RoundTripper) http.RoundTripper,
 ) (*connection, error) {

@@ -116,7 +116,7 @@ func (t *tally) result() (results.Client, error) {
 // limiterWaits counts requests that a rate limiter has delayed. client-go reports each such delay to this metric.
 type limiterWaits struct{ before metrics.LatencyMetric }
 
-// Observe is called for each request with a rate limiter. Delays below 1 ms do not count.
+// Observe is called for each request of a client that has a rate limiter. Delays of up to 1 ms do not count.
 func (l limiterWaits) Observe(ctx context.Context, verb string, u url.URL, latency time.Duration) {
 	if of := attemptOf(ctx); latency > time.Millisecond && of.tally != nil {
 		of.tally.count(&of.tally.client.LimiterWaits)

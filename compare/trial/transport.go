@@ -151,8 +151,8 @@ func (b *countedBody) tell() {
 	}
 }
 
-// waiting returns a transport for the administrator. The time of its requests in Run.Next counts as time that the
-// writer waits on purpose, and not as time of the load generator.
+// waiting returns a transport for the administrator. The duration of an administrator's request in Run.Next counts as
+// time that the writer waits on purpose, and not as time of the load generator.
 func waiting(next http.RoundTripper) http.RoundTripper { return waitingTransport{next} }
 
 type waitingTransport struct{ next http.RoundTripper }

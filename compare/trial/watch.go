@@ -128,7 +128,7 @@ func (w *watch) stream(ctx context.Context) error {
 // hopelessError is an error that reconnecting cannot solve.
 type hopelessError struct{ error }
 
-// judge returns the given error unless the watch can reconnect. The argument failing is the time when connecting began to fail.
+// judge returns the given error, or nil if the watch can reconnect. failing is the time of the first failed attempt.
 func (w *watch) judge(err error, failing time.Time) error {
 	_, hopeless := errors.AsType[*hopelessError](err)
 	if hopeless || err != nil && (apierrors.IsGone(err) || apierrors.IsResourceExpired(err) || time.Since(failing) > watchPatience) {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// intentBound is the time limit of an intent. The API server ends a request after 34 s, and its response is then still received.
+	// intentBound is the time limit of an intent. The API server ends a request after 34 s; the higher limit lets its response arrive.
 	intentBound = 40 * time.Second
 	// drainBound is the time for which intents in progress may continue when no new intents begin.
 	drainBound = 10 * time.Second

@@ -47,7 +47,7 @@ func (c configMaps) prepare(ctx context.Context, owned func(j int) map[string]an
 	})
 }
 
-// setData returns the given intent with a change: set the given keys in the data of a ConfigMap to the given values.
+// setData returns a copy of the intent that sets the given keys in the data of a ConfigMap to the given values.
 func setData(intent compare.Intent, keys map[string]string) compare.Intent {
 	intent.Wants = map[string]string{}
 	for key, value := range keys {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// gatePatience is the maximum time to wait for other writers. Some may never come, because they failed before
-// their pause or their trial has ended.
+// gatePatience is the maximum time to wait for other writers. A writer may never arrive at a step, because it failed
+// before its pause or because the trial has ended.
 const gatePatience = 5 * time.Second
 
 // gate is a barrier with numbered steps, counted from 0: writers wait at a step until all writers have arrived at

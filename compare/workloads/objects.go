@@ -12,7 +12,7 @@ import (
 )
 
 // ofKind is the base of all workloads. It implements methods of compare.Run for a workload that has one kind of
-// objects, no background writes, and no numbers that only this workload counts.
+// objects, no background writes, and no extra results of its own.
 type ofKind struct {
 	stage compare.Stage
 	kind  compare.Kind
@@ -30,7 +30,7 @@ func (ofKind) Background(ctx context.Context) error {
 // Finish implements compare.Run.
 func (ofKind) Finish(context.Context) (map[string]float64, error) { return nil, nil }
 
-// over reports whether a trial by rounds has no round with this number.
+// over reports whether the given round is after the last round of the trial. In a trial by time, it returns false.
 func (o ofKind) over(round int) bool { return o.stage.Rounds > 0 && round >= o.stage.Rounds }
 
 // has reports whether an object belongs to the trial and has a name with the given prefix.

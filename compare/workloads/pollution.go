@@ -157,7 +157,7 @@ func (r *pollution) waitCache(ctx context.Context, intent compare.Intent) error 
 		return err == nil && cached.GetResourceVersion() == live.GetResourceVersion(), client.IgnoreNotFound(err)
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the cache to have ConfigMap %s: %w", intent.Name, err)
+		return fmt.Errorf("waiting until the cache has the newest version of ConfigMap %s: %w", intent.Name, err)
 	}
 	return nil
 }

@@ -167,5 +167,5 @@ func (r *slurm) statefulSet(i int) *appsv1.StatefulSet {
 	}
 }
 
-// slicePatience is the maximum time for which Finish waits for the EndpointSlices. Usually they exist long before.
+// slicePatience limits how long Finish waits for EndpointSlices and ready endpoints. Usually both exist already.
 const slicePatience = 30 * time.Second

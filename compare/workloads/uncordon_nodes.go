@@ -48,14 +48,14 @@ func isReady(node *corev1.Node) bool {
 	})
 }
 
-// Limits of the wait for the node lifecycle controller. By default, this controller sends 20 requests per
-// second for all nodes together.
+// The time limit of leaveTime, and the time between two reads of the node. The node lifecycle controller can be slow:
+// by default, it sends at most 20 requests per second for all nodes together.
 const (
 	taintPatience = 2 * time.Second
 	taintPoll     = 25 * time.Millisecond
 )
 
-// leaveTime waits until the node lifecycle controller has noticed whether a node is cordoned, but at most taintPatience.
+// leaveTime waits up to taintPatience until the node lifecycle controller has added (or removed) the taint of a cordon.
 func (r *uncordon) leaveTime(ctx context.Context, name string, cordoned bool) error {
 	err := wait.PollUntilContextTimeout(ctx, taintPoll, taintPatience, true, func(ctx context.Context) (bool, error) {
 		var node corev1.Node

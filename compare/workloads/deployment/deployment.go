@@ -86,8 +86,8 @@ func labels(name string) map[string]string {
 	return map[string]string{"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "peers"}
 }
 
-// workload returns a spec with about 20 fields. It contains quantities, and lists to whose items the API server adds
-// default values. The Deployment is paused, so that its controller creates no pods.
+// workload returns a spec with about 20 fields. Some fields are quantities, and some are lists. The API server adds
+// default values to the items of the lists. The Deployment is paused, so that its controller creates no pods.
 func workload(name string) *appsv1ac.DeploymentSpecApplyConfiguration {
 	container := corev1ac.Container().WithName("web").WithImage("registry.example.com/web:1.4.2").
 		WithArgs("--listen=:8080", "--log=json").
