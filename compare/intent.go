@@ -36,8 +36,8 @@ type Intent struct {
 	// Modify sets the fields of the intent on an object that was read, and leaves other fields unchanged. Arms with
 	// get-modify-update use Modify. They may call it again with a newly read object.
 	Modify func(*unstructured.Unstructured) error
-	// Replace replaces the whole spec, status or data, and thereby drops the fields of other writers. Only the arm
-	// gmu-replace uses Replace. It is nil if the workload does not support this arm.
+	// Replace replaces a whole part of the object, such as status or all finalizers, and drops what other writers set
+	// there. Only the arm gmu-replace uses Replace. It is nil if the workload does not support this arm.
 	Replace func(*unstructured.Unstructured) error
 
 	// Creates means that the object might not exist yet. The arm must then create the object.

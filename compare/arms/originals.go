@@ -48,7 +48,7 @@ func originals() []compare.Arm {
 			Source: source("withExpectations", "expectations", "expectation", "listPods"), New: madeWithCache(withExpectations),
 		},
 		{
-			Name: "gmu-replace", Summary: "like gmu-default-retry, but replaces all fields that the writer knows: a mistake that loses updates",
+			Name: "gmu-replace", Summary: "like gmu-default-retry, but replaces a whole part of the object, such as status: a mistake that loses updates",
 			Source: source("gmuReplace"), New: made(gmuReplace),
 		},
 		{
