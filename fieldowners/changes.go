@@ -132,9 +132,9 @@ func (l namedList) presence(name fieldpath.PathElement) presence {
 	return presence{}
 }
 
-// namingsIn derives from the paths in the ownerships how managed fields identify the items of each list. The keys of the
-// result are the paths of the lists, with [] for each list item in the path. For example, .spec.containers[].ports is
-// the path of the ports of all containers.
+// namingsIn returns, for each list, whether the paths in the ownerships identify its items by key fields or by value.
+// The keys of the result are the paths of the lists, with [] for each list item in the path. For example,
+// .spec.containers[].ports is the path of the ports of all containers.
 func namingsIn(ownerships []Ownership) map[string]naming {
 	known := map[string]naming{}
 	learn := func(path fieldpath.Path) {

@@ -44,8 +44,8 @@ func decodeFields(text string) (*fieldpath.Set, error) {
 	return set, nil
 }
 
-// decodeObject reads a nested object of FieldsV1 into a set. self reports whether the manager owns the field to which the
-// object belongs, which is the case if the object is empty or has the key ".".
+// decodeObject reads a nested object of FieldsV1, which describes one field, into a set. If the object is empty or has
+// the key ".", the manager owns the field itself, and self is true.
 func decodeObject(r *json.Decoder, into *fieldpath.Set, depth int) (self bool, err error) {
 	if depth > MaxDepth {
 		return false, fmt.Errorf("nested deeper than %d levels", MaxDepth)
@@ -120,7 +120,7 @@ func decodeElement(key string) (fieldpath.PathElement, error) {
 		}
 		element, err := fieldpath.DeserializePathElement(key)
 		if err != nil { // err is not returned, because its text has several lines
-			return fieldpath.PathElement{}, fmt.Errorf("the JSON after %q has the wrong form, or a number beyond 64 bits", form+":")
+			return fieldpath.PathElement{}, fmt.Errorf("the JSON after %q has the wrong form, or contains a number that does not fit in 64 bits", form+":")
 		}
 		return element, checkElement(element)
 	}

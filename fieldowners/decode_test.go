@@ -79,7 +79,7 @@ var brokenFields = []struct{ reason, fields, want string }{
 	{"no value, which smd takes for null", `{"v:":{}}`, `JSON is expected after "v:"`},
 	{"text behind a value", `{"v:1 2":{}}`, `JSON is expected after "v:"`},
 	{"a value that is an object", `{"v:{\"a\":1}":{}}`, `a string, number, boolean or null is expected after "v:"`},
-	{"a number beyond all", `{"v:1e999":{}}`, `key "v:1e999": the JSON after "v:" has the wrong form, or a number beyond 64 bits`},
+	{"a number beyond all", `{"v:1e999":{}}`, `key "v:1e999": the JSON after "v:" has the wrong form, or contains a number that does not fit in 64 bits`},
 	{"an index that is none", `{"i:x":{}}`, `an index is expected after "i:"`},
 	{"an index below zero", `{"i:-1":{}}`, `an index is expected after "i:"`},
 	{"an index of two spellings", `{"i:01":{}}`, `an index is expected after "i:"`},

@@ -62,7 +62,7 @@ func (f Field) IsUnowned() bool {
 	return f.Exists && f.IsLeaf() && !f.Server && len(f.Owners) == 0 && len(f.Whole) == 0
 }
 
-// held is the part of one managed fields entry that is at and below one field of the object (see place).
+// held is the part of one managed fields entry that names one field of an object (see place) or fields below it.
 type held struct {
 	Manager
 
@@ -98,7 +98,7 @@ func whole(all []held) []Manager {
 	})
 }
 
-// namesIn returns the path elements of a field's children in the managed fields. all has the entries' parts (see held).
+// namesIn returns the path elements of a field's children that at least one of the given managed fields entries names.
 func namesIn(all []held) *fieldpath.PathElementSet {
 	names := &fieldpath.PathElementSet{}
 	for _, h := range all {
@@ -169,9 +169,9 @@ func (j joining) below(at place) []place {
 	return found
 }
 
-// itemNames returns the path element of each item of a list. If the managed fields show whether keys or values identify
-// the items, and no two items have the same key or value, the path element is the key or value. Otherwise, an item that
-// a managed fields entry names has the path element of the entry, and any other item has its index.
+// itemNames returns one path element for each item of a list. If the managed fields show whether keys or values
+// identify the items, and each item has a different key or value, the path elements are these keys or values.
+// Otherwise, an item that a managed fields entry names gets the entry's path element, and any other item its index.
 func (j joining) itemNames(at place, items []any) []fieldpath.PathElement {
 	how, known := j[at.list]
 	how.disputed = how.disputed || !known

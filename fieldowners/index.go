@@ -56,9 +56,9 @@ func (x *Index) child(parent any, element fieldpath.PathElement) (any, bool) {
 	return nil, false
 }
 
-// Locate returns the paths of an unstructured object's fields that have the given path string of the API server (see
-// Path.ServerString), sorted by Path.Compare. It returns several paths if map keys with dots make the string
-// ambiguous. It returns no path if the object does not have the field.
+// Locate returns the paths of the fields of an unstructured object that the API server would write as serverPath (see
+// Path.ServerString), sorted by Path.Compare. It returns several paths if map keys with dots make serverPath ambiguous.
+// It returns no path if the object does not have the field.
 func Locate(object any, serverPath string) []Path { return NewIndex(object).Locate(serverPath) }
 
 func (x *Index) locate(at any, rest string, prefix fieldpath.Path, found *[]Path) {

@@ -21,9 +21,9 @@ import (
 // The transform function changes the object in place. The object may be typed, unstructured or metadata only. A
 // value without metadata, such as a tombstone, is not changed. The function is idempotent and never fails.
 //
-// Readers of such a cache see owners only of the fields that the given managers own. To see all owners, watch
-// metadata with a second informer. Pass every field manager under whose name the program applies or calls the
-// Extract functions of client-go's apply configurations. If the entry of a manager is dropped, Extract returns an
+// Readers of such a cache see all owners of a field only if a given manager owns the field. To see all owners of other
+// fields, watch metadata with a second informer. Pass every field manager name that the program uses for applies or for
+// the Extract functions of client-go's apply configurations. If the entry of a manager is dropped, Extract returns an
 // empty configuration and no error, and an apply of this configuration would give up all fields. Never update an
 // object from such a cache with the remaining managed fields: a partial list erases the other entries on the API
 // server.
@@ -69,7 +69,7 @@ func mayShare(ours []Entry, raw metav1.ManagedFieldsEntry) bool {
 	})
 }
 
-// overlap reports whether a manager that owns the fields in a shares a field with a manager that owns the fields in b.
+// overlap reports whether two managers own a field together (see KeepOwn). a and b are the fields of the two managers.
 func overlap(a, b *fieldpath.Set) bool {
 	return !a.Intersection(b).Empty() || covers(a, b) || covers(b, a)
 }

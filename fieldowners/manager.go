@@ -43,7 +43,7 @@ func (m Manager) writer() Manager {
 // SameWriter reports whether m and other have the same name, operation and subresource.
 func (m Manager) SameWriter(other Manager) bool { return m.writer() == other.writer() }
 
-// Compare orders managers by name, operation, subresource and apiVersion, as strings.Compare does.
+// Compare orders managers by name, operation, subresource and apiVersion. It returns -1, 0 or 1, like strings.Compare.
 func (m Manager) Compare(other Manager) int {
 	return cmp.Or(
 		strings.Compare(m.Name, other.Name), cmp.Compare(m.Operation, other.Operation),

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// parser parses the text of a path, see Path.String. At a syntax error, at is the offset of the error.
+// parser parses the text of a path (see Path.String). After a syntax error, the member at is the offset of the error.
 type parser struct {
 	text string
 	at   int

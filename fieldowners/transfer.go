@@ -22,10 +22,10 @@ import (
 // server would treat a separate entry of To for the subresource as another owner, and the next apply of To to the
 // object could conflict with this entry. Only the following fields move to To's entry for the subresource:
 //
-//   - fields of the status;
-//   - fields that To already applies through the subresource, and not with the object;
-//   - if Operation is Apply and To is not the current owner, fields that the current owner applies through the
-//     subresource, and not with the object.
+//   - fields of the status, and fields that the manager wrote through the subresource status;
+//   - if To is not the current owner, fields that To already applies through the subresource, or that the current owner
+//     applies through the subresource. The exception is a field that To or the current owner also applies to the object
+//     itself.
 //
 // # What stays
 //

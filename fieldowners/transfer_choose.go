@@ -43,7 +43,7 @@ func (t Transfer) receiver(subresource string) Manager {
 	}
 }
 
-// through returns the subresource of the entry of To to which the field moves, or "" for To's entry for the object
+// through returns the subresource of the entry into which the field moves. The result "" means the entry for the object
 // itself. The comment of Transfer has the rules.
 func (t Transfer) through(owners slots, owner *slot, path Path) string {
 	applied := func(name, subresource string) bool {
@@ -91,8 +91,8 @@ func (s Source) surrounds(path Path) bool {
 	})
 }
 
-// indivisible returns the fields that the source selects only in part. They cannot move, because the manager owns each
-// as a whole, such as an atomic list.
+// indivisible returns the leaf fields, such as atomic lists, of which the source selects only a part. They cannot move,
+// because the manager owns each of these fields as a whole.
 func (s Source) indivisible(owner Entry) []Unmoved {
 	var kept []Unmoved
 	for _, leaf := range owner.Leaves() {

@@ -11,8 +11,8 @@ import (
 
 // Rewrite returns the managed fields of the object after the planned moves. Other entries stay unchanged, in their
 // order. An entry that loses its last field is left out. A new entry is inserted before the entry from which it gains
-// fields. Several entries of one manager, which writes through /scale can leave, are merged, because the API server
-// would keep only the last entry.
+// fields. If writes through /scale have left several entries of one manager, Rewrite merges these entries, because the
+// API server would keep only the last one.
 //
 // Rewrite returns an error if the given entries are malformed or are not those for which the plan was made.
 func (p TransferPlan) Rewrite(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
@@ -52,8 +52,8 @@ func (p TransferPlan) Done(entries []metav1.ManagedFieldsEntry) error {
 	return nil
 }
 
-// Stored returns nil if each manager in sent owns at least the same fields in stored, the managed fields that the API
-// server stored. Otherwise the error names the first manager and field that are missing in stored.
+// Stored returns nil if stored, the managed fields that the API server stored, has all fields of each manager in sent.
+// Otherwise the error names the first missing field and its manager. Malformed managed fields are also an error.
 func Stored(sent, stored []metav1.ManagedFieldsEntry) error {
 	wanted, err := parseSlots(sent)
 	if err != nil {

@@ -27,8 +27,8 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// checkTimeout is the time limit for each check of the API server: the checks before the manager
-// starts, and the check after it has failed.
+// checkTimeout is the time limit of checkCluster, which runs before the manager starts, and of unreachable, which runs
+// after the manager has failed.
 const checkTimeout = 10 * time.Second
 
 // checkCluster checks, before the manager starts, that the API server responds, that it serves the platform's kinds, and that the manager

@@ -178,16 +178,15 @@ func (o *options) start(ctx context.Context, mgr ctrl.Manager) error {
 	return err
 }
 
-// tracked is a manager that knows whether the caches of its reconcilers are synced. It counts the reconcilers whose
-// Warmup has not succeeded yet, because Warmup returns when the caches are synced. Warmup also runs on replicas that
-// are not the leader. The cache itself would report too early that it is synced, because a reconciler adds its
-// informers only when it starts.
+// tracked is a manager that counts the reconcilers whose caches are not synced yet: those whose Warmup has not
+// succeeded. Warmup also runs on replicas that are not the leader. The cache itself would report too early that it is
+// synced, because a reconciler adds its informers to the cache only during Warmup.
 type tracked struct {
 	ctrl.Manager
 	filling atomic.Int32 // the number of reconcilers whose caches are not synced yet
 }
 
-// Add adds a runnable to the manager. If the runnable has a method Warmup, its caches count as not synced until Warmup returns.
+// Add adds a runnable to the manager. If the runnable has a method Warmup, its caches count as not synced until Warmup succeeds.
 func (t *tracked) Add(runnable manager.Runnable) error {
 	reconciler, ok := runnable.(warmer)
 	if !ok {

@@ -66,7 +66,7 @@ func demo(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	return nil
 }
 
-// managersLog returns the last lines of the manager's log for an error message, because the log file is deleted.
+// managersLog returns the last lines of the manager's log, for the error of a failed step. The demo deletes the log.
 func (d *demonstration) managersLog() string {
 	if d.platform == nil || d.platform.manager == nil {
 		return ""

@@ -28,8 +28,8 @@ func (d *demonstration) fight(ctx context.Context) {
 }
 
 // scaleUntilContended provokes a fight with the reconciler devbox-power: it scales Deployment alpha with kubectl, and
-// again each time that the reconciler has set the replicas back. It stops when the Devbox has the condition Contended
-// and the reconciler no longer changes the replicas. It returns how often it scaled.
+// repeats this each time that the reconciler resets the replicas. It stops when the Devbox has the condition Contended
+// and the reconciler no longer changes the replicas. It returns the number of its kubectl scale commands.
 func (d *demonstration) scaleUntilContended(ctx context.Context, alpha client.ObjectKey) (times int) {
 	const most = 20
 	for times = 1; times <= most; times++ {

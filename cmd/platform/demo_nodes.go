@@ -40,9 +40,9 @@ func (d *demonstration) maintenance(ctx context.Context) {
 }
 
 // lose demonstrates a cordon that fails. It cordons the node busy with strategy Update (get-modify-update) while the
-// given writers write to the node. Nearly always, all four attempts fail as stale writes. If an attempt succeeds,
-// lose stops the writers, undoes the cordon and starts again. With running writers, the undo could also fail as a
-// stale write. lose returns the status of the failed cordon, while the writers still run.
+// given writers write to the node. Nearly always, all four attempts fail as stale writes. Then lose returns the status
+// of the cordon, and the writers continue to run. If an attempt succeeds, lose stops the writers, undoes the cordon and
+// starts again. While the writers ran, the undo could also fail as a stale write.
 func (d *demonstration) lose(ctx context.Context, writers *writers) (status v1alpha1.NodeStatus) {
 	for range 10 {
 		writers.start(ctx, busy)
@@ -94,7 +94,7 @@ func (d *demonstration) work(ctx context.Context, name string, spec v1alpha1.Nod
 	return work.Status.Nodes[0]
 }
 
-// writers are goroutines that write to a node from start to stop. They may be started again.
+// writers are goroutines that write to a node from a call of start to the next call of stop. start may be called again.
 type writers struct {
 	client   client.Client
 	stopping atomic.Bool
@@ -104,8 +104,8 @@ type writers struct {
 	failed   error // the first error of a writer
 }
 
-// start starts four writers that change a node without pause. With one writer, a cordon with strategy Update
-// sometimes succeeds.
+// start starts four writers that change a node without pause. One writer is not enough: a cordon with strategy Update
+// would sometimes succeed.
 func (w *writers) start(ctx context.Context, name string) {
 	w.stopping.Store(false)
 	for i := range 4 {

@@ -90,7 +90,7 @@ func (d *demonstration) workers(ctx context.Context, n int32) map[string]types.U
 	set := await(ctx, d, workers, fmt.Sprintf("its %d pods are ready", n), func(set *v1alpha1.NodeSet) string {
 		s := set.Status
 		if s.ObservedGeneration != set.Generation || s.Replicas != n || s.ReadyReplicas != n || s.UpdatedReplicas != n {
-			return fmt.Sprintf("generation %d of %d: %d pods, %d ready, %d updated",
+			return fmt.Sprintf("observed generation %d, want %d: %d pods, %d ready, %d updated",
 				s.ObservedGeneration, set.Generation, s.Replicas, s.ReadyReplicas, s.UpdatedReplicas)
 		}
 		return unlessCondition(set.Status.Conditions, v1alpha1.ConditionReady, "True", "")

@@ -51,8 +51,8 @@ func startPlatform(ctx context.Context, options localcluster.Options) (*platform
 	return p, nil
 }
 
-// prerequisites returns the paths of the folder config/ and of the program manager, or an error if
-// one is missing. It is called before the control plane is built, which takes minutes.
+// prerequisites returns the paths of the folder config/ and of the program manager. It returns an error if there is no
+// checkout, manager or kubectl-fieldowners. It is called before the control plane is built, which takes minutes.
 func prerequisites() (config, manager string, err error) {
 	checkout, err := localcluster.Checkout()
 	if err != nil {
@@ -64,7 +64,7 @@ func prerequisites() (config, manager string, err error) {
 	}
 	for _, needed := range []string{"manager", "kubectl-fieldowners"} {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(self), needed)); err != nil {
-			return "", "", fmt.Errorf("the program %s is not in the folder that contains the program platform (%w): run make build", needed, err)
+			return "", "", fmt.Errorf("the program %s must be in the same folder as the program platform: %w; run make build", needed, err)
 		}
 	}
 	return filepath.Join(checkout, "config"), filepath.Join(filepath.Dir(self), "manager"), nil

@@ -84,12 +84,12 @@ func commandLine(args []string) string {
 	return all + line
 }
 
-// patience is the timeout of each wait in the demo. On a slow machine a step takes a few seconds. A NodeMaintenance
-// that is not complete after 30 seconds fails with a reason.
+// patience is the timeout of each wait in the demo. It is longer than the default nodeDeadlineSeconds of 30, so that a
+// NodeMaintenance that does not succeed reports the reason before the timeout.
 const patience = 60 * time.Second
 
-// until polls the given function until it returns "" or an error. Any other text describes the current state. After a
-// timeout, the step fails with an error that contains the awaited state (the argument what) and the last state.
+// until polls the given function until it returns an error, or "" for success. Any other returned text describes the
+// current state. After a timeout, the step fails with an error that has the awaited state (what) and the last text.
 func until(ctx context.Context, what string, look func(context.Context) (string, error)) {
 	seen := "nothing yet"
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {

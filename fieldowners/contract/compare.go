@@ -12,7 +12,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Rule identifies the rule that a manager breaks by owning the fields of a Finding.
+// Rule is the kind of violation that a Finding reports.
 type Rule string
 
 const (
@@ -220,8 +220,8 @@ func isContent(path fieldowners.Path) bool {
 // findings are the findings about one manager, with one finding for each pair of rule and owner.
 type findings []Finding
 
-// add adds a path to the finding that has the rule and the owner of the given finding. If there is no such finding yet,
-// add appends the given finding, with this path.
+// add adds a path to the finding in f with the same rule and owner as like. If f has no such finding, add appends like
+// with this path.
 func (f *findings) add(like Finding, path fieldowners.Path) {
 	i := slices.IndexFunc(*f, func(known Finding) bool { return known.Rule == like.Rule && known.Owner == like.Owner })
 	if i < 0 {

@@ -29,8 +29,9 @@ type Apply struct {
 // To computes an apply to an object. The object must be as the API server returned it, with all managed fields, and in
 // the apiVersion of the configuration. The schemas are those of this apiVersion.
 //
-// If there are conflicts, conflicts has the causes of the API server's response. Otherwise after is the object with the
-// configuration merged into it, and with its managed fields. The time in the manager's entry is not set.
+// If there are conflicts, the result conflicts has the causes of the API server's response. Otherwise the result after
+// is the object with the configuration merged into it, and with the new managed fields. If the apply changes the
+// object, the time in the manager's entry is from the local clock.
 //
 // The error says why the result is not known:
 //   - an owner of the object uses another apiVersion, and only the API server can convert the object;
@@ -86,7 +87,7 @@ func (a Apply) check(object, config *unstructured.Unstructured) error {
 		}
 	}
 	if a.Subresource != "" && a.Subresource != status {
-		return fmt.Errorf("the object does not contain the fields of the subresource %s", a.Subresource)
+		return fmt.Errorf("an apply through the subresource %s cannot be computed: only the object itself and the subresource status are supported", a.Subresource)
 	}
 	return nil
 }
@@ -101,8 +102,8 @@ func (sameVersion) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner
 	return in, nil
 }
 
-// noDefaults sets no defaults. New is called only for an object without managed fields, which Apply.check rejects: the
-// FieldManager would compare the object with an empty one, to make before-first-apply the owner of its fields.
+// noDefaults sets no defaults and creates no objects. The FieldManager needs an empty object only to apply to an object
+// without managed fields, and Apply.check rejects such an object.
 type noDefaults struct{}
 
 func (noDefaults) Default(runtime.Object) {}

@@ -50,8 +50,8 @@ func (b Binaries) all() []string {
 	return append(b.apiServer(), b.KubeControllerManager, b.KubeScheduler, b.Kwok, b.Kwokctl)
 }
 
-// apiServer returns the paths of the binaries that StartAPIServer needs. A folder of KUBEBUILDER_ASSETS contains the
-// same binaries.
+// apiServer returns the paths of the binaries that StartAPIServer needs. If KUBEBUILDER_ASSETS names a folder, the
+// folder must contain these binaries.
 func (b Binaries) apiServer() []string {
 	return []string{b.Etcd, b.KubeAPIServer, b.Kubectl}
 }

@@ -171,9 +171,9 @@ func lock(ctx context.Context, path string, waiting func()) (*flock.Flock, error
 
 const loopback = "127.0.0.1"
 
-// The range of ports for the servers of a run. It is below the ports of outgoing connections. This package chooses
-// ports from the range at random. If the kernel chose the ports, it would soon give the same free port to another
-// process. If kwokctl chose the ports, every cluster would get the same ports.
+// The range of ports for the servers of a run. The range is below the ports that Linux uses for outgoing connections by
+// default. This package chooses ports from the range at random. If the kernel chose the ports, it would soon give the
+// same free port to another process. If kwokctl chose the ports, every cluster would get the same ports.
 const (
 	firstPort = 20000
 	portCount = 10000

@@ -3,8 +3,8 @@ package recent
 
 import "sync"
 
-// Cache keeps the most recently used values. Once limit values have been put, it has from limit to 2*limit values. It
-// is safe for concurrent use. A look-up does not allocate memory, unlike a look-up in k8s.io/utils/lru.
+// Cache keeps at least the limit most recently used values, and at most 2*limit values. It is safe for concurrent use.
+// A look-up does not allocate memory, unlike a look-up in k8s.io/utils/lru.
 type Cache[K comparable, V any] struct {
 	Evicted    func(K, V) // called for each value that the limit removes; must not call the Cache; may be nil
 	limit      int
