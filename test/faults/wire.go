@@ -29,7 +29,7 @@ func At(of Request, fault Fault) Plan {
 	}
 }
 
-// Request identifies a request within a run, and across runs.
+// Request identifies a request of a run. The same request of another run has an equal Request.
 type Request struct {
 	Key string // method, path and field manager, without the parts that differ from run to run
 	N   int    // number of the request among those of the key, from 1
@@ -40,7 +40,7 @@ func (r Request) String() string { return fmt.Sprintf("%s #%d", r.Key, r.N) }
 // IsWrite reports whether the request is a write.
 func (r Request) IsWrite() bool { return !strings.HasPrefix(r.Key, http.MethodGet+" ") }
 
-// Wire sits between one manager and the API server. It counts requests and events from Arm on.
+// Wire sits between one manager and the API server. It counts requests and events once Arm has been called.
 type Wire struct {
 	run  string // the part of names and namespaces that differs from run to run
 	dead context.Context
@@ -244,8 +244,8 @@ func (w *Wire) note(request *http.Request) *Fault {
 	return fault
 }
 
-// keyOf returns the key of a request. Not counted are requests for events, which a recorder sends and nothing waits
-// for, and watches, discovery and cluster-wide lists of core kinds, whose number differs from run to run.
+// keyOf returns the key of a request. counts is false for requests for Events, because nothing waits for them. It is
+// also false for watches, discovery and cluster-wide lists of core kinds, because their number differs from run to run.
 func (w *Wire) keyOf(request *http.Request) (key string, counts bool) {
 	path, query := request.URL.Path, request.URL.Query()
 	switch {

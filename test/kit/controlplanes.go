@@ -22,7 +22,7 @@ import (
 	"coapply.dev/internal/localcluster"
 )
 
-// Variables with the kubeconfigs of control planes that several packages share. Without them, each package starts its own.
+// Environment variables with the paths of the kubeconfigs of shared control planes. If unset, each package starts its own control planes.
 const (
 	serverVariable  = "COAPPLY_TEST_SERVER"
 	clusterVariable = "COAPPLY_TEST_CLUSTER"
@@ -60,8 +60,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Share starts an API server and a cluster for several processes, and returns the environment variables that name
-// them, or nothing if the environment has them already. StopAll ends both.
+// Share starts an API server and a cluster for several processes, and returns environment variables with the paths of
+// their kubeconfigs. StopAll stops both. If the variables are already set, Share starts nothing and returns nil.
 func Share(ctx context.Context) (environment []string, err error) {
 	if os.Getenv(serverVariable) != "" && os.Getenv(clusterVariable) != "" {
 		return nil, nil

@@ -12,7 +12,7 @@ import (
 	"coapply.dev/platform/api/v1alpha1"
 )
 
-// Patch sends body as a JSON merge patch to the object with the given name; with options, to its status.
+// Patch sends body as a JSON merge patch to the object with the given name. With options, it patches the status.
 func (p *Platform) Patch(t *testing.T, object client.Object, name, body string, opts ...client.SubResourcePatchOption) {
 	t.Helper()
 	object.SetNamespace(p.Namespace)

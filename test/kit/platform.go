@@ -169,7 +169,7 @@ func WholePlatform(t *testing.T) *Platform {
 	return p
 }
 
-// Quiet waits until there has been no write for the given time, and returns the writes before.
+// Quiet waits until there has been no write for the given time, and returns the writes that were recorded until then.
 func (p *Platform) Quiet(t *testing.T, rest time.Duration) []string {
 	t.Helper()
 	var sent []string

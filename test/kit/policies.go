@@ -15,7 +15,7 @@ import (
 // ErrNoPolicies means that the API server has no MutatingAdmissionPolicies: it is older than Kubernetes 1.36.
 var ErrNoPolicies = errors.New("MutatingAdmissionPolicies are in Kubernetes 1.36 and later")
 
-// Mutation is a MutatingAdmissionPolicy, which patches an object if the condition When holds, and its binding.
+// Mutation is a MutatingAdmissionPolicy and its binding. The policy patches an object if the condition When holds.
 type Mutation struct {
 	Name        string
 	Constraints string // in YAML

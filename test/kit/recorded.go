@@ -31,8 +31,8 @@ func ReadRecorded(t *testing.T, file, begin, end string) Recorded {
 	return Recorded{text, file, before + begin, rest[len(text):]}
 }
 
-// Hold fails the test if the block differs from the output now. words splits both into parts, without the text that
-// differs in each run. With UPDATE_DOCS=1, Hold writes the output into the document instead.
+// Hold fails the test if the block differs from now, the current output. words splits both texts into parts,
+// without the text that differs in each run. With UPDATE_DOCS=1, Hold writes the output into the document instead.
 func (r Recorded) Hold(t *testing.T, now string, words func(string) []string) {
 	t.Helper()
 	if os.Getenv("UPDATE_DOCS") == "1" {

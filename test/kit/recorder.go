@@ -20,7 +20,7 @@ type Request struct {
 	Subresource string
 }
 
-// Wrap returns a transport that records the requests through next.
+// Wrap returns a transport that records each request before it is sent to next.
 func (r *Recorder) Wrap(next http.RoundTripper) http.RoundTripper {
 	return RoundTripper(func(request *http.Request) (*http.Response, error) {
 		r.mu.Lock()

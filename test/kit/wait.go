@@ -34,7 +34,7 @@ func Absence(t testing.TB, moment time.Duration, what string) {
 	time.Sleep(moment)
 }
 
-// WaitFor waits until check returns "", and fails with what it returned last.
+// WaitFor waits until check returns "". After Patience, the test fails with the last result of check.
 func WaitFor(t testing.TB, what string, check func() string) {
 	t.Helper()
 	Eventually(t, what, func() error {

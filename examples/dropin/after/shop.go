@@ -47,7 +47,7 @@ func Run(ctx context.Context, config *rest.Config, options ctrl.Options) error {
 
 type shops struct{ client.Client }
 
-// Reconcile applies the Deployment of the shop that the ConfigMap in the request describes.
+// Reconcile applies the Deployment of a shop. The request names the ConfigMap that describes the shop.
 func (s *shops) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var shop corev1.ConfigMap
 	if err := s.Get(ctx, request.NamespacedName, &shop); err != nil {

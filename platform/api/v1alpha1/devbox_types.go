@@ -23,7 +23,7 @@ const (
 type NetworkType string
 
 const (
-	// NetworkClusterIP is for a Service that is reachable from inside the cluster.
+	// NetworkClusterIP is for a Service that is reachable only from inside the cluster.
 	NetworkClusterIP NetworkType = "ClusterIP"
 	// NetworkNodePort is for a Service that is also reachable through a port of every node.
 	NetworkNodePort NetworkType = "NodePort"

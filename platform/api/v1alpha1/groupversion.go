@@ -34,7 +34,7 @@ var AddToScheme = builder.AddToScheme
 
 // Condition types that every kind may have.
 const (
-	// ConditionApplied is True if all objects that the reconciler creates for this object were
+	// ConditionApplied is True if all objects that a custom resource needs have been
 	// applied. A Devbox has the conditions WorkloadApplied, PowerApplied and NetworkApplied instead.
 	ConditionApplied = "Applied"
 	// ConditionReady is True if the object matches its spec. Tools that use kstatus, such as Helm,

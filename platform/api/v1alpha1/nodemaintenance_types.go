@@ -23,14 +23,14 @@ type WriteStrategy string
 
 const (
 	// StrategyApply writes by Server-Side Apply, under the field manager of the platform.
-	// Concurrent writes of other clients to the node cause no failure.
+	// The node does not fail because other clients write to other fields of the node at the same time.
 	StrategyApply WriteStrategy = "Apply"
 	// StrategyUpdate is the fallback: get-modify-update, in at most four attempts. The node fails if every attempt
 	// gets a conflict, because another client changed the node between the read and the write.
 	StrategyUpdate WriteStrategy = "Update"
 )
 
-// NodeMaintenanceSpec is an action and the nodes for it. It is immutable: for other work, create another NodeMaintenance.
+// NodeMaintenanceSpec is an action and the target nodes. It is immutable: for other work, create another NodeMaintenance.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec of a NodeMaintenance is immutable: create another NodeMaintenance"
 // +kubebuilder:validation:XValidation:rule="has(self.nodes) != has(self.nodeSelector)",message="set either nodes or nodeSelector, not both"

@@ -12,7 +12,7 @@ type UserSpec struct {
 	DisplayName string `json:"displayName,omitempty"`
 }
 
-// AuditLog has facts about a User. Each field is set once and never changed.
+// AuditLog is the part of a User's status that is kept for audits. Each field is set once and never changed.
 type AuditLog struct {
 	// createTime is the creation time of the first Namespace of the user.
 	CreateTime *metav1.Time `json:"createTime,omitempty"`

@@ -55,7 +55,7 @@ func contentStatus(context.Context, *v1alpha1.Devbox, reconciler.Applied) (recon
 }
 
 // contentID matches a valid status.contentID, c-HASH1-HASH2. HASH1 is a hash of the Devbox's uid and image. HASH2 is a
-// hash of the ID of the container that last changed the content. It is all zeros if the content is that of the image.
+// hash of the ID of the container that last changed the content, or all zeros for the unchanged content of the image.
 var contentID = regexp.MustCompile(`^c-[0-9a-f]{8}-[0-9a-f]{8}$`)
 
 const nothingCommitted = "00000000"

@@ -50,8 +50,9 @@ func isShutdown(box *v1alpha1.Devbox, pod *corev1.Pod) bool {
 	return box.Spec.State == v1alpha1.DevboxShutdown && isOwnPod(box, pod)
 }
 
-// hasEnded reports whether all containers of a pod have ended. It returns true for a pod that is being deleted with a
-// grace period of 0: the kubelet has stopped the containers, or the pod garbage collector deletes the pod of a lost node.
+// hasEnded reports whether a pod has finished, or is being deleted and counts as ended. Such a pod was never scheduled,
+// has only terminated containers, or has a grace period of 0. The kubelet sets this grace period after it has stopped
+// the containers. The pod garbage collector sets it for a pod of a lost node, and any client may set it.
 func hasEnded(pod *corev1.Pod) bool {
 	if setup.PodFinished(pod) {
 		return true

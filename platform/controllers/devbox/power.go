@@ -36,8 +36,8 @@ func SetupPower(_ ctrl.Manager, options setup.Options) error {
 }
 
 // replicasPolicy returns the conflict policy of the power reconciler. It uses the given decision for conflicts over
-// the replicas, and rejects other conflicts. Replicas that are owned by before-first-apply are always forced. The API
-// server adds this owner at an apply to an object whose managed fields a client has cleared.
+// the replicas, and rejects other conflicts. Replicas that are owned by before-first-apply are always forced. If a
+// client has cleared the managed fields of an object, the API server adds this owner at the next apply.
 func replicasPolicy(decision apply.Decision) apply.Policy {
 	const replicas = ".spec.replicas"
 	return apply.OnConflict(apply.Reject).At(replicas, decision).

@@ -246,9 +246,9 @@ func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced b
 	return none, errors.Join(errs...)
 }
 
-// deleteReplicaSets deletes ReplicaSets of the Devbox that still exist after the Deployment was deleted with the policy
-// Orphan: they would replace every deleted pod. If a Deployment of another owner has the Devbox's name, the argument
-// taken is the uid of that Deployment. Its ReplicaSets are not deleted, and their uids are returned.
+// deleteReplicaSets deletes the Devbox's ReplicaSets that still exist after the Deployment was deleted with the policy
+// Orphan, because such a ReplicaSet would replace every deleted pod. If the Devbox's name is taken by a Deployment of
+// another owner, this Deployment has the uid taken. Its ReplicaSets are not deleted, and kept contains their uids.
 func (w workload) deleteReplicaSets(ctx context.Context, box *v1alpha1.Devbox, taken types.UID) (kept map[types.UID]bool, err error) {
 	var list appsv1.ReplicaSetList
 	err = w.live.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})

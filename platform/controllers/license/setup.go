@@ -61,7 +61,7 @@ func policy() apply.Policy {
 }
 
 // belongs reports whether the reconciler may apply to an object. The object must be the Namespace of a User or the ResourceQuota
-// of a License. The License reconciler never creates a ResourceQuota with spec.scopes, and scopes cannot be added later.
+// of a License. A ResourceQuota with spec.scopes is not ours: we never create one, and scopes cannot be added later.
 func belongs(object client.Object) bool {
 	quota, ok := object.(*corev1.ResourceQuota)
 	if !ok {
@@ -88,7 +88,7 @@ func namespaceChanged() predicate.Predicate {
 }
 
 // namespaceDrifted returns a predicate for Namespaces. It passes updates that change the label or the annotation of the
-// License, and updates that leave the Namespace's status unchanged, because they may change the owners of fields.
+// License. It also passes updates that do not change the status, because an update may change only owners of fields.
 func namespaceDrifted() predicate.Predicate {
 	return predicate.Or(
 		coapply.BesidesStatus(func(namespace *corev1.Namespace) any { return namespace.Status }),

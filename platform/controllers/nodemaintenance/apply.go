@@ -22,8 +22,8 @@ import (
 
 var errNotFound = errors.New("the node does not exist")
 
-// applying is the strategy Apply: it cordons and uncordons nodes by Server-Side Apply. Concurrent writes of other clients to a node cause
-// no failure. Failed attempts on a node are repeated until an attempt succeeds, an error is permanent, or the node's deadline passes.
+// applying is the strategy Apply: it cordons and uncordons nodes by Server-Side Apply. A node does not fail because other clients write
+// to other fields of the node. Attempts on a node are repeated until one succeeds, an error is permanent, or the node's deadline passes.
 type applying struct {
 	live client.Reader
 	// Two appliers that differ in their conflict policy. With spec.force, the applier force is used:
@@ -105,8 +105,8 @@ func (a applying) try(ctx context.Context, work *v1alpha1.NodeMaintenance, name 
 }
 
 // uncordon removes spec.unschedulable and our annotations from a node, in at most three writes, each after a live read.
-// If our field manager has applied one of these fields, the write releases all fields, and the API server removes them.
-// Otherwise the write applies the fields that an Uncordon may take (see mayTake). The next write releases them.
+// A write releases all our fields if our field manager has applied one of them. The API server then removes the fields
+// without another owner. Otherwise the write takes the remaining fields (see mayTake). The next write releases them.
 func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) (wrote bool, err error) {
 	const steps = 3
 	for step := 0; ; step++ {

@@ -117,7 +117,7 @@ func (r *Reconciler) tell(work *v1alpha1.NodeMaintenance) {
 		end.Message, work.Status.Total, work.Status.Succeeded, work.Status.Failed)
 }
 
-// Time limits of a wave. If a node has no result when its wave ends, it is still Pending, and also part of the next wave.
+// Time limits of a wave. A node without a result at the end of a wave stays Pending and is also part of the next wave.
 const (
 	lastAttempt = 10 * time.Second // no attempt on a node begins later than this after the start of the wave
 	waveLimit   = 45 * time.Second // running attempts are cancelled this long after the start of the wave
@@ -176,8 +176,8 @@ func (r *Reconciler) one(ctx context.Context, work *v1alpha1.NodeMaintenance, no
 	return node
 }
 
-// notAhead replaces a start time that is later than begun, the start of the wave, by begun. If the clock of an earlier
-// manager was ahead, the start time is in the future, and the deadline that is counted from it would be too late.
+// notAhead sets a start time in the future back to begun, the start of the wave. An earlier manager, whose clock was
+// ahead, has set such a start time. It would make the node's deadline too late.
 func notAhead(node v1alpha1.NodeStatus, begun time.Time) v1alpha1.NodeStatus {
 	if node.StartTime.After(begun) {
 		node.StartTime = &metav1.MicroTime{Time: begun}

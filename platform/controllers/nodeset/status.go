@@ -48,8 +48,8 @@ func (n nodeSets) writeStatus(ctx context.Context, seen view, d *decision, done 
 	return nil
 }
 
-// tell records a warning event with the reason and message of the given condition, if a person has to remove the
-// problem. It records no event for transient problems, or if the status already has the same reason and message.
+// tell records a warning event with the reason and message of the given condition, if only a person can solve the
+// problem (see the switch). It records no event if the status already has the same reason and message.
 func (n nodeSets) tell(set *v1alpha1.NodeSet, is metav1.Condition) {
 	was := meta.FindStatusCondition(set.Status.Conditions, is.Type)
 	if was != nil && was.Reason == is.Reason && was.Message == is.Message {

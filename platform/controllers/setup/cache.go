@@ -14,9 +14,9 @@ import (
 
 // Cache returns the cache options of the platform's managers. They limit the annotations and managed fields of cached
 // objects, because any client could make these parts large. A cached object keeps the annotations of the domain
-// coapply.dev and the managed fields of the platform's field managers. Of other managers' entries it keeps those that
-// share a field with the platform, up to maxForeign bytes. No write sends data from the cache: an apply sends a
-// computed apply configuration, and an update reads live.
+// coapply.dev and the managed fields of the platform's field managers. The entry of another field manager is kept if
+// the entry shares a field with the platform and is not dropped by boundForeign. No write sends data from the cache:
+// an apply sends a computed apply configuration, and an update reads live.
 func Cache() cache.Options {
 	ours := fieldmanagers.All().Managers()
 	keepOwn := fieldowners.KeepOwn(ours...)

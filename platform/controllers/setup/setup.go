@@ -52,7 +52,7 @@ func Enqueue(parentOf func(client.Object) types.NamespacedName) handler.EventHan
 }
 
 // ResourceRequirements returns resource requirements as an apply configuration of a container. It returns
-// nil if there are none: by applying an empty value, the field manager would own the field resources.
+// nil if there are none, because an apply of an empty value would make the field manager own the container's resources.
 func ResourceRequirements(wanted v1alpha1.Resources) *corev1ac.ResourceRequirementsApplyConfiguration {
 	if len(wanted.Requests) == 0 && len(wanted.Limits) == 0 {
 		return nil

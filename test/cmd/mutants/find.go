@@ -16,7 +16,7 @@ type mutant struct {
 	name   string // as in known.txt
 }
 
-// finder finds the mutants of a file, and inserts code into the text of the file that switches on one mutant at a time.
+// finder finds the mutants of a file, and inserts their code into the text of the file. One mutant is active at a time.
 type finder struct {
 	*pkg
 

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// known has the survivors in known.txt and the results of this run, by the name of the mutant, which has no line
-// number.
+// known has the survivors in known.txt and the results of this run. The keys are names of mutants (no line numbers).
 type known struct {
 	reasons  map[string]string
 	survived map[string]bool

@@ -158,8 +158,8 @@ func (t *test) record(ctx context.Context, folder string) {
 	}
 }
 
-// meet runs the tests that reach the mutant, the fast ones first, until a test notices the mutant. After the end of
-// ctx, it counts the mutant as noticed.
+// meet runs the tests that reach the mutant, the fast ones first, until a test notices the mutant. If ctx ends before,
+// the result is unknown, and noticed is true: the mutant is not counted as a survivor.
 func (m mutant) meet(ctx context.Context, tests []*test) (reached, noticed bool) {
 	var reaching []*test
 	for _, t := range tests {

@@ -22,8 +22,8 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// enoughToBuild is the shortest soak that includes the steps that build another control plane, or other people's
-// programs. Such a build takes minutes, in addition to the soak's own time.
+// enoughToBuild is the minimum duration of a soak that includes the steps with slow builds, such as of another version
+// of the control plane. A slow build takes minutes, in addition to the soak's duration.
 const enoughToBuild = 10 * time.Minute
 
 func main() { os.Exit(run()) }
@@ -135,7 +135,7 @@ type step struct {
 	compiles    bool   // takes minutes to compile packages that no other step needs; runs without the race detector
 }
 
-// builds reports whether the step has something to build that takes minutes.
+// builds reports whether the step needs a build that takes minutes.
 func (s step) builds() bool { return s.compiles || s.namesVersion() }
 
 // namesVersion reports whether the step names a version of the control plane.
@@ -143,7 +143,7 @@ func (s step) namesVersion() bool {
 	return slices.ContainsFunc(s.environment, func(v string) bool { return strings.HasPrefix(v, "K8S=") })
 }
 
-// build compiles the step's tests, if this takes minutes, or the version of the control plane that the step names.
+// build does the slow build of the step, if any: of the step's tests, or of the version that the step names.
 func (s step) build(ctx context.Context) error {
 	if s.compiles {
 		s.arguments = append([]string{"-run", "^$"}, s.arguments...)

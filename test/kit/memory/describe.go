@@ -12,8 +12,8 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// describe returns a short text for a request, and the body of a write. The text has the method, the path unless it is that of the Deployment
-// web, and what distinguishes writes: the preconditions (see pins), force, dry run, and the field manager if it is not Manager.
+// describe returns a short text for a request, and the body of a write. The text has the method and path, the options of a list, and for a
+// write the preconditions (see pins), dry run, force and the field manager. The text omits the path of the Deployment web, and Manager.
 func (w *World) describe(request *http.Request) (text, raw string) {
 	text = request.Method
 	if request.Header.Get("Content-Type") == string(types.MergePatchType) {

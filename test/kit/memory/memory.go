@@ -29,8 +29,8 @@ import (
 // Manager is the field manager of the client under test.
 const Manager = "coapply-test"
 
-// World is an API server in memory with the namespace shop, and the requests that the client under test sent to the server. The methods that
-// write do so as other clients. Their requests are not recorded.
+// World is an API server in memory with the namespace shop. It records the requests of the client under test. The methods that write
+// to the server act as other clients, whose requests are not recorded.
 type World struct {
 	testing.TB
 	*applytest.Server
@@ -96,12 +96,12 @@ func New(t testing.TB) *World {
 	return w
 }
 
-// Config returns a configuration for the client under test, which records its requests.
+// Config returns a configuration for the client under test. The World records the requests of this client.
 func (w *World) Config() *rest.Config {
 	return w.Recorded(w.Server.Config())
 }
 
-// Recorded records the requests of clients with the configuration.
+// Recorded makes the World record the requests of clients with the given configuration, and returns the configuration.
 func (w *World) Recorded(config *rest.Config) *rest.Config {
 	config.Wrap(w.record)
 	return config
@@ -166,7 +166,7 @@ func (w *World) At(n int, fault applytest.Fault) {
 	w.Each(fault)
 }
 
-// Each injects a fault that has no effect after the end of the World.
+// Each injects a fault into the requests that the fault matches, until the World ends.
 func (w *World) Each(fault applytest.Fault) {
 	match := fault.Match
 	fault.Match = func(r applytest.Request) bool { return !w.ended.Load() && match(r) }

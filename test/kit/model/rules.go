@@ -117,9 +117,9 @@ func (m *Model) result(by Identity, config Tree) Tree {
 	return after
 }
 
-// filled returns the fields without those that are hollow: empty lists, and containers with nothing but hollow fields.
-// A hollow field does not keep its parents: the API server looks for the values of the other managers' fields, and an
-// empty list has none.
+// filled returns the fields without the hollow fields: empty lists, and containers of only hollow fields. An apply can
+// remove a hollow field and its parents although another manager owns the field, because the API server looks for the
+// values of other managers' fields, and an empty list has none.
 func (t Tree) filled(owned Fields) Fields {
 	all := maps.Clone(owned)
 	maps.DeleteFunc(all, func(path string, _ bool) bool { return t.hollow(path) })
@@ -152,8 +152,8 @@ func (m *Model) Spoils(by Identity, config Tree) bool {
 	return false
 }
 
-// withHolders adds the containers of the given fields that are named fields of an object. They are removed together
-// with the last field in them. List items and map keys are not added: they are kept only by their own owners.
+// withHolders adds the containers around the given fields, except list items and map values. An added container is
+// removed together with the last field in it. A list item or a map value is kept only by its own owners.
 func (t Tree) withHolders(owned Fields) Fields {
 	all := maps.Clone(owned)
 	if all == nil {
@@ -216,7 +216,7 @@ func (m *Model) update(by Identity, body Tree) {
 	m.Live = after
 }
 
-// take removes all fields that a write changes or removes from the fields of the other owners.
+// take makes the other owners lose the fields that a write changes or removes.
 func (m *Model) take(by Identity, after Tree) {
 	changed, lost := difference(m.Live, after)
 	for owner, owns := range m.Owned {

@@ -189,8 +189,8 @@ func (m *Model) Settle(by Identity, config Tree, policy Policy) Verdict {
 	return v
 }
 
-// yielding returns the decision about a field with several owners for which the policy decides differently: Reject
-// before Relinquish, Share and Force. An owner with Force is not reported as a clash if another decision is taken.
+// yielding combines two decisions about owners of the same field. The order of precedence is Reject, Relinquish, Share,
+// Force. If the result is Relinquish or Share, the clash with an owner whose decision is Force is not reported.
 func yielding(a, b apply.Decision) apply.Decision {
 	order := []apply.Decision{apply.Force, apply.Share, apply.Relinquish, apply.Reject}
 	return order[max(slices.Index(order, a), slices.Index(order, b))]

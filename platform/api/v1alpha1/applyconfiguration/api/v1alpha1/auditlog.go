@@ -9,7 +9,7 @@ import (
 // AuditLogApplyConfiguration represents a declarative configuration of the AuditLog type for use
 // with apply.
 //
-// AuditLog has facts about a User. Each field is set once and never changed.
+// AuditLog is the part of a User's status that is kept for audits. Each field is set once and never changed.
 type AuditLogApplyConfiguration struct {
 	// createTime is the creation time of the first Namespace of the user.
 	CreateTime *v1.Time `json:"createTime,omitempty"`

@@ -9,7 +9,7 @@ import (
 // NodeMaintenanceSpecApplyConfiguration represents a declarative configuration of the NodeMaintenanceSpec type for use
 // with apply.
 //
-// NodeMaintenanceSpec is an action and the nodes for it. It is immutable: for other work, create another NodeMaintenance.
+// NodeMaintenanceSpec is an action and the target nodes. It is immutable: for other work, create another NodeMaintenance.
 type NodeMaintenanceSpecApplyConfiguration struct {
 	// action is Cordon or Uncordon.
 	Action *apiv1alpha1.MaintenanceAction `json:"action,omitempty"`
