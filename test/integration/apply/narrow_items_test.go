@@ -220,7 +220,14 @@ func TestNarrowItemsOfADeployment(t *testing.T) {
 		if live.GetResourceVersion() != version {
 			t.Errorf("%s: what was refused was written", test.reason)
 		}
-		if _, err := write(t.Context(), byKeys, name, mutate); err != nil {
+		kit.WaitFor(t, "the schemas of apps/v1", func() string { // on a busy machine, a request can take more than a second
+			_, err = write(t.Context(), byKeys, name, mutate)
+			if err != nil && strings.Contains(err.Error(), "the API server has not responded yet") {
+				return err.Error()
+			}
+			return ""
+		})
+		if err != nil {
 			t.Errorf("%s: %v", test.reason, err)
 		}
 		got := kit.LiveAt(t, c, kit.RefTo(appsv1.SchemeGroupVersion.WithKind("Deployment"), namespace, name.Name))
