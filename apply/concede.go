@@ -162,12 +162,14 @@ func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
 	}
 }
 
-// isOurs reports whether the API server records applies of this call under the given owner: the Applier's field
-// manager, with the operation Apply and the call's subresource.
-func (c *call) isOurs(m fieldowners.Manager) bool {
-	return m.Name == c.config.FieldManager && m.Operation == metav1.ManagedFieldsOperationApply &&
-		m.Subresource == c.intent.Subresource
+// owner returns the owner under which the API server records applies of this call: the Applier's field manager, with the
+// operation Apply and the call's subresource.
+func (c *call) owner() fieldowners.Manager {
+	return fieldowners.Manager{Name: c.config.FieldManager, Operation: metav1.ManagedFieldsOperationApply, Subresource: c.intent.Subresource}
 }
+
+// isOurs reports whether the given owner is the owner of applies of this call.
+func (c *call) isOurs(m fieldowners.Manager) bool { return c.owner().SameWriter(m) }
 
 // concede returns a copy of the concessions, with one more field that is relinquished or shared. A shared field without a
 // live value is left out of the request, like a relinquished field.

@@ -3,8 +3,6 @@ package apply
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,23 +51,8 @@ func (c *call) countChange(landed *answer, action Action) string {
 func loopText(manager string, object ObjectRef, others []fieldowners.Manager) string {
 	named := "No other field manager owns a field of the object"
 	if len(others) > 0 {
-		named = "The other field managers of the object are " + namesOf(others)
+		named = "The other field managers of the object are " + fieldowners.FormatManagers(others)
 	}
 	return fmt.Sprintf("the field manager %q changed %v more than %d times within a minute. Another writer undoes each change, or two "+
 		"writers apply different values under this name. %s. kubectl fieldowners watch shows who changes which field", manager, object, loops.Limit, named)
-}
-
-// namesOf returns the names of the first three different managers, followed by the number of the remaining managers.
-func namesOf(managers []fieldowners.Manager) string {
-	const most = 3
-	var names []string
-	for _, manager := range managers {
-		if name := manager.String(); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	if more := len(names) - most; more > 0 {
-		names = append(names[:most], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(names, ", ")
 }
