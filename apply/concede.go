@@ -89,7 +89,7 @@ func (c *call) schemas(ctx context.Context) (managedfields.TypeConverter, bool) 
 // whatIf computes the conflicts that the API server would report for an unforced apply of the intent to an object. The
 // error says why they are not known.
 func (c *call) whatIf(object *unstructured.Unstructured, schemas managedfields.TypeConverter) ([]metav1.StatusCause, error) {
-	apply := whatif.Apply{FieldManager: c.config.FieldManager, Subresource: c.intent.Subresource, Config: c.intent.object}
+	apply := whatif.Apply{FieldManager: c.config.FieldManager, Subresource: c.intent.Subresource, Config: c.intent.Fields}
 	_, conflicts, err := apply.To(object, schemas)
 	return conflicts, err
 }
@@ -125,7 +125,7 @@ func (c *call) stillGivesWay(ctx context.Context, key steady.Key, object client.
 		return proof{}, false
 	}
 	made, unread := c.foresee(ctx, read)
-	if len(made.made) == 0 || content.Within(c.intent.object, isEmptyList) {
+	if len(made.made) == 0 || content.Within(c.intent.Fields, isEmptyList) {
 		return proof{}, false
 	}
 	left, givesUp := made.form(c.intent)
@@ -174,7 +174,7 @@ func (c *call) isOurs(m fieldowners.Manager) bool { return c.owner().SameWriter(
 // concede returns a copy of the concessions, with one more field that is relinquished or shared. A shared field without a
 // live value is left out of the request, like a relinquished field.
 func (all concessions) concede(conflict Conflict, intent *encodedIntent, live *unstructured.Unstructured) concessions {
-	at, _ := conflict.Path.Nearest(intent.object)
+	at, _ := conflict.Path.Nearest(intent.Fields)
 	adopted, has := at.Value(live.Object)
 	all.made = append(slices.Clip(all.made), concession{
 		conflict: conflict,
@@ -199,7 +199,7 @@ func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp
 	if len(all.made) == 0 {
 		return intent, false
 	}
-	object := runtime.DeepCopyJSON(intent.object)
+	object := runtime.DeepCopyJSON(intent.Fields)
 	for _, made := range all.made {
 		if !made.leaveOut {
 			made.at.Set(object, made.adopted)

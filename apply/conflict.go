@@ -76,7 +76,7 @@ func (c Conflict) owner() string {
 // describeConflicts converts the causes of an ownership conflict (HTTP 409), reported or computed, to Conflicts, with the
 // decisions of the policy. It takes the values of the fields from the intent and from the live object.
 func (c *call) describeConflicts(causes []metav1.StatusCause, live *unstructured.Unstructured, ownership fieldowners.Ownership) ([]Conflict, error) {
-	intent := fieldowners.NewIndex(c.intent.object)
+	intent := fieldowners.NewIndex(c.intent.Fields)
 	fields := named.New(ownership, intent)
 	index := fieldowners.NewIndex(live.Object)
 	var conflicts []Conflict

@@ -105,7 +105,7 @@ func (d Difference) String() string {
 // values. Two notations of the same quantity count as equal, and so do a zero value and an absent value. The stringData
 // of a Secret is not compared, because no response contains it.
 func (c *call) differences(sent *encodedIntent, answer map[string]any, entries []metav1.ManagedFieldsEntry) []Difference {
-	if content.SameMeaning(sent.object, answer) { // the usual case: no managed fields need to be parsed
+	if content.SameMeaning(sent.Fields, answer) { // the usual case: no managed fields need to be parsed
 		return nil
 	}
 	var found []Difference
@@ -116,7 +116,7 @@ func (c *call) differences(sent *encodedIntent, answer map[string]any, entries [
 			continue
 		}
 		for _, path := range entry.Leaves() {
-			wanted, set := path.Value(sent.object)
+			wanted, set := path.Value(sent.Fields)
 			live, has := path.Value(answer)
 			if !set || content.SameMeaning(wanted, live) || !has && content.IsZero(wanted) || c.ref.isSecret() && path.HasPrefix(stringData) {
 				continue
@@ -156,7 +156,7 @@ func (c *call) compare(landed *answer) {
 	if c.intent.hasBody() {
 		return
 	}
-	c.outcome.Differ = c.differences(landed.sent, landed.shown(), landed.head().ManagedFields)
+	c.outcome.Differ = c.differences(landed.sent, landed.response.Part(landed.sent.Fields), landed.head().ManagedFields)
 }
 
 // Conditions returns the wanted conditions as apply configurations, for an intent that applies a status. It sets the

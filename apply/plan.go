@@ -63,7 +63,7 @@ func (a *Applier) Plan(ctx context.Context, intent Intent) (Plan, error) {
 
 // untyped returns the intent with an unstructured configuration, so that the decoded response has its managed fields.
 func (e *encodedIntent) untyped(intent Intent) Intent {
-	sent := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: e.object})
+	sent := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: e.Fields})
 	if e.hasBody() {
 		intent.Body = sent
 	} else {
@@ -101,7 +101,7 @@ func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 	case landed.action == Absent:
 		return c.planWithout(before, Absent, nil)
 	}
-	after := landed.object()
+	after := landed.response.Object()
 	if before == nil && after.GetResourceVersion() == neverWritten { // a dry run of a creation returns the resourceVersion that was sent
 		after.SetResourceVersion("")
 	}

@@ -118,7 +118,7 @@ func (c *call) releaseEntry(ctx context.Context, live *unstructured.Unstructured
 	if c.intent.Subresource == scale {
 		return Configured, c.dropEntry(ctx, live)
 	}
-	landed, err := c.send(ctx, request{form: c.intent, pin: pin{uid: live.GetUID()}})
+	landed, err := c.send(ctx, request{form: c.intent, pin: wire.Identity{UID: live.GetUID()}})
 	if err == nil {
 		return landed.action, nil
 	}

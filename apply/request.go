@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/applyconfig"
 	"coapply.dev/apply/internal/cacheread"
 	"coapply.dev/apply/internal/hidden"
 	"coapply.dev/apply/internal/ledger"
@@ -24,7 +24,7 @@ import (
 // request is one apply to send, with the uid and resourceVersion to which the apply is pinned.
 type request struct {
 	form  *encodedIntent
-	pin   pin
+	pin   wire.Identity // empty values are not sent
 	force bool
 }
 
@@ -38,11 +38,11 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 	wide := r.force || r.form.hasBody() // the apply may change fields of other managers
 	attempt := c.sending(r.form)
 	c.exchange.Calling()
-	decoded, err := c.apply(ctx, r.form, r.form.fresh(r.pin), r.force)
+	decoded, err := c.apply(ctx, r.form, r.form.Fresh(applyconfig.Ref(r.form.ref), r.pin), r.force)
 	err = hidden.InError(c.ref.GroupKind(), err)
 	c.exchange.Called(err)
 	err = c.checkNotFound(ctx, r.form.Subresource, err)
-	c.log.V(1).Info("sent an apply", "attempt", c.outcome.Attempts, "force", r.force, "pinnedTo", r.pin.resourceVersion, "error", err)
+	c.log.V(1).Info("sent an apply", "attempt", c.outcome.Attempts, "force", r.force, "pinnedTo", r.pin.ResourceVersion, "error", err)
 	switch {
 	case err != nil && c.exchange.LastStatus() != 0: // the apply succeeded, but the response cannot be decoded
 		err = &RetryableError{Object: c.ref, Err: fmt.Errorf("decoding the API server's response to the apply, which succeeded: %w", err)}
@@ -55,7 +55,7 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 		attempt.Refused()
 		return nil, err
 	}
-	landed := &answer{sent: r.form, decoded: decoded, status: c.exchange.LastStatus()}
+	landed := &answer{sent: r.form, response: applyconfig.ResponseIn(decoded), status: c.exchange.LastStatus()}
 	c.judge(landed, attempt, wide)
 	if c.outcome.Action == "" && landed.action != Unchanged && !c.dryRun {
 		c.outcome.Action = landed.action
@@ -75,7 +75,7 @@ func isStatus(path fieldowners.Path) bool { return path.HasPrefix(statusPath) }
 // statusLanded returns an error if the API server has dropped the status of the intent. The API server drops a status
 // silently if the kind has a status subresource and the apply is not sent to that subresource.
 func (c *call) statusLanded(landed *answer) error {
-	if c.intent.Subresource != "" || c.intent.object[statusSubresource] == nil {
+	if c.intent.Subresource != "" || c.intent.Fields[statusSubresource] == nil {
 		return nil
 	}
 	entries := landed.head().ManagedFields
@@ -163,7 +163,7 @@ func (c *call) readLive(ctx context.Context) (*unstructured.Unstructured, error)
 	read := func() error { return c.config.LiveReader.Get(ctx, c.ref.NamespacedName, live) }
 	if c.intent.hasBody() {
 		object := live
-		live = wire.Named(c.intent.bodyKind, c.ref.NamespacedName)
+		live = wire.Named(c.intent.Kind(), c.ref.NamespacedName)
 		read = func() error { return c.client.SubResource(c.intent.Subresource).Get(ctx, object, live) }
 	}
 	c.exchange.Calling()
@@ -185,11 +185,10 @@ func (c *call) newLive() *unstructured.Unstructured {
 // answer is the result of a call. If the result is not the API server's response to an apply, only the field action is
 // set.
 type answer struct {
-	action  Action
-	sent    *encodedIntent             // the intent as sent; nil if nothing was sent
-	decoded runtime.ApplyConfiguration // the response: a *jsonConfig, or unstructured
-	status  int                        // the HTTP status code; 0 without RecordExchange
-	read    *wire.Head                 // the head of an unstructured response, computed once
+	action   Action
+	sent     *encodedIntent // the intent as sent; nil if nothing was sent
+	response *applyconfig.Response
+	status   int // the HTTP status code; 0 without RecordExchange
 }
 
 // nothingSent returns an answer with the given action and without a response.
@@ -197,26 +196,6 @@ func nothingSent(action Action) *answer { return ends[action] }
 
 var ends = map[Action]*answer{
 	Unchanged: {action: Unchanged}, Absent: {action: Absent}, Configured: {action: Configured},
-}
-
-// object returns the object in the response, with its managed fields.
-func (a *answer) object() *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	switch decoded := a.decoded.(type) {
-	case wire.Unstructured:
-		object.Object = decoded.UnstructuredContent()
-	case *jsonConfig:
-		_ = utiljson.Unmarshal(decoded.json, &object.Object) // no error, because the client has decoded the response
-	}
-	return object
-}
-
-// shown returns the values in the response of the fields that were sent. Values of other fields may be left out.
-func (a *answer) shown() map[string]any {
-	if decoded, ok := a.decoded.(*jsonConfig); ok {
-		return decoded.response.Part(a.sent.object)
-	}
-	return a.object().Object
 }
 
 // judge determines the action of a successful apply, and updates the call's uid and resourceVersion from the response.
@@ -241,20 +220,12 @@ func (c *call) judge(landed *answer, attempt *ledger.Attempt, wide bool) {
 	}
 }
 
-// head returns the uid, resourceVersion and managed fields in the response.
+// head returns the uid, resourceVersion and managed fields in the response. It is empty if nothing was sent.
 func (a *answer) head() wire.Head {
-	if a.sent == nil { // answers without a request are shared between calls, and must not change
+	if a.response == nil {
 		return wire.Head{}
 	}
-	if decoded, ok := a.decoded.(*jsonConfig); ok {
-		return decoded.head
-	}
-	if a.read == nil {
-		object := a.object()
-		found := wire.Identity{UID: object.GetUID(), ResourceVersion: object.GetResourceVersion()}
-		a.read = &wire.Head{Identity: found, ManagedFields: object.GetManagedFields()}
-	}
-	return *a.read
+	return a.response.Head()
 }
 
 // RecordExchange wraps an HTTP transport to show Appliers what the client does not return: the number of HTTP requests,

@@ -138,8 +138,8 @@ func (a *attempt) sendUnforced(ctx context.Context) {
 	p := a.target.pin()
 	left, givesUp := a.form(a.intent)
 	if len(a.made) > 0 {
-		if p.uid = a.object.GetUID(); givesUp || a.seen.Object == decide.Cached {
-			p.resourceVersion = a.object.GetResourceVersion()
+		if p.UID = a.object.GetUID(); givesUp || a.seen.Object == decide.Cached {
+			p.ResourceVersion = a.object.GetResourceVersion()
 		}
 	}
 	a.landed, a.err = a.send(ctx, request{form: left, pin: p})
@@ -158,8 +158,8 @@ func (a *attempt) sendUnforced(ctx context.Context) {
 		case decide.Live:
 			a.judgeByLive()
 		}
-	case stale && p.resourceVersion != "", // the object changed after the read
-		!a.target.uidGiven() && p.uid != "" && (stale || wire.IsImmutableUID(a.err)): // deleted or recreated after the read
+	case stale && p.ResourceVersion != "", // the object changed after the read
+		!a.target.uidGiven() && p.UID != "" && (stale || wire.IsImmutableUID(a.err)): // deleted or recreated after the read
 		a.seen.Last = decide.Changed
 	default:
 		if a.seen.Last = decide.Failed; stale && a.seen.Object != decide.Live {
@@ -173,7 +173,7 @@ func (a *attempt) sendUnforced(ctx context.Context) {
 // then, the API server refuses the apply as a stale write.
 func (a *attempt) sendForced(ctx context.Context) {
 	left, _ := a.form(a.intent)
-	a.landed, a.err = a.send(ctx, request{left, pin{uid: a.object.GetUID(), resourceVersion: a.object.GetResourceVersion()}, true})
+	a.landed, a.err = a.send(ctx, request{left, wire.Identity{UID: a.object.GetUID(), ResourceVersion: a.object.GetResourceVersion()}, true})
 	switch {
 	case a.err == nil:
 		a.seen.Last = decide.Landed
@@ -289,7 +289,7 @@ func (c *call) showsAll(ctx context.Context, object client.Object) bool {
 	}
 	read, err := c.asRead(object)
 	schemas, _ := c.schemas(ctx)
-	return err == nil && c.asApplied(c.intent.object, c.intent.Subresource).Shows(read, schemas)
+	return err == nil && c.asApplied(c.intent.Fields, c.intent.Subresource).Shows(read, schemas)
 }
 
 // isRefusedBy reports whether the API server would refuse the intent for the given object exactly as it did in refused.

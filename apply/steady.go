@@ -340,7 +340,7 @@ func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Obj
 
 func (c *call) proveBy(ctx context.Context, form *encodedIntent, read steady.Read) (*proven, error) {
 	var by *schemas.Known
-	found, err := c.asApplied(form.object, form.Subresource).Prove(read, func() (_ managedfields.TypeConverter, err error) {
+	found, err := c.asApplied(form.Fields, form.Subresource).Prove(read, func() (_ managedfields.TypeConverter, err error) {
 		if by, err = c.config.Steady.schemas.Of(ctx, c.ref.GroupVersion()); err != nil {
 			return nil, err
 		}
@@ -360,7 +360,7 @@ func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answe
 	if key == (steady.Key{}) || landed.sent != c.intent || !c.readsMayHide() && !c.ownsNothing(landed) {
 		return
 	}
-	object := landed.object()
+	object := landed.response.Object()
 	read := steady.Read{Object: object, Kind: object.GroupVersionKind(), Answer: true}
 	now, err := c.proveBy(ctx, c.intent, read)
 	if err != nil {

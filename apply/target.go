@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/decide"
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -32,10 +33,10 @@ type target struct {
 
 // pin returns the uid and resourceVersion to which an unforced apply is pinned. The resourceVersion is neverWritten if the
 // apply may only create the object. Otherwise it is empty, and the apply is pinned to the uid alone, if it is known.
-func (t target) pin() pin {
-	p := pin{uid: t.uid}
+func (t target) pin() wire.Identity {
+	p := wire.Identity{UID: t.uid}
 	if t.absent {
-		p.resourceVersion = neverWritten
+		p.ResourceVersion = neverWritten
 	}
 	return p
 }
