@@ -171,10 +171,3 @@ func (e *encodedIntent) with(fields map[string]any) *encodedIntent {
 	other.Content = e.With(fields)
 	return &other
 }
-
-// through returns a copy of the intent for another subresource; "" is the object itself.
-func (e *encodedIntent) through(subresource string) *encodedIntent {
-	other := *e
-	other.Subresource = subresource
-	return &other
-}

@@ -56,6 +56,9 @@ func (c *call) aim(ctx context.Context) error {
 	if !c.intent.MustExist && !c.intent.fromBirth() {
 		return nil
 	}
+	if c.target.read == nil {
+		c.target.read = c.intent.Read
+	}
 	if c.target.read != nil {
 		return c.aimAt(c.target.read, false)
 	}

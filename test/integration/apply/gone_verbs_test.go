@@ -71,7 +71,7 @@ func TestGoneDuringRelease(t *testing.T) {
 				prepare: func(g *gone) goneCall {
 					object.make(g)
 					us, ref := kit.NewApplier(g, g.c, "us", apply.Policy{}), g.refer(byUID)
-					return func(ctx context.Context) (string, error) { return worded(us.Release(ctx, ref)) }
+					return func(ctx context.Context) (string, error) { return worded(ownership.Release(ctx, us, ref)) }
 				},
 			}
 			if byUID {
@@ -210,7 +210,7 @@ func TestGoneAfterLostAnswer(t *testing.T) {
 		prepare: func(g *gone) goneCall {
 			g.applyAll("us")
 			us, ref := kit.NewApplier(g, g.c, "us", apply.Policy{}), g.refer(false)
-			return func(ctx context.Context) (string, error) { return worded(us.Release(ctx, ref)) }
+			return func(ctx context.Context) (string, error) { return worded(ownership.Release(ctx, us, ref)) }
 		},
 	})
 	runGone(t, cases)
