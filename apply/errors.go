@@ -289,13 +289,3 @@ func notAbsent(subresource string, answer error) error {
 	}
 	return errors.New("the API server answered the write with 404, although the object exists: " + cause + ": " + wire.OneLine(answer))
 }
-
-// checkNotFound calls CheckNotFound for the error of a request of this call, and counts the live read as a request.
-func (c *call) checkNotFound(ctx context.Context, subresource string, err error) error {
-	if !apierrors.IsNotFound(err) {
-		return err
-	}
-	c.exchange.Calling()
-	defer c.exchange.Called(nil)
-	return CheckNotFound(ctx, c.config.LiveReader, c.pinnedRef(), subresource, err)
-}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/applyconfig"
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -79,6 +80,26 @@ func encode(intent Intent) (*encodedIntent, error) {
 		return nil, &IntentError{Object: encoded.ref, Err: err}
 	}
 	return encoded, nil
+}
+
+// encode converts the intent's configuration to JSON values, and validates the intent. It sets the reference to the
+// intent's object, and the key-value pairs of the call's log lines.
+func (c *call) encode() error {
+	encoded, err := encode(c.intent.Intent)
+	if err != nil {
+		if invalid := (*IntentError)(nil); errors.As(err, &invalid) {
+			c.ref = invalid.Object
+		}
+		return err
+	}
+	c.intent, c.ref = encoded, encoded.ref
+	c.target = target{uid: encoded.ref.UID, read: c.target.read}
+	c.mayGiveWay = !encoded.hasBody() && c.config.Policy.mayGiveWay()
+	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
+	if err := wire.CheckScope(c.client, c.ref.GroupVersionKind, c.ref.NamespacedName); err != nil {
+		return &IntentError{Object: c.ref, Err: err}
+	}
+	return nil
 }
 
 func (e *encodedIntent) decode() (err error) {

@@ -46,24 +46,21 @@ type Plan struct {
 // Other errors are those of Apply. A ContendedError means that another writer changed the object during each attempt. A
 // Plan is not counted in the metrics.
 func (a *Applier) Plan(ctx context.Context, intent Intent) (Plan, error) {
-	ctx, call := a.begin(ctx)
+	ctx, call := a.begin(ctx, intent)
 	call.dryRun = true
 	call.log = call.log.WithValues("dryRun", true)
 	encoded, err := encode(intent)
 	if err != nil {
 		return Plan{}, err
 	}
-	call.about(encoded)
-	plan, err := call.plan(ctx, encoded.untyped(intent))
-	if err != nil {
-		return Plan{}, err
-	}
-	return plan, nil
+	encoded.Intent = encoded.untyped()
+	call.intent, call.ref = encoded, encoded.ref
+	return call.plan(ctx)
 }
 
 // untyped returns the intent with an unstructured configuration, so that the decoded response has its managed fields.
-func (e *encodedIntent) untyped(intent Intent) Intent {
-	sent := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: e.Fields})
+func (e *encodedIntent) untyped() Intent {
+	intent, sent := e.Intent, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: e.Fields})
 	if e.hasBody() {
 		intent.Body = sent
 	} else {
@@ -74,11 +71,11 @@ func (e *encodedIntent) untyped(intent Intent) Intent {
 
 // plan reads the object, sends the intent as a dry run, and compares the two. If the resourceVersion in the response
 // shows that the object has changed since the read, plan starts again.
-func (c *call) plan(ctx context.Context, intent Intent) (plan Plan, err error) {
+func (c *call) plan(ctx context.Context) (plan Plan, err error) {
 	log := c.log
 	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() (err error) {
 		c.log = log
-		plan, err = c.planOnce(ctx, intent)
+		plan, err = c.planOnce(ctx)
 		return err
 	})
 	if exhausted {
@@ -89,12 +86,12 @@ func (c *call) plan(ctx context.Context, intent Intent) (plan Plan, err error) {
 	return plan, err
 }
 
-func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
+func (c *call) planOnce(ctx context.Context) (Plan, error) {
 	before, err := c.readLive(ctx)
 	if err != nil && !errors.Is(err, errAbsent) {
 		return Plan{}, c.classify(ctx, err)
 	}
-	landed, err := c.run(ctx, intent)
+	landed, err := c.run(ctx)
 	switch {
 	case err != nil:
 		return c.planWithout(before, "", err)
