@@ -27,13 +27,21 @@ type concession struct {
 // concessions contains the relinquished and shared fields of an intent. It is valid only for the version of the object
 // that was read.
 type concessions struct {
-	made []concession
-	// owned reports whether this field manager owns a field, or a parent of fields such as a list item.
-	//
-	// keep reports whether a map, list or list item must be sent even if all its fields are left out of the request.
-	// This is so if this field manager is its only owner: if the map, list or item were left out, the API server would
-	// remove it, together with the fields of other managers inside.
-	owned, keep func(fieldowners.Path) bool
+	made   []concession
+	by     fieldowners.Manager   // the owner under which the intent is applied
+	owners fieldowners.Ownership // of the object that was read
+}
+
+// owned reports whether this field manager owns a field, or a parent of fields such as a list item.
+func (all concessions) owned(path fieldowners.Path) bool {
+	return slices.ContainsFunc(all.owners.OwnersOf(path), all.by.SameWriter)
+}
+
+// keep reports whether a map, list or list item must be sent even if all its fields are left out of the request. This is
+// so if this field manager is its only owner: if the map, list or item were left out, the API server would remove it,
+// together with the fields of other managers inside.
+func (all concessions) keep(path fieldowners.Path) bool {
+	return all.owned(path) && len(all.owners.OwnersOf(path)) == 1
 }
 
 // foresee computes the conflicts that the API server will report for the intent, from an object that was read. It returns
@@ -46,7 +54,7 @@ type concessions struct {
 // the intent would silently not be applied.
 func (c *call) foresee(ctx context.Context, object *unstructured.Unstructured) (concessions, []*fieldowners.EntryError) {
 	ownership, unread := fieldowners.ParseReadable(object.GetManagedFields())
-	found := c.noneBy(ownership)
+	found := concessions{by: c.owner(), owners: ownership}
 	if !c.mayGiveWay {
 		return found, unread
 	}
@@ -105,16 +113,15 @@ func (c *call) stillGivesWay(ctx context.Context, key steady.Key, object client.
 	if givesUp {
 		return proof{}, false
 	}
-	now, err := c.prove(ctx, left, object)
+	now, err := c.prove(ctx, left, c.asRead(object))
 	if err != nil {
 		c.log.V(1).Info("cannot prove that applying the intent without its relinquished and shared fields changes nothing, so the intent is sent", "because", c.intent.whyNot(err))
 		return proof{}, false
 	}
 	conflicts := made.conflicts()
-	asRead, _ := c.asRead(object) // no error, because prove has read the object
-	now.gave = &conceded{c.Applier, c.hashOthers(asRead, conflicts), conflicts, unread}
+	now.gave = &conceded{c.Applier, c.hashOthers(c.asRead(object), conflicts), conflicts, unread}
 	c.config.Steady.proven.Put(key, now)
-	return proof{object: refOf(c.ref, object), conflicts: slices.Clone(conflicts), unread: unread}, true
+	return proof{object: c.ref.as(object), conflicts: slices.Clone(conflicts), unread: unread}, true
 }
 
 // isEmptyList reports whether a value is an empty list. stillGivesWay does not try to prove that an intent with an
@@ -122,17 +129,6 @@ func (c *call) stillGivesWay(ctx context.Context, key steady.Key, object client.
 func isEmptyList(content any) bool {
 	list, ok := content.([]any)
 	return ok && len(list) == 0
-}
-
-// noneBy returns empty concessions for an object whose fields have the given owners.
-func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
-	return concessions{
-		owned: func(path fieldowners.Path) bool { return slices.ContainsFunc(ownership.OwnersOf(path), c.isOurs) },
-		keep: func(path fieldowners.Path) bool {
-			owners := ownership.OwnersOf(path)
-			return len(owners) == 1 && c.isOurs(owners[0])
-		},
-	}
 }
 
 // concede returns a copy of the concessions, with one more field that is relinquished or shared. A shared field without a

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -165,16 +164,13 @@ func (c *call) policyFor(owner fieldowners.Manager) Policy {
 	return policy
 }
 
-// setPath sets the path and both values of a conflict, and reports whether the values are equal. It sets Hidden, and
-// hides the values of a Secret.
-func (c *Conflict) setPath(path fieldowners.Path, ours, theirs any) (equal bool) {
+// setPath sets the path and both values of a conflict. It sets Hidden, and hides the values of a Secret.
+func (c *Conflict) setPath(path fieldowners.Path, ours, theirs any) {
 	c.Path, c.Ours, c.Theirs = path, ours, theirs
-	equal = reflect.DeepEqual(c.Ours, c.Theirs)
 	c.Hidden = hidden.Is(c.Object.GroupKind(), path, c.Ours, c.Theirs)
 	if c.Object.isSecret() {
 		c.Ours, c.Theirs = fieldowners.Hide(c.Ours), fieldowners.Hide(c.Theirs)
 	}
-	return equal
 }
 
 // sameField reports whether two conflicts are on the same field and with the same other owner.

@@ -152,10 +152,6 @@ func (c *call) compare(landed *answer) {
 	c.outcome.Differ = c.differences(landed.sent, landed.response.Part(landed.sent.Fields), landed.head().ManagedFields)
 }
 
-var statusPath = fieldowners.MustParsePath(".status")
-
-func isStatus(path fieldowners.Path) bool { return path.HasPrefix(statusPath) }
-
 // statusLanded returns an error if the API server has dropped the status of the intent. The API server drops a status
 // silently if the kind has a status subresource and the apply is not sent to that subresource.
 func (c *call) statusLanded(landed *answer) error {
@@ -167,6 +163,7 @@ func (c *call) statusLanded(landed *answer) error {
 		return nil // without managed fields, nothing is known about the status
 	}
 	ownership, _ := fieldowners.ParseReadable(entries)
+	isStatus := func(path fieldowners.Path) bool { return path.HasPrefix(fieldowners.StatusPath) }
 	for _, entry := range ownership.Entries() {
 		if c.isOurs(entry.Manager) && slices.ContainsFunc(entry.Fields(), isStatus) {
 			return nil

@@ -102,19 +102,15 @@ func (c *call) planOnce(ctx context.Context) (Plan, error) {
 	if before == nil && after.GetResourceVersion() == neverWritten { // a dry run of a creation returns the resourceVersion that was sent
 		after.SetResourceVersion("")
 	}
-	if versionOf(before) != after.GetResourceVersion() {
+	read := "" // the resourceVersion of the object that was read; "" also in the dry run of a creation
+	if before != nil {
+		read = before.GetResourceVersion()
+	}
+	if read != after.GetResourceVersion() {
 		return Plan{}, &StaleWriteError{Object: c.intent.ref,
-			Err: fmt.Errorf("the object changed between the read, at resourceVersion %q, and the dry run, at %q", versionOf(before), after.GetResourceVersion())}
+			Err: fmt.Errorf("the object changed between the read, at resourceVersion %q, and the dry run, at %q", read, after.GetResourceVersion())}
 	}
 	return c.planBy(before, after)
-}
-
-// versionOf returns the resourceVersion of an object, or "" for nil. (A dry run of a creation also returns "".)
-func versionOf(object *unstructured.Unstructured) string {
-	if object == nil {
-		return ""
-	}
-	return object.GetResourceVersion()
 }
 
 // newPlan returns a Plan with the fields that do not depend on the API server's response. before is the object that was

@@ -192,7 +192,7 @@ func (a *attempt) left() (left *encodedIntent, givesUp bool) {
 // if the policy forces all conflicts, and if the reported conflicts equal the conflicts computed for the cached object.
 func (a *attempt) judgeByCache(ctx context.Context) {
 	ownership, _ := a.readableOwners(a.object)
-	found, settled, err := a.judgeConflicts(a.refused, a.object, settlement{concessions: a.noneBy(ownership)})
+	found, settled, err := a.judgeConflicts(a.refused, a.object, settlement{concessions: concessions{by: a.owner(), owners: ownership}})
 	a.seen.Conflicts, a.seen.Current = decide.Force, a.isRefusedBy(ctx, a.object, a.refused)
 	switch {
 	case err != nil:
@@ -264,7 +264,6 @@ func (c *call) showsAll(ctx context.Context, object client.Object) bool {
 	if _, raw := object.(runtime.Unstructured); raw {
 		return true
 	}
-	read, err := c.asRead(object)
 	schemas, _ := c.schemas(ctx)
-	return err == nil && c.asApplied(c.intent.Fields).Shows(read, schemas)
+	return c.asApplied(c.intent.Fields).Shows(c.asRead(object), schemas)
 }

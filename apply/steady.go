@@ -209,7 +209,7 @@ func (c *call) stillSteady(ctx context.Context, key steady.Key) (found proof, ok
 			return proof{}, false
 		}
 	}
-	found = proof{object: refOf(c.ref, object)}
+	found = proof{object: c.ref.as(object)}
 	if before.gave != nil {
 		found.unread = before.gave.unread
 		for _, conflict := range before.gave.conflicts {
@@ -223,10 +223,7 @@ func (c *call) stillSteady(ctx context.Context, key steady.Key) (found proof, ok
 // holdsStill reports whether a remembered proof is also valid for object, a later version of the same object. If so, it
 // remembers the proof for the later version.
 func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) bool {
-	read, err := c.asRead(object)
-	if err != nil {
-		return false
-	}
+	read := c.asRead(object)
 	now := &proven{Print: c.asApplied(nil).PrintOf(read), schema: before.schema, gave: before.gave}
 	if !before.HoldsFor(now.Print) {
 		return false
@@ -248,7 +245,7 @@ func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, 
 	if object == nil || c.target.uid != "" && c.target.uid != object.GetUID() || !c.takes(object) || !c.believes(object) {
 		return proof{}, false
 	}
-	now, err := c.prove(ctx, c.intent, object)
+	now, err := c.prove(ctx, c.intent, c.asRead(object))
 	if err != nil {
 		if c.mayGiveWay {
 			if found, ok := c.stillGivesWay(ctx, key, object); ok {
@@ -259,12 +256,7 @@ func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, 
 		return proof{}, false
 	}
 	c.config.Steady.proven.Put(key, now)
-	return proof{object: refOf(c.ref, object)}, true
-}
-
-func refOf(ref ObjectRef, object client.Object) ObjectRef {
-	ref.UID, ref.ResourceVersion = object.GetUID(), object.GetResourceVersion()
-	return ref
+	return proof{object: c.ref.as(object)}, true
 }
 
 // look returns Intent.Read if it is set, and otherwise the cached object. It returns nil if neither exists. The caller must not change the object, because it may belong to the cache.
@@ -316,22 +308,15 @@ func (c *call) asApplied(config map[string]any) steady.Request {
 	}
 }
 
-func (c *call) asRead(object client.Object) (steady.Read, error) {
-	kind, err := c.client.GroupVersionKindFor(object)
-	return steady.Read{Object: object, Kind: kind}, err
+// asRead returns the steady.Read of an object. If the kind of its Go type is not known, nothing can be proven from it.
+func (c *call) asRead(object client.Object) steady.Read {
+	kind, _ := c.client.GroupVersionKindFor(object)
+	return steady.Read{Object: object, Kind: kind}
 }
 
 // prove tries to prove, with the API server's schema, that applying the intent would not change the object. The error
 // says why there is no proof.
-func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Object) (*proven, error) {
-	read, err := c.asRead(object)
-	if err != nil {
-		return nil, err
-	}
-	return c.proveBy(ctx, form, read)
-}
-
-func (c *call) proveBy(ctx context.Context, form *encodedIntent, read steady.Read) (*proven, error) {
+func (c *call) prove(ctx context.Context, form *encodedIntent, read steady.Read) (*proven, error) {
 	var by *schemas.Known
 	found, err := c.asApplied(form.Fields).Prove(read, func() (_ managedfields.TypeConverter, err error) {
 		if by, err = c.config.Steady.schemas.Of(ctx, c.ref.GroupVersion()); err != nil {
@@ -355,7 +340,7 @@ func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answe
 	}
 	object := landed.response.Object()
 	read := steady.Read{Object: object, Kind: object.GroupVersionKind(), Answer: true}
-	now, err := c.proveBy(ctx, c.intent, read)
+	now, err := c.prove(ctx, c.intent, read)
 	if err != nil {
 		c.log.V(1).Info("cannot prove from the API server's response that another apply changes nothing, so the next apply is sent", "because", c.intent.whyNot(err))
 		return

@@ -88,23 +88,12 @@ func (c *call) readCached(ctx context.Context) (client.Object, error) {
 	if steady := c.config.Steady; steady == nil || !steady.reads.Stuck(c.ref.GroupVersionKind) {
 		err = c.reads.Get(ctx, c.ref.GroupVersionKind, c.ref.NamespacedName, object, c.resource)
 	}
-	if errors.Is(err, cacheread.ErrNotCached) {
-		return c.readWhole(ctx)
+	if errors.Is(err, cacheread.ErrNotCached) { // read the object itself, even if the intent is for a subresource
+		object = c.newLive()
+		c.exchange.Calling()
+		err = c.config.LiveReader.Get(ctx, c.ref.NamespacedName, object)
+		c.exchange.Called(err)
 	}
-	return read(object, err)
-}
-
-// readWhole reads the object itself from the API server, even if the intent is for a subresource.
-func (c *call) readWhole(ctx context.Context) (client.Object, error) {
-	object := c.newLive()
-	c.exchange.Calling()
-	err := c.config.LiveReader.Get(ctx, c.ref.NamespacedName, object)
-	c.exchange.Called(err)
-	return read(object, err)
-}
-
-// read converts the result of a read: a NotFound becomes errAbsent, and other errors are wrapped.
-func read(object client.Object, err error) (client.Object, error) {
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, errAbsent

@@ -205,8 +205,8 @@ func TestGoneAfterLostAnswer(t *testing.T) {
 		}
 	}
 	cases = append(cases, goneCase{
-		name: "Release", loses: 2, requests: 2, undisturbed: "Retryable",
-		picks: 1, deleted: []string{"Absent", "Retryable"}, recreated: []string{"Retryable"},
+		name: "Release", loses: 2, requests: 3,
+		picks: 1, deleted: []string{"Absent"}, recreated: []string{"UIDMismatch"},
 		prepare: func(g *gone) goneCall {
 			g.applyAll("us")
 			us, ref := kit.NewApplier(g, g.c, "us", apply.Policy{}), g.refer(false)
