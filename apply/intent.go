@@ -130,8 +130,8 @@ func (e *encodedIntent) decode() (err error) {
 	return err
 }
 
-// Object returns a reference to the intent's object, to pass to Release or package ownership. Object checks only the
-// kind and the name of the object, and returns an *IntentError if they are invalid. Apply may still reject the intent.
+// Object returns a reference to the intent's object, to pass to package ownership. Object checks only the kind and the
+// name of the object, and returns an *IntentError if they are invalid. Apply may still reject the intent.
 func (i Intent) Object() (ObjectRef, error) {
 	if ref, ok := applyconfig.RefIn(i.Config); ok && (i.UID == "" || ref.UID == "" || i.UID == ref.UID) {
 		ref.UID = cmp.Or(i.UID, ref.UID)

@@ -32,7 +32,7 @@ const (
 	// that nothing would change (see SteadyState), or the response has the resourceVersion that was already known.
 	Unchanged Action = "Unchanged"
 	// Absent means that nothing was written, because the object does not exist. Apply returns Absent for an intent with
-	// MustExist or a Subresource. Release may also return Absent. Wait for the object to appear.
+	// MustExist or a Subresource. Wait for the object to appear.
 	Absent Action = "Absent"
 )
 
@@ -63,7 +63,7 @@ func (r ObjectRef) as(read metav1.Object) ObjectRef {
 
 func (r ObjectRef) isSecret() bool { return fieldowners.IsSecret(r.Group, r.Kind) }
 
-// Outcome is the result of one Apply or Release.
+// Outcome is the result of one Apply, or of one ownership.Release.
 type Outcome struct {
 	Action    Action     // "" after an error
 	Object    ObjectRef  // the object of the intent

@@ -1,6 +1,6 @@
 // Package ownership moves the ownership of fields between field managers: from other managers to the field manager of
 // an Applier, and back. Use it to migrate from get-modify-update to intents, and to rename, merge and split field
-// managers. No value changes.
+// managers. No value changes. Release gives up all fields that the Applier's field manager owns by Apply.
 //
 // # What the package promises
 //

@@ -136,9 +136,7 @@ func (c cleanup) run(ctx context.Context, license *v1alpha1.License) (done bool,
 		return false, err
 	}
 	_, err = ownership.Release(ctx, c.applier, apply.ObjectRef{
-		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Namespace"),
-		NamespacedName:   client.ObjectKeyFromObject(&namespace),
-		UID:              namespace.UID,
+		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Namespace"), NamespacedName: client.ObjectKeyFromObject(&namespace), UID: namespace.UID,
 	})
 	return err == nil, err
 }
