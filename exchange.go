@@ -107,7 +107,7 @@ func (s sender) Apply(ctx context.Context, config runtime.ApplyConfiguration, op
 	return e.sent(config, s.Client.Apply(ctx, config, append(opts, &e.with)...))
 }
 
-// Patch implements client.Client. Package ownership and Applier.Release call it to change managed fields.
+// Patch implements client.Client. Package ownership calls it to change managed fields.
 func (s sender) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if err := s.rt.mayWriteIn(ctx, object.GetNamespace()); err != nil {
 		return err

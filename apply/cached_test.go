@@ -141,11 +141,11 @@ func TestMissingRightsOfOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newUnknowingApplier(t, &unsynced{})
 		for i, kind := range []string{"Deployment", "StatefulSet"} {
-			_, call := a.begin(t.Context())
+			_, call := a.begin(t.Context(), Intent{})
 			call.ref.GroupVersionKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}
 			start := time.Now()
 			for range 10 {
-				if call.look(t.Context(), nil) != nil {
+				if call.look(t.Context()) != nil {
 					t.Error("there is nothing to see")
 				}
 			}

@@ -2,20 +2,17 @@ package apply
 
 import (
 	"context"
-	"hash/maphash"
+	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/content"
 	"coapply.dev/apply/internal/steady"
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/whatif"
 )
 
 // concession is one field of an intent that another field manager owns with another value, and that the policy decided
@@ -30,13 +27,21 @@ type concession struct {
 // concessions contains the relinquished and shared fields of an intent. It is valid only for the version of the object
 // that was read.
 type concessions struct {
-	made []concession
-	// owned reports whether this field manager owns a field, or a parent of fields such as a list item.
-	//
-	// keep reports whether a map, list or list item must be sent even if all its fields are left out of the request.
-	// This is so if this field manager is its only owner: if the map, list or item were left out, the API server would
-	// remove it, together with the fields of other managers inside.
-	owned, keep func(fieldowners.Path) bool
+	made   []concession
+	by     fieldowners.Manager   // the owner under which the intent is applied
+	owners fieldowners.Ownership // of the object that was read
+}
+
+// owned reports whether this field manager owns a field, or a parent of fields such as a list item.
+func (all concessions) owned(path fieldowners.Path) bool {
+	return slices.ContainsFunc(all.owners.OwnersOf(path), all.by.SameWriter)
+}
+
+// keep reports whether a map, list or list item must be sent even if all its fields are left out of the request. This is
+// so if this field manager is its only owner: if the map, list or item were left out, the API server would remove it,
+// together with the fields of other managers inside.
+func (all concessions) keep(path fieldowners.Path) bool {
+	return all.owned(path) && len(all.owners.OwnersOf(path)) == 1
 }
 
 // foresee computes the conflicts that the API server will report for the intent, from an object that was read. It returns
@@ -49,8 +54,8 @@ type concessions struct {
 // the intent would silently not be applied.
 func (c *call) foresee(ctx context.Context, object *unstructured.Unstructured) (concessions, []*fieldowners.EntryError) {
 	ownership, unread := fieldowners.ParseReadable(object.GetManagedFields())
-	found := c.noneBy(ownership)
-	if !c.mayGiveWay() {
+	found := concessions{by: c.owner(), owners: ownership}
+	if !c.mayGiveWay {
 		return found, unread
 	}
 	schemas, known := c.schemas(ctx)
@@ -72,28 +77,6 @@ func (c *call) foresee(ctx context.Context, object *unstructured.Unstructured) (
 	return found, unread
 }
 
-// mayGiveWay reports whether the policy may relinquish or share a field of the intent.
-func (c *call) mayGiveWay() bool { return !c.intent.hasBody() && c.config.Policy.mayGiveWay() }
-
-// schemas returns the API server's schemas of the intent's version. If they are not known, it returns false, and schemas
-// that are deduced from values: each list is then one field.
-func (c *call) schemas(ctx context.Context) (managedfields.TypeConverter, bool) {
-	if c.config.Steady != nil {
-		if known, err := c.config.Steady.schemas.Of(ctx, c.ref.GroupVersion()); err == nil {
-			return known.Converter, true
-		}
-	}
-	return managedfields.NewDeducedTypeConverter(), false
-}
-
-// whatIf computes the conflicts that the API server would report for an unforced apply of the intent to an object. The
-// error says why they are not known.
-func (c *call) whatIf(object *unstructured.Unstructured, schemas managedfields.TypeConverter) ([]metav1.StatusCause, error) {
-	apply := whatif.Apply{FieldManager: c.config.FieldManager, Subresource: c.intent.Subresource, Config: c.intent.object}
-	_, conflicts, err := apply.To(object, schemas)
-	return conflicts, err
-}
-
 // withOwnVersion returns the object without the managed fields entries of other versions. The conflicts with an owner do
 // not depend on the entries of other owners.
 func withOwnVersion(object *unstructured.Unstructured) *unstructured.Unstructured {
@@ -104,13 +87,11 @@ func withOwnVersion(object *unstructured.Unstructured) *unstructured.Unstructure
 	return own
 }
 
-// mayForesee reports whether the call may predict the conflicts of its first request with foresee. The policy must be
-// able to relinquish or share fields, and the call must have a cached object that includes all writes of this process.
+// mayForesee reports whether the call may predict the conflicts of its first request with foresee. It must have a cached
+// object that includes all writes of this process.
 func (c *call) mayForesee() bool {
 	read := c.target.read
-	return read != nil && !c.dryRun && c.mayGiveWay() &&
-		(c.target.uid == "" || c.target.uid == read.GetUID()) &&
-		c.believes(read, c.intent.Subresource)
+	return read != nil && !c.dryRun && (c.target.uid == "" || c.target.uid == read.GetUID()) && c.believes(read)
 }
 
 // stillGivesWay tries to prove that an intent with relinquished or shared fields needs no request. The cached object
@@ -125,23 +106,22 @@ func (c *call) stillGivesWay(ctx context.Context, key steady.Key, object client.
 		return proof{}, false
 	}
 	made, unread := c.foresee(ctx, read)
-	if len(made.made) == 0 || content.Within(c.intent.object, isEmptyList) {
+	if len(made.made) == 0 || content.Within(c.intent.Fields, isEmptyList) {
 		return proof{}, false
 	}
 	left, givesUp := made.form(c.intent)
 	if givesUp {
 		return proof{}, false
 	}
-	now, err := c.prove(ctx, left, object)
+	now, err := c.prove(ctx, left, c.asRead(object))
 	if err != nil {
 		c.log.V(1).Info("cannot prove that applying the intent without its relinquished and shared fields changes nothing, so the intent is sent", "because", c.intent.whyNot(err))
 		return proof{}, false
 	}
 	conflicts := made.conflicts()
-	asRead, _ := c.asRead(object) // no error, because prove has read the object
-	now.gave = &conceded{c.Applier, c.hashOthers(asRead, key.Subresource, conflicts), conflicts, unread}
+	now.gave = &conceded{c.Applier, c.hashOthers(c.asRead(object), conflicts), conflicts, unread}
 	c.config.Steady.proven.Put(key, now)
-	return proof{object: refOf(c.ref, object), conflicts: slices.Clone(conflicts), unread: unread}, true
+	return proof{object: c.ref.as(object), conflicts: slices.Clone(conflicts), unread: unread}, true
 }
 
 // isEmptyList reports whether a value is an empty list. stillGivesWay does not try to prove that an intent with an
@@ -151,28 +131,10 @@ func isEmptyList(content any) bool {
 	return ok && len(list) == 0
 }
 
-// noneBy returns empty concessions for an object whose fields have the given owners.
-func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
-	return concessions{
-		owned: func(path fieldowners.Path) bool { return slices.ContainsFunc(ownership.OwnersOf(path), c.isOurs) },
-		keep: func(path fieldowners.Path) bool {
-			owners := ownership.OwnersOf(path)
-			return len(owners) == 1 && c.isOurs(owners[0])
-		},
-	}
-}
-
-// isOurs reports whether the API server records applies of this call under the given owner: the Applier's field
-// manager, with the operation Apply and the call's subresource.
-func (c *call) isOurs(m fieldowners.Manager) bool {
-	return m.Name == c.config.FieldManager && m.Operation == metav1.ManagedFieldsOperationApply &&
-		m.Subresource == c.intent.Subresource
-}
-
 // concede returns a copy of the concessions, with one more field that is relinquished or shared. A shared field without a
 // live value is left out of the request, like a relinquished field.
 func (all concessions) concede(conflict Conflict, intent *encodedIntent, live *unstructured.Unstructured) concessions {
-	at, _ := conflict.Path.Nearest(intent.object)
+	at, _ := conflict.Path.Nearest(intent.Fields)
 	adopted, has := at.Value(live.Object)
 	all.made = append(slices.Clip(all.made), concession{
 		conflict: conflict,
@@ -194,10 +156,7 @@ func (all concessions) has(conflict Conflict) bool {
 // The apply of such an intent must be pinned to the resourceVersion that was read. Otherwise, if the other owners give
 // the field up first, the API server would remove the field.
 func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp bool) {
-	if len(all.made) == 0 {
-		return intent, false
-	}
-	object := runtime.DeepCopyJSON(intent.object)
+	object := runtime.DeepCopyJSON(intent.Fields)
 	for _, made := range all.made {
 		if !made.leaveOut {
 			made.at.Set(object, made.adopted)
@@ -226,36 +185,18 @@ func (all concessions) conflicts() []Conflict {
 	return conflicts
 }
 
-type reportedConflict struct {
-	conflictField
-
-	uid types.UID
+// letGo reports whether the live object shows that a conflict has ended: the other owner no longer owns the field, or
+// both values are now equal.
+func (s settlement) letGo(conflict Conflict, live *unstructured.Unstructured) bool {
+	ownership, _ := fieldowners.ParseReadable(live.GetManagedFields())
+	isUnread := func(entry *fieldowners.EntryError) bool { return entry.Manager == conflict.Manager.Name }
+	shows := len(live.GetManagedFields()) > 0 && !slices.ContainsFunc(s.unread, isUnread)
+	return shows && !slices.Contains(ownership.OwnersOf(conflict.Path), conflict.Manager) || reflect.DeepEqual(conflict.Ours, conflict.Theirs)
 }
-
-var reportedSeed = maphash.MakeSeed()
 
 // gaveWay reports whether the call must read the live object before the first write. This is necessary if the last
 // Apply to the object relinquished or shared a field, and no cached object can show whether the conflict still exists.
 func (c *call) gaveWay() bool {
-	gave := len(c.ledger.Reported(c.ref.Key(), c.writer(c.intent.Subresource))) > 0
-	return gave && !c.dryRun && c.mayGiveWay() && !c.mayForesee()
-}
-
-// report stores the relinquished and shared conflicts, so that the next call can compare its conflicts with them. It
-// returns the given conflicts, and sets Remembered in each conflict that the previous call also reported.
-func (c *call) report(subresource string, conflicts []Conflict) []Conflict {
-	who := c.writer(subresource)
-	before := c.ledger.Reported(c.ref.Key(), who)
-	var now []uint64
-	for i, conflict := range conflicts {
-		if conflict.Decision != Force {
-			hash := maphash.Comparable(reportedSeed, reportedConflict{conflict.field(), conflict.Object.UID})
-			conflicts[i].Remembered = slices.Contains(before, hash)
-			now = append(now, hash)
-		}
-	}
-	if !c.dryRun && len(before)+len(now) > 0 {
-		c.ledger.Report(c.ref.Key(), who, now)
-	}
-	return conflicts
+	gave := len(c.ledger.Reported(c.ref.Key(), c.writer())) > 0
+	return gave && !c.dryRun && !c.mayForesee()
 }

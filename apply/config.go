@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -13,6 +14,7 @@ import (
 
 	"coapply.dev/apply/internal/cacheread"
 	"coapply.dev/apply/internal/ledger"
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/apply/lanes"
 )
 
@@ -82,6 +84,20 @@ func New(c client.Client, config Config) (*Applier, error) {
 	}
 	return &Applier{client: c, config: config, reads: cacheread.New(c), ledger: known}, nil
 }
+
+// RecordExchange wraps an HTTP transport to show Appliers what the client does not return: the number of HTTP requests,
+// including client-go's own retries, and whether an apply created the object. Wrap the rest.Config before any client is
+// made from it:
+//
+//	cfg.Wrap(apply.RecordExchange)
+//
+// Without RecordExchange, Outcome.Requests counts the client's calls instead of the HTTP requests, and Outcome.Action
+// is Configured even if an apply created the object.
+//
+// With RecordExchange, a process may send several applies to one object at the same time if the network is slow. On a
+// fast network, or without RecordExchange, it sends them one after the other. To measure the round-trip time,
+// RecordExchange sends a GET of /livez while several applies to one object are queued. It records only Appliers' requests.
+func RecordExchange(next http.RoundTripper) http.RoundTripper { return wire.RecordExchange(next) }
 
 // FieldManager returns the name of the field manager under which the Applier applies.
 func (a *Applier) FieldManager() string { return a.config.FieldManager }

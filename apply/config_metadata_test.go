@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/applyconfig"
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/test/kit/samples"
 )
@@ -30,7 +31,7 @@ func TestObjectOfEachType(t *testing.T) {
 	kinds, read, labelled := 0, 0, 0
 	for _, of := range samples.ConfigTypes() {
 		empty, isConfig := reflect.TypeAssert[runtime.ApplyConfiguration](reflect.New(of))
-		if _, _, ok := generatedFields(empty); !isConfig || !ok { // options are for no object
+		if _, _, ok := applyconfig.Generated(empty); !isConfig || !ok { // options are for no object
 			continue
 		}
 		kinds++
@@ -41,7 +42,7 @@ func TestObjectOfEachType(t *testing.T) {
 				status.SetZero() // an empty one is refused, which the fields do not show
 			}
 			config, _ := reflect.TypeAssert[runtime.ApplyConfiguration](value)
-			kind, metadata, _ := generatedFields(config)
+			kind, metadata, _ := applyconfig.Generated(config)
 			kind.APIVersion, kind.Kind = samples.Pick(fill, new("apps/v1"), new("v1"), new("v1"), nil, new("a/b/c")), samples.Pick(fill, new("Thing"), new("Thing"), nil)
 			if metadata != nil {
 				metadata.Name, metadata.Namespace = samples.Pick(fill, names...), samples.Pick(fill, names...)
@@ -67,8 +68,8 @@ func TestObjectOfEachType(t *testing.T) {
 func sameRef(t *testing.T, config runtime.ApplyConfiguration) bool {
 	t.Helper()
 	encoded, err := encode(Intent{Config: config})
-	got, ok := refIn(config)
-	if ok && (err != nil || got != encoded.ref) {
+	got, ok := applyconfig.RefIn(config)
+	if ok && (err != nil || ObjectRef(got) != encoded.ref) {
 		t.Errorf("%T: read %v, encoded %v, %v", config, got, encoded, err)
 	}
 	return ok
@@ -77,19 +78,19 @@ func sameRef(t *testing.T, config runtime.ApplyConfiguration) bool {
 func sameLabel(t *testing.T, config runtime.ApplyConfiguration) bool {
 	t.Helper()
 	before, _ := wire.Encode(config)
-	got, err := withLabel(config, "a/b", "c")
+	got, err := applyconfig.WithLabel(config, "a/b", "c")
 	encoded, encodeErr := encode(Intent{Config: config})
 	if err != nil || encodeErr != nil {
 		return false
 	}
-	if err := unstructured.SetNestedField(encoded.object, "c", "metadata", "labels", "a/b"); err != nil {
+	if err := unstructured.SetNestedField(encoded.Fields, "c", "metadata", "labels", "a/b"); err != nil {
 		t.Fatal(err)
 	}
 	again, err := encode(Intent{Config: got})
 	if err != nil || reflect.TypeOf(got) != reflect.TypeOf(config) {
 		t.Fatalf("%T became %T: %v", config, got, err)
 	}
-	if diff := cmp.Diff(encoded.object, again.object); diff != "" {
+	if diff := cmp.Diff(encoded.Fields, again.Fields); diff != "" {
 		t.Errorf("%T: %s", config, diff)
 	}
 	if after, _ := wire.Encode(config); !bytes.Equal(before.JSON, after.JSON) {
@@ -192,7 +193,7 @@ func TestObjectIsCheap(t *testing.T) {
 			t.Errorf("%s: %v allocations, want 3 at most", name, got)
 		}
 	}
-	if got := testing.AllocsPerRun(100, func() { _, _ = withLabel(config, "a/b", "c") }); got > 12 {
+	if got := testing.AllocsPerRun(100, func() { _, _ = applyconfig.WithLabel(config, "a/b", "c") }); got > 12 {
 		t.Errorf("a label takes %v allocations, want 12 at most", got)
 	}
 }
@@ -257,7 +258,7 @@ func TestIntentWithLabel(t *testing.T) {
 			continue
 		}
 		encoded, _ := encode(got)
-		if err == nil && (!got.MustExist || (&unstructured.Unstructured{Object: encoded.object}).GetLabels()["part-of"] != "shop") {
+		if err == nil && (!got.MustExist || (&unstructured.Unstructured{Object: encoded.Fields}).GetLabels()["part-of"] != "shop") {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -2,17 +2,20 @@ package apply
 
 import (
 	"cmp"
+	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 
 	"coapply.dev/apply/internal/hidden"
 	"coapply.dev/apply/internal/named"
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/whatif"
 )
 
 // Conflict is one field of an intent that another field manager owns with another value.
@@ -73,10 +76,28 @@ func (c Conflict) owner() string {
 	return fmt.Sprintf("%s itself (by %s through %s)", c.Manager.Name, c.Manager.Operation, c.Manager.Subresource)
 }
 
+// judgeConflicts parses the conflicts in the API server's response, and asks the policy for a decision on each
+// conflict. It returns the decided conflicts, and the settlement with its conflicts set anew. If the policy rejects a
+// conflict, the error is a ConflictError.
+func (c *call) judgeConflicts(refused error, live *unstructured.Unstructured, settled settlement) (found []Conflict, _ settlement, err error) {
+	ownership, unread := c.readableOwners(live)
+	settled.unread = unread
+	if found, err = c.describeConflicts(wire.ConflictCauses(refused), live, ownership); err != nil {
+		return nil, settled, &RefusedError{Object: c.ref, Err: err}
+	}
+	settled.conflicts = merge(settled.concessions.conflicts(), found)
+	if hasRejected(found) {
+		return nil, settled, &ConflictError{
+			Object: c.ref, Subresource: c.intent.Subresource, FieldManager: c.config.FieldManager, Conflicts: settled.conflicts, Err: refused,
+		}
+	}
+	return found, settled, nil
+}
+
 // describeConflicts converts the causes of an ownership conflict (HTTP 409), reported or computed, to Conflicts, with the
 // decisions of the policy. It takes the values of the fields from the intent and from the live object.
 func (c *call) describeConflicts(causes []metav1.StatusCause, live *unstructured.Unstructured, ownership fieldowners.Ownership) ([]Conflict, error) {
-	intent := fieldowners.NewIndex(c.intent.object)
+	intent := fieldowners.NewIndex(c.intent.Fields)
 	fields := named.New(ownership, intent)
 	index := fieldowners.NewIndex(live.Object)
 	var conflicts []Conflict
@@ -121,7 +142,7 @@ func (c *call) decideOn(conflict *Conflict) {
 		conflict.Decision = Force
 		return
 	}
-	policy := c.policyFor(c.intent.Intent, conflict.Manager)
+	policy := c.policyFor(conflict.Manager)
 	conflict.Decision = policy.decide(*conflict)
 	if conflict.Decision == Force && policy.refuses != nil {
 		conflict.Refused = policy.refuses(*conflict)
@@ -135,24 +156,21 @@ func (c *call) decideOn(conflict *Conflict) {
 // Belongs. If the managed fields of an object were emptied, the API server records before-first-apply as the owner of
 // all fields. An intent with Belongs forces the fields of this owner, unless a rule or the Func of the policy decides
 // otherwise. For example, a rule that relinquishes .spec.replicas to an autoscaler still applies.
-func (c *call) policyFor(intent Intent, owner fieldowners.Manager) Policy {
+func (c *call) policyFor(owner fieldowners.Manager) Policy {
 	policy := c.config.Policy
-	if intent.Belongs != nil && owner.Name == fieldowners.BeforeFirstApply && owner.Operation == metav1.ManagedFieldsOperationUpdate {
+	if c.intent.Belongs != nil && owner.Name == fieldowners.BeforeFirstApply && owner.Operation == metav1.ManagedFieldsOperationUpdate {
 		policy.otherwise = Force
 	}
 	return policy
 }
 
-// setPath sets the path and both values of a conflict, and reports whether the values are equal. It sets Hidden, and
-// hides the values of a Secret.
-func (c *Conflict) setPath(path fieldowners.Path, ours, theirs any) (equal bool) {
+// setPath sets the path and both values of a conflict. It sets Hidden, and hides the values of a Secret.
+func (c *Conflict) setPath(path fieldowners.Path, ours, theirs any) {
 	c.Path, c.Ours, c.Theirs = path, ours, theirs
-	equal = reflect.DeepEqual(c.Ours, c.Theirs)
 	c.Hidden = hidden.Is(c.Object.GroupKind(), path, c.Ours, c.Theirs)
 	if c.Object.isSecret() {
 		c.Ours, c.Theirs = fieldowners.Hide(c.Ours), fieldowners.Hide(c.Theirs)
 	}
-	return equal
 }
 
 // sameField reports whether two conflicts are on the same field and with the same other owner.
@@ -184,4 +202,68 @@ func texts(conflicts []Conflict) []string {
 
 func hasRejected(conflicts []Conflict) bool {
 	return slices.ContainsFunc(conflicts, func(c Conflict) bool { return c.Decision == Reject })
+}
+
+// owner returns the owner under which the API server records applies of this call: the Applier's field manager, with the
+// operation Apply and the call's subresource.
+func (c *call) owner() fieldowners.Manager {
+	return fieldowners.Manager{Name: c.config.FieldManager, Operation: metav1.ManagedFieldsOperationApply, Subresource: c.intent.Subresource}
+}
+
+// isOurs reports whether the given owner is the owner of applies of this call.
+func (c *call) isOurs(m fieldowners.Manager) bool { return c.owner().SameWriter(m) }
+
+// isRefusedBy reports whether the API server would refuse the intent for the given object exactly as it did in refused.
+func (c *call) isRefusedBy(ctx context.Context, object *unstructured.Unstructured, refused error) bool {
+	schemas, known := c.schemas(ctx)
+	if !IsOwnershipConflict(refused) || !known || c.intent.hasBody() {
+		return false
+	}
+	computed, err := c.whatIf(object, schemas)
+	if err != nil {
+		c.log.V(1).Info("cannot compute the conflicts, so the intent is sent once more", "because", err.Error())
+	}
+	return err == nil && sameCauses(computed, wire.ConflictCauses(refused))
+}
+
+// sameCauses reports whether two lists have the same causes, in any order.
+func sameCauses(a, b []metav1.StatusCause) bool {
+	byText := func(a, b metav1.StatusCause) int {
+		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.Message, b.Message))
+	}
+	return slices.Equal(slices.SortedFunc(slices.Values(a), byText), slices.SortedFunc(slices.Values(b), byText))
+}
+
+// merge returns the conflicts that were settled before together with the conflicts in a new response. They are sorted
+// by the API server's strings for the fields. A conflict in both lists is returned once, from the new response.
+func merge(settled, found []Conflict) []Conflict {
+	again := map[conflictField][]Conflict{}
+	for _, conflict := range found {
+		again[conflict.field()] = append(again[conflict.field()], conflict)
+	}
+	all := slices.DeleteFunc(slices.Clone(settled), func(c Conflict) bool {
+		return slices.ContainsFunc(again[c.field()], c.sameField)
+	})
+	all = append(all, found...)
+	slices.SortStableFunc(all, Conflict.compare)
+	return all
+}
+
+// whatIf computes the conflicts that the API server would report for an unforced apply of the intent to an object. The
+// error says why they are not known.
+func (c *call) whatIf(object *unstructured.Unstructured, schemas managedfields.TypeConverter) ([]metav1.StatusCause, error) {
+	apply := whatif.Apply{FieldManager: c.config.FieldManager, Subresource: c.intent.Subresource, Config: c.intent.Fields}
+	_, conflicts, err := apply.To(object, schemas)
+	return conflicts, err
+}
+
+// schemas returns the API server's schemas of the intent's version. If they are not known, it returns false, and schemas
+// that are deduced from values: each list is then one field.
+func (c *call) schemas(ctx context.Context) (managedfields.TypeConverter, bool) {
+	if c.config.Steady != nil {
+		if known, err := c.config.Steady.schemas.Of(ctx, c.ref.GroupVersion()); err == nil {
+			return known.Converter, true
+		}
+	}
+	return managedfields.NewDeducedTypeConverter(), false
 }

@@ -52,7 +52,7 @@ func TestDescribeConflicts(t *testing.T) {
 	c, live, refused := contested(1)
 	c.config.Policy = OnConflict(Relinquish)
 	ownership, _ := fieldowners.ParseReadable(live.GetManagedFields())
-	c.intent.object = map[string]any{"spec": map[string]any{"entries": "ours"}}
+	c.intent.Fields = map[string]any{"spec": map[string]any{"entries": "ours"}}
 	if found, err := c.describeConflicts(wire.ConflictCauses(refused), live, ownership); err != nil || len(found) != 1 || found[0].Decision != Reject || found[0].Ours != nil {
 		t.Errorf("a field of another name: %+v, %v", found, err)
 	}

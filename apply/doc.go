@@ -13,8 +13,8 @@
 //     other managers write at the same time. If they write too often, the error is a ContendedError and no field is
 //     forced. Relinquish leaves the field to its owner, and Share owns the field together with its owner, with the
 //     owner's value. Both apply the rest of the intent, and no other manager loses a field.
-//  3. A deleted object is not recreated by Release, or by an intent that is pinned to a uid, sets MustExist, or has
-//     relinquished or shared fields.
+//  3. A deleted object is not recreated by an intent that is pinned to a uid, sets MustExist, or has relinquished or
+//     shared fields.
 //  4. An intent with Belongs never adopts an object that somebody else created, even if the object is created at the
 //     same moment.
 //  5. The package never changes the caller's apply configuration.
@@ -75,9 +75,8 @@
 // # The verbs
 //
 //   - Applier.Apply applies an intent, and Applier.Plan shows what Apply would change.
-//   - Applier.Release gives up every field that the field manager applied.
 //   - Package ownership moves fields from other field managers to the Applier's field manager, and back. The other
-//     field managers may have written by Update or by Apply.
+//     field managers may have written by Update or by Apply. It also gives up all fields that a field manager applied.
 //   - Package applyset applies a set of objects that belongs to a parent object, and deletes the objects that are no
 //     longer in the set (KEP-3659).
 //
@@ -87,13 +86,20 @@
 // # Rights
 //
 // Apply needs the rights to get and patch the resource, or the subresource that is written, such as deployments/status.
-// For objects that may not exist yet, Apply also needs create. Release needs no other rights. The cache needs list and
+// For objects that may not exist yet, Apply also needs create. The cache needs list and
 // watch: without them each intent is sent, and objects of intents with MustExist or Belongs are read from the API
 // server.
 //
 // # Where to find what
 //
-// The eight steps of Apply are in apply.go, in order. steady.go proves that nothing would change (with package steady).
-// target.go decides what the writes are pinned to, request.go sends them, settle.go settles the conflicts, and concede.go
-// handles relinquished and shared fields. Each other verb has a file of its own.
+// An Apply passes through these files, in this order:
+//
+//   - apply.go runs the steps of the call, and retries.
+//   - steady.go tries to prove that nothing would change, with package steady.
+//   - intent.go decodes and checks the intent. target.go finds the object of an intent with MustExist or Belongs.
+//   - settle.go is one attempt. Package decide is its protocol: it returns the next step.
+//   - request.go sends an apply, and classifies the error.
+//   - conflict.go and policy.go decide on the conflicts, which package whatif also computes from a read object.
+//   - concede.go leaves out relinquished fields, and sets the live values of shared fields.
+//   - outcome.go checks the response, and reports the Outcome.
 package apply

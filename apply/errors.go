@@ -182,7 +182,7 @@ func (e *NotOursError) Error() string {
 	case e.Owner != "":
 		because = ", controlled by the " + e.Owner
 	case len(e.Managers) > 0:
-		because = " according to Belongs: the object has no controller, and its fields are owned by " + namesOf(e.Managers)
+		because = " according to Belongs: the object has no controller, and its fields are owned by " + fieldowners.FormatManagers(e.Managers)
 	}
 	return fmt.Sprintf("the apply of %v was %v: an object with this name already exists and %v%s; delete the object, use another name, or set a Belongs that accepts the object",
 		e.Object, ErrRefused, ErrNotOurs, because)
@@ -288,14 +288,4 @@ func notAbsent(subresource string, answer error) error {
 			subresource, cause)
 	}
 	return errors.New("the API server answered the write with 404, although the object exists: " + cause + ": " + wire.OneLine(answer))
-}
-
-// checkNotFound calls CheckNotFound for the error of a request of this call, and counts the live read as a request.
-func (c *call) checkNotFound(ctx context.Context, subresource string, err error) error {
-	if !apierrors.IsNotFound(err) {
-		return err
-	}
-	c.exchange.Calling()
-	defer c.exchange.Called(nil)
-	return CheckNotFound(ctx, c.config.LiveReader, c.pinnedRef(), subresource, err)
 }

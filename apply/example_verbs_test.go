@@ -4,21 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"coapply.dev/apply"
 )
-
-// webDeployment names the object of the examples.
-var webDeployment = apply.ObjectRef{
-	GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"),
-	NamespacedName:   types.NamespacedName{Namespace: "shop", Name: "web"},
-}
 
 // Look before an apply: nothing is written.
 func ExampleApplier_Plan() {
@@ -39,20 +31,6 @@ func ExampleApplier_Plan() {
 	// Configured <nil>
 	// .spec.replicas: 5 -> 3
 	// given up: .spec.minReadySeconds
-}
-
-// Give up everything that the manager applied to an object.
-func ExampleApplier_Release() {
-	ours := entry("example-workload", "Apply", "", `{"f:spec":{"f:minReadySeconds":{}}}`)
-	applier := exampleApplier(apply.Policy{}, ours, hpa)
-
-	for range 2 {
-		outcome, err := applier.Release(context.Background(), webDeployment)
-		fmt.Println(outcome.Action, outcome.Object, err)
-	}
-	// Output:
-	// Configured Deployment shop/web <nil>
-	// Unchanged Deployment shop/web <nil>
 }
 
 // A status is an intent for a subresource. Its condition has been True before, and

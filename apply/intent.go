@@ -4,15 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/applyconfig"
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
@@ -66,54 +65,77 @@ type Intent struct {
 	Read client.Object
 }
 
-// encodedIntent is an intent with the content of its configuration as decoded JSON.
+// encodedIntent is an intent with the content of its configuration.
 type encodedIntent struct {
-	Intent // the intent that the caller gave
+	Intent              // the intent that the caller gave
+	applyconfig.Content // the content of Config, or of Body if there is one
 
-	ref      ObjectRef               // the object; with a uid if the caller gave one
-	json     []byte                  // the content as JSON; nil if object was changed after its decoding
-	object   map[string]any          // the decoded content of Config, or of Body if there is one
-	kind     reflect.Type            // the Go type of the configuration; nil for an unstructured one
-	bodyKind schema.GroupVersionKind // the kind of Body; empty if there is none
+	ref ObjectRef // the object; with a uid if the caller gave one
 }
 
 // encode decodes and checks an intent. For an invalid intent it returns an IntentError.
 func encode(intent Intent) (*encodedIntent, error) {
 	encoded := &encodedIntent{Intent: intent}
-	config, err := wire.Encode(intent.Config)
-	if err == nil {
-		err = encoded.decode(config)
-	}
-	if err == nil {
-		err = encoded.identify()
-	}
-	if err == nil {
-		err = encoded.pinTo(intent.UID)
-	}
-	if err == nil && intent.Belongs != nil && intent.Subresource != "" {
-		err = errors.New("Intent.Subresource and Intent.Belongs are both set, but cannot be combined; leave Belongs out")
-	}
-	if err == nil && intent.Body != nil {
-		err = encoded.replaceByBody(intent.Body)
-	}
-	if err == nil {
-		err = encoded.checkSubresource()
-	}
-	if err == nil && intent.Read != nil && !isRead(intent.Read, encoded.ref) {
-		err = errors.New("Intent.Read is not the object of the intent, or is a nil pointer; leave Read unset if the cache does not have the object")
-	}
-	if err != nil {
+	if err := encoded.decode(); err != nil {
 		return nil, &IntentError{Object: encoded.ref, Err: err}
 	}
 	return encoded, nil
 }
 
-// Object returns a reference to the intent's object, to pass to Release or package ownership. Object checks only the
-// kind and the name of the object, and returns an *IntentError if they are invalid. Apply may still reject the intent.
+// encode converts the intent's configuration to JSON values, and validates the intent. It sets the reference to the
+// intent's object, and the key-value pairs of the call's log lines.
+func (c *call) encode() error {
+	encoded, err := encode(c.intent.Intent)
+	if err != nil {
+		if invalid := (*IntentError)(nil); errors.As(err, &invalid) {
+			c.ref = invalid.Object
+		}
+		return err
+	}
+	c.intent, c.ref = encoded, encoded.ref
+	c.target = target{uid: encoded.ref.UID, read: c.target.read}
+	c.mayGiveWay = !encoded.hasBody() && c.config.Policy.mayGiveWay()
+	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
+	if err := wire.CheckScope(c.client, c.ref.GroupVersionKind, c.ref.NamespacedName); err != nil {
+		return &IntentError{Object: c.ref, Err: err}
+	}
+	return nil
+}
+
+func (e *encodedIntent) decode() (err error) {
+	if e.Content, err = applyconfig.Decode(e.Config); err != nil {
+		return err
+	}
+	ref, err := e.Ref()
+	if e.ref = ObjectRef(ref); err != nil {
+		return err
+	}
+	switch {
+	case e.UID != "" && e.ref.UID != "" && e.UID != e.ref.UID:
+		return fmt.Errorf("two uids: Intent.UID is %s and the uid in the configuration is %s; give one of them", e.UID, e.ref.UID)
+	case e.Belongs != nil && e.Subresource != "":
+		return errors.New("Intent.Subresource and Intent.Belongs are both set, but cannot be combined; leave Belongs out")
+	case e.Body != nil && e.Subresource == "":
+		return errors.New("Intent.Body is set without a Subresource; set Intent.Subresource to the subresource that receives the Body")
+	case len(content.IsPathSegmentName(e.Subresource)) > 0:
+		return fmt.Errorf("subresource %q cannot be part of a URL: a subresource may not be . or .., or contain / or %%", e.Subresource)
+	case e.Read != nil && !isRead(e.Read, e.ref):
+		return errors.New("Intent.Read is not the object of the intent, or is a nil pointer; leave Read unset if the cache does not have the object")
+	}
+	e.ref.UID = cmp.Or(e.UID, e.ref.UID)
+	if e.Body == nil {
+		return e.CheckSubresource(e.Subresource)
+	}
+	e.Content, err = e.DecodeBody(e.Body)
+	return err
+}
+
+// Object returns a reference to the intent's object, to pass to package ownership. Object checks only the kind and the
+// name of the object, and returns an *IntentError if they are invalid. Apply may still reject the intent.
 func (i Intent) Object() (ObjectRef, error) {
-	if ref, ok := refIn(i.Config); ok && (i.UID == "" || ref.UID == "" || i.UID == ref.UID) {
+	if ref, ok := applyconfig.RefIn(i.Config); ok && (i.UID == "" || ref.UID == "" || i.UID == ref.UID) {
 		ref.UID = cmp.Or(i.UID, ref.UID)
-		return ref, nil
+		return ObjectRef(ref), nil
 	}
 	encoded, err := encode(i)
 	if err != nil {
@@ -122,86 +144,36 @@ func (i Intent) Object() (ObjectRef, error) {
 	return encoded.ref, nil
 }
 
-// checkSubresource returns an error for an intent that does not fit its subresource. For example, an intent for the
-// status subresource must set the status and no other field. Without a status, the apply would give up the whole
-// status.
-func (e *encodedIntent) checkSubresource() error {
-	switch {
-	case len(content.IsPathSegmentName(e.Subresource)) > 0:
-		return fmt.Errorf("subresource %q cannot be part of a URL: a subresource may not be . or .., or contain / or %%", e.Subresource)
-	case e.Subresource == "" && isEmptyMap(e.object[statusSubresource]):
-		return errors.New("the intent sets an empty status, as an intent that was made from a typed object does: " +
-			"all zero values of the object would be sent, and this field manager would own them; build the configuration with its constructor, " +
-			"such as appsv1ac.Deployment, or remove the status from the manifest")
-	case e.Subresource != statusSubresource || e.hasBody():
-		return nil
-	case e.object[statusSubresource] == nil:
-		return errors.New("the intent is for the status subresource and sets no status; to give up the status, call Release")
+// OwnerReferences returns the owner references that the intent sets, or an *IntentError.
+func (i Intent) OwnerReferences() ([]metav1ac.OwnerReferenceApplyConfiguration, error) {
+	owners, err := applyconfig.OwnerReferences(i.Config)
+	if err != nil {
+		return nil, i.invalid(err)
 	}
-	for name := range e.object {
-		if name != "apiVersion" && name != "kind" && name != "metadata" && name != statusSubresource {
-			return fmt.Errorf("the intent is for the status subresource and also sets %s; set %[1]s with another intent, for the object itself", name)
-		}
+	return owners, nil
+}
+
+// WithLabel returns a copy of the intent with one more label. A configuration that was generated by client-go or
+// controller-gen keeps its Go type. If the intent already sets the label, or is invalid, the error is an *IntentError.
+func (i Intent) WithLabel(name, value string) (Intent, error) {
+	labelled, err := applyconfig.WithLabel(i.Config, name, value)
+	if err != nil {
+		return i, i.invalid(err)
 	}
-	return nil
+	i.Config = labelled
+	return i, nil
+}
+
+// invalid returns the IntentError for an error in the intent's configuration.
+func (i Intent) invalid(err error) error {
+	object, invalid := i.Object()
+	if invalid != nil {
+		return invalid // also names the valid parts of the reference to the object
+	}
+	return &IntentError{Object: object, Err: err}
 }
 
 const statusSubresource = "status"
-
-func isEmptyMap(value any) bool {
-	fields, isMap := value.(map[string]any)
-	return isMap && len(fields) == 0
-}
-
-func (e *encodedIntent) pinTo(uid types.UID) error {
-	if uid != "" && e.ref.UID != "" && uid != e.ref.UID {
-		return fmt.Errorf("two uids: Intent.UID is %s and the uid in the configuration is %s; give one of them", uid, e.ref.UID)
-	}
-	e.ref.UID = cmp.Or(uid, e.ref.UID)
-	return nil
-}
-
-// replaceByBody replaces the intent's content with Intent.Body. The intent still refers to the object of Intent.Config.
-func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
-	if e.Subresource == "" {
-		return errors.New("Intent.Body is set without a Subresource; set Intent.Subresource to the subresource that receives the Body")
-	}
-	for name := range e.object {
-		if name != "apiVersion" && name != "kind" && name != "metadata" {
-			return fmt.Errorf("Intent.Config sets %s, but with Intent.Body it may only name the object; remove the field", name)
-		}
-	}
-	config, err := wire.Encode(body)
-	if err == nil {
-		err = e.decode(config)
-	}
-	if err != nil {
-		return fmt.Errorf("the body: %w", err)
-	}
-	if e.object["metadata"] == nil {
-		delete(e.object, "metadata") // because SetName cannot set a name in a metadata that is null
-	}
-	e.json = nil // because the name and the namespace are set below
-	object := unstructured.Unstructured{Object: e.object}
-	e.bodyKind = object.GroupVersionKind()
-	metadata, isMap := e.object["metadata"].(map[string]any)
-	switch {
-	case !isMap && e.object["metadata"] != nil:
-		return errors.New("the body: metadata is not a JSON object")
-	case e.bodyKind.Kind == "" || e.bodyKind.Version == "":
-		return errors.New("the body: apiVersion and kind are needed; make the body with its constructor, such as autoscalingv1ac.Scale")
-	case object.GetName() != "" && object.GetName() != e.ref.Name:
-		return fmt.Errorf("the body names another object than Intent.Config: %s", object.GetName())
-	case object.GetNamespace() != "" && object.GetNamespace() != e.ref.Namespace:
-		return fmt.Errorf("the body names another namespace than Intent.Config: %s", object.GetNamespace())
-	}
-	object.SetName(e.ref.Name)
-	object.SetNamespace(e.ref.Namespace)
-	if err := refuseServerFields(metadata); err != nil {
-		return fmt.Errorf("the body: %w", err)
-	}
-	return nil
-}
 
 // whyNot returns the text of err for a log line. For a Secret it returns a placeholder, because the text may quote
 // values.
@@ -212,61 +184,11 @@ func (e *encodedIntent) whyNot(err error) string {
 	return fmt.Sprint(err)
 }
 
-func (e *encodedIntent) hasBody() bool { return !e.bodyKind.Empty() }
+func (e *encodedIntent) hasBody() bool { return e.Body != nil }
 
-// with returns a copy of the intent whose content is replaced by object.
-func (e *encodedIntent) with(object map[string]any) *encodedIntent {
+// with returns a copy of the intent with other content.
+func (e *encodedIntent) with(fields map[string]any) *encodedIntent {
 	other := *e
-	other.object, other.json = object, nil
+	other.Content = e.With(fields)
 	return &other
-}
-
-// through returns a copy of the intent for another subresource; "" is the object itself.
-func (e *encodedIntent) through(subresource string) *encodedIntent {
-	other := *e
-	other.Subresource = subresource
-	return &other
-}
-
-func (e *encodedIntent) identify() (err error) {
-	object := unstructured.Unstructured{Object: e.object}
-	e.ref, err = refTo(object.GetAPIVersion(), object.GetKind(), object.GetNamespace(), object.GetName(), object.GetUID())
-	if err != nil {
-		return err
-	}
-	metadata, _, _ := unstructured.NestedMap(e.object, "metadata")
-	return refuseServerFields(metadata)
-}
-
-// refTo returns a reference to an object. If it returns an error, the reference contains the valid parts.
-func refTo(apiVersion, kind, namespace, name string, uid types.UID) (ObjectRef, error) {
-	version, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
-		return ObjectRef{}, err
-	}
-	ref := ObjectRef{
-		GroupVersionKind: version.WithKind(kind),
-		NamespacedName:   types.NamespacedName{Namespace: namespace, Name: name},
-		UID:              uid,
-	}
-	switch {
-	case ref.Kind == "" || ref.Version == "":
-		return ref, errors.New("apiVersion and kind are needed; make the configuration with its constructor, such as appsv1ac.Deployment")
-	case ref.Name == "":
-		return ref, errors.New("metadata.name: a name is needed, because Server-Side Apply cannot generate names")
-	case len(content.IsPathSegmentName(ref.Name)) > 0 || len(content.IsPathSegmentName(ref.Namespace)) > 0:
-		return ref, fmt.Errorf("name %q in namespace %q cannot be part of a URL: neither may be . or .., or contain / or %%", ref.Name, ref.Namespace)
-	}
-	return ref, nil
-}
-
-// refuseServerFields returns an error if an apply configuration sets metadata that only the API server may set.
-func refuseServerFields(metadata map[string]any) error {
-	switch {
-	case metadata["managedFields"] != nil:
-		return errors.New("the configuration has metadata.managedFields, so it was made from an object of the API server; build the configuration from scratch, with only the fields to own")
-	case metadata["resourceVersion"] != nil:
-		return errors.New("the configuration has metadata.resourceVersion; remove metadata.resourceVersion: Apply sets it where a write needs it")
-	}
-	return nil
 }

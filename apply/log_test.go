@@ -8,6 +8,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 )
 
 // What was taken from whom is in the log at its usual level, readable as text.
@@ -60,7 +61,7 @@ func TestLogOfRequests(t *testing.T) {
 	ctx := logr.NewContext(t.Context(), funcr.NewJSON(func(line string) { lines = append(lines, line) }, funcr.Options{Verbosity: 1}))
 	w := newWorld(t, entriesOf("scale")...)
 	version := w.Live().ResourceVersion
-	if _, err := w.applier(apply.Policy{}).Release(ctx, webAt("")); err != nil {
+	if _, err := ownership.Release(ctx, w.applier(apply.Policy{}), webAt("")); err != nil {
 		t.Fatal(err)
 	}
 	alone(w)

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"coapply.dev/apply/internal/applyconfig"
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
@@ -35,7 +36,7 @@ func contested(n int) (*call, *unstructured.Unstructured, error) {
 		Manager: "them", Operation: "Apply", APIVersion: "v1", FieldsType: "FieldsV1",
 		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:items":{` + strings.TrimPrefix(fields.String(), ",") + `}}}`),
 	}})
-	c := &call{Applier: &Applier{config: Config{FieldManager: "us"}}, intent: &encodedIntent{object: items("ours")}}
+	c := &call{Applier: &Applier{config: Config{FieldManager: "us"}}, intent: &encodedIntent{Content: applyconfig.Content{Fields: items("ours")}}}
 	return c, live, &apierrors.StatusError{ErrStatus: metav1.Status{
 		Code: 409, Reason: metav1.StatusReasonConflict, Details: &metav1.StatusDetails{Causes: causes},
 	}}

@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,26 +27,10 @@ type Plan struct {
 	// Refused is the *ConflictError or *NotOursError that Apply would return, or nil.
 	Refused error
 
-	Conflicts []Conflict           // the ownership conflicts, with the policy's decisions
-	Changes   []fieldowners.Change // the values that would change, including defaults that the API server sets
+	Conflicts []Conflict // the ownership conflicts, with the policy's decisions
 
-	// Ownership lists the fields that each owner would gain and lose. The four lists below contain only fields of the
-	// Applier's own field manager. A field may be in several lists.
-	Ownership fieldowners.Difference
-	Taken     []fieldowners.Moved // fields that this field manager would take from other managers
-	Gained    []fieldowners.Path  // fields that this field manager would own in addition, without taking them from another
-	Shared    []fieldowners.Owned // taken and gained fields that other managers would own too, one entry for each owner
-	Dropped   []Dropped           // fields that this field manager would give up
-}
-
-// Dropped is a field that Apply would give up, because the intent does not set it. Change contains the values of the
-// field before and after the Apply. If no other manager owns the field, the API server removes the value (Exists is
-// then false), or replaces the value by a default.
-type Dropped struct {
-	fieldowners.Change
-
-	Stays  bool                  // the value would not change
-	Owners []fieldowners.Manager // the managers that would still own the field
+	// Effect contains the values and owners that would change. It is empty if the Apply would write nothing.
+	fieldowners.Effect
 }
 
 // Plan returns the changes that an Apply of the intent would make, and writes nothing. It takes the same steps as
@@ -63,24 +46,21 @@ type Dropped struct {
 // Other errors are those of Apply. A ContendedError means that another writer changed the object during each attempt. A
 // Plan is not counted in the metrics.
 func (a *Applier) Plan(ctx context.Context, intent Intent) (Plan, error) {
-	ctx, call := a.begin(ctx)
+	ctx, call := a.begin(ctx, intent)
 	call.dryRun = true
 	call.log = call.log.WithValues("dryRun", true)
 	encoded, err := encode(intent)
 	if err != nil {
 		return Plan{}, err
 	}
-	call.about(encoded)
-	plan, err := call.plan(ctx, encoded.untyped(intent))
-	if err != nil {
-		return Plan{}, err
-	}
-	return plan, nil
+	encoded.Intent = encoded.untyped()
+	call.intent, call.ref = encoded, encoded.ref
+	return call.plan(ctx)
 }
 
 // untyped returns the intent with an unstructured configuration, so that the decoded response has its managed fields.
-func (e *encodedIntent) untyped(intent Intent) Intent {
-	sent := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: e.object})
+func (e *encodedIntent) untyped() Intent {
+	intent, sent := e.Intent, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: e.Fields})
 	if e.hasBody() {
 		intent.Body = sent
 	} else {
@@ -91,11 +71,11 @@ func (e *encodedIntent) untyped(intent Intent) Intent {
 
 // plan reads the object, sends the intent as a dry run, and compares the two. If the resourceVersion in the response
 // shows that the object has changed since the read, plan starts again.
-func (c *call) plan(ctx context.Context, intent Intent) (plan Plan, err error) {
+func (c *call) plan(ctx context.Context) (plan Plan, err error) {
 	log := c.log
 	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() (err error) {
 		c.log = log
-		plan, err = c.planOnce(ctx, intent)
+		plan, err = c.planOnce(ctx)
 		return err
 	})
 	if exhausted {
@@ -106,35 +86,31 @@ func (c *call) plan(ctx context.Context, intent Intent) (plan Plan, err error) {
 	return plan, err
 }
 
-func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
+func (c *call) planOnce(ctx context.Context) (Plan, error) {
 	before, err := c.readLive(ctx)
 	if err != nil && !errors.Is(err, errAbsent) {
 		return Plan{}, c.classify(ctx, err)
 	}
-	landed, err := c.run(ctx, intent)
+	landed, err := c.run(ctx)
 	switch {
 	case err != nil:
 		return c.planWithout(before, "", err)
 	case landed.action == Absent:
 		return c.planWithout(before, Absent, nil)
 	}
-	after := landed.object()
+	after := landed.response.Object()
 	if before == nil && after.GetResourceVersion() == neverWritten { // a dry run of a creation returns the resourceVersion that was sent
 		after.SetResourceVersion("")
 	}
-	if versionOf(before) != after.GetResourceVersion() {
+	read := "" // the resourceVersion of the object that was read; "" also in the dry run of a creation
+	if before != nil {
+		read = before.GetResourceVersion()
+	}
+	if read != after.GetResourceVersion() {
 		return Plan{}, &StaleWriteError{Object: c.intent.ref,
-			Err: fmt.Errorf("the object changed between the read, at resourceVersion %q, and the dry run, at %q", versionOf(before), after.GetResourceVersion())}
+			Err: fmt.Errorf("the object changed between the read, at resourceVersion %q, and the dry run, at %q", read, after.GetResourceVersion())}
 	}
 	return c.planBy(before, after)
-}
-
-// versionOf returns the resourceVersion of an object, or "" for nil. (A dry run of a creation also returns "".)
-func versionOf(object *unstructured.Unstructured) string {
-	if object == nil {
-		return ""
-	}
-	return object.GetResourceVersion()
 }
 
 // newPlan returns a Plan with the fields that do not depend on the API server's response. before is the object that was
@@ -166,10 +142,8 @@ func (c *call) planWithout(before *unstructured.Unstructured, action Action, err
 func (c *call) planBy(before, after *unstructured.Unstructured) (Plan, error) {
 	plan := c.newPlan(before)
 	var held fieldowners.Ownership
-	if before == nil {
-		before = &unstructured.Unstructured{}
-	} else {
-		var err error
+	var err error
+	if before != nil {
 		if held, err = c.readable(before.GetManagedFields()); err != nil {
 			return Plan{}, &RefusedError{Object: c.intent.ref, Err: fmt.Errorf("reading the managed fields of the object: %w", err)}
 		}
@@ -178,107 +152,52 @@ func (c *call) planBy(before, after *unstructured.Unstructured) (Plan, error) {
 	if err != nil {
 		return Plan{}, &RefusedError{Object: c.intent.ref, Err: fmt.Errorf("reading the managed fields in the response to the dry run: %w", err)}
 	}
-	plan.Changes = fieldowners.Changes(values(before), values(after), held, owned)
-	plan.Ownership = fieldowners.Diff(held, owned)
-	c.tellOurs(&plan, owned, before, after)
+	plan.Effect = fieldowners.EffectOf(c.owner(), before, after, held, owned)
 	switch {
-	case before.Object == nil:
+	case before == nil:
 		plan.Action = Created
 	case len(plan.Changes) == 0 && slices.EqualFunc(held.Entries(), owned.Entries(), sameEntry):
 		plan.Action = Unchanged
 	default:
 		plan.Action = Configured
 	}
-	if c.ref.isSecret() {
-		plan.hide()
-	}
 	return plan, nil
-}
-
-// tellOurs sets the fields of the Plan for this field manager: Taken, Gained, Shared and Dropped. The argument owned
-// contains the owners after the dry run.
-func (c *call) tellOurs(plan *Plan, owned fieldowners.Ownership, before, after *unstructured.Unstructured) {
-	var got []fieldowners.Path
-	for _, moved := range plan.Ownership.Moved {
-		if c.isOurs(moved.To) {
-			plan.Taken = append(plan.Taken, moved)
-			got = append(got, moved.Path)
-		}
-	}
-	for _, gained := range plan.Ownership.Gained {
-		if c.isOurs(gained.Manager) {
-			plan.Gained = append(plan.Gained, gained.Path)
-			got = append(got, gained.Path)
-		}
-	}
-	slices.SortFunc(got, fieldowners.Path.Compare)
-	for _, path := range slices.CompactFunc(got, fieldowners.Path.Equal) {
-		for _, other := range c.others(owned, path) {
-			plan.Shared = append(plan.Shared, fieldowners.Owned{Path: path, Manager: other})
-		}
-	}
-	for _, lost := range plan.Ownership.Lost {
-		if c.isOurs(lost.Manager) {
-			plan.Dropped = append(plan.Dropped, drop(lost.Path, before, after, c.others(owned, lost.Path)))
-		}
-	}
-}
-
-func drop(path fieldowners.Path, before, after *unstructured.Unstructured, owners []fieldowners.Manager) Dropped {
-	dropped := Dropped{Change: fieldowners.Change{Path: path}, Owners: owners}
-	dropped.Before, dropped.Existed = path.Value(before.Object)
-	dropped.After, dropped.Exists = path.Value(after.Object)
-	dropped.Stays = dropped.Existed == dropped.Exists && reflect.DeepEqual(dropped.Before, dropped.After)
-	return dropped
-}
-
-func (c *call) others(owned fieldowners.Ownership, path fieldowners.Path) []fieldowners.Manager {
-	return slices.DeleteFunc(owned.OwnersOf(path), c.isOurs)
-}
-
-// hide removes the values of a Secret from a Plan. The conflicts in a Plan never contain values of Secrets.
-func (p *Plan) hide() {
-	hideChange := func(change *fieldowners.Change) {
-		if change.Existed {
-			change.Before = fieldowners.Hidden
-		}
-		if change.Exists {
-			change.After = fieldowners.Hidden
-		}
-	}
-	for i := range p.Changes {
-		hideChange(&p.Changes[i])
-	}
-	for i := range p.Dropped {
-		hideChange(&p.Dropped[i].Change)
-	}
-}
-
-// values returns the content of an object without apiVersion, kind, the name and the metadata that the API server
-// maintains. It returns nil if nothing is left.
-func values(object *unstructured.Unstructured) any {
-	if object.Object == nil {
-		return nil
-	}
-	content := maps.Clone(object.Object)
-	delete(content, "apiVersion")
-	delete(content, "kind")
-	metadata, _ := content["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata)
-	for _, name := range []string{"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"} {
-		delete(metadata, name)
-	}
-	if content["metadata"] = metadata; len(metadata) == 0 {
-		delete(content, "metadata")
-	}
-	if len(content) == 0 {
-		return nil
-	}
-	return content
 }
 
 // sameEntry reports whether two managed fields entries have the same owner and own the same fields.
 func sameEntry(a, b fieldowners.Entry) bool {
 	a.Time, b.Time = time.Time{}, time.Time{}
 	return a.Manager == b.Manager && slices.EqualFunc(a.Fields(), b.Fields(), fieldowners.Path.Equal)
+}
+
+// String returns the result on the first line, and then the conflicts and the Effect, one field on each line.
+func (p Plan) String() string {
+	var text strings.Builder
+	fmt.Fprintln(&text, p.title())
+	if p.Refused != nil {
+		fmt.Fprintln(&text, " ", wire.OneLine(p.Refused))
+	}
+	for i, conflict := range texts(p.Conflicts) {
+		if i == 0 {
+			fmt.Fprintln(&text, "conflicts:")
+		}
+		fmt.Fprintln(&text, " ", conflict)
+	}
+	return text.String() + p.Effect.String()
+}
+
+func (p Plan) title() string {
+	subject := p.Object.String()
+	if p.Subresource != "" {
+		subject += " (" + p.Subresource + ")"
+	}
+	switch {
+	case p.Refused != nil:
+		return fmt.Sprintf("%s: an apply by %s would be refused", subject, p.FieldManager)
+	case p.Action == Absent:
+		return fmt.Sprintf("%s: does not exist, so %s cannot apply to it", subject, p.FieldManager)
+	case p.Action == "": // the zero Plan, which is returned with an error
+		return strings.TrimPrefix(subject+": nothing was planned", ": ")
+	}
+	return fmt.Sprintf("%s: would be %s by %s", subject, strings.ToLower(string(p.Action)), p.FieldManager)
 }

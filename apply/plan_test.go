@@ -213,3 +213,14 @@ func TestPlanWithoutAnObject(t *testing.T) {
 		w.WantSent(c.sent...)
 	}
 }
+
+// observations keeps the results observed.
+type observations struct {
+	ignoredUpdates
+
+	results []string
+}
+
+func (o *observations) ObserveApply(seen apply.ApplyObservation) {
+	o.results = append(o.results, seen.Result)
+}

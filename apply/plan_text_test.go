@@ -36,10 +36,10 @@ func TestPlanString(t *testing.T) {
 				"  " + strings.TrimSpace(strings.Repeat("word ", 20)) + "\n",
 		},
 		{
-			"long values are cut, paths are not", apply.Plan{Action: apply.Configured, Changes: []fieldowners.Change{
+			"long values are cut, paths are not", apply.Plan{Action: apply.Configured, Effect: fieldowners.Effect{Changes: []fieldowners.Change{
 				change(`.metadata.annotations["example.com/a"]`, strings.Repeat("x", 100), strings.Repeat("y", 100)),
 				change(".spec."+strings.Repeat("p", 80), nil, int64(1)),
-			}},
+			}}},
 			"Deployment shop/web: would be configured by us\nchanges:\n" +
 				`  .metadata.annotations["example.com/a"]: "` + strings.Repeat("x", 79) + `… -> "` + strings.Repeat("y", 79) + "…\n" +
 				"  .spec." + strings.Repeat("p", 80) + ": added 1\n",
@@ -59,16 +59,19 @@ func TestPlanString(t *testing.T) {
 					{Manager: long, Path: path(".spec.paused"), Ours: true, Theirs: false, Decision: apply.Share},
 					{Manager: hpa, ServerPath: ".a.b", Decision: apply.Force},
 				},
-				Taken:  []fieldowners.Moved{{Path: path(".spec.replicas"), From: hpa, To: us}},
-				Shared: []fieldowners.Owned{{Path: path(".spec.paused"), Manager: long}},
-				Gained: []fieldowners.Path{path(".spec.paused")},
-				Dropped: []apply.Dropped{
-					{Change: change(".spec.a", int64(1), nil)},
-					{Change: change(".spec.b", int64(1), int64(2)), Owners: []fieldowners.Manager{hpa}},
-				},
-				Ownership: fieldowners.Difference{
-					Lost:   []fieldowners.Owned{{Path: path(".spec.c"), Manager: hpa}},
-					Gained: []fieldowners.Owned{{Path: path(".spec.d"), Manager: us}, {Path: path(".status.a"), Manager: ourUpdate}, {Path: path(".status.b"), Manager: ourStatus}},
+				Effect: fieldowners.Effect{
+					Manager: ourStatus,
+					Taken:   []fieldowners.Moved{{Path: path(".spec.replicas"), From: hpa, To: us}},
+					Shared:  []fieldowners.Owned{{Path: path(".spec.paused"), Manager: long}},
+					Gained:  []fieldowners.Path{path(".spec.paused")},
+					Dropped: []fieldowners.Dropped{
+						{Change: change(".spec.a", int64(1), nil)},
+						{Change: change(".spec.b", int64(1), int64(2)), Owners: []fieldowners.Manager{hpa}},
+					},
+					Ownership: fieldowners.Difference{
+						Lost:   []fieldowners.Owned{{Path: path(".spec.c"), Manager: hpa}},
+						Gained: []fieldowners.Owned{{Path: path(".spec.d"), Manager: us}, {Path: path(".status.a"), Manager: ourUpdate}, {Path: path(".status.b"), Manager: ourStatus}},
+					},
 				},
 			},
 			`Deployment shop/web (status): would be configured by us
@@ -94,7 +97,7 @@ gained by other managers:
 		},
 		{
 			"the changes of a new object say what is gained",
-			apply.Plan{Action: apply.Created, Gained: []fieldowners.Path{path(".a"), path(".b")}},
+			apply.Plan{Action: apply.Created, Effect: fieldowners.Effect{Creates: true, Gained: []fieldowners.Path{path(".a"), path(".b")}}},
 			"Deployment shop/web: would be created by us\n",
 		},
 	} {
@@ -111,22 +114,5 @@ func TestPlanStringOfNothing(t *testing.T) {
 	}
 	if got := (apply.Plan{Object: webAt("")}).String(); got != "Deployment shop/web: nothing was planned\n" {
 		t.Errorf("a plan that is not filled in reads %q", got)
-	}
-}
-
-func TestDroppedString(t *testing.T) {
-	path := fieldowners.MustParsePath(".spec.replicas")
-	hpa := fieldowners.Manager{Name: "hpa", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "scale"}
-	for reason, test := range map[string]struct {
-		dropped apply.Dropped
-		want    string
-	}{
-		"goes":       {apply.Dropped{Change: fieldowners.Change{Path: path, Before: int64(3), Existed: true}}, ".spec.replicas: removed, with its value 3"},
-		"stays":      {apply.Dropped{Change: fieldowners.Change{Path: path}, Stays: true, Owners: []fieldowners.Manager{hpa}}, ".spec.replicas: stays, owned by hpa/Update[scale]"},
-		"is changed": {apply.Dropped{Change: fieldowners.Change{Path: path, Before: int64(3), After: int64(1), Existed: true, Exists: true}}, ".spec.replicas: 3 -> 1, owned by nobody"},
-	} {
-		if got := test.dropped.String(); got != test.want {
-			t.Errorf("%s: %q, want %q", reason, got, test.want)
-		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 )
 
 // TestReleaseErrors holds that an error says what to do.
@@ -39,7 +40,7 @@ func TestReleaseErrors(t *testing.T) {
 		if test.happens != nil {
 			test.happens(w)
 		}
-		_, err := w.applier(apply.Policy{}).Release(t.Context(), test.object)
+		_, err := ownership.Release(t.Context(), w.applier(apply.Policy{}), test.object)
 		if !errors.Is(err, test.err) {
 			t.Errorf("%s: error %v, want %v", reason, err, test.err)
 			continue
@@ -59,7 +60,7 @@ func TestReleaseNamesTheObject(t *testing.T) {
 	for _, object := range []apply.ObjectRef{given, noKind} {
 		w := newWorld(t)
 		w.Answer(1, unavailable)
-		if outcome, err := w.applier(apply.Policy{}).Release(t.Context(), object); err == nil || outcome.Object != object {
+		if outcome, err := ownership.Release(t.Context(), w.applier(apply.Policy{}), object); err == nil || outcome.Object != object {
 			t.Errorf("%#v, %v; want %#v", outcome.Object, err, object)
 		}
 	}
@@ -70,7 +71,7 @@ func TestReleaseThatEnds(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	w := newWorld(t, entriesOf("scale")...)
 	w.after(1, end)
-	outcome, err := w.applier(apply.Policy{}).Release(ctx, webAt(""))
+	outcome, err := ownership.Release(ctx, w.applier(apply.Policy{}), webAt(""))
 	if !errors.Is(err, context.Canceled) || outcome.Attempts != 0 {
 		t.Errorf("%d attempts, %v", outcome.Attempts, err)
 	}
@@ -82,7 +83,7 @@ func TestReleaseThatEnds(t *testing.T) {
 func TestReleaseThatCannotReadAgain(t *testing.T) {
 	w := newWorld(t, entriesOf("scale")...)
 	allOf(before(2, touched), fails(3, apierrors.NewBadRequest("no")))(w)
-	_, err := w.applier(apply.Policy{}).Release(t.Context(), webAt(""))
+	_, err := ownership.Release(t.Context(), w.applier(apply.Policy{}), webAt(""))
 	if !errors.Is(err, apply.ErrRefused) || strings.Contains(err.Error(), "subresource") {
 		t.Error(err)
 	}
@@ -93,7 +94,7 @@ func TestReleaseThatCannotReadAgain(t *testing.T) {
 func TestRequestsWithoutRecord(t *testing.T) {
 	w := newWorld(t, entriesOf("scale")...)
 	w.unseen = true
-	released, err := w.applier(apply.Policy{}).Release(t.Context(), webAt(""))
+	released, err := ownership.Release(t.Context(), w.applier(apply.Policy{}), webAt(""))
 	if err != nil || released.Requests != 2 {
 		t.Errorf("%d requests of a Release, %v", released.Requests, err)
 	}

@@ -5,16 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/apply/internal/cacheread"
+	"coapply.dev/apply/internal/applyconfig"
 	"coapply.dev/apply/internal/hidden"
 	"coapply.dev/apply/internal/ledger"
 	"coapply.dev/apply/internal/wire"
@@ -24,7 +22,7 @@ import (
 // request is one apply to send, with the uid and resourceVersion to which the apply is pinned.
 type request struct {
 	form  *encodedIntent
-	pin   pin
+	pin   wire.Identity // empty values are not sent
 	force bool
 }
 
@@ -36,13 +34,13 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 	c.outcome.Attempts++
 	c.target.read = nil
 	wide := r.force || r.form.hasBody() // the apply may change fields of other managers
-	attempt := c.sending(r.form)
+	attempt := c.sending()
 	c.exchange.Calling()
-	decoded, err := c.apply(ctx, r.form, r.form.fresh(r.pin), r.force)
+	decoded, err := c.apply(ctx, r.form, r.form.Fresh(applyconfig.Ref(r.form.ref), r.pin), r.force)
 	err = hidden.InError(c.ref.GroupKind(), err)
 	c.exchange.Called(err)
 	err = c.checkNotFound(ctx, r.form.Subresource, err)
-	c.log.V(1).Info("sent an apply", "attempt", c.outcome.Attempts, "force", r.force, "pinnedTo", r.pin.resourceVersion, "error", err)
+	c.log.V(1).Info("sent an apply", "attempt", c.outcome.Attempts, "force", r.force, "pinnedTo", r.pin.ResourceVersion, "error", err)
 	switch {
 	case err != nil && c.exchange.LastStatus() != 0: // the apply succeeded, but the response cannot be decoded
 		err = &RetryableError{Object: c.ref, Err: fmt.Errorf("decoding the API server's response to the apply, which succeeded: %w", err)}
@@ -55,7 +53,7 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 		attempt.Refused()
 		return nil, err
 	}
-	landed := &answer{sent: r.form, decoded: decoded, status: c.exchange.LastStatus()}
+	landed := &answer{sent: r.form, response: applyconfig.ResponseIn(decoded), status: c.exchange.LastStatus()}
 	c.judge(landed, attempt, wide)
 	if c.outcome.Action == "" && landed.action != Unchanged && !c.dryRun {
 		c.outcome.Action = landed.action
@@ -63,33 +61,17 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 	return landed, nil
 }
 
+// sending records that an apply is about to be sent. For a dry run it records nothing, and returns nil.
+func (c *call) sending() *ledger.Attempt {
+	if c.dryRun {
+		return nil
+	}
+	return c.ledger.Sending(c.ref.Key(), c.writer())
+}
+
 // mayHaveLanded reports whether an apply may have succeeded although it returned the given classified error.
 func mayHaveLanded(err error) bool {
 	return errors.Is(err, ErrRetryable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
-var statusPath = fieldowners.MustParsePath(".status")
-
-func isStatus(path fieldowners.Path) bool { return path.HasPrefix(statusPath) }
-
-// statusLanded returns an error if the API server has dropped the status of the intent. The API server drops a status
-// silently if the kind has a status subresource and the apply is not sent to that subresource.
-func (c *call) statusLanded(landed *answer) error {
-	if c.intent.Subresource != "" || c.intent.object[statusSubresource] == nil {
-		return nil
-	}
-	entries := landed.head().ManagedFields
-	if len(entries) == 0 {
-		return nil // without managed fields, nothing is known about the status
-	}
-	ownership, _ := fieldowners.ParseReadable(entries)
-	for _, entry := range ownership.Entries() {
-		if c.isOurs(entry.Manager) && slices.ContainsFunc(entry.Fields(), isStatus) {
-			return nil
-		}
-	}
-	return &RefusedError{Object: c.ref,
-		Err: errors.New("the API server dropped the status and wrote the other fields: apply the status with another intent, whose Intent.Subresource is \"status\"")}
 }
 
 // apply sends an apply configuration to the object or to a subresource. decoded is the value into which the client has
@@ -112,50 +94,6 @@ func (c *call) apply(ctx context.Context, form *encodedIntent, config runtime.Ap
 	return target, c.client.SubResource(form.Subresource).Apply(ctx, target, subresource)
 }
 
-// emptyObject returns an empty object of the call's kind, as the target of a read. The object is typed if the client's
-// scheme has the kind, because most informers are typed. Otherwise the object is unstructured.
-func (c *call) emptyObject() client.Object {
-	if known, err := c.client.Scheme().New(c.ref.GroupVersionKind); err == nil {
-		if object, ok := known.(client.Object); ok {
-			return object
-		}
-	}
-	return c.newLive()
-}
-
-// readCached reads the object with the Applier's client, usually from its cache. If the cache does not return objects
-// of the kind, readCached reads from the API server. This read needs only the right to get.
-func (c *call) readCached(ctx context.Context) (client.Object, error) {
-	object, err := c.emptyObject(), cacheread.ErrNotCached
-	if steady := c.config.Steady; steady == nil || !steady.reads.Stuck(c.ref.GroupVersionKind) {
-		err = c.reads.Get(ctx, c.ref.GroupVersionKind, c.ref.NamespacedName, object, c.resource)
-	}
-	if errors.Is(err, cacheread.ErrNotCached) {
-		return c.readWhole(ctx)
-	}
-	return read(object, err)
-}
-
-// readWhole reads the object itself from the API server, even if the intent is for a subresource.
-func (c *call) readWhole(ctx context.Context) (client.Object, error) {
-	object := c.newLive()
-	c.exchange.Calling()
-	err := c.config.LiveReader.Get(ctx, c.ref.NamespacedName, object)
-	c.exchange.Called(err)
-	return read(object, err)
-}
-
-// read converts the result of a read: a NotFound becomes errAbsent, and other errors are wrapped.
-func read(object client.Object, err error) (client.Object, error) {
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, errAbsent
-	case err != nil:
-		return nil, fmt.Errorf("reading the object: %w", err)
-	}
-	return object, nil
-}
-
 // readLive reads the object from the API server. For an intent whose subresource has a kind of its own, such as Scale
 // (Intent.Body), readLive reads the subresource instead of the object.
 func (c *call) readLive(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -163,7 +101,7 @@ func (c *call) readLive(ctx context.Context) (*unstructured.Unstructured, error)
 	read := func() error { return c.config.LiveReader.Get(ctx, c.ref.NamespacedName, live) }
 	if c.intent.hasBody() {
 		object := live
-		live = wire.Named(c.intent.bodyKind, c.ref.NamespacedName)
+		live = wire.Named(c.intent.Kind(), c.ref.NamespacedName)
 		read = func() error { return c.client.SubResource(c.intent.Subresource).Get(ctx, object, live) }
 	}
 	c.exchange.Calling()
@@ -182,41 +120,12 @@ func (c *call) newLive() *unstructured.Unstructured {
 	return wire.Named(c.ref.GroupVersionKind, c.ref.NamespacedName)
 }
 
-// answer is the result of a call. If the result is not the API server's response to an apply, only the field action is
-// set.
+// answer is the result of a call. If nothing was sent, only the field action is set.
 type answer struct {
-	action  Action
-	sent    *encodedIntent             // the intent as sent; nil if nothing was sent
-	decoded runtime.ApplyConfiguration // the response: a *jsonConfig, or unstructured
-	status  int                        // the HTTP status code; 0 without RecordExchange
-	read    *wire.Head                 // the head of an unstructured response, computed once
-}
-
-// nothingSent returns an answer with the given action and without a response.
-func nothingSent(action Action) *answer { return ends[action] }
-
-var ends = map[Action]*answer{
-	Unchanged: {action: Unchanged}, Absent: {action: Absent}, Configured: {action: Configured},
-}
-
-// object returns the object in the response, with its managed fields.
-func (a *answer) object() *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	switch decoded := a.decoded.(type) {
-	case wire.Unstructured:
-		object.Object = decoded.UnstructuredContent()
-	case *jsonConfig:
-		_ = utiljson.Unmarshal(decoded.json, &object.Object) // no error, because the client has decoded the response
-	}
-	return object
-}
-
-// shown returns the values in the response of the fields that were sent. Values of other fields may be left out.
-func (a *answer) shown() map[string]any {
-	if decoded, ok := a.decoded.(*jsonConfig); ok {
-		return decoded.response.Part(a.sent.object)
-	}
-	return a.object().Object
+	action   Action
+	sent     *encodedIntent // the intent as sent; nil if nothing was sent
+	response *applyconfig.Response
+	status   int // the HTTP status code; 0 without RecordExchange
 }
 
 // judge determines the action of a successful apply, and updates the call's uid and resourceVersion from the response.
@@ -241,35 +150,82 @@ func (c *call) judge(landed *answer, attempt *ledger.Attempt, wide bool) {
 	}
 }
 
-// head returns the uid, resourceVersion and managed fields in the response.
+// head returns the uid, resourceVersion and managed fields in the response. It is empty if nothing was sent.
 func (a *answer) head() wire.Head {
-	if a.sent == nil { // answers without a request are shared between calls, and must not change
+	if a.response == nil {
 		return wire.Head{}
 	}
-	if decoded, ok := a.decoded.(*jsonConfig); ok {
-		return decoded.head
-	}
-	if a.read == nil {
-		object := a.object()
-		found := wire.Identity{UID: object.GetUID(), ResourceVersion: object.GetResourceVersion()}
-		a.read = &wire.Head{Identity: found, ManagedFields: object.GetManagedFields()}
-	}
-	return *a.read
+	return a.response.Head()
 }
 
-// RecordExchange wraps an HTTP transport to show Appliers what the client does not return: the number of HTTP requests,
-// including client-go's own retries, and whether an apply created the object. Wrap the rest.Config before any client is
-// made from it:
-//
-//	cfg.Wrap(apply.RecordExchange)
-//
-// Without RecordExchange, Outcome.Requests counts the client's calls instead of the HTTP requests, and Outcome.Action
-// is Configured even if an apply created the object.
-//
-// With RecordExchange, a process may send several applies to one object at the same time if the network is slow. On a
-// fast network, or without RecordExchange, it sends them one after the other. To measure the round-trip time,
-// RecordExchange sends a GET of /livez while several applies to one object are queued. It records only Appliers' requests.
-func RecordExchange(next http.RoundTripper) http.RoundTripper { return wire.RecordExchange(next) }
+// checkNotFound calls CheckNotFound for the error of a request of this call, and counts the live read as a request.
+func (c *call) checkNotFound(ctx context.Context, subresource string, err error) error {
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	c.exchange.Calling()
+	defer c.exchange.Called(nil)
+	return CheckNotFound(ctx, c.config.LiveReader, c.pinnedRef(), subresource, err)
+}
+
+// classify converts the error of a request to one of the package's typed errors. For a 404 from a subresource, the
+// result is errAbsent if the object does not exist, and a RefusedError if the object exists.
+func (c *call) classify(ctx context.Context, err error) error {
+	through := c.intent.Subresource
+	switch {
+	case errors.Is(err, errAbsent):
+		return errAbsent
+	case through != "" && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+		err = fmt.Errorf("the kind may lack subresource %q: %w", through, err)
+	case through != "" && apierrors.IsNotFound(err): // checkNotFound has confirmed that the object is absent
+		return errAbsent
+	case through != "" && apierrors.IsBadRequest(err):
+		err = fmt.Errorf("the API server rejects the configuration for the subresource %q; if the subresource has a kind of its own, "+
+			"as scale has, give an object of that kind as Intent.Body: %w", through, err)
+	}
+	return Classify(ctx, c.pinnedRef(), err)
+}
+
+// explain classifies an error that is not an ownership conflict. An HTTP 409 without status causes has one of two
+// reasons: the object no longer has the pinned uid, or the write lost a race inside the API server (a transient
+// error). If the write was pinned to a uid, explain reads the live object to distinguish the two.
+func (c *call) explain(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	classified := c.classify(ctx, err)
+	if !IsStaleWrite(classified) {
+		return classified
+	}
+	if c.target.uid == "" {
+		return &RetryableError{Object: c.ref, Err: err}
+	}
+	live, readErr := c.readLive(ctx)
+	switch {
+	case readErr != nil: // readErr may be errAbsent
+		return c.classify(ctx, readErr)
+	case live.GetUID() != c.target.uid:
+		return &UIDMismatchError{Object: c.pinnedRef(), Err: err}
+	}
+	return &RetryableError{Object: c.ref, Err: err}
+}
+
+// errAbsent means that the object of the call does not exist, and must not be created by the call.
+var errAbsent = errors.New("the object does not exist")
+
+// absentOr returns the result of a call that failed with the given error. For errAbsent, the result is the action
+// Absent if the intent sets MustExist or the call is not pinned to a uid. If the call is pinned to a uid and the intent
+// does not set MustExist, the result is a UIDMismatchError. Other errors are returned unchanged.
+func (c *call) absentOr(err error) (*answer, error) {
+	if !errors.Is(err, errAbsent) {
+		return nil, err
+	}
+	c.outcome.Conflicts = nil
+	if c.intent.MustExist || c.target.uid == "" {
+		return &answer{action: Absent}, nil
+	}
+	return nil, &UIDMismatchError{Object: c.pinnedRef(), Err: err}
+}
 
 // readable parses managed fields entries. It skips entries of other managers that cannot be parsed, because anybody can
 // forge such entries. If an entry of this field manager cannot be parsed, it returns an error.

@@ -1,14 +1,10 @@
 package apply
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"reflect"
 	"slices"
-	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,7 +66,7 @@ func (c *call) firstStep(readFirst bool) decide.Step {
 	switch {
 	case readFirst:
 		return decide.ReadLive
-	case c.mayForesee():
+	case c.mayGiveWay && c.mayForesee():
 		return decide.ReadCache
 	}
 	return decide.Send
@@ -136,10 +132,10 @@ func (a *attempt) fromLive(ctx context.Context) (err error) {
 // apply would remove the fields from the object.
 func (a *attempt) sendUnforced(ctx context.Context) {
 	p := a.target.pin()
-	left, givesUp := a.form(a.intent)
+	left, givesUp := a.left()
 	if len(a.made) > 0 {
-		if p.uid = a.object.GetUID(); givesUp || a.seen.Object == decide.Cached {
-			p.resourceVersion = a.object.GetResourceVersion()
+		if p.UID = a.object.GetUID(); givesUp || a.seen.Object == decide.Cached {
+			p.ResourceVersion = a.object.GetResourceVersion()
 		}
 	}
 	a.landed, a.err = a.send(ctx, request{form: left, pin: p})
@@ -158,8 +154,8 @@ func (a *attempt) sendUnforced(ctx context.Context) {
 		case decide.Live:
 			a.judgeByLive()
 		}
-	case stale && p.resourceVersion != "", // the object changed after the read
-		!a.target.uidGiven() && p.uid != "" && (stale || wire.IsImmutableUID(a.err)): // deleted or recreated after the read
+	case stale && p.ResourceVersion != "", // the object changed after the read
+		!a.target.uidGiven() && p.UID != "" && (stale || wire.IsImmutableUID(a.err)): // deleted or recreated after the read
 		a.seen.Last = decide.Changed
 	default:
 		if a.seen.Last = decide.Failed; stale && a.seen.Object != decide.Live {
@@ -172,8 +168,8 @@ func (a *attempt) sendUnforced(ctx context.Context) {
 // uid and resourceVersion of the object that was read before the decision. If the object was changed or recreated since
 // then, the API server refuses the apply as a stale write.
 func (a *attempt) sendForced(ctx context.Context) {
-	left, _ := a.form(a.intent)
-	a.landed, a.err = a.send(ctx, request{left, pin{uid: a.object.GetUID(), resourceVersion: a.object.GetResourceVersion()}, true})
+	left, _ := a.left()
+	a.landed, a.err = a.send(ctx, request{left, wire.Identity{UID: a.object.GetUID(), ResourceVersion: a.object.GetResourceVersion()}, true})
 	switch {
 	case a.err == nil:
 		a.seen.Last = decide.Landed
@@ -184,11 +180,19 @@ func (a *attempt) sendForced(ctx context.Context) {
 	}
 }
 
+// left returns the form of the intent to send, see concessions.form.
+func (a *attempt) left() (left *encodedIntent, givesUp bool) {
+	if len(a.made) == 0 {
+		return a.intent, false
+	}
+	return a.form(a.intent)
+}
+
 // judgeByCache asks the policy to decide the reported conflicts with the values of the cached object. No live read is needed
 // if the policy forces all conflicts, and if the reported conflicts equal the conflicts computed for the cached object.
 func (a *attempt) judgeByCache(ctx context.Context) {
 	ownership, _ := a.readableOwners(a.object)
-	found, settled, err := a.judgeConflicts(a.refused, a.object, settlement{concessions: a.noneBy(ownership)})
+	found, settled, err := a.judgeConflicts(a.refused, a.object, settlement{concessions: concessions{by: a.owner(), owners: ownership}})
 	a.seen.Conflicts, a.seen.Current = decide.Force, a.isRefusedBy(ctx, a.object, a.refused)
 	switch {
 	case err != nil:
@@ -226,11 +230,11 @@ func (a *attempt) judgeByLive() {
 func (c *call) cachedCopy(ctx context.Context) *unstructured.Unstructured {
 	object := c.target.read
 	if object == nil && c.config.Steady != nil {
-		object = c.look(ctx, c.intent.Read)
+		object = c.look(ctx)
 	}
 	if object == nil || c.dryRun || c.intent.hasBody() || c.target.absent || c.target.doubtful ||
-		c.target.uid != "" && c.target.uid != object.GetUID() || !c.takes(c.intent.Intent, object) ||
-		!c.believes(object, c.intent.Subresource) || !c.showsAll(ctx, object) {
+		c.target.uid != "" && c.target.uid != object.GetUID() || !c.takes(object) ||
+		!c.believes(object) || !c.showsAll(ctx, object) {
 		return nil
 	}
 	read, err := content.Copy(object)
@@ -254,76 +258,12 @@ func (c *call) readForSettling(ctx context.Context) (*unstructured.Unstructured,
 	return live, c.aimAt(live, true)
 }
 
-// judgeConflicts parses the conflicts in the API server's response, and asks the policy for a decision on each
-// conflict. It returns the decided conflicts, and the settlement with its conflicts set anew. If the policy rejects a
-// conflict, the error is a ConflictError.
-func (c *call) judgeConflicts(refused error, live *unstructured.Unstructured, settled settlement) (found []Conflict, _ settlement, err error) {
-	ownership, unread := c.readableOwners(live)
-	settled.unread = unread
-	if found, err = c.describeConflicts(wire.ConflictCauses(refused), live, ownership); err != nil {
-		return nil, settled, &RefusedError{Object: c.ref, Err: err}
-	}
-	settled.conflicts = merge(settled.concessions.conflicts(), found)
-	if hasRejected(found) {
-		return nil, settled, &ConflictError{
-			Object: c.ref, Subresource: c.intent.Subresource, FieldManager: c.config.FieldManager, Conflicts: settled.conflicts, Err: refused,
-		}
-	}
-	return found, settled, nil
-}
-
-// letGo reports whether the live object shows that a conflict has ended: the other owner no longer owns the field, or
-// both values are now equal.
-func (s settlement) letGo(conflict Conflict, live *unstructured.Unstructured) bool {
-	ownership, _ := fieldowners.ParseReadable(live.GetManagedFields())
-	isUnread := func(entry *fieldowners.EntryError) bool { return entry.Manager == conflict.Manager.Name }
-	shows := len(live.GetManagedFields()) > 0 && !slices.ContainsFunc(s.unread, isUnread)
-	return shows && !slices.Contains(ownership.OwnersOf(conflict.Path), conflict.Manager) || reflect.DeepEqual(conflict.Ours, conflict.Theirs)
-}
-
 // showsAll reports whether the object shows all fields of the intent as the API server stores them. A typed object may
 // not, and the policy must not decide by such values.
 func (c *call) showsAll(ctx context.Context, object client.Object) bool {
 	if _, raw := object.(runtime.Unstructured); raw {
 		return true
 	}
-	read, err := c.asRead(object)
 	schemas, _ := c.schemas(ctx)
-	return err == nil && c.asApplied(c.intent.object, c.intent.Subresource).Shows(read, schemas)
-}
-
-// isRefusedBy reports whether the API server would refuse the intent for the given object exactly as it did in refused.
-func (c *call) isRefusedBy(ctx context.Context, object *unstructured.Unstructured, refused error) bool {
-	schemas, known := c.schemas(ctx)
-	if !IsOwnershipConflict(refused) || !known || c.intent.hasBody() {
-		return false
-	}
-	computed, err := c.whatIf(object, schemas)
-	if err != nil {
-		c.log.V(1).Info("cannot compute the conflicts, so the intent is sent once more", "because", err.Error())
-	}
-	return err == nil && sameCauses(computed, wire.ConflictCauses(refused))
-}
-
-// sameCauses reports whether two lists have the same causes, in any order.
-func sameCauses(a, b []metav1.StatusCause) bool {
-	byText := func(a, b metav1.StatusCause) int {
-		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.Message, b.Message))
-	}
-	return slices.Equal(slices.SortedFunc(slices.Values(a), byText), slices.SortedFunc(slices.Values(b), byText))
-}
-
-// merge returns the conflicts that were settled before together with the conflicts in a new response. They are sorted
-// by the API server's strings for the fields. A conflict in both lists is returned once, from the new response.
-func merge(settled, found []Conflict) []Conflict {
-	again := map[conflictField][]Conflict{}
-	for _, conflict := range found {
-		again[conflict.field()] = append(again[conflict.field()], conflict)
-	}
-	all := slices.DeleteFunc(slices.Clone(settled), func(c Conflict) bool {
-		return slices.ContainsFunc(again[c.field()], c.sameField)
-	})
-	all = append(all, found...)
-	slices.SortStableFunc(all, Conflict.compare)
-	return all
+	return c.asApplied(c.intent.Fields).Shows(c.asRead(object), schemas)
 }

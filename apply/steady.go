@@ -86,8 +86,8 @@ type conceded struct {
 }
 
 // hashOthers returns the hash of what a proof with the given conflicts depends on, or 0 if it is not known.
-func (c *call) hashOthers(read steady.Read, subresource string, conflicts []Conflict) uint64 {
-	return c.asApplied(nil, subresource).HashOthers(read, func(entry metav1.ManagedFieldsEntry) bool {
+func (c *call) hashOthers(read steady.Read, conflicts []Conflict) uint64 {
+	return c.asApplied(nil).HashOthers(read, func(entry metav1.ManagedFieldsEntry) bool {
 		owner := fieldowners.Manager{Name: entry.Manager, Operation: entry.Operation, Subresource: entry.Subresource}
 		return slices.ContainsFunc(conflicts, func(conflict Conflict) bool { return conflict.Manager.SameWriter(owner) })
 	})
@@ -154,21 +154,13 @@ func (s *SteadyState) WroteAll(kind schema.GroupKind, namespace string) {
 
 // believes reports whether the object that was read includes all recorded writes of this process. If not, the object
 // proves nothing about the current state.
-func (c *call) believes(object client.Object, subresource string) bool {
-	return c.ledger.Shows(c.ref.Key(), c.writer(subresource), object.GetResourceVersion())
+func (c *call) believes(object client.Object) bool {
+	return c.ledger.Shows(c.ref.Key(), c.writer(), object.GetResourceVersion())
 }
 
-// writer returns the Writer of this call's applies through a subresource. An empty string stands for the object itself.
-func (c *call) writer(subresource string) ledger.Writer {
-	return ledger.Writer{FieldManager: c.config.FieldManager, Subresource: subresource}
-}
-
-// sending records that an apply is about to be sent. For a dry run it records nothing, and returns nil.
-func (c *call) sending(form *encodedIntent) *ledger.Attempt {
-	if c.dryRun {
-		return nil
-	}
-	return c.ledger.Sending(c.ref.Key(), c.writer(form.Subresource))
+// writer returns the Writer of this call's applies.
+func (c *call) writer() ledger.Writer {
+	return ledger.Writer{FieldManager: c.config.FieldManager, Subresource: c.intent.Subresource}
 }
 
 // proof is a proof that applying an intent would change nothing. The Outcome reports the fields of the proof.
@@ -181,16 +173,16 @@ type proof struct {
 // maySkip reports whether the call may skip its request if there is a proof. A dry run always sends its request,
 // because its caller needs the API server's response. An apply through a subresource other than status is also always
 // sent, because the object does not show the fields of the subresource.
-func (c *call) maySkip(intent Intent) bool {
-	return c.config.Steady != nil && !c.dryRun && intent.Body == nil &&
-		(intent.Subresource == "" || intent.Subresource == statusSubresource)
+func (c *call) maySkip() bool {
+	return c.config.Steady != nil && !c.dryRun && !c.intent.hasBody() &&
+		(c.intent.Subresource == "" || c.intent.Subresource == statusSubresource)
 }
 
 // steadyKey returns the key under which a proof is remembered that applying the intent changes nothing. For a call that
 // always needs its request (see maySkip), it returns the zero key, and no proof is remembered.
-func (c *call) steadyKey(intent Intent) (key steady.Key) {
-	if c.maySkip(intent) {
-		key, _ = steady.KeyOf(intent.Config, c.config.FieldManager, intent.Subresource)
+func (c *call) steadyKey() (key steady.Key) {
+	if c.maySkip() {
+		key, _ = steady.KeyOf(c.intent.Config, c.config.FieldManager, c.intent.Subresource)
 	}
 	return key
 }
@@ -198,7 +190,7 @@ func (c *call) steadyKey(intent Intent) (key steady.Key) {
 // stillSteady returns the remembered proof of the intent if the proof is still valid: the object still has the
 // resourceVersion of the proof, or this field manager's managed fields entry and the values of its fields have not
 // changed.
-func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (found proof, ok bool) {
+func (c *call) stillSteady(ctx context.Context, key steady.Key) (found proof, ok bool) {
 	s := c.config.Steady
 	if key == (steady.Key{}) {
 		return proof{}, false
@@ -208,8 +200,8 @@ func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (
 		return proof{}, false
 	}
 	c.ref = ObjectRef{GroupVersionKind: before.Kind(), NamespacedName: before.Name}
-	object := c.look(ctx, intent.Read)
-	if object == nil || !before.IsOf(object, intent.UID) || !c.takes(intent, object) || !c.believes(object, intent.Subresource) {
+	object := c.look(ctx)
+	if object == nil || !before.IsOf(object, c.intent.UID) || !c.takes(object) || !c.believes(object) {
 		return proof{}, false
 	}
 	if object.GetResourceVersion() != before.ResourceVersion {
@@ -217,14 +209,13 @@ func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (
 			return proof{}, false
 		}
 	}
-	found = proof{object: refOf(c.ref, object)}
+	found = proof{object: c.ref.as(object)}
 	if before.gave != nil {
 		found.unread = before.gave.unread
 		for _, conflict := range before.gave.conflicts {
 			conflict.Object.ResourceVersion = object.GetResourceVersion()
 			found.conflicts = append(found.conflicts, conflict)
 		}
-		found.conflicts = c.report(intent.Subresource, found.conflicts)
 	}
 	return found, true
 }
@@ -232,15 +223,12 @@ func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (
 // holdsStill reports whether a remembered proof is also valid for object, a later version of the same object. If so, it
 // remembers the proof for the later version.
 func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) bool {
-	read, err := c.asRead(object)
-	if err != nil {
-		return false
-	}
-	now := &proven{Print: c.asApplied(nil, key.Subresource).PrintOf(read), schema: before.schema, gave: before.gave}
+	read := c.asRead(object)
+	now := &proven{Print: c.asApplied(nil).PrintOf(read), schema: before.schema, gave: before.gave}
 	if !before.HoldsFor(now.Print) {
 		return false
 	}
-	if gave := before.gave; gave != nil && (gave.others == 0 || gave.others != c.hashOthers(read, key.Subresource, gave.conflicts)) {
+	if gave := before.gave; gave != nil && (gave.others == 0 || gave.others != c.hashOthers(read, gave.conflicts)) {
 		return false
 	}
 	c.config.Steady.proven.Put(key, now)
@@ -250,33 +238,30 @@ func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) 
 // becomesSteady tries to prove, from the cached object, that applying the intent would change nothing. It remembers the
 // proof.
 func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, ok bool) {
-	if !c.maySkip(c.intent.Intent) {
+	if !c.maySkip() {
 		return proof{}, false
 	}
-	object := c.look(ctx, c.intent.Read)
-	if object == nil || c.target.uid != "" && c.target.uid != object.GetUID() || !c.takes(c.intent.Intent, object) || !c.believes(object, c.intent.Subresource) {
+	object := c.look(ctx)
+	if object == nil || c.target.uid != "" && c.target.uid != object.GetUID() || !c.takes(object) || !c.believes(object) {
 		return proof{}, false
 	}
-	now, err := c.prove(ctx, c.intent, object)
+	now, err := c.prove(ctx, c.intent, c.asRead(object))
 	if err != nil {
-		if found, ok := c.stillGivesWay(ctx, key, object); ok {
-			return found, true
+		if c.mayGiveWay {
+			if found, ok := c.stillGivesWay(ctx, key, object); ok {
+				return found, true
+			}
 		}
 		c.log.V(1).Info("cannot prove that applying the intent changes nothing, so the intent is sent", "because", c.intent.whyNot(err))
 		return proof{}, false
 	}
 	c.config.Steady.proven.Put(key, now)
-	return proof{object: refOf(c.ref, object)}, true
+	return proof{object: c.ref.as(object)}, true
 }
 
-func refOf(ref ObjectRef, object client.Object) ObjectRef {
-	ref.UID, ref.ResourceVersion = object.GetUID(), object.GetResourceVersion()
-	return ref
-}
-
-// look returns the argument (Intent.Read) if it is set, and otherwise the cached object. It returns nil if neither
-// exists. The caller must not change the object, because it may belong to the cache.
-func (c *call) look(ctx context.Context, given client.Object) client.Object {
+// look returns Intent.Read if it is set, and otherwise the cached object. It returns nil if neither exists. The caller must not change the object, because it may belong to the cache.
+func (c *call) look(ctx context.Context) client.Object {
+	given := c.intent.Read
 	if c.target.read == nil && isRead(given, c.ref) {
 		c.target.read = given
 	}
@@ -311,36 +296,29 @@ func (s *SteadyState) ReadBy(reader client.Reader) *SteadyState {
 	return &other
 }
 
-// asApplied returns the steady.Request for an apply of the given configuration. An empty subresource stands for the
-// object itself. The configuration may be nil if only the field manager's managed fields entry is compared.
-func (c *call) asApplied(config map[string]any, subresource string) steady.Request {
+// asApplied returns the steady.Request for an apply of the given configuration, which may be nil if only the field
+// manager's managed fields entry is compared.
+func (c *call) asApplied(config map[string]any) steady.Request {
 	return steady.Request{
 		Manager:     c.config.FieldManager,
-		Subresource: subresource,
+		Subresource: c.intent.Subresource,
 		Kind:        c.ref.GroupVersionKind,
 		Config:      config,
-		GoType:      c.client.Scheme().AllKnownTypes()[c.ref.GroupVersionKind],
+		GoType:      c.goType(),
 	}
 }
 
-func (c *call) asRead(object client.Object) (steady.Read, error) {
-	kind, err := c.client.GroupVersionKindFor(object)
-	return steady.Read{Object: object, Kind: kind}, err
+// asRead returns the steady.Read of an object. If the kind of its Go type is not known, nothing can be proven from it.
+func (c *call) asRead(object client.Object) steady.Read {
+	kind, _ := c.client.GroupVersionKindFor(object)
+	return steady.Read{Object: object, Kind: kind}
 }
 
 // prove tries to prove, with the API server's schema, that applying the intent would not change the object. The error
 // says why there is no proof.
-func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Object) (*proven, error) {
-	read, err := c.asRead(object)
-	if err != nil {
-		return nil, err
-	}
-	return c.proveBy(ctx, form, read)
-}
-
-func (c *call) proveBy(ctx context.Context, form *encodedIntent, read steady.Read) (*proven, error) {
+func (c *call) prove(ctx context.Context, form *encodedIntent, read steady.Read) (*proven, error) {
 	var by *schemas.Known
-	found, err := c.asApplied(form.object, form.Subresource).Prove(read, func() (_ managedfields.TypeConverter, err error) {
+	found, err := c.asApplied(form.Fields).Prove(read, func() (_ managedfields.TypeConverter, err error) {
 		if by, err = c.config.Steady.schemas.Of(ctx, c.ref.GroupVersion()); err != nil {
 			return nil, err
 		}
@@ -360,9 +338,9 @@ func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answe
 	if key == (steady.Key{}) || landed.sent != c.intent || !c.readsMayHide() && !c.ownsNothing(landed) {
 		return
 	}
-	object := landed.object()
+	object := landed.response.Object()
 	read := steady.Read{Object: object, Kind: object.GroupVersionKind(), Answer: true}
-	now, err := c.proveBy(ctx, c.intent, read)
+	now, err := c.prove(ctx, c.intent, read)
 	if err != nil {
 		c.log.V(1).Info("cannot prove from the API server's response that another apply changes nothing, so the next apply is sent", "because", c.intent.whyNot(err))
 		return
@@ -373,8 +351,12 @@ func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answe
 // readsMayHide reports whether a typed read of the call's kind may not show the stored form of a value, such as 1000m
 // for 1. Unstructured reads show every stored value, and so do the API server's own Go types.
 func (c *call) readsMayHide() bool {
-	goType := c.client.Scheme().AllKnownTypes()[c.ref.GroupVersionKind]
-	return goType != nil && !gotypes.IsServersOwn(c.ref.GroupVersionKind, goType)
+	return c.goType() != nil && !gotypes.IsServersOwn(c.ref.GroupVersionKind, c.goType())
+}
+
+// goType returns the Go type that the client's scheme has for the object's kind, or nil.
+func (c *call) goType() reflect.Type {
+	return c.client.Scheme().AllKnownTypes()[c.ref.GroupVersionKind]
 }
 
 // ownsNothing reports whether, according to the response, this field manager owns no field of the object.

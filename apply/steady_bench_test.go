@@ -29,10 +29,11 @@ func BenchmarkSteady(b *testing.B) {
 	check := func(name string, read func(i int) *appsv1.Deployment) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
-			_, c := a.begin(b.Context())
+			_, c := a.begin(b.Context(), Intent{})
 			for i := 0; b.Loop(); i++ {
 				c.target.read = nil
-				if _, ok := c.stillSteady(b.Context(), key, Intent{Read: read(i)}); !ok {
+				c.intent.Read = read(i)
+				if _, ok := c.stillSteady(b.Context(), key); !ok {
 					b.Fatal("not steady")
 				}
 			}

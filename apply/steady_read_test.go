@@ -91,9 +91,9 @@ func TestSteadyDryRun(t *testing.T) {
 	cache.deployment = applied(t, a)
 	wantSteady(t, a, Intent{Config: shop()}, true)
 	for range 2 {
-		_, call := a.begin(t.Context())
+		_, call := a.begin(t.Context(), Intent{Config: shop()})
 		call.dryRun = true
-		if landed, err := call.run(t.Context(), Intent{Config: shop()}); err == nil {
+		if landed, err := call.run(t.Context()); err == nil {
 			t.Errorf("%v without a dry run", landed)
 		}
 		a.config.Steady.proven = recent.New[steady.Key, *proven](1)

@@ -108,7 +108,7 @@ func applied(t testing.TB, a *Applier) *appsv1.Deployment {
 		t.Fatal(err)
 	}
 	known := mustKnow(t, a.config.Steady.schemas, appsv1.SchemeGroupVersion)
-	wanted, err := known.Converter.ObjectToTyped(&unstructured.Unstructured{Object: encoded.object})
+	wanted, err := known.Converter.ObjectToTyped(&unstructured.Unstructured{Object: encoded.Fields})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func applied(t testing.TB, a *Applier) *appsv1.Deployment {
 		t.Fatal(err)
 	}
 	live := &appsv1.Deployment{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(encoded.object, live); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(encoded.Fields, live); err != nil {
 		t.Fatal(err)
 	}
 	live.UID, live.ResourceVersion = "ab8ef7f6-2d0c-4d4e-b2ab-fdf7bf4d2b35", "1000"

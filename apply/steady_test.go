@@ -227,13 +227,13 @@ func TestMaySkip(t *testing.T) {
 		"a body":              {Intent{Config: shop(), Subresource: "status", Body: shop()}, false, false},
 		"a dry run":           {Intent{Config: shop()}, true, false},
 	} {
-		_, call := a.begin(t.Context())
-		if call.dryRun = c.dryRun; call.maySkip(c.intent) != c.want {
+		_, call := a.begin(t.Context(), c.intent)
+		if call.dryRun = c.dryRun; call.maySkip() != c.want {
 			t.Errorf("%s: want %v", name, c.want)
 		}
 	}
 	a.config.Steady = nil
-	if _, call := a.begin(t.Context()); call.maySkip(Intent{Config: shop()}) {
+	if _, call := a.begin(t.Context(), Intent{Config: shop()}); call.maySkip() {
 		t.Error("without the check")
 	}
 }

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/cacheread"
 	"coapply.dev/apply/internal/decide"
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -32,10 +35,10 @@ type target struct {
 
 // pin returns the uid and resourceVersion to which an unforced apply is pinned. The resourceVersion is neverWritten if the
 // apply may only create the object. Otherwise it is empty, and the apply is pinned to the uid alone, if it is known.
-func (t target) pin() pin {
-	p := pin{uid: t.uid}
+func (t target) pin() wire.Identity {
+	p := wire.Identity{UID: t.uid}
 	if t.absent {
-		p.resourceVersion = neverWritten
+		p.ResourceVersion = neverWritten
 	}
 	return p
 }
@@ -50,10 +53,10 @@ func (c *call) pinnedRef() ObjectRef {
 }
 
 // aim sets the target of an intent with MustExist or Belongs from the cached object. If the cache does not return objects
-// of the kind, it reads the live object. For other intents aim does nothing.
+// of the kind, it reads the live object.
 func (c *call) aim(ctx context.Context) error {
-	if !c.intent.MustExist && !c.intent.fromBirth() {
-		return nil
+	if c.target.read == nil {
+		c.target.read = c.intent.Read
 	}
 	if c.target.read != nil {
 		return c.aimAt(c.target.read, false)
@@ -67,6 +70,39 @@ func (c *call) aim(ctx context.Context) error {
 	return c.aimAt(object, object == nil && c.exchange.Requests() > requests) // an object that is rejected is read again in the lane
 }
 
+// emptyObject returns an empty object of the call's kind, as the target of a read. The object is typed if the client's
+// scheme has the kind, because most informers are typed. Otherwise the object is unstructured.
+func (c *call) emptyObject() client.Object {
+	if known, err := c.client.Scheme().New(c.ref.GroupVersionKind); err == nil {
+		if object, ok := known.(client.Object); ok {
+			return object
+		}
+	}
+	return c.newLive()
+}
+
+// readCached reads the object with the Applier's client, usually from its cache. If the cache does not return objects
+// of the kind, readCached reads from the API server. This read needs only the right to get.
+func (c *call) readCached(ctx context.Context) (client.Object, error) {
+	object, err := c.emptyObject(), cacheread.ErrNotCached
+	if steady := c.config.Steady; steady == nil || !steady.reads.Stuck(c.ref.GroupVersionKind) {
+		err = c.reads.Get(ctx, c.ref.GroupVersionKind, c.ref.NamespacedName, object, c.resource)
+	}
+	if errors.Is(err, cacheread.ErrNotCached) { // read the object itself, even if the intent is for a subresource
+		object = c.newLive()
+		c.exchange.Calling()
+		err = c.config.LiveReader.Get(ctx, c.ref.NamespacedName, object)
+		c.exchange.Called(err)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, errAbsent
+	case err != nil:
+		return nil, fmt.Errorf("reading the object: %w", err)
+	}
+	return object, nil
+}
+
 // fromBirth reports whether the intent has Belongs and no MustExist. If the object of such an intent is absent, the
 // call creates it exclusively, so that an object that someone else creates at the same moment is not adopted.
 func (i Intent) fromBirth() bool { return i.Belongs != nil && !i.MustExist }
@@ -75,7 +111,7 @@ func (i Intent) fromBirth() bool { return i.Belongs != nil && !i.MustExist }
 // the object was read from the API server. The error is errAbsent, a NotOursError or a UIDMismatchError.
 func (c *call) aimAt(object client.Object, live bool) error {
 	t := &c.target
-	made, isMade := c.ledger.Made(c.ref.Key(), c.writer(""))
+	made, isMade := c.ledger.Made(c.ref.Key(), c.writer())
 	t.absent, t.doubtful = false, false
 	switch decide.Aim(c.seen(object, live, isMade)) {
 	case decide.Pin:
@@ -119,7 +155,7 @@ func (c *call) seen(object client.Object, live, made bool) decide.Read {
 		seen.Found = decide.None
 	case seen.UIDGiven && c.target.uid != object.GetUID():
 		seen.Found = decide.Other
-	case !c.takes(c.intent.Intent, object):
+	case !c.takes(object):
 		seen.Found = decide.Rejected
 	}
 	return seen
@@ -136,8 +172,8 @@ func (c *call) pinTo(object client.Object) {
 
 // takes reports whether the intent may be applied to an existing object: Intent.Belongs is nil, or accepts the object.
 // Belongs gets the object in the Go type of the client's scheme. If only the metadata was read, takes returns false.
-func (c *call) takes(intent Intent, object client.Object) bool {
-	return intent.Belongs == nil || belongs(intent.Belongs, object, c.emptyObject)
+func (c *call) takes(object client.Object) bool {
+	return c.intent.Belongs == nil || belongs(c.intent.Belongs, object, c.emptyObject)
 }
 
 func belongs(ask func(client.Object) bool, object client.Object, empty func() client.Object) bool {

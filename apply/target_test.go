@@ -126,7 +126,7 @@ func TestBirth(t *testing.T) {
 		"metadata alone was read": {
 			reason: "it may not tell; the live object does", intent: intent,
 			happens: allOf(ours, func(w *world) { w.intent.Read = metadataOf(w.Live()) }, notCached),
-			sent:    []string{exclusive, read, pinned}, action: apply.Configured, attempts: 2,
+			sent:    []string{read, pinned}, action: apply.Configured, attempts: 1,
 		},
 		"must exist, and is somebody else's": {
 			reason: "waited for, until it is the one that is meant", intent: mustExist, happens: cachedNow, sent: []string{read}, action: apply.Absent,

@@ -43,14 +43,12 @@ func TestDryRunIsNoWrite(t *testing.T) {
 	a := newShopApplier(t, cache)
 	cache.deployment = applied(t, a)
 	wantSteady(t, a, Intent{Config: shop()}, true)
-	encoded, err := encode(Intent{Config: shop()})
-	if err != nil {
+	_, call := a.begin(t.Context(), Intent{Config: shop()})
+	call.dryRun = true
+	if err := call.encode(); err != nil {
 		t.Fatal(err)
 	}
-	_, call := a.begin(t.Context())
-	call.dryRun = true
-	call.about(encoded)
-	attempt := call.sending(encoded)
+	attempt := call.sending()
 	wantSteady(t, a, Intent{Config: shop()}, true)
 	attempt.Landed(wire.Identity{UID: cache.deployment.UID, ResourceVersion: "2000"}, false, false)
 	wantSteady(t, a, Intent{Config: shop()}, true)

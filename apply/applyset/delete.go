@@ -16,6 +16,7 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/internal/wire"
+	"coapply.dev/apply/ownership"
 )
 
 // Delete deletes all members of the set of a parent that is being deleted, in all namespaces. The result done reports
@@ -180,7 +181,7 @@ func (p *pruning) release(ctx context.Context, key intentKey) {
 		return
 	}
 	object.GroupVersionKind = mapping.GroupVersionKind
-	outcome, err := p.sets.members.Release(ctx, object, key.subresource)
+	outcome, err := ownership.Release(ctx, p.sets.members, object, key.subresource)
 	refused, _ := errors.AsType[*apply.RefusedError](err)
 	switch {
 	case apierrors.IsNotFound(err): // a version that is no longer served has no objects

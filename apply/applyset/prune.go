@@ -70,7 +70,7 @@ func (e *PruneError) Unwrap() []error { return e.Errs }
 // (also of the set's annotations), because such a change increments the generation of a Deployment.
 //
 // If a partial intent (MustExist or a Subresource) is no longer desired, Prune releases its fields under the same
-// conditions (see apply.Applier.Release). If two parents set fields of one object under one field manager, a release for
+// conditions (see ownership.Release). If two parents set fields of one object under one field manager, a release for
 // one parent also releases the fields of the other parent. If an object would be invalid without the fields, it is
 // returned in Pruned.Kept.
 //

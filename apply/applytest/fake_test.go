@@ -78,7 +78,7 @@ func TestFakeClientGivesNoUID(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, forced := other.Apply(t.Context(), config("2"))
-	_, released := newApplier(t, c, apply.Policy{}).Release(t.Context(), made.Object)
+	_, released := ownership.Release(t.Context(), newApplier(t, c, apply.Policy{}), made.Object)
 	_, renamed := ownership.Rename(t.Context(), other, made.Object, ownership.From{Manager: "test"})
 	for verb, err := range map[string]error{"Force": forced, "Release": released, "Rename": renamed} {
 		if !errors.Is(err, apply.ErrRefused) && !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(fmt.Sprint(err), "uid") {

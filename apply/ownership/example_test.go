@@ -61,6 +61,20 @@ func ExampleRename() {
 	// <nil>
 }
 
+// Give up everything that the manager applied to an object.
+func ExampleRelease() {
+	ours := entry("example-workload", "Apply", "", `{"f:spec":{"f:minReadySeconds":{}}}`)
+	applier := exampleApplier(ours, memory.HPA)
+
+	for range 2 {
+		outcome, err := ownership.Release(context.Background(), applier, webDeployment)
+		fmt.Println(outcome.Action, outcome.Object, err)
+	}
+	// Output:
+	// Configured Deployment shop/web <nil>
+	// Unchanged Deployment shop/web <nil>
+}
+
 // webDeployment names the object of the examples.
 var webDeployment = apply.ObjectRef{
 	GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"),

@@ -33,17 +33,12 @@ var errAbsent = errors.New("the object does not exist")
 // read reads the live object, in several apiVersions if necessary, and plans the transfer. If the object changes between
 // these reads, the error is a StaleWriteError.
 func (t *Transfer) read(ctx context.Context) (*rewrite, error) {
-	live := wire.Named(t.object.GroupVersionKind, t.object.NamespacedName)
-	err := t.applier.Config().LiveReader.Get(ctx, t.object.NamespacedName, live)
+	live, err := readLive(ctx, t.applier, t.object)
 	switch {
-	case apierrors.IsNotFound(err) && t.object.UID != "":
+	case wire.IsAbsent(err, t.object.Name) && t.object.UID != "":
 		return nil, &apply.UIDMismatchError{Object: t.object, Err: errAbsent}
 	case err != nil:
-		return nil, apply.Classify(ctx, t.object, fmt.Errorf("reading the object: %w", err))
-	case t.object.UID != "" && t.object.UID != live.GetUID():
-		return nil, &apply.UIDMismatchError{Object: t.object, Err: fmt.Errorf("the live object has uid %s", live.GetUID())}
-	case live.GetUID() == "" || live.GetResourceVersion() == "":
-		return nil, &apply.RefusedError{Object: t.object, Err: errors.New("nothing was written: LiveReader returned the object without uid or resourceVersion, which the write must contain")}
+		return nil, err
 	}
 	r := &rewrite{live: live, objects: fieldowners.Objects{live.GetAPIVersion(): live.Object}}
 	r.plan, err = t.fields.Plan(r.live.GetManagedFields(), r.objects)
@@ -53,6 +48,21 @@ func (t *Transfer) read(ctx context.Context) (*rewrite, error) {
 		}
 	}
 	return r, apply.Classify(ctx, t.object, err)
+}
+
+// readLive reads the live object, which must have the uid of the reference if there is one.
+func readLive(ctx context.Context, applier *apply.Applier, object apply.ObjectRef) (*unstructured.Unstructured, error) {
+	live := wire.Named(object.GroupVersionKind, object.NamespacedName)
+	err := applier.Config().LiveReader.Get(ctx, object.NamespacedName, live)
+	switch {
+	case err != nil:
+		return nil, apply.Classify(ctx, object, fmt.Errorf("reading the object: %w", err))
+	case object.UID != "" && object.UID != live.GetUID():
+		return nil, &apply.UIDMismatchError{Object: object, Err: fmt.Errorf("the live object has uid %s", live.GetUID())}
+	case live.GetUID() == "" || live.GetResourceVersion() == "":
+		return nil, &apply.RefusedError{Object: object, Err: errors.New("nothing was written: LiveReader returned the object without uid or resourceVersion, which the write must contain")}
+	}
+	return live, nil
 }
 
 // readVersions reads the object in the other apiVersions that the plan needs.
@@ -88,7 +98,7 @@ func (r *rewrite) rehearse(ctx context.Context, c client.Client, after []metav1.
 	if err != nil {
 		return err
 	}
-	if err := r.verify(after, stored); err != nil {
+	if err := r.verify(after, stored.GetManagedFields()); err != nil {
 		return fmt.Errorf(
 			"nothing was written: in a dry run, the API server did not store the managed fields as sent, perhaps because it no longer has the apiVersion %s: %w", after[other].APIVersion, err)
 	}
@@ -105,11 +115,11 @@ func (r *rewrite) verify(sent, stored []metav1.ManagedFieldsEntry) error {
 	return fieldowners.Stored(sent, stored)
 }
 
-// send stores the given managed fields, and returns the managed fields in the response. The JSON patch replaces the uid
+// send stores the given managed fields, and returns the object in the response. The JSON patch replaces the uid
 // and the resourceVersion with the values that were read. The API server rejects a wrong resourceVersion as a stale
 // write, and a wrong uid as a change of an immutable field. JSON patch tests of these two fields would not work: a
 // failed test is a 422 that looks like other errors.
-func (r *rewrite) send(ctx context.Context, c client.Client, after []metav1.ManagedFieldsEntry, options ...client.PatchOption) ([]metav1.ManagedFieldsEntry, error) {
+func (r *rewrite) send(ctx context.Context, c client.Client, after []metav1.ManagedFieldsEntry, options ...client.PatchOption) (*unstructured.Unstructured, error) {
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "replace", "path": "/metadata/uid", "value": r.live.GetUID()},
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": r.live.GetResourceVersion()},
@@ -121,5 +131,5 @@ func (r *rewrite) send(ctx context.Context, c client.Client, after []metav1.Mana
 	response := wire.Named(r.live.GroupVersionKind(), client.ObjectKeyFromObject(r.live))
 	r.sent++
 	err = c.Patch(ctx, response, client.RawPatch(types.JSONPatchType, patch), options...)
-	return response.GetManagedFields(), err
+	return response, err
 }

@@ -1,6 +1,6 @@
 // Package ownership moves the ownership of fields between field managers: from other managers to the field manager of
 // an Applier, and back. Use it to migrate from get-modify-update to intents, and to rename, merge and split field
-// managers. No value changes.
+// managers. No value changes. Release gives up all fields that the Applier's field manager owns by Apply.
 //
 // # What the package promises
 //
@@ -179,19 +179,19 @@ func (t *Transfer) write(ctx context.Context, state *rewrite) (undo *Transfer, e
 	}
 	c, fieldManager := t.applier.Client(), client.FieldOwner(t.applier.FieldManager())
 	if err := state.rehearse(ctx, c, after, fieldManager); err != nil {
-		return nil, t.classify(ctx, err)
+		return nil, classify(ctx, t.applier, t.object, err)
 	}
 	moving := t.object
 	moving.ResourceVersion = "" // the resourceVersion after the write is not known yet
 	t.applier.Config().Steady.Wrote(moving)
 	stored, err := state.send(ctx, c, after, fieldManager)
 	if err == nil {
-		if err = state.verify(after, stored); err != nil {
+		if err = state.verify(after, stored.GetManagedFields()); err != nil {
 			err = fmt.Errorf("the API server accepted the write, but the stored managed fields differ from those that were sent: %w", err)
 		}
-		return undo, t.classify(ctx, err)
+		return undo, classify(ctx, t.applier, t.object, err)
 	}
-	err = t.classify(ctx, err)
+	err = classify(ctx, t.applier, t.object, err)
 	if result := apply.ResultOf(err); result == "Retryable" || result == "Cancelled" { // the response may have been lost
 		return undo, err
 	}
@@ -199,11 +199,11 @@ func (t *Transfer) write(ctx context.Context, state *rewrite) (undo *Transfer, e
 }
 
 // classify returns the typed error for a failed write.
-func (t *Transfer) classify(ctx context.Context, err error) error {
-	if err = apply.CheckNotFound(ctx, t.applier.Config().LiveReader, t.object, "", err); apierrors.IsNotFound(err) {
-		return &apply.UIDMismatchError{Object: t.object, Err: errAbsent} // the object was deleted after it was read
+func classify(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, err error) error {
+	if err = apply.CheckNotFound(ctx, applier.Config().LiveReader, object, "", err); apierrors.IsNotFound(err) {
+		return &apply.UIDMismatchError{Object: object, Err: errAbsent} // the object was deleted after it was read
 	}
-	return apply.Classify(ctx, t.object, err)
+	return apply.Classify(ctx, object, err)
 }
 
 // reverse returns the Transfer that undoes the plan in state. The argument after contains the managed fields of the object

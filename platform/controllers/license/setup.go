@@ -19,6 +19,7 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/platform/api/v1alpha1"
 	"coapply.dev/platform/controllers/fieldmanagers"
 	"coapply.dev/platform/controllers/setup"
@@ -134,10 +135,8 @@ func (c cleanup) run(ctx context.Context, license *v1alpha1.License) (done bool,
 	if err := c.deleteQuota(ctx, license, namespace.Name); err != nil {
 		return false, err
 	}
-	_, err = c.applier.Release(ctx, apply.ObjectRef{
-		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Namespace"),
-		NamespacedName:   client.ObjectKeyFromObject(&namespace),
-		UID:              namespace.UID,
+	_, err = ownership.Release(ctx, c.applier, apply.ObjectRef{
+		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Namespace"), NamespacedName: client.ObjectKeyFromObject(&namespace), UID: namespace.UID,
 	})
 	return err == nil, err
 }

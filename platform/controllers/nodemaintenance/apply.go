@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/platform/api/v1alpha1"
 	"coapply.dev/platform/controllers/fieldmanagers"
 )
@@ -119,7 +120,7 @@ func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, 
 		case step == steps:
 			return wrote, held(name, marks, work.Spec.Force)
 		case slices.ContainsFunc(marks, mark.applied):
-			_, err = a.strict.Release(ctx, reference(node))
+			_, err = ownership.Release(ctx, a.strict, reference(node))
 		case len(free) > 0:
 			_, err = a.forWork(work).Apply(ctx, readAs(node, take(node, free)))
 		default:

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/apply/update"
 	"coapply.dev/test/kit"
 )
@@ -63,7 +64,7 @@ func TestFactsOfRelease(t *testing.T) {
 	us := f.applier("us", apply.OnConflict(apply.Force))
 	kit.MustApply(t, us, apply.Intent{Config: f.configMap("a", map[string]string{"k": "ours"})})
 	f.holds("a", "forced", map[string]string{"k": "ours of us", "stays": "theirs of them"})
-	outcome, err := us.Release(t.Context(), f.refer("a"))
+	outcome, err := ownership.Release(t.Context(), us, f.refer("a"))
 	if err != nil || outcome.Action != apply.Configured || outcome.Requests != 2 {
 		t.Errorf("%+v, %v", outcome, err)
 	}
@@ -71,7 +72,7 @@ func TestFactsOfRelease(t *testing.T) {
 
 	// The plain way brings back what was deleted; Release does not.
 	f.must(f.c.Delete(t.Context(), f.live("a")))
-	if outcome, err := us.Release(t.Context(), f.refer("a")); err != nil || outcome.Action != apply.Absent || outcome.Requests != 1 {
+	if outcome, err := ownership.Release(t.Context(), us, f.refer("a")); err != nil || outcome.Action != apply.Absent || outcome.Requests != 1 {
 		t.Errorf("%+v, %v; want Absent after a read", outcome, err)
 	}
 	f.must(f.c.Apply(t.Context(), corev1ac.ConfigMap("a", f.namespace), client.FieldOwner("us")))

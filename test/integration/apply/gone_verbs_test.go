@@ -71,7 +71,7 @@ func TestGoneDuringRelease(t *testing.T) {
 				prepare: func(g *gone) goneCall {
 					object.make(g)
 					us, ref := kit.NewApplier(g, g.c, "us", apply.Policy{}), g.refer(byUID)
-					return func(ctx context.Context) (string, error) { return worded(us.Release(ctx, ref)) }
+					return func(ctx context.Context) (string, error) { return worded(ownership.Release(ctx, us, ref)) }
 				},
 			}
 			if byUID {
@@ -205,12 +205,12 @@ func TestGoneAfterLostAnswer(t *testing.T) {
 		}
 	}
 	cases = append(cases, goneCase{
-		name: "Release", loses: 2, requests: 2, undisturbed: "Retryable",
-		picks: 1, deleted: []string{"Absent", "Retryable"}, recreated: []string{"Retryable"},
+		name: "Release", loses: 2, requests: 3,
+		picks: 1, deleted: []string{"Absent"}, recreated: []string{"UIDMismatch"},
 		prepare: func(g *gone) goneCall {
 			g.applyAll("us")
 			us, ref := kit.NewApplier(g, g.c, "us", apply.Policy{}), g.refer(false)
-			return func(ctx context.Context) (string, error) { return worded(us.Release(ctx, ref)) }
+			return func(ctx context.Context) (string, error) { return worded(ownership.Release(ctx, us, ref)) }
 		},
 	})
 	runGone(t, cases)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/test/kit"
 	"coapply.dev/test/kit/model"
 )
@@ -253,7 +254,7 @@ func (w *randomWorld) release(t *testing.T, a *modelApplier) string {
 		w.Model.Land(by, nothing)
 	}
 	w.latest = nil
-	outcome, err := a.Release(t.Context(), apply.ObjectRef{GroupVersionKind: w.Kind.GroupVersionKind, NamespacedName: w.Key})
+	outcome, err := ownership.Release(t.Context(), a.Applier, apply.ObjectRef{GroupVersionKind: w.Kind.GroupVersionKind, NamespacedName: w.Key})
 	if err != nil || outcome.Action != want {
 		t.Errorf("got %s %v, want %s", outcome.Action, err, want)
 	}

@@ -132,7 +132,7 @@ func TestNotFoundOfWebhook(t *testing.T) {
 			return err
 		}},
 		{"Release", "get, apply, get", func(ctx context.Context) error {
-			_, err := e.applier.Release(ctx, e.ref())
+			_, err := ownership.Release(ctx, e.applier, e.ref())
 			return err
 		}},
 		{"Migrate", "get, patch, get", func(ctx context.Context) error {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/test/kit"
 )
 
@@ -55,7 +56,7 @@ func TestReleaseNeverBringsBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		outcome, err := leaving.Release(t.Context(), object)
+		outcome, err := ownership.Release(t.Context(), leaving, object)
 		if outcome.Action != test.want || !errors.Is(err, test.err) || test.err == nil && err != nil {
 			t.Errorf("%s: %q, %v; want %q, %v", name, outcome.Action, err, test.want, test.err)
 		}
@@ -96,7 +97,7 @@ func TestReleaseOfScaleAgainstWriters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		outcome, err := leaving.Release(t.Context(), kit.RefOf("apps/v1", "Deployment", namespace, name))
+		outcome, err := ownership.Release(t.Context(), leaving, kit.RefOf("apps/v1", "Deployment", namespace, name))
 		if !errors.Is(err, test.err) || test.err == nil && err != nil || outcome.Attempts != test.attempts {
 			t.Errorf("%s: %d attempts, %v; want %d, %v", name, outcome.Attempts, err, test.attempts, test.err)
 		}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/fieldowners"
 	"coapply.dev/test/kit"
 )
@@ -43,7 +44,7 @@ func liveFields(t *testing.T, c client.Client, object apply.ObjectRef) (*unstruc
 // checkRelease holds an outcome and that nothing applied by the manager is left.
 func checkRelease(t *testing.T, c client.Client, applier *apply.Applier, object apply.ObjectRef, want apply.Action, attempts int) {
 	t.Helper()
-	outcome, err := applier.Release(t.Context(), object)
+	outcome, err := ownership.Release(t.Context(), applier, object)
 	if err != nil || outcome.Action != want || outcome.Attempts != attempts || outcome.Requests != attempts+1 {
 		t.Fatalf("%+v, %v; want %s with %d attempts and the read", outcome, err, want, attempts)
 	}
@@ -184,7 +185,7 @@ func TestReleaseOfWhatTheObjectNeeds(t *testing.T) {
 	owner := kit.NewApplier(t, c, "owner", apply.Policy{})
 	kit.MustApply(t, owner, apply.Intent{Config: kit.Deployment("a", namespace, "v1")})
 	before, _ := liveFields(t, c, object)
-	_, err := owner.Release(t.Context(), object)
+	_, err := ownership.Release(t.Context(), owner, object)
 	if !errors.Is(err, apply.ErrRefused) || !strings.Contains(err.Error(), "the object would be invalid without the fields that field manager owner would give up") {
 		t.Errorf("got %v, want ErrRefused that says what was refused", err)
 	}

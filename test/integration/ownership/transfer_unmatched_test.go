@@ -54,7 +54,7 @@ func TestTransferScope(t *testing.T) {
 		`the object must not have a namespace ("default"): Namespace is not namespaced`: kit.RefTo(corev1.SchemeGroupVersion.WithKind("Namespace"), "default", "a"),
 	} {
 		_, migrating := ownership.Migrate(t.Context(), us, ref, ownership.From{Manager: "x"})
-		_, releasing := us.Release(t.Context(), ref)
+		_, releasing := ownership.Release(t.Context(), us, ref)
 		for _, err := range []error{migrating, releasing} {
 			if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)

@@ -12,6 +12,7 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/breaker"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/apply/reconciler"
 	"coapply.dev/fieldowners"
 	"coapply.dev/platform/api/v1alpha1"
@@ -73,7 +74,7 @@ func TestForgedDepthLetsGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	kit.ForgeDeepEntry(t, c, ref)
-	if _, err := us.Release(t.Context(), ref); err != nil {
+	if _, err := ownership.Release(t.Context(), us, ref); err != nil {
 		t.Error(err)
 	}
 	if left := readableOwners(t, c, ref, ".data.ours"); left != nil {

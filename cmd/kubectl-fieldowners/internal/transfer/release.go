@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
@@ -66,7 +67,7 @@ func (r *releaseCommand) release(ctx context.Context, object apply.ObjectRef) (f
 	if err := r.client.Get(ctx, object.NamespacedName, live); err != nil {
 		return false, err
 	}
-	ownership, err := fieldowners.Parse(live.GetManagedFields())
+	owners, err := fieldowners.Parse(live.GetManagedFields())
 	if err != nil {
 		return false, fmt.Errorf("%v: %w", object, err)
 	}
@@ -74,7 +75,7 @@ func (r *releaseCommand) release(ctx context.Context, object apply.ObjectRef) (f
 	if err != nil {
 		return false, err
 	}
-	applied := r.entries(ownership, metav1.ManagedFieldsOperationApply)
+	applied := r.entries(owners, metav1.ManagedFieldsOperationApply)
 	for _, entry := range applied {
 		if err := r.show(ctx, applier, object, entry); err != nil {
 			return false, err
@@ -83,11 +84,11 @@ func (r *releaseCommand) release(ctx context.Context, object apply.ObjectRef) (f
 	if len(applied) == 0 {
 		fmt.Fprintln(r.Out, view.Safe(fmt.Sprintf("%v: nothing to give up: %s owns no field by Apply", object, r.manager)))
 	}
-	r.warn(object, ownership, len(applied))
+	r.warn(object, owners, len(applied))
 	if len(applied) == 0 || !r.yes {
 		return r.dryRun(len(applied)), nil
 	}
-	outcome, err := applier.Release(ctx, object)
+	outcome, err := ownership.Release(ctx, applier, object)
 	switch {
 	case err != nil:
 		return false, err
