@@ -9,8 +9,10 @@ package whatif
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,7 +40,7 @@ type Apply struct {
 //   - the object has no managed fields: either a cache removed them, or the API server first makes before-first-apply
 //     the owner of all fields;
 //   - the API server may drop a part of the configuration: a status that is applied to the object itself, or a field
-//     outside of the status that is applied through the subresource status.
+//     outside of the status, such as a label or kubectl's annotation, that is applied through the subresource status.
 func (a Apply) To(object *unstructured.Unstructured, schemas managedfields.TypeConverter) (after *unstructured.Unstructured, conflicts []metav1.StatusCause, err error) {
 	config := &unstructured.Unstructured{Object: a.Config}
 	if err := a.check(object, config); err != nil {
@@ -66,28 +68,34 @@ func (a Apply) To(object *unstructured.Unstructured, schemas managedfields.TypeC
 const status = "status"
 
 func (a Apply) check(object, config *unstructured.Unstructured) error {
-	if object.GetAPIVersion() != config.GetAPIVersion() {
+	_, hasStatus := a.Config[status]
+	switch {
+	case object.GetAPIVersion() != config.GetAPIVersion():
 		return fmt.Errorf("the object was read as %s, but the apiVersion of the configuration is %s", object.GetAPIVersion(), config.GetAPIVersion())
-	}
-	if len(object.GetManagedFields()) == 0 {
+	case len(object.GetManagedFields()) == 0:
 		return errors.New("the object has no managed fields, so an apply would add the managed fields entry before-first-apply, which owns all its fields")
+	case a.Subresource == "" && hasStatus:
+		return errors.New("the configuration sets a status, which the API server may drop unless it is applied through the subresource status")
+	case a.Subresource != "" && a.Subresource != status:
+		return fmt.Errorf("an apply through the subresource %s cannot be computed: only the object itself and the subresource status are supported", a.Subresource)
+	case a.Subresource == status && a.FieldManager == "kubectl" && object.GetAnnotations()[corev1.LastAppliedConfigAnnotation] != "":
+		return fmt.Errorf("the API server may drop the annotation %s, which an apply by kubectl changes", corev1.LastAppliedConfigAnnotation)
 	}
 	for _, entry := range object.GetManagedFields() {
 		if entry.APIVersion != object.GetAPIVersion() {
 			return fmt.Errorf("%s owns fields in version %s, which only the API server can convert", entry.Manager, entry.APIVersion)
 		}
 	}
-	through := []string{"apiVersion", "kind", "metadata", status}
-	for name := range a.Config {
-		switch {
-		case a.Subresource == "" && name == status:
-			return errors.New("the configuration sets a status, which the API server may drop unless it is applied through the subresource status")
-		case a.Subresource == status && !slices.Contains(through, name):
+	through := []string{"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion", status}
+	names := slices.Collect(maps.Keys(a.Config))
+	metadata, _ := a.Config["metadata"].(map[string]any)
+	for name := range metadata {
+		names = append(names, "metadata."+name)
+	}
+	for _, name := range names {
+		if a.Subresource == status && !slices.Contains(through, name) {
 			return fmt.Errorf("the API server may drop the field %s, which is applied through the subresource status", name)
 		}
-	}
-	if a.Subresource != "" && a.Subresource != status {
-		return fmt.Errorf("an apply through the subresource %s cannot be computed: only the object itself and the subresource status are supported", a.Subresource)
 	}
 	return nil
 }

@@ -68,6 +68,7 @@ func TestNotKnown(t *testing.T) {
 		"managed fields in ruins":       {strings.Replace(live, `"f:data"`, `"data"`, 1), "{apiVersion: v1, kind: ConfigMap}", "", "decode managed fields"},
 		"a status of the object":        {live, "{apiVersion: v1, kind: ConfigMap, status: {a: b}}", "", "sets a status, which the API server may drop"},
 		"a field beside the status":     {live, "{apiVersion: v1, kind: ConfigMap, data: {a: b}}", "status", "may drop the field data"},
+		"a label beside the status":     {live, "{apiVersion: v1, kind: ConfigMap, metadata: {name: web, labels: {a: b}}, status: {}}", "status", "may drop the field metadata.labels"},
 		"a subresource of another kind": {live, "{apiVersion: v1, kind: ConfigMap}", "scale", "subresource scale"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,6 +78,20 @@ func TestNotKnown(t *testing.T) {
 				t.Errorf("%v, %v, %v; want an error about %q", after, conflicts, err, test.want)
 			}
 		})
+	}
+}
+
+// TestStatusByKubectl: where an object has the annotation of kubectl's last configuration, kubectl sets the annotation also
+// when it applies a status. Whether the API server then keeps the annotation depends on the kind.
+func TestStatusByKubectl(t *testing.T) {
+	annotated := strings.Replace(live, "name: web", `name: web
+  annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}`, 1)
+	config := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: web}, status: {a: b}}").Object
+	for manager, known := range map[string]bool{"kubectl": false, "us": true} {
+		_, _, err := whatif.Apply{FieldManager: manager, Subresource: "status", Config: config}.To(object(t, annotated), managedfields.NewDeducedTypeConverter())
+		if known != (err == nil) {
+			t.Errorf("%s: %v", manager, err)
+		}
 	}
 }
 
