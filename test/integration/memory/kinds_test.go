@@ -23,7 +23,7 @@ var traceKinds = []traceKind{
 	{Kind: model.ConfigMapKind, fill: nothing},
 	{Kind: model.SampleKind, fill: nothing},
 	{Kind: model.SampleKind, fill: nothing},
-	{Kind: shapeKind, scale: true, fill: nothing},
+	{Kind: model.ShapeKind, scale: true, fill: nothing},
 	{Kind: deploymentKind, scale: true, fill: fillDeployment},
 	{Kind: deploymentKind, scale: true, fill: fillDeployment},
 	{Kind: secretKind, fill: nothing},
@@ -34,26 +34,6 @@ var traceKinds = []traceKind{
 	{Kind: roleKind, fill: nothing},
 	{Kind: accountKind, fill: nothing},
 	{Kind: namespaceKind, cluster: true, fill: nothing},
-}
-
-var shapeKind = model.Kind{
-	GroupVersionKind: schema.GroupVersionKind{Group: "test.coapply.dev", Version: "v1", Kind: "Shape"},
-	Shape: model.ObjectOf(map[string]*model.Shape{
-		"metadata": model.MetadataShape,
-		"spec": model.ObjectOf(map[string]*model.Shape{
-			"size": number, "title": word, "port": {Samples: []any{int64(80), "http"}},
-			"free": {Kind: model.MapShape, Elem: word, Names: []string{"a", "b.c"}},
-			"tags": {Kind: model.SetShape, Elem: word},
-			"any":  {Samples: []any{"x", int64(1), map[string]any{"a": "b"}, []any{"x"}}},
-			"parts": {Kind: model.ListShape, Keys: []string{"name"}, Elem: model.ObjectOf(map[string]*model.Shape{
-				"name": word, "color": word, "marks": {Kind: model.MapShape, Elem: word, Names: []string{"a", "b"}},
-			})},
-		}),
-		"status": model.ObjectOf(map[string]*model.Shape{
-			"size": number, "phase": word,
-			"conditions": {Kind: model.ListShape, Keys: []string{"type"}, Elem: model.ObjectOf(map[string]*model.Shape{"type": word, "status": word, "message": word})},
-		}),
-	}),
 }
 
 var secretKind = model.Kind{

@@ -27,7 +27,6 @@ type steadyVerdict struct {
 	bumped   bool   // another resourceVersion all the same
 	conflict bool
 	refused  bool // by validation and the like; nothing changed then
-	causes   []metav1.StatusCause
 }
 
 func (v steadyVerdict) noop() bool { return v.changed == "" && !v.refused }
@@ -41,8 +40,8 @@ func (o *steadyObject) judge(ctx context.Context, intent *steadyIntent, before *
 	v := steadyVerdict{}
 	err = o.patch(ctx, intent.form, kit.OurManager, types.ApplyPatchType, body, intent.subresource)
 	v.conflict, v.refused = apierrors.IsConflict(err), isRefusal(err)
-	if status := apierrors.APIStatus(nil); v.conflict && errors.As(err, &status) {
-		v.changed, v.causes = err.Error(), status.Status().Details.Causes
+	if v.conflict {
+		v.changed = err.Error()
 	}
 	if v.conflict || v.refused {
 		return v, nil

@@ -53,9 +53,6 @@ type steadyRun struct {
 	check     steadyCheck  // one for the whole run
 	fresh     steadyCheck  // as after a restart
 	count     *steadyCount
-
-	// judged is called after each case, if it is not nil.
-	judged func(ctx context.Context, q steadyQuestion, said steadyVerdict, after *unstructured.Unstructured) error
 }
 
 func newSteadyRun(t *testing.T, cases int, check, fresh steadyCheck) *steadyRun {
@@ -150,11 +147,6 @@ func (r *steadyRun) turn(ctx context.Context, o *steadyObject, number, turn int)
 	}
 	c.situations, c.because = o.labels, *q.because
 	r.count.add(c)
-	if r.judged != nil {
-		if err := r.judged(ctx, q, c.steadyVerdict, o.raw); err != nil {
-			return fmt.Errorf("%w\n%s", err, c.story())
-		}
-	}
 	return nil
 }
 

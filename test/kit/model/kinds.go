@@ -58,6 +58,30 @@ var (
 		}),
 	}
 
+	sizes    = &Shape{Samples: []any{int64(1), int64(2), int64(-1)}}
+	oneOrTwo = &Shape{Samples: []any{"one", "two"}}
+
+	// ShapeKind is the kind of test/kit/testdata/shapes.yaml. It has the subresource scale.
+	ShapeKind = Kind{
+		GroupVersionKind: schema.GroupVersionKind{Group: "test.coapply.dev", Version: "v1", Kind: "Shape"},
+		Shape: ObjectOf(map[string]*Shape{
+			"metadata": MetadataShape,
+			"spec": ObjectOf(map[string]*Shape{
+				"size": sizes, "title": oneOrTwo, "port": {Samples: []any{int64(80), "http"}},
+				"free": {Kind: MapShape, Elem: oneOrTwo, Names: []string{"a", "b.c"}},
+				"tags": {Kind: SetShape, Elem: oneOrTwo},
+				"any":  {Samples: []any{"x", int64(1), map[string]any{"a": "b"}, []any{"x"}}},
+				"parts": {Kind: ListShape, Keys: []string{"name"}, Elem: ObjectOf(map[string]*Shape{
+					"name": oneOrTwo, "color": oneOrTwo, "marks": {Kind: MapShape, Elem: oneOrTwo, Names: []string{"a", "b"}},
+				})},
+			}),
+			"status": ObjectOf(map[string]*Shape{
+				"size": sizes, "phase": oneOrTwo,
+				"conditions": {Kind: ListShape, Keys: []string{"type"}, Elem: ObjectOf(map[string]*Shape{"type": oneOrTwo, "status": oneOrTwo, "message": oneOrTwo})},
+			}),
+		}),
+	}
+
 	// StatusShape is the status of a Sample.
 	StatusShape = ObjectOf(map[string]*Shape{
 		"phase":    Words,
