@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -238,6 +239,15 @@ func storedForm(object *unstructured.Unstructured) map[string]any {
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(valuesOnly(object), typed); err != nil {
 		return valuesOnly(object)
+	}
+	if secret, is := typed.(*corev1.Secret); is {
+		if secret.Data == nil {
+			secret.Data = map[string][]byte{}
+		}
+		for name, text := range secret.StringData {
+			secret.Data[name] = []byte(text)
+		}
+		secret.StringData = nil
 	}
 	stored, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 	if err != nil {
