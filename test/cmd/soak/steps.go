@@ -14,6 +14,11 @@ var steps = []step{
 		environment: []string{"COAPPLY_CASES=20000"},
 	},
 	{
+		name:        "cases of whatif",
+		arguments:   []string{"-v", "-run", "^TestWhatIf$", "./test/integration/steady"},
+		environment: []string{"COAPPLY_CASES=20000"},
+	},
+	{
 		name:        "cases of narrow writes, and of the server in memory",
 		arguments:   []string{"-v", "-run", "^Test(NarrowProperty|Traces)$", "./test/integration/apply", "./test/integration/memory"},
 		environment: []string{"COAPPLY_CASES=20000"},

@@ -287,3 +287,17 @@ func TestFactsOfTheLastChild(t *testing.T) {
 		t.Errorf(".spec is owned by %v", owners)
 	}
 }
+
+// TestFactsOfMetadataThroughStatus: an apply of a status may set labels and annotations as well. Which of them the API
+// server keeps, and records an owner of, depends on the kind. So whatif does not compute an apply like this.
+func TestFactsOfMetadataThroughStatus(t *testing.T) {
+	c := kit.ShapeClient(t)
+	namespace := kit.NewNamespace(t, c)
+	for kind, want := range map[string]string{"Deployment": "[] [us/Apply[status]]", "Shape": "[] []"} {
+		s := kit.NewStage(t, c, namespace, kind, "status")
+		s.Apply("us", "{metadata: {labels: {a: x}, annotations: {a: x}}, status: {conditions: [{type: Ready, status: 'True'}]}}")
+		if got := fmt.Sprint(s.Owners(".metadata.labels.a"), s.Owners(".metadata.annotations.a")); got != want {
+			t.Errorf("%s: the owners of the label and of the annotation are %s, want %s", kind, got, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -226,10 +227,7 @@ func isFilledIn(stored, computed, config any) bool {
 	return false
 }
 
-func isEmpty(value any) bool {
-	return value == nil || reflect.ValueOf(value).Kind() == reflect.Map && reflect.ValueOf(value).Len() == 0 ||
-		reflect.ValueOf(value).Kind() == reflect.Slice && reflect.ValueOf(value).Len() == 0
-}
+func isEmpty(value any) bool { return slices.Contains([]string{"null", "{}", "[]"}, asJSON(value)) }
 
 // storedForm is the object as the API server stores it, without defaults: values of built-in kinds go through Go types.
 func storedForm(object *unstructured.Unstructured) map[string]any {
@@ -266,9 +264,13 @@ func withoutNames(doubt error) string {
 	return doubt.Error()
 }
 
+// timeOfCause is at the end of the messages of an API server before 1.37.
+var timeOfCause = regexp.MustCompile(` at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$`)
+
 func sortedCauses(causes []metav1.StatusCause) (texts []string) {
 	for _, cause := range causes {
-		texts = append(texts, fmt.Sprintf("%s %s %s", cause.Type, cause.Field, cause.Message))
+		message := timeOfCause.ReplaceAllString(cause.Message, "")
+		texts = append(texts, fmt.Sprintf("%s %s %s", cause.Type, cause.Field, message))
 	}
 	slices.Sort(texts)
 	return texts
