@@ -241,7 +241,11 @@ func (o *whatIfObject) edit(ctx context.Context, by string, form steadyForm, sub
 	} else {
 		edited = graft(form.shape, object.Object, o.value(subresource))
 	}
-	object.Object, _ = edited.(map[string]any)
+	content, ok := edited.(map[string]any)
+	if !ok { // the value has no leaf
+		return errNoStep
+	}
+	object.Object = content
 	return o.put(ctx, by, subresource, object)
 }
 

@@ -238,14 +238,19 @@ func storedForm(object *unstructured.Unstructured) map[string]any {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(valuesOnly(object), typed); err != nil {
 		return valuesOnly(object)
 	}
-	if secret, is := typed.(*corev1.Secret); is {
-		if secret.Data == nil {
-			secret.Data = map[string][]byte{}
+	switch typed := typed.(type) {
+	case *corev1.Secret:
+		if typed.Data == nil {
+			typed.Data = map[string][]byte{}
 		}
-		for name, text := range secret.StringData {
-			secret.Data[name] = []byte(text)
+		for name, text := range typed.StringData {
+			typed.Data[name] = []byte(text)
 		}
-		secret.StringData = nil
+		typed.StringData = nil
+	case *corev1.Pod: // the admission plugin DefaultTolerationSeconds adds tolerations
+		typed.Spec.Tolerations = slices.DeleteFunc(typed.Spec.Tolerations, func(added corev1.Toleration) bool {
+			return strings.HasPrefix(added.Key, "node.kubernetes.io/")
+		})
 	}
 	stored, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 	if err != nil {
