@@ -165,6 +165,9 @@ func (o *whatIfObject) next(by string) *steadyIntent {
 	if change := model.Pick(o.Dice, steadyChanges); change.situation != anotherVersion.situation {
 		change.do(o.steadyObject, &changed)
 		changed.passing = change.odd
+		if _, _, err := o.config(&changed); err != nil { // a value that the Go type refuses, such as the time of a Lease
+			changed.typed = false
+		}
 	}
 	return o.odd(&changed)
 }
