@@ -58,10 +58,7 @@ func (a Apply) To(object *unstructured.Unstructured, schemas managedfields.TypeC
 	if err != nil {
 		return nil, nil, err
 	}
-	after, changed := applied.(*unstructured.Unstructured)
-	if !changed {
-		after = object
-	}
+	after, _ = applied.(*unstructured.Unstructured)
 	return after, nil, nil
 }
 
