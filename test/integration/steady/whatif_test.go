@@ -70,6 +70,14 @@ func TestWhatIf(t *testing.T) {
 	if err := errors.Join(err, awaitForms(config, kinds)); err != nil {
 		t.Fatal(err)
 	}
+	for _, kind := range kinds {
+		for _, form := range kind.forms {
+			kit.WaitFor(t, "the schemas of "+form.GroupVersion().String(), func() string {
+				_, err := schemas.Schemas(t.Context(), form.GroupVersion())
+				return strings.TrimPrefix(fmt.Sprint(err), "<nil>")
+			})
+		}
+	}
 	run := &whatIfRun{client: c, schemas: schemas, namespace: kit.NewNamespace(t, c), seed: kit.Seed(t), kinds: kinds, count: model.NewTally()}
 	run.run(t, (cases+whatIfCases-1)/whatIfCases)
 	run.count.Report(t)
