@@ -55,18 +55,14 @@ func (a Apply) To(object *unstructured.Unstructured, schemas managedfields.TypeC
 	if refused := apierrors.APIStatus(nil); errors.As(err, &refused) && apierrors.IsConflict(err) {
 		return nil, refused.Status().Details.Causes, nil
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	after, _ = applied.(*unstructured.Unstructured)
-	return after, nil, nil
+	after, _ = applied.(*unstructured.Unstructured) // nil after an error
+	return after, nil, err
 }
 
 const status = "status"
 
 func (a Apply) check(object, config *unstructured.Unstructured) error {
-	_, hasStatus := a.Config[status]
-	switch {
+	switch _, hasStatus := a.Config[status]; {
 	case object.GetAPIVersion() != config.GetAPIVersion():
 		return fmt.Errorf("the object was read as %s, but the apiVersion of the configuration is %s", object.GetAPIVersion(), config.GetAPIVersion())
 	case len(object.GetManagedFields()) == 0:
