@@ -288,7 +288,7 @@ func (p Policy) CheckPaths(kinds ...reflect.Type) error {
 		case err != nil && len(kinds) == 1:
 			errs = append(errs, fmt.Errorf("policy: the field %s does not exist: %w", r.path, err))
 		case err != nil:
-			errs = append(errs, fmt.Errorf("policy: none of %d kinds has the field %s", len(kinds), r.path))
+			errs = append(errs, fmt.Errorf("policy: none of the %d kinds has the field %s", len(kinds), r.path))
 		}
 	}
 	return errors.Join(errs...)

@@ -104,7 +104,7 @@ func TestPolicyPathsMustExist(t *testing.T) {
 		}
 	}
 	policy, configMap := OnConflict(Reject).At(".data.x", Force).At(".spec.y", Force), reflect.TypeFor[corev1.ConfigMap]()
-	if err := policy.CheckPaths(deployment, configMap); err == nil || err.Error() != "policy: none of 2 kinds has the field .spec.y" {
+	if err := policy.CheckPaths(deployment, configMap); err == nil || err.Error() != "policy: none of the 2 kinds has the field .spec.y" {
 		t.Errorf("of two kinds: %v", err)
 	}
 }

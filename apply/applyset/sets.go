@@ -84,7 +84,7 @@ type Sets struct {
 	holding *lanes.Set                         // by object: locks that are held from the read of a member's label to the end of the apply
 }
 
-// The minimum numbers of parents and members that the caches of Sets hold. Evicted entries are read again when needed.
+// The capacities of the caches of Sets, in parents and in members. Evicted entries are read again when needed.
 const (
 	knownSets    = 4096
 	knownMembers = 1 << 16

@@ -189,8 +189,8 @@ func (e *emitted) stepInto(list fieldowners.Path) (step fieldowners.Element, in 
 }
 
 // item returns the path of a list item. If a claim names the item, the result is the path in the claim, which may
-// contain key fields that the API server defaults. Otherwise the path element has the same form as like, the path
-// element of another item in a claim: key fields, an index or, in a set, a value.
+// contain key fields that the API server defaults. Otherwise the path element gets the form of the argument like,
+// which is the path element of another item in a claim: key fields, an index or, in a set, a value.
 func (e *emitted) item(list fieldowners.Path, like fieldowners.Element, index int, item any) fieldowners.Path {
 	fields, _ := item.(map[string]any)
 	for _, claim := range e.claims {

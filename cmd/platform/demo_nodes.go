@@ -39,10 +39,10 @@ func (d *demonstration) maintenance(ctx context.Context) {
 		byUpdate.Attempts, byApply.Attempts, written)
 }
 
-// lose demonstrates a cordon that fails. It cordons the node busy with strategy Update (get-modify-update) while the
-// given writers write to the node. Nearly always, all four attempts fail as stale writes. Then lose returns the status
-// of the cordon, and the writers continue to run. If an attempt succeeds, lose stops the writers, undoes the cordon and
-// starts again. While the writers ran, the undo could also fail as a stale write.
+// lose demonstrates a cordon that fails. It cordons a node with strategy Update (get-modify-update) while the given
+// writers write to the node. Nearly always, all four attempts fail as stale writes. Then lose returns the status of the
+// cordon, and the writers continue to run. If an attempt succeeds, lose stops the writers (otherwise the undo could fail
+// as a stale write, too), undoes the cordon and starts again.
 func (d *demonstration) lose(ctx context.Context, writers *writers) (status v1alpha1.NodeStatus) {
 	for range 10 {
 		writers.start(ctx, busy)

@@ -24,7 +24,7 @@ var (
 	// lanes has the arms for 16 or 64 writers in one process. It lacks gmu-requeue, in which each writer is a controller:
 	// nobody runs that many controllers for one object in one process. Only one cell adds gmu-requeue.
 	lanes = slices.Concat(core, []string{"gmu-lanes", "ssa-lanes"})
-	// apart has the arms for writers in separate processes. It lacks the arms with plain lanes, which have no effect between processes.
+	// apart has the arms for writers in separate processes. It lacks the arms in lanes, because a lane serialises only one process.
 	apart = slices.Concat(queued, []string{"gmu-unbounded", "patch-lock"})
 	all   = slices.Concat(apart, []string{"gmu-lanes", "ssa-lanes"})
 )

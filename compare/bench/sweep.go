@@ -166,7 +166,7 @@ func checkCell(c compare.Cell, w compare.Workload, set func(flag string) bool) e
 	case c.Rounds > 0 && (set("duration") || set("warmup")):
 		return fmt.Errorf("%s: a trial ends after %d rounds, so --warmup and --duration have no effect: leave them out", c, c.Rounds)
 	case c.Rounds > 0 && c.Rate > 0:
-		return fmt.Errorf("%s: a trial ends after %d rounds, but a trial with a rate ends after --warmup and --duration: leave --rate out", c, c.Rounds)
+		return fmt.Errorf("%s: a trial ends after %d rounds, not after --warmup and --duration, so it can have no rate: leave --rate out", c, c.Rounds)
 	case c.Objects*c.Managers > maxApplies:
 		return fmt.Errorf("%s: before a trial each manager applies each object: %d applies, but the limit is %d; reduce --objects or --managers",
 			c, c.Objects*c.Managers, maxApplies)

@@ -53,7 +53,7 @@ func (r *register) model() porcupine.Model {
 	}
 }
 
-// read models a version as a read of the register. The register must have the version's value.
+// read treats an observed version as a read of the register: a legal step only if the register has the version's value.
 func read(r *register, s state, at step) (bool, state) {
 	link := r.chain[at.at]
 	return s.next == at.at && (link.resets || s.value == link.value), state{next: s.next + 1, value: link.value}

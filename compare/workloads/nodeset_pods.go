@@ -16,8 +16,8 @@ import (
 
 const podPatience = 30 * time.Second
 
-// found creates the pods that a set has at the start of a round, in the same way as the arm creates pods. It waits until these
-// pods are in the arm's cache. During the round, the cache is stale only because both reconciles read before they write.
+// found creates the pods that a set has at the start of a round, in the same way as the arm creates pods. It waits until these pods
+// are in the arm's cache, so that the only staleness in a round comes from its two reconciles, which both read before either writes.
 func (r *nodesets) found(ctx context.Context, round int) error {
 	before, _ := r.sizes(round)
 	for ordinal := range before {

@@ -126,7 +126,7 @@ func (w *Wire) Rested() time.Duration {
 	return time.Since(w.last)
 }
 
-// Wrap returns a transport that injects the faults. It is an argument for rest.Config.Wrap.
+// Wrap returns a transport that injects the faults into the requests to next. Pass the method to rest.Config.Wrap.
 func (w *Wire) Wrap(next http.RoundTripper) http.RoundTripper {
 	return kit.RoundTripper(func(request *http.Request) (*http.Response, error) { return w.roundTrip(next, request) })
 }
@@ -244,8 +244,8 @@ func (w *Wire) note(request *http.Request) *Fault {
 	return fault
 }
 
-// keyOf returns the key of a request. counts is false for requests for Events, because nothing waits for them. It is
-// also false for watches, discovery and cluster-wide lists of core kinds, because their number differs from run to run.
+// keyOf returns the key under which equal requests are counted, and whether the request is counted at all. Not counted are requests for
+// Events, because nothing waits for them, and watches, discovery and cluster-wide lists of core kinds, whose number differs between runs.
 func (w *Wire) keyOf(request *http.Request) (key string, counts bool) {
 	path, query := request.URL.Path, request.URL.Query()
 	switch {

@@ -28,7 +28,7 @@ func subjectOf(live, intent map[string]any) (known command.Subject, err error) {
 		case err != nil:
 			return command.Subject{}, fmt.Errorf("%s: %w", what, err)
 		case i == 1 && live != nil && !isSame(live, intent):
-			return command.Subject{}, fmt.Errorf("%s is %s, but the live object is %s: give the files of the same object", what, s, known)
+			return command.Subject{}, fmt.Errorf("%s is %s, but the live object is %s: give files that describe the same object", what, s, known)
 		case s.Namespace == "": // an intent may lack its namespace
 			s.Namespace = known.Namespace
 		}

@@ -34,7 +34,7 @@ func (o one) at(row measure.Row) measure.Row {
 
 func id(kind string, o one) string { return fmt.Sprintf("%s-w%d-%s", kind, o.Writers, o.RTT) }
 
-// fixed returns one trial for each fixed width of lanes, in the cell of the given trial.
+// fixed returns a trial for each number in arms.Widths: the number of writers that a lane admits at once. The cell is that of o.
 func fixed(o one) (all []one) {
 	for _, width := range arms.Widths {
 		all = append(all, one{arms.OfWidth(width), o.Cell})

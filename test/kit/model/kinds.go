@@ -82,7 +82,7 @@ var (
 		}),
 	}
 
-	// StatusShape is the status of a Sample.
+	// StatusShape describes the fields of a Sample's status.
 	StatusShape = ObjectOf(map[string]*Shape{
 		"phase":    Words,
 		"observed": Counts,
