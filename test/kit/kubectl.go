@@ -2,10 +2,12 @@ package kit
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -14,6 +16,13 @@ import (
 
 	"coapply.dev/internal/localcluster"
 )
+
+// discoveryCache is where the kubectls of a process cache the kinds and schemas of the API servers, as those of a user do.
+var discoveryCache = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "kubectl-cache-")
+	OnStop(func(context.Context) error { return os.RemoveAll(dir) })
+	return dir, err
+})
 
 // KubectlCommand returns a command that runs kubectl on the API server of a configuration, with its own home folder and
 // with the plugin in its PATH. If the first argument is fieldowners, the command runs the plugin directly, to save the
@@ -28,6 +37,10 @@ func KubectlCommand(t testing.TB, config *rest.Config, args ...string) *exec.Cmd
 	if err != nil {
 		t.Fatal(err)
 	}
+	cache, err := discoveryCache()
+	if err != nil {
+		t.Fatal(err)
+	}
 	program := binaries.Kubectl
 	if len(args) > 0 && args[0] == "fieldowners" {
 		program, args = filepath.Join(dir, "kubectl-fieldowners"), args[1:]
@@ -37,6 +50,7 @@ func KubectlCommand(t testing.TB, config *rest.Config, args ...string) *exec.Cmd
 		"PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"),
 		"KUBECONFIG="+Kubeconfig(t, config),
 		"HOME="+t.TempDir(),
+		"KUBECACHEDIR="+cache,
 	)
 	return command
 }
