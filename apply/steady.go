@@ -235,8 +235,7 @@ func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) 
 	return true
 }
 
-// becomesSteady tries to prove, from the cached object, that applying the intent would change nothing. It remembers the
-// proof.
+// becomesSteady tries to prove by the cached object that applying the intent would change nothing, and keeps the proof.
 func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, ok bool) {
 	if !c.maySkip() {
 		return proof{}, false

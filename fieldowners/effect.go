@@ -81,13 +81,14 @@ func (e *Effect) setOwn(owned Ownership, before, after *unstructured.Unstructure
 		}
 	}
 	for _, lost := range e.Ownership.Lost {
-		if e.Manager.SameWriter(lost.Manager) {
-			dropped := Dropped{Change: Change{Path: lost.Path}, Owners: others(lost.Path)}
-			dropped.Before, dropped.Existed = lost.Path.Value(before.Object)
-			dropped.After, dropped.Exists = lost.Path.Value(after.Object)
-			dropped.Stays = dropped.Existed == dropped.Exists && reflect.DeepEqual(dropped.Before, dropped.After)
-			e.Dropped = append(e.Dropped, dropped)
+		if !e.Manager.SameWriter(lost.Manager) {
+			continue
 		}
+		dropped := Dropped{Change: Change{Path: lost.Path}, Owners: others(lost.Path)}
+		dropped.Before, dropped.Existed = lost.Path.Value(before.Object)
+		dropped.After, dropped.Exists = lost.Path.Value(after.Object)
+		dropped.Stays = dropped.Existed == dropped.Exists && reflect.DeepEqual(dropped.Before, dropped.After)
+		e.Dropped = append(e.Dropped, dropped)
 	}
 }
 

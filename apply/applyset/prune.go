@@ -15,8 +15,7 @@ import (
 // Sets.Delete returns ErrNotPruned if the parent is not being deleted.
 var ErrNotPruned = errors.New("not pruned")
 
-// Pruned is the result of Round.Prune and Sets.Delete. It lists the objects for which the parent no longer has an
-// intent.
+// Pruned is the result of Round.Prune and Sets.Delete: the objects for which the parent no longer has an intent.
 type Pruned struct {
 	Deleted  []apply.ObjectRef // members for which a delete request succeeded; those with finalizers still exist
 	Released []apply.ObjectRef // objects whose fields were released, because a partial intent is no longer desired
