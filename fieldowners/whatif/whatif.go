@@ -85,7 +85,7 @@ func (a Apply) check(object, config *unstructured.Unstructured) error {
 	for name := range metadata {
 		names = append(names, "metadata."+name)
 	}
-	for _, name := range names {
+	for _, name := range slices.Sorted(slices.Values(names)) { // so that the error always names the same field
 		if a.Subresource == status && !slices.Contains(through, name) {
 			return fmt.Errorf("the API server may drop the field %s, which is applied through the subresource status", name)
 		}
