@@ -107,7 +107,7 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	if err := k.scaleNodes(ctx, options.Nodes); err != nil {
 		return err
 	}
-	if err := waitReady(ctx, c.config, options.Nodes); err != nil {
+	if err := k.waitReady(ctx, c.config, options.Nodes); err != nil {
 		return withLogs(err, k.logDir())
 	}
 	fmt.Fprintln(options.Log, "ready:", c.config.Host)

@@ -159,21 +159,26 @@ func (k kwokctl) environment(inherited []string) []string {
 	return append(env, "PATH="+strings.Join(path, string(os.PathListSeparator)), "KWOK_WORKDIR="+k.run.dir)
 }
 
-// waitReady waits until the API server and the nodes are ready, and a pod can be created in the default namespace.
-func waitReady(ctx context.Context, config *rest.Config, nodes int) error {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connecting to the control plane: %w", err)
+// waitReady waits until the API server and the nodes are ready, and a pod can be created in the default namespace. The
+// controller manager ends if the API server is not healthy within a few seconds, as happens on a busy machine.
+// Therefore, waitReady starts from time to time every component that has ended.
+func (k kwokctl) waitReady(ctx context.Context, config *rest.Config, nodes int) error {
+	client, missing := kubernetes.NewForConfig(config)
+	if missing != nil {
+		return fmt.Errorf("connecting to the control plane: %w", missing)
 	}
-	var missing error
-	err = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		missing = notReady(ctx, client, nodes)
-		return missing == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("%w: %w: %w", ErrStart, context.Cause(ctx), missing)
+	for ctx.Err() == nil {
+		if err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+			missing = notReady(ctx, client, nodes)
+			return missing == nil, nil
+		}); err == nil {
+			return nil
+		}
+		if err := k.do(ctx, "start", "cluster"); err != nil && ctx.Err() == nil {
+			return err
+		}
 	}
-	return nil
+	return fmt.Errorf("%w: %w: %w", ErrStart, context.Cause(ctx), missing)
 }
 
 // notReady returns an error with the reason why the cluster is not ready yet, or nil if it is ready.

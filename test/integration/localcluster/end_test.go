@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -116,6 +117,41 @@ func TestLocalClusterFailedStart(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLocalClusterControllerManagerEnds: as on a busy machine, where it does not wait long enough for the API server.
+func TestLocalClusterControllerManagerEnds(t *testing.T) {
+	kit.ForSoak(t)
+	cache := cacheWithSharedBuilds(t)
+	t.Setenv("XDG_CACHE_HOME", cache)
+	killed := make(chan error, 1)
+	go func() {
+		killed <- killFirst(t.Context(), filepath.Join(cache, "coapply/run/*/clusters/*/pids/kube-controller-manager.pid"))
+	}()
+	startCluster(t, localcluster.Options{Nodes: 1})
+	if err := <-killed; err != nil {
+		t.Error(err)
+	}
+}
+
+// killFirst waits for a file with a process ID, and kills the process.
+func killFirst(ctx context.Context, pattern string) error {
+	for ; ctx.Err() == nil; time.Sleep(time.Millisecond) {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			if content, _ := os.ReadFile(file); len(content) > 0 { // not if kwokctl is still writing it
+				pid, err := strconv.Atoi(string(content))
+				if err != nil {
+					return err
+				}
+				return syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	}
+	return ctx.Err()
 }
 
 // cacheWithSharedBuilds has runs of its own, so that a test knows which are its, and the builds of the real cache.
