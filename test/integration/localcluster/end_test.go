@@ -126,7 +126,7 @@ func TestLocalClusterControllerManagerEnds(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", cache)
 	killed := make(chan error, 1)
 	go func() {
-		killed <- killFirst(t.Context(), filepath.Join(cache, "coapply/run/*/clusters/*/pids/kube-controller-manager.pid"))
+		killed <- killFirst(t.Context(), filepath.Join(cache, "coapply", "run", "*", "clusters", "*", "pids", "kube-controller-manager.pid"))
 	}()
 	startCluster(t, localcluster.Options{Nodes: 1})
 	if err := <-killed; err != nil {
