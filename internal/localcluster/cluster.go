@@ -105,7 +105,7 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	}
 	fmt.Fprintln(options.Log, "adding", options.Nodes, "simulated nodes")
 	if err := k.scaleNodes(ctx, options.Nodes); err != nil {
-		return err
+		return withLogs(err, k.logDir())
 	}
 	if err := k.waitReady(ctx, c.config, options.Nodes); err != nil {
 		return withLogs(err, k.logDir())

@@ -159,26 +159,27 @@ func (k kwokctl) environment(inherited []string) []string {
 	return append(env, "PATH="+strings.Join(path, string(os.PathListSeparator)), "KWOK_WORKDIR="+k.run.dir)
 }
 
-// waitReady waits until the API server and the nodes are ready, and a pod can be created in the default namespace. The
-// controller manager ends if the API server is not healthy within a few seconds, as happens on a busy machine.
-// Therefore, waitReady starts from time to time every component that has ended.
+// waitReady waits until the API server and the nodes are ready, and a pod can be created in the default namespace. It
+// also restarts what has ended: on a busy machine, the controller manager does not wait long enough for the API server.
 func (k kwokctl) waitReady(ctx context.Context, config *rest.Config, nodes int) error {
-	client, missing := kubernetes.NewForConfig(config)
-	if missing != nil {
-		return fmt.Errorf("connecting to the control plane: %w", missing)
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connecting to the control plane: %w", err)
 	}
-	for ctx.Err() == nil {
+	var missing error
+	for {
 		if err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
 			missing = notReady(ctx, client, nodes)
 			return missing == nil, nil
 		}); err == nil {
 			return nil
 		}
-		if err := k.do(ctx, "start", "cluster"); err != nil && ctx.Err() == nil {
+		if err := k.do(ctx, "start", "cluster"); ctx.Err() != nil {
+			return fmt.Errorf("%w: %w: %w", ErrStart, context.Cause(ctx), missing)
+		} else if err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: %w: %w", ErrStart, context.Cause(ctx), missing)
 }
 
 // notReady returns an error with the reason why the cluster is not ready yet, or nil if it is ready.
@@ -187,11 +188,10 @@ func notReady(ctx context.Context, client kubernetes.Interface, nodes int) error
 		return fmt.Errorf("the API server is not ready: %w", err)
 	}
 	// The controller manager creates this account. Without it, the API server rejects every pod.
-	_, err := client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	switch _, err := client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{}); {
+	case apierrors.IsNotFound(err):
 		return errors.New("the controller manager has not created the default service account")
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})

@@ -56,6 +56,7 @@ func TestConversionWebhook(t *testing.T) {
 		{"a force across versions", "b", beams, map[string]any{"length": int64(2)}, apply.Force, apply.Configured, 4, 2},
 		{"forced back", "a", planks, map[string]any{"size": int64(1)}, apply.Force, apply.Configured, 4, 1},
 		{"not conceded, as the owner's path is not in the intent", "b", beams, map[string]any{"length": int64(3)}, apply.Relinquish, "", 2, 1},
+		{"not shared, for the same reason", "b", beams, map[string]any{"length": int64(3)}, apply.Share, "", 2, 1},
 		{"our entry moves to the other version", "a", beams, map[string]any{"length": int64(1)}, apply.Reject, apply.Configured, 1, 1},
 		{"and is steady there", "a", beams, map[string]any{"length": int64(1)}, apply.Reject, apply.Unchanged, 0, 1},
 		{"another value", "a", planks, map[string]any{"size": int64(4)}, apply.Reject, apply.Configured, 1, 4},
@@ -114,7 +115,7 @@ func installConverted(t *testing.T) {
 	probe.Object["spec"] = map[string]any{"size": int64(1)}
 	kit.WaitFor(t, "the API server converts", func() string {
 		if err := c.Patch(t.Context(), probe.DeepCopy(), client.RawPatch(types.ApplyPatchType, []byte(asJSON(probe.Object))),
-			client.FieldOwner("probe"), client.DryRunAll); err != nil {
+			client.FieldOwner("probe")); err != nil {
 			return err.Error()
 		}
 		return ""
