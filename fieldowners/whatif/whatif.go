@@ -21,11 +21,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 )
 
-// Apply is a server-side apply of a configuration by a field manager, without force. Subresource is "" or "status".
+// Apply is a server-side apply of a configuration by a field manager. Subresource is "" or "status".
 type Apply struct {
 	FieldManager string
 	Subresource  string
 	Config       map[string]any
+	Force        bool // take the fields in conflict, so that there are no conflicts
 }
 
 // To computes an apply to an object. The object must be as the API server returned it, with all managed fields, and in
@@ -51,7 +52,7 @@ func (a Apply) To(object *unstructured.Unstructured, schemas managedfields.TypeC
 	if err != nil {
 		return nil, nil, err
 	}
-	applied, err := server.Apply(object.DeepCopy(), config.DeepCopy(), a.FieldManager, false)
+	applied, err := server.Apply(object.DeepCopy(), config.DeepCopy(), a.FieldManager, a.Force)
 	if refused := apierrors.APIStatus(nil); errors.As(err, &refused) && apierrors.IsConflict(err) {
 		return nil, refused.Status().Details.Causes, nil
 	}

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/test/kit"
@@ -158,5 +161,54 @@ func TestCheckTellsOfTheTakeover(t *testing.T) {
 	var live corev1.ConfigMap
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "a"}, &live); err != nil || len(live.Data) != 1 {
 		t.Errorf("kubectl does it no longer: %v %v", live.Data, err)
+	}
+}
+
+// TestCheckWithoutTheRightToPatch compares what check computes for a user who may only read with the dry run of a user who may
+// patch. The files have values that the API server stores as they are written.
+func TestCheckWithoutTheRightToPatch(t *testing.T) {
+	t.Parallel()
+	c := kit.NewClient(t, kit.Server(t))
+	namespace := kit.NewNamespace(t, c)
+	allowReading(t, c, namespace, "reader")
+	service := strings.ReplaceAll(checkedService, "NAMESPACE", namespace)
+	appliedFile(t, "first", service)
+	appliedFile(t, "second", `{apiVersion: v1, kind: Service, metadata: {name: web, namespace: `+namespace+`, labels: {old: a}}}`)
+	appliedFile(t, "first", `{apiVersion: v1, kind: Secret, metadata: {name: key, namespace: `+namespace+`}, data: {password: VE9QU0VDUkVU}}`)
+	wiped := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "wiped"}, Data: map[string]string{"k": "v"}}
+	if err := errors.Join(c.Create(t.Context(), wiped), c.Patch(t.Context(), wiped, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`)))); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		title, content string
+		subresource    string
+		code           int
+	}{
+		{"conflicts, shared, dropped and changed fields", strings.Replace(strings.Replace(service, "8443", "9443", 1), "team: a", "team: b, new: c", 1), "", 1},
+		{"no conflict", strings.Replace(service, "team: a", "new: c", 1), "", 0},
+		{"a Secret", `{apiVersion: v1, kind: Secret, metadata: {name: key, namespace: ` + namespace + `}, data: {password: VE9QU0VDUkVM}}`, "", 1},
+		{"an object that does not exist", `{apiVersion: v1, kind: ConfigMap, metadata: {name: new, namespace: ` + namespace + `}, data: {k: v}}`, "", 0},
+		{"a status", `{apiVersion: v1, kind: Service, metadata: {name: web, namespace: ` + namespace + `}, status: {conditions: [{type: Ready, status: "True", reason: A, message: a, lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`, "status", 0},
+	} {
+		args := []string{"check", "-f", writtenFile(t, "wanted.yaml", test.content), "--field-manager", "second", "--subresource", test.subresource, "-o", "json"}
+		want, _, wantCode := plugin(t, args...)
+		got, stderr, code := plugin(t, append(args, "--as", "reader")...)
+		computed := strings.Replace(want, `"computed": false`, `"computed": true`, 1)
+		if code != test.code || wantCode != test.code || got != computed || computed == want || strings.Contains(got, "VE9") {
+			t.Errorf("%s: exit code %d, and %d by a dry run\n%s\n%s", test.title, code, wantCode, cmp.Diff(computed, got), stderr)
+		}
+	}
+	file := writtenFile(t, "wiped.yaml", `{apiVersion: v1, kind: ConfigMap, metadata: {name: wiped, namespace: `+namespace+`}, data: {k: w}}`)
+	for user, wants := range map[string]string{
+		"reader": "ConfigMap wiped: not certain without the right to patch: the object has no managed fields",
+		"nobody": `User "nobody" cannot get resource "configmaps"`,
+	} {
+		if stdout, stderr, code := plugin(t, "check", "-f", file, "--field-manager", "second", "--as", user); code != 2 || stdout != "" || !strings.Contains(stderr, wants) {
+			t.Errorf("%s: exit code %d\n%s%s", user, code, stdout, stderr)
+		}
+	}
+	stdout, _, _ := plugin(t, "check", "-f", writtenFile(t, "service.yaml", service), "--field-manager", "second", "--as", "reader")
+	if !strings.Contains(stdout, "/web: no conflict, computed because you may not patch\n") {
+		t.Errorf("the text does not say that it is computed:\n%s", stdout)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,7 +26,7 @@ type command struct {
 	manager     string
 	subresource string
 	output      string
-	client      client.Client
+	client      client.WithWatch
 	namespace   string // the namespace for objects that specify none
 }
 
@@ -37,8 +38,11 @@ func New(p *objects.Reader) *cobra.Command {
 		Short: "Show which fields of a file would conflict, before it is applied: a gate for CI",
 		Long: `Ask the API server by a dry run what a server-side apply of a file would do: which
 fields conflict, with whom and with which values; which would be shared, changed, or
-given up because the file no longer lists them. Nothing is written. It needs the right
-to patch.
+given up because the file no longer lists them. Nothing is written.
+
+Without the right to patch, the effects are computed from the live object and the API
+server's schemas. Conflicts are then exact, but validation, admission and defaults are
+left out.
 
 Exit codes: 0 no conflict; 1 conflicts; 2 an error, or the API server refuses the file.`,
 		Example: `  kubectl fieldowners check -f web.yaml --field-manager ci
@@ -130,15 +134,31 @@ func (c *command) check(ctx context.Context, item objects.Item) (result, error) 
 	if err != nil {
 		live.Object = nil
 	}
-	applier, err := apply.New(c.client, apply.Config{FieldManager: c.manager, LiveReader: c.client, Policy: apply.OnConflict(apply.Force)})
+	plan, err := c.plan(ctx, c.client, wanted)
+	computed := apierrors.IsForbidden(err) && !c.mayPatch(ctx, wanted)
+	if computed {
+		plan, err = c.plan(ctx, c.computing(live), wanted)
+		if refused := (*apply.RefusedError)(nil); errors.As(err, &refused) { // an error of compute
+			err = refused.Err
+		}
+		if err != nil {
+			err = fmt.Errorf("not certain without the right to patch: %w", err)
+		}
+	}
 	if err != nil {
 		return result{}, err
 	}
-	plan, err := applier.Plan(ctx, apply.Intent{Config: client.ApplyConfigurationFromUnstructured(wanted), Subresource: c.subresource})
-	if err := errors.Join(err, plan.Refused); err != nil {
-		return result{}, err
+	return newResult(item, live.Object, plan, computed), nil
+}
+
+// plan returns the effects of a forced apply through the given client.
+func (c *command) plan(ctx context.Context, through client.Client, wanted *unstructured.Unstructured) (apply.Plan, error) {
+	applier, err := apply.New(through, apply.Config{FieldManager: c.manager, LiveReader: c.client, Policy: apply.OnConflict(apply.Force)})
+	if err != nil {
+		return apply.Plan{}, err
 	}
-	return newResult(item, live.Object, plan), nil
+	plan, err := applier.Plan(ctx, apply.Intent{Config: client.ApplyConfigurationFromUnstructured(wanted), Subresource: c.subresource})
+	return plan, errors.Join(err, plan.Refused)
 }
 
 // nameOf returns the prefix "KIND NAME: " for a message, or "" if the object has no name.

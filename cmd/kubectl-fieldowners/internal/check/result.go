@@ -32,6 +32,7 @@ type result struct {
 	Namespace  string     `json:"namespace"`
 	Name       string     `json:"name"`
 	Creates    bool       `json:"creates"`
+	Computed   bool       `json:"computed"`                   // without the right to patch: not from a dry run by the API server
 	Conflicts  []conflict `json:"conflicts"`                  // fields that a forced apply would take from their owners
 	Shared     []shared   `json:"shared"`                     // fields that the apply would share with another manager
 	Dropped    []dropped  `json:"dropped"`                    // fields that the manager applied before and the file no longer lists
@@ -65,10 +66,10 @@ type change struct {
 }
 
 // newResult returns the result for the plan of an apply. live is nil if the object does not exist.
-func newResult(of objects.Item, live map[string]any, plan apply.Plan) result {
+func newResult(of objects.Item, live map[string]any, plan apply.Plan, computed bool) result {
 	ref := view.RefOf(of.Content)
 	item := result{
-		File: of.File, Line: of.Line, APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: plan.Object.Namespace, Name: ref.Name, Creates: plan.Action == apply.Created,
+		File: of.File, Line: of.Line, APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: plan.Object.Namespace, Name: ref.Name, Creates: plan.Action == apply.Created, Computed: computed,
 		Conflicts: []conflict{}, Shared: []shared{}, Dropped: []dropped{}, Changes: []change{},
 	}
 	if live != nil {
@@ -168,6 +169,9 @@ func (c *command) text(item result) {
 		verdict = english.Plural(len(item.Conflicts), "conflict", "")
 	case item.Creates:
 		verdict = "no conflict, it would be created"
+	}
+	if item.Computed {
+		verdict += ", computed because you may not patch"
 	}
 	fmt.Fprintln(c.Out, palette.Strong(object.String()+": "+verdict))
 	for _, conflict := range item.Conflicts {
