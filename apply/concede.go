@@ -106,7 +106,8 @@ func (c *call) stillGivesWay(ctx context.Context, key steady.Key, object client.
 		return proof{}, false
 	}
 	made, unread := c.foresee(ctx, read)
-	if len(made.made) == 0 || content.Within(c.intent.Fields, isEmptyList) {
+	isEmptyList := func(v any) bool { list, ok := v.([]any); return ok && len(list) == 0 }
+	if len(made.made) == 0 || content.Within(c.intent.Fields, isEmptyList) { // no attempt to prove the latter
 		return proof{}, false
 	}
 	left, givesUp := made.form(c.intent)
@@ -122,13 +123,6 @@ func (c *call) stillGivesWay(ctx context.Context, key steady.Key, object client.
 	now.gave = &conceded{c.Applier, c.hashOthers(c.asRead(object), conflicts), conflicts, unread}
 	c.config.Steady.proven.Put(key, now)
 	return proof{object: c.ref.as(object), conflicts: slices.Clone(conflicts), unread: unread}, true
-}
-
-// isEmptyList reports whether a value is an empty list. stillGivesWay does not try to prove that an intent with an
-// empty list needs no request.
-func isEmptyList(content any) bool {
-	list, ok := content.([]any)
-	return ok && len(list) == 0
 }
 
 // concede returns a copy of the concessions, with one more field that is relinquished or shared. A shared field without a

@@ -331,18 +331,21 @@ func (c *call) prove(ctx context.Context, form *encodedIntent, read steady.Read)
 
 // steadyByAnswer remembers that applying the intent again would change nothing, if the API server's response to a write
 // proves this. It does so only if the cached object cannot provide the proof. This is the case for a Go type that may
-// not show the stored form of a time or a quantity. It is also the case for an intent that owns no field, and so has no
-// managed fields entry. The proof is valid only while the object has the resourceVersion of the response.
+// not show the stored form of a time or a quantity. It is also the case for an intent that owns no field, for example
+// because all fields were relinquished. The proof is valid only while the object has the resourceVersion of the response.
 func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answer) {
-	if key == (steady.Key{}) || landed.sent != c.intent || !c.readsMayHide() && !c.ownsNothing(landed) {
+	if key == (steady.Key{}) || (landed.sent != c.intent || !c.readsMayHide()) && !c.ownsNothing(landed) {
 		return
 	}
 	object := landed.response.Object()
 	read := steady.Read{Object: object, Kind: object.GroupVersionKind(), Answer: true}
-	now, err := c.prove(ctx, c.intent, read)
+	now, err := c.prove(ctx, landed.sent, read)
 	if err != nil {
 		c.log.V(1).Info("cannot prove from the API server's response that another apply changes nothing, so the next apply is sent", "because", c.intent.whyNot(err))
 		return
+	}
+	if landed.sent != c.intent {
+		now.gave = &conceded{c.Applier, 0, c.outcome.Conflicts, c.outcome.Unread}
 	}
 	c.config.Steady.proven.Put(key, now)
 }
