@@ -79,7 +79,11 @@ func ownershipOf(object *unstructured.Unstructured) fieldowners.Ownership {
 func (s *Self) checkOutcome(manager string, fields map[string]any, began int, outcome apply.Outcome) error {
 	r, a := s.actor.run, s.actor
 	if outcome.Action == apply.Absent {
-		return nil // the World says what is right
+		absent := r.at("web", began) == nil || slices.ContainsFunc(r.events[began:], func(e event) bool { return e.now == nil })
+		if !absent {
+			return fmt.Errorf("%s: Absent, although the object existed all the time", a.Name)
+		}
+		return nil
 	}
 	at := slices.IndexFunc(r.events, func(e event) bool {
 		return e.now != nil && e.now.GetResourceVersion() == outcome.Object.ResourceVersion && e.now.GetUID() == outcome.Object.UID
@@ -89,6 +93,12 @@ func (s *Self) checkOutcome(manager string, fields map[string]any, began int, ou
 	}
 	if outcome.Action == apply.Created && at < began {
 		return fmt.Errorf("%s: Created at event %d, before the call", a.Name, at)
+	}
+	for _, c := range outcome.Conflicts {
+		owners := ownershipOf(r.events[at].now).OwnersOf(c.Path)
+		if c.Decision != apply.Force && !slices.ContainsFunc(owners, c.Manager.SameWriter) {
+			return fmt.Errorf("%s: %s at event %d, and concedes %v to %v, which does not own it", a.Name, outcome.Action, at, c.Path, c.Manager)
+		}
 	}
 	if outcome.Action == apply.Unchanged {
 		at = max(at, s.acknowledged)

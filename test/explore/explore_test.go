@@ -28,7 +28,7 @@ func TestExplore(t *testing.T) {
 				}
 				t.Logf("RESULT %s: %+v in %v", w.Name, found, time.Since(start))
 				if found.Violation != nil {
-					t.Errorf("%v\nmake explore WORLD='%s' SCHEDULE='%s'", found.Violation, w.Name, strings.Join(found.Schedule, " "))
+					t.Errorf("violated after %d steps: %v\nmake explore WORLD='%s' SCHEDULE='%s'", len(found.Schedule), found.Violation, w.Name, strings.Join(found.Schedule, " "))
 				}
 			})
 			t.Log(time.Since(start))

@@ -15,7 +15,7 @@ import (
 )
 
 // worlds are all worlds.
-var worlds = concat(appliers(), foreigners(), updaters(), dropIns(), births(), []*World{handOver()})
+var worlds = concat(appliers(), foreigners(), updaters(), dropIns(), births(), []*World{handOver(), changesBack(), noSubresource()})
 
 func concat(all ...[]*World) (worlds []*World) {
 	for _, some := range all {
@@ -59,8 +59,8 @@ func applier(name, process string, decision apply.Decision, replicas int64) Acto
 // existing creates the object of a manager that is not an actor.
 func existing(ctx context.Context, c client.Client) error {
 	object := newWidget("", "web")
-	object.Object["spec"] = map[string]any{"replicas": int64(3), "color": "red"}
-	return c.Create(ctx, object, client.FieldOwner("creator"))
+	object.Object["spec"] = map[string]any{"replicas": int64(3), "size": "small"}
+	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("creator"))
 }
 
 // foreigners are the worlds with an Applier and a writer without coapply.
@@ -80,10 +80,13 @@ func foreigners() (all []*World) {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":5}}`))
 			return self.Client().SubResource("scale").Patch(ctx, self.Widget(nil), patch, client.FieldOwner("foreign"))
 		},
+		"a release": func(ctx context.Context, self *Self) error {
+			return self.Client().Apply(ctx, client.ApplyConfigurationFromUnstructured(self.Widget(map[string]any{"size": "small"})), client.FieldOwner("creator"))
+		},
 		"a foreign delete": func(ctx context.Context, self *Self) error { return self.Client().Delete(ctx, self.Widget(nil)) },
 	}
 	for _, decision := range decisions {
-		for _, title := range []string{"a foreign PUT", "a foreign forced apply", "kubectl scale", "a foreign delete"} {
+		for _, title := range []string{"a foreign PUT", "a foreign forced apply", "kubectl scale", "a release", "a foreign delete"} {
 			all = append(all, &World{
 				Name: named("%v against %s", decision, title), Before: existing, Lag: 3, Faults: true,
 				Actors: []Actor{
@@ -152,8 +155,7 @@ func dropIns() (all []*World) {
 			return c.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":7}}`)))
 		},
 		"update": func(ctx context.Context, c client.Client, object *unstructured.Unstructured) error {
-			object.Object["spec"] = map[string]any{"replicas": int64(7), "color": "A"}
-			return c.Update(ctx, object)
+			return errors.Join(unstructured.SetNestedField(object.Object, int64(7), "spec", "replicas"), c.Update(ctx, object))
 		},
 	}
 	for _, title := range []string{"delete", "delete of all", "patch", "update"} {
@@ -192,14 +194,14 @@ func births() []*World {
 	const label = "explore.example.com/owner"
 	ours := func(object client.Object) bool { return object.GetLabels()[label] == "A" }
 	foreign := Actor{Name: "F", Process: "f", Once: true, Do: func(ctx context.Context, self *Self) error {
-		object := self.Widget(map[string]any{"replicas": int64(9)})
+		object := self.Widget(map[string]any{"size": "small"})
 		if err := self.Client().Create(ctx, object, client.FieldOwner("foreign")); err != nil {
 			return err
 		}
 		if err := self.Client().Delete(ctx, object); err != nil {
 			return err
 		}
-		return self.Client().Create(ctx, self.Widget(map[string]any{"replicas": int64(9)}), client.FieldOwner("foreign"))
+		return self.Client().Create(ctx, self.Widget(map[string]any{"size": "small"}), client.FieldOwner("foreign"))
 	}}
 	return []*World{
 		{
@@ -249,6 +251,41 @@ func handOver() *World {
 				return fmt.Errorf("%d replicas, and not those of the new leader", replicas)
 			}
 			return nil
+		},
+	}
+}
+
+// changesBack is the world of one Applier whose intent changes, and changes back before the cache shows it.
+func changesBack() *World {
+	return &World{
+		Name: "an intent that changes back", Lag: 3, Faults: true,
+		Actors: []Actor{{Name: "A", Process: "a", Once: true, Do: func(ctx context.Context, self *Self) error {
+			for _, replicas := range []int64{1, 2, 1} {
+				if err := self.Apply(ctx, "manager", apply.OnConflict(apply.Reject), map[string]any{"replicas": replicas}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}},
+	}
+}
+
+// noSubresource is the world of an apply to a subresource that the kind does not have: the API server answers 404 although
+// the object exists.
+func noSubresource() *World {
+	return &World{
+		Name: "a subresource that the kind lacks", Before: existing, Lag: 3, Faults: true,
+		Actors: []Actor{
+			{Name: "A", Process: "a", Do: func(ctx context.Context, self *Self) error {
+				return self.Apply(ctx, "manager", apply.OnConflict(apply.Reject), nil, func(i *apply.Intent) {
+					object := self.Widget(nil)
+					object.Object["status"] = map[string]any{"ready": "yes"}
+					i.Config, i.Subresource = client.ApplyConfigurationFromUnstructured(object), "ready"
+				})
+			}},
+			{Name: "F", Process: "f", Once: true, Changes: []string{".spec.replicas"}, Do: func(ctx context.Context, self *Self) error {
+				return self.Client().Patch(ctx, self.Widget(nil), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":5}}`)), client.FieldOwner("foreign"))
+			}},
 		},
 	}
 }
