@@ -48,6 +48,10 @@ REST ?= 60s
 # Of make versions: groups of test/cmd/versions/groups.go; none are all.
 ONLY ?=
 
+# Of make explore: a world of test/explore, and a schedule in it.
+WORLD =
+SCHEDULE =
+
 # How long make soak takes, and make mutants at most.
 FOR ?= 10m
 # What make mutants changes; whose tests it runs beside the package's own.
@@ -110,6 +114,9 @@ faults: control-plane ## Have each write and read of each reconciler fail in eac
 	@mkdir -p bin; cd test/faults && { go test -timeout 3h -count 1 -parallel 14 -v . >../../bin/faults.log 2>&1; status=$$?; \
 		grep -E '^( *--- (FAIL|SKIP)|--- |    [a-z]+_test.go.*: counted|ok|FAIL)' ../../bin/faults.log; \
 		echo 'all of it: bin/faults.log'; exit $$status; }
+
+explore: go ## Run the real code in every order of requests, cache events and faults, and find planted faults (ten minutes); WORLD='NAME' SCHEDULE='A B' run one
+	cd test/explore && COAPPLY_WORLD='$(WORLD)' COAPPLY_SCHEDULE='$(SCHEDULE)' go test -count 1 -timeout 1h
 
 neighbours: control-plane ## Run kubectl, the autoscaler and Flux's apply beside the platform; ALL=1: Helm, the VPA, Argo CD's engine as well (the first build takes minutes)
 	cd test/neighbours && for module in . $(if $(ALL),argocd vpa); do (cd $$module && go mod tidy -diff) || exit 1; done && go vet . && \
@@ -234,4 +241,4 @@ bin/.dev-tools: tools/dev/go.mod tools/dev/go.sum | go
 go:
 	@command -v go >/dev/null || { echo 'make: go is not on the PATH: install Go 1.26 or later' >&2; exit 1; }
 
-.PHONY: help demo run test test-unit test-integration test-compare soak faults neighbours versions fuzz mutants scale size lint verify generate bench bench-functions compare build build-installer krew clean control-plane go
+.PHONY: help demo run test test-unit test-integration test-compare soak faults explore neighbours versions fuzz mutants scale size lint verify generate bench bench-functions compare build build-installer krew clean control-plane go

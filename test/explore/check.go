@@ -30,6 +30,9 @@ func (r *run) checkWrite(a *actor, req *http.Request, position int) {
 		if before.GetUID() != after.GetUID() {
 			r.fail(fmt.Errorf("%s: one write deletes and creates the object", a.Name))
 		}
+		if a.TakesFrom != "" && !equal(before.Object["spec"], after.Object["spec"]) {
+			r.fail(fmt.Errorf("%s changes the values %v to %v", a.Name, before.Object["spec"], after.Object["spec"]))
+		}
 		held, owned := ownershipOf(before), ownershipOf(after)
 		writer := fieldowners.Manager{Name: req.URL.Query().Get("fieldManager"), Operation: metav1.ManagedFieldsOperationUpdate}
 		if applies(req) {
@@ -39,7 +42,7 @@ func (r *run) checkWrite(a *actor, req *http.Request, position int) {
 			writer.Subresource = "status"
 		}
 		for _, entry := range held.Entries() {
-			if entry.SameWriter(writer) {
+			if entry.SameWriter(writer) || a.TakesFrom != "" && (entry.Name == a.TakesFrom || entry.Name == writer.Name) {
 				continue
 			}
 			for _, path := range entry.Leaves() {
@@ -146,7 +149,7 @@ const rounds = 6
 func (r *run) settle() {
 	r.settled = true
 	for range rounds {
-		quiet := true
+		quiet, before := true, len(r.events)
 		for _, a := range r.actors {
 			p := r.processes[a.Process]
 			if a.Once || r.wrong != nil {
@@ -157,9 +160,9 @@ func (r *run) settle() {
 			ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), actorKey{}, a), actTimeout)
 			err := a.Do(ctx, &Self{actor: a, Process: p})
 			cancel()
-			quiet = quiet && (r.sent == 0 || err != nil) // a rejected intent is sent each time
+			quiet = quiet && (r.sent == 0 || err != nil || a.Polls) // a rejected intent is sent each time
 		}
-		if quiet {
+		if quiet && len(r.events) == before {
 			r.checkAfter()
 			return
 		}
@@ -171,7 +174,7 @@ func (r *run) settle() {
 
 func (r *run) checkAfter() {
 	if r.world.After != nil && r.wrong == nil {
-		if err := r.world.After(r.at("web", len(r.events))); err != nil {
+		if err := r.world.After(func(name string) *unstructured.Unstructured { return r.at(name, len(r.events)) }); err != nil {
 			r.fail(fmt.Errorf("at the end: %w", err))
 		}
 	}

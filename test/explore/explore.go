@@ -24,10 +24,11 @@ const actTimeout = time.Minute
 
 // Result is what an exploration has found.
 type Result struct {
-	Schedules int  // executions, each with another schedule
-	States    int  // different states
-	Depth     int  // the number of steps of the longest schedule
-	Complete  bool // all states were explored
+	Schedules int // executions, each of another schedule
+	States    int // different states
+	Longest   int // the number of steps of the longest schedule
+	// Exhaustive is the number of first steps in which every choice was tried. It is Longest if all states were explored.
+	Exhaustive int
 
 	Schedule  []string // that of the violation
 	Violation error    // the first violation, or nil
@@ -39,9 +40,11 @@ type explorer struct {
 	server  *applytest.Server
 	stop    context.CancelFunc
 	served  int
-	states  map[uint64]bool
-	pending [][]string // schedules to be continued
+	states  map[uint64]int // the smallest number of steps to each state
+	pending [][][]string   // schedules to be continued, by their number of steps
 }
+
+const runsPerServer = 3000
 
 var scheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
@@ -49,60 +52,66 @@ var scheme = func() *runtime.Scheme {
 	return s
 }()
 
-const runsPerServer = 3000
-
 // Explore explores the World until it has seen all states, or has run the given number of schedules, or a schedule
-// violates an invariant. It must be called in a bubble of testing/synctest.
+// violates an invariant. Short schedules come first. It must be called in a bubble of testing/synctest.
 func (w *World) Explore(schedules int) (Result, error) {
-	x := &explorer{world: w, states: map[uint64]bool{}, pending: [][]string{nil}}
+	x := &explorer{world: w, states: map[uint64]int{}, pending: make([][][]string, maxSteps+2)}
+	x.pending[0] = [][]string{nil}
 	defer x.close()
 	var found Result
-	for len(x.pending) > 0 && found.Schedules < schedules {
-		last := len(x.pending) - 1
-		prefix := x.pending[last]
-		x.pending = x.pending[:last]
-		r, err := x.run(prefix, x.first)
-		if err != nil {
-			return found, err
+	for steps := 0; steps < len(x.pending); {
+		if len(x.pending[steps]) == 0 {
+			steps++
+			continue
 		}
-		found.Schedules++
-		found.Depth = max(found.Depth, len(r.taken))
-		found.States = len(x.states)
-		if r.wrong != nil {
-			found.Schedule, found.Violation = r.taken, r.wrong
+		if found.Schedules == schedules {
+			found.Exhaustive = steps - 1
 			return found, nil
 		}
+		prefix := x.pending[steps][0]
+		x.pending[steps] = x.pending[steps][1:]
+		if err := x.count(&found, prefix, x.first); err != nil || found.Violation != nil {
+			return found, err
+		}
 	}
-	found.Complete = len(x.pending) == 0
+	found.Exhaustive = found.Longest
 	return found, nil
 }
 
 // Walk runs schedules with random steps.
 func (w *World) Walk(schedules int, random *rand.Rand) (Result, error) {
-	x := &explorer{world: w, states: map[uint64]bool{}}
+	x := &explorer{world: w, states: map[uint64]int{}}
 	defer x.close()
 	var found Result
-	for found.Schedules < schedules {
-		r, err := x.run(nil, func(r *run, steps []string) string {
-			x.states[r.state()] = true
+	for range schedules {
+		err := x.count(&found, nil, func(r *run, steps []string) string {
+			x.states[r.state()] = 0
 			return steps[random.IntN(len(steps))]
 		})
-		if err != nil {
+		if err != nil || found.Violation != nil {
 			return found, err
-		}
-		found.Schedules++
-		found.Depth, found.States = max(found.Depth, len(r.taken)), len(x.states)
-		if r.wrong != nil {
-			found.Schedule, found.Violation = r.taken, r.wrong
-			return found, nil
 		}
 	}
 	return found, nil
 }
 
+// count runs a schedule, and adds it to what was found.
+func (x *explorer) count(found *Result, prefix []string, next func(*run, []string) string) error {
+	r, err := x.run(prefix, next)
+	if err != nil {
+		return err
+	}
+	found.Schedules++
+	found.Longest, found.States = max(found.Longest, len(r.taken)), len(x.states)
+	if r.wrong != nil {
+		found.Schedule, found.Violation = r.taken, r.wrong
+	}
+	return nil
+}
+
 // Replay runs one schedule. The function show is called before each step, with the requests that have stopped.
 func (w *World) Replay(schedule []string, show func(step, text string)) (Result, error) {
-	x := &explorer{world: w, states: map[uint64]bool{}}
+	x := &explorer{world: w}
 	defer x.close()
 	r, err := x.run(nil, func(r *run, steps []string) string {
 		if len(r.taken) >= len(schedule) {
@@ -120,7 +129,7 @@ func (w *World) Replay(schedule []string, show func(step, text string)) (Result,
 			show(a.Name, saw)
 		}
 	}
-	return Result{Schedules: 1, Depth: len(r.taken), Schedule: r.taken, Violation: r.wrong}, nil
+	return Result{Schedules: 1, Longest: len(r.taken), Schedule: r.taken, Violation: r.wrong}, nil
 }
 
 func (r *run) textOf(step string) string {
@@ -132,15 +141,16 @@ func (r *run) textOf(step string) string {
 	return "event"
 }
 
-// first takes the first step, and notes the others for later. It returns "" if the state is known.
+// first takes the first step, and notes the others for later. It returns "" if the state was already reached by as few
+// steps.
 func (x *explorer) first(r *run, steps []string) string {
 	state := r.state()
-	if x.states[state] {
+	if before, known := x.states[state]; known && before <= len(r.taken) {
 		return ""
 	}
-	x.states[state] = true
-	for _, step := range slices.Backward(steps[1:]) {
-		x.pending = append(x.pending, append(slices.Clone(r.taken), step))
+	x.states[state] = len(r.taken)
+	for _, step := range steps[1:] {
+		x.pending[len(r.taken)+1] = append(x.pending[len(r.taken)+1], append(slices.Clone(r.taken), step))
 	}
 	return steps[0]
 }

@@ -1,62 +1,123 @@
 package explore
 
 import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
 	"os"
-	"runtime/pprof"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"coapply.dev/test/kit"
 )
 
-func TestExplore(t *testing.T) {
-	if p := os.Getenv("PROFILE"); p != "" {
-		f, _ := os.Create(p)
-		_ = pprof.StartCPUProfile(f)
-		defer pprof.StopCPUProfile()
+// The number of schedules of each world: enough for most to be explored completely, and a sample for make test.
+const (
+	enough, sample = 8000, 20
+	walks          = 300 // if a world was not explored completely
+)
+
+// TestWorlds explores the worlds. COAPPLY_WORLD is the name of the only one.
+func TestWorlds(t *testing.T) {
+	if os.Getenv("COAPPLY_SCHEDULE") != "" {
+		t.Skip("TestSchedule runs one schedule")
 	}
-	for _, w := range worlds {
+	schedules := enough
+	if testing.Short() {
+		schedules = sample
+	}
+	printRow("world", "schedules", "states", "longest", "exhaustive", "seconds")
+	for i, w := range worlds {
+		if only := os.Getenv("COAPPLY_WORLD"); only != "" && only != w.Name {
+			continue
+		}
 		t.Run(strings.ReplaceAll(w.Name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
+			var found Result
 			synctest.Test(t, func(t *testing.T) {
-				found, err := w.Explore(number("SCHEDULES", 400))
+				var err error
+				found, err = w.Explore(schedules)
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Logf("RESULT %s: %+v in %v", w.Name, found, time.Since(start))
-				if found.Violation != nil {
-					t.Errorf("violated after %d steps: %v\nmake explore WORLD='%s' SCHEDULE='%s'", len(found.Schedule), found.Violation, w.Name, strings.Join(found.Schedule, " "))
+				failOn(t, w, found)
+				if found.Exhaustive == found.Longest || testing.Short() {
+					return
 				}
+				walked, err := w.Walk(walks, rand.New(rand.NewPCG(kit.Seed(t), uint64(i))))
+				if err != nil {
+					t.Fatal(err)
+				}
+				failOn(t, w, walked)
 			})
-			t.Log(time.Since(start))
+			printRow(w.Name, found.Schedules, found.States, found.Longest, found.Exhaustive, int(time.Since(start).Seconds()))
 		})
 	}
 }
 
-func TestReplay(t *testing.T) {
-	name, schedule := os.Getenv("WORLD"), os.Getenv("SCHEDULE")
-	if name == "" || schedule == "" {
-		t.Skip("needs WORLD and SCHEDULE")
+func printRow(values ...any) {
+	if !testing.Short() {
+		fmt.Printf("%-55v %9v %7v %7v %10v %7v\n", values...)
 	}
+}
+
+func failOn(t *testing.T, w *World, found Result) {
+	t.Helper()
+	if found.Violation != nil {
+		t.Fatalf("violated after %d steps: %v\nmake explore WORLD='%s' SCHEDULE='%s'", len(found.Schedule), found.Violation, w.Name, strings.Join(found.Schedule, " "))
+	}
+}
+
+func worldOf(t *testing.T, name string) *World {
+	t.Helper()
 	at := slices.IndexFunc(worlds, func(w *World) bool { return w.Name == name })
 	if at < 0 {
-		t.Fatalf("there is no world %q", name)
+		t.Fatalf("there is no world %q; make explore prints the names", name)
 	}
+	return worlds[at]
+}
+
+// TestSchedule runs COAPPLY_SCHEDULE in COAPPLY_WORLD, and shows each step.
+func TestSchedule(t *testing.T) {
+	schedule := strings.Fields(os.Getenv("COAPPLY_SCHEDULE"))
+	if len(schedule) == 0 {
+		t.Skip("needs COAPPLY_WORLD and COAPPLY_SCHEDULE")
+	}
+	w := worldOf(t, os.Getenv("COAPPLY_WORLD"))
 	synctest.Test(t, func(t *testing.T) {
-		found, err := worlds[at].Replay(strings.Fields(schedule), func(step, text string) { t.Logf("%-3s %s", step, text) })
+		found, err := w.Replay(schedule, func(step, text string) { fmt.Printf("%-4s %s\n", step, text) })
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%+v", found)
+		failOn(t, w, found)
 	})
 }
 
-func number(name string, otherwise int) int {
-	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
-		return n
+// TestSchedules runs the schedules that once violated an invariant.
+func TestSchedules(t *testing.T) {
+	file, err := os.Open("testdata/schedules.txt")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return otherwise
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		name, schedule, ok := strings.Cut(line, ": ")
+		if !ok {
+			continue
+		}
+		synctest.Test(t, func(t *testing.T) {
+			w := worldOf(t, name)
+			found, err := w.Replay(strings.Fields(schedule), func(string, string) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			failOn(t, w, found)
+		})
+	}
 }

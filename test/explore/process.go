@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"net/http"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -38,7 +40,7 @@ func (r *run) newProcess(name string) *Process {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return gate{r, next} })
 	config.UserAgent = name
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:         runtime.NewScheme(),
+		Scheme:         processScheme,
 		Metrics:        metricsserver.Options{BindAddress: "0"},
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(), nil },
 		NewCache:       func(*rest.Config, cache.Options) (cache.Cache, error) { return lagging{run: r, process: p}, nil },
@@ -55,8 +57,16 @@ func (r *run) newProcess(name string) *Process {
 	return p
 }
 
+// processScheme has no Go type for a Widget, so Widgets are unstructured.
+var processScheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(corev1.AddToScheme(s))
+	return s
+}()
+
 func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{widgetKind.GroupVersion()})
+	m.Add(shopKind, meta.RESTScopeNamespace)
 	m.AddSpecific(widgetKind, widgetKind.GroupVersion().WithResource("widgets"), widgetKind.GroupVersion().WithResource("widget"), meta.RESTScopeNamespace)
 	return m
 }
@@ -81,10 +91,9 @@ func (l lagging) Get(ctx context.Context, key client.ObjectKey, object client.Ob
 	if now == nil || key.Namespace != l.run.namespace {
 		return apierrors.NewNotFound(schema.GroupResource{Group: widgetKind.Group, Resource: "widgets"}, key.Name)
 	}
-	into, ok := object.(*unstructured.Unstructured)
-	if !ok {
-		return fmt.Errorf("the cache is read as %T", object)
+	if into, ok := object.(*unstructured.Unstructured); ok {
+		into.Object = now.DeepCopy().Object
+		return nil
 	}
-	into.Object = now.DeepCopy().Object
-	return nil
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(now.Object, object)
 }

@@ -254,7 +254,7 @@ func errorText(err error) string {
 // observe appends an event for each object that has changed since the last call.
 func (r *run) observe(string) {
 	for _, name := range r.world.objects() {
-		now := newWidget(r.namespace, name)
+		now := newObject(r.namespace, name)
 		err := r.server.Get(context.Background(), client.ObjectKeyFromObject(now), now)
 		if client.IgnoreNotFound(err) != nil {
 			r.fail(err)
@@ -310,7 +310,7 @@ func (r *run) choices() (steps []string) {
 		return steps
 	}
 	for _, a := range r.actors {
-		if a.asks == nil || a.asks.text == "begins" {
+		if a.asks == nil || a.asks.text == "begins" || a.asks.text == "pauses" {
 			continue
 		}
 		steps = append(steps, a.Name+"?", a.Name+"!")

@@ -18,14 +18,16 @@ import (
 
 // World is a few writers of one object.
 type World struct {
-	Name   string
-	Before func(ctx context.Context, c client.Client) error // creates what exists before the first step
-	Actors []Actor
-	Lag    int  // how many events a cache may be behind
-	Faults bool // a schedule may have one fault
-	Fights bool // two actors may take a field from each other for ever
-	// After checks the object, or nil, when all actors have ended, and have seen all events.
-	After func(object *unstructured.Unstructured) error
+	Name    string
+	Before  func(ctx context.Context, c client.Client) error // creates what exists before the first step
+	Actors  []Actor
+	Lag     int      // how many events a cache may be behind
+	Faults  bool     // a schedule may have one fault
+	Fights  bool     // two actors may take a field from each other for ever
+	Objects []string // "web", a Widget, and "shop", a ConfigMap; default: "web"
+	// After checks the objects when all actors have ended, and have seen all events. The function at returns an object, or
+	// nil if it does not exist.
+	After func(at func(name string) *unstructured.Unstructured) error
 }
 
 // Actor is one writer.
@@ -35,6 +37,10 @@ type Actor struct {
 	// Do is called when the actor begins, and again after a crash of its process. When all actors have ended, Do is
 	// called again and again, as a reconciler would be, until it sends no request.
 	Do func(ctx context.Context, self *Self) error
+	// Polls means that the actor reads in each call of Do. These reads do not count at the end.
+	Polls bool
+	// TakesFrom is the field manager of which the actor may take all fields. It then changes no value.
+	TakesFrom string
 	// Changes are the fields that the actor may take from other managers without a policy.
 	Changes []string
 	// Applies reports whether the actor may apply to an object, or create it if the argument is nil. A nil function
@@ -52,16 +58,27 @@ type Self struct {
 }
 
 // objects are the names of the objects of a World.
-func (w *World) objects() []string { return []string{"web"} }
+func (w *World) objects() []string {
+	if len(w.Objects) == 0 {
+		return []string{"web"}
+	}
+	return w.Objects
+}
 
-var widgetKind = schema.GroupVersionKind{Group: "explore.example.com", Version: "v1", Kind: "Widget"}
+var (
+	widgetKind = schema.GroupVersionKind{Group: "explore.example.com", Version: "v1", Kind: "Widget"}
+	shopKind   = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+)
 
 // creation replaces the creation time in a state.
 var creation = metav1.Time{}
 
-func newWidget(namespace, name string) *unstructured.Unstructured {
+func newObject(namespace, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(widgetKind)
+	if name == "shop" {
+		o.SetGroupVersionKind(shopKind)
+	}
 	o.SetNamespace(namespace)
 	o.SetName(name)
 	return o
@@ -104,22 +121,38 @@ func (s *Self) Client() client.Client { return s.Manager.GetClient() }
 
 // Widget is the object with some fields of its spec.
 func (s *Self) Widget(fields map[string]any) *unstructured.Unstructured {
-	object := newWidget(s.actor.run.namespace, "web")
+	object := newObject(s.actor.run.namespace, "web")
 	if fields != nil {
 		object.Object["spec"] = fields
 	}
 	return object
 }
 
+// Applier returns the actor's Applier. There is one for each process.
+func (s *Self) Applier(manager string, policy apply.Policy) (*apply.Applier, error) {
+	if made := s.appliers[s.actor.Name]; made != nil {
+		return made, nil
+	}
+	applier, err := s.Runtime.Applier(manager, policy.Func(s.actor.judge))
+	s.appliers[s.actor.Name] = applier
+	return applier, err
+}
+
+// Pause stops the actor until the explorer chooses it, as a reconciler that waits for an event.
+func (s *Self) Pause(ctx context.Context) error {
+	if s.actor.run.settled {
+		return nil
+	}
+	_, err := s.actor.run.stop(ctx, s.actor, &request{text: "pauses"})
+	s.actor.saw = append(s.actor.saw, "paused")
+	return err
+}
+
 // Apply applies some fields of the spec, and checks the outcome.
 func (s *Self) Apply(ctx context.Context, manager string, policy apply.Policy, fields map[string]any, change ...func(*apply.Intent)) error {
-	applier := s.appliers[s.actor.Name]
-	if applier == nil {
-		var err error
-		if applier, err = s.Runtime.Applier(manager, policy.Func(s.actor.judge)); err != nil {
-			return err
-		}
-		s.appliers[s.actor.Name] = applier
+	applier, err := s.Applier(manager, policy)
+	if err != nil {
+		return err
 	}
 	intent := apply.Intent{Config: client.ApplyConfigurationFromUnstructured(s.Widget(fields))}
 	for _, with := range change {

@@ -4,18 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
+	"coapply.dev/apply/reconciler"
 	"coapply.dev/apply/update"
 )
 
 // worlds are all worlds.
-var worlds = concat(appliers(), foreigners(), updaters(), dropIns(), births(), []*World{handOver(), changesBack(), noSubresource()})
+var worlds = concat(appliers(), foreigners(), updaters(), dropIns(), births(), []*World{handOver(), changesBack(), ownsNothing(), noSubresource()}, transfers(), reconcilers())
 
 func concat(all ...[]*World) (worlds []*World) {
 	for _, some := range all {
@@ -58,7 +64,7 @@ func applier(name, process string, decision apply.Decision, replicas int64) Acto
 
 // existing creates the object of a manager that is not an actor.
 func existing(ctx context.Context, c client.Client) error {
-	object := newWidget("", "web")
+	object := newObject("", "web")
 	object.Object["spec"] = map[string]any{"replicas": int64(3), "size": "small"}
 	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("creator"))
 }
@@ -120,7 +126,8 @@ func updaters() (all []*World) {
 			return err
 		}}
 	}
-	after := func(object *unstructured.Unstructured) error {
+	after := func(at func(string) *unstructured.Unstructured) error {
+		object := at("web")
 		size, _, _ := unstructured.NestedString(object.Object, "spec", "size")
 		color, _, _ := unstructured.NestedString(object.Object, "spec", "color")
 		if size != "large" || color != "A" || len(object.GetFinalizers()) != 1 {
@@ -246,11 +253,26 @@ func handOver() *World {
 	return &World{
 		Name: "hand-over of the lease", Before: existing, Lag: 3, Faults: true,
 		Actors: []Actor{leader("A", 1, true), leader("B", 2, false)},
-		After: func(object *unstructured.Unstructured) error {
-			if replicas, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas"); replicas != 2 {
+		After: func(at func(string) *unstructured.Unstructured) error {
+			if replicas, _, _ := unstructured.NestedInt64(at("web").Object, "spec", "replicas"); replicas != 2 {
 				return fmt.Errorf("%d replicas, and not those of the new leader", replicas)
 			}
 			return nil
+		},
+	}
+}
+
+// ownsNothing is the world of an Applier that relinquishes all that it wants, and so owns nothing.
+func ownsNothing() *World {
+	return &World{
+		Name: "an applier that relinquishes all", Before: existing, Lag: 3, Faults: true,
+		Actors: []Actor{
+			{Name: "A", Process: "a", Do: func(ctx context.Context, self *Self) error {
+				return self.Apply(ctx, "manager", apply.OnConflict(apply.Relinquish), map[string]any{"replicas": int64(1)})
+			}},
+			{Name: "F", Process: "f", Once: true, Changes: []string{".spec.replicas"}, Do: func(ctx context.Context, self *Self) error {
+				return self.Client().Patch(ctx, self.Widget(nil), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":5}}`)), client.FieldOwner("foreign"))
+			}},
 		},
 	}
 }
@@ -286,6 +308,149 @@ func noSubresource() *World {
 			{Name: "F", Process: "f", Once: true, Changes: []string{".spec.replicas"}, Do: func(ctx context.Context, self *Self) error {
 				return self.Client().Patch(ctx, self.Widget(nil), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":5}}`)), client.FieldOwner("foreign"))
 			}},
+		},
+	}
+}
+
+// transfers are the worlds in which an actor moves the owners of fields, or gives fields up, against a foreign writer.
+func transfers() (all []*World) {
+	foreign := Actor{Name: "F", Process: "f", Once: true, Changes: []string{".spec.replicas"}, Do: func(ctx context.Context, self *Self) error {
+		return self.Client().Patch(ctx, self.Widget(nil), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":5}}`)), client.FieldOwner("foreign"))
+	}}
+	ref := func(self *Self) apply.ObjectRef {
+		return apply.ObjectRef{GroupVersionKind: widgetKind, NamespacedName: client.ObjectKeyFromObject(self.Widget(nil))}
+	}
+	created := func(ctx context.Context, c client.Client) error {
+		object := newObject("", "web")
+		object.Object["spec"] = map[string]any{"replicas": int64(3), "size": "small"}
+		return c.Create(ctx, object, client.FieldOwner("creator"))
+	}
+	for _, title := range []string{"migrate", "rename", "migrate and undo", "release"} {
+		world := &World{Name: title + " against a foreign patch", Before: created, Lag: 3, Faults: true}
+		if title == "rename" || title == "release" {
+			world.Before = existing // by an apply
+		}
+		world.Actors = []Actor{{Name: "A", Process: "a", TakesFrom: "creator", Once: true, Do: func(ctx context.Context, self *Self) error {
+			manager := "manager-A"
+			if title == "release" {
+				manager = "co-owner"
+			}
+			applier, err := self.Applier(manager, apply.OnConflict(apply.Reject))
+			if err != nil {
+				return err
+			}
+			var transfer *ownership.Transfer
+			switch title {
+			case "release":
+				_, err = ownership.Release(ctx, applier, ref(self))
+				return err
+			case "rename":
+				transfer, err = ownership.Rename(ctx, applier, ref(self), ownership.From{Manager: "creator"})
+			default:
+				transfer, err = ownership.Migrate(ctx, applier, ref(self), ownership.From{Manager: "creator"})
+			}
+			if err != nil {
+				return err
+			}
+			undo, err := transfer.Do(ctx)
+			if err == nil && title == "migrate and undo" {
+				_, err = undo.Do(ctx)
+			}
+			return err
+		}}, foreign}
+		if title == "release" {
+			world.Before = func(ctx context.Context, c client.Client) error {
+				object := newObject("", "web")
+				object.Object["spec"] = map[string]any{"replicas": int64(3)}
+				return errors.Join(existing(ctx, c), c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("co-owner")))
+			}
+		}
+		all = append(all, world)
+	}
+	return all
+}
+
+// reconcilers are the worlds with a Reconciler of a parent and a child.
+func reconcilers() []*World {
+	shop := func(replicas string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Data: map[string]string{"replicas": replicas}}
+	}
+	before := func(ctx context.Context, c client.Client) error {
+		return c.Create(ctx, shop("2"), client.FieldOwner("user"))
+	}
+	reconciling := Actor{Name: "R", Process: "r", Polls: true, Do: func(ctx context.Context, self *Self) error {
+		applier, err := self.Applier("manager-R", apply.OnConflict(apply.Force))
+		if err != nil {
+			return err
+		}
+		r, err := reconciler.New(reconciler.Config[*corev1.ConfigMap]{
+			Client: self.Client(), Applier: applier,
+			Emit: func(parent *corev1.ConfigMap) ([]apply.Intent, error) {
+				replicas, err := strconv.ParseInt(parent.Data["replicas"], 10, 64)
+				child := self.Widget(map[string]any{"replicas": replicas})
+				child.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: parent.Name, UID: parent.UID, Controller: new(true)}})
+				return []apply.Intent{{Config: client.ApplyConfigurationFromUnstructured(child)}}, err
+			},
+		})
+		if err != nil {
+			return err
+		}
+		request := reconcile.Request{NamespacedName: client.ObjectKey{Namespace: self.Widget(nil).GetNamespace(), Name: "shop"}}
+		for range 2 {
+			_, _ = r.Reconcile(ctx, request) // an error is tried again, which the next round is
+			if err := self.Pause(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	// garbage deletes a child whose parent is gone, as the garbage collector does.
+	garbage := Actor{Name: "G", Process: "g", Polls: true, Do: func(ctx context.Context, self *Self) error {
+		live, child, parent := self.Manager.GetAPIReader(), self.Widget(nil), &corev1.ConfigMap{}
+		if err := live.Get(ctx, client.ObjectKeyFromObject(child), child); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		err := live.Get(ctx, client.ObjectKey{Namespace: child.GetNamespace(), Name: "shop"}, parent)
+		if client.IgnoreNotFound(err) != nil || len(child.GetOwnerReferences()) > 0 && parent.UID == child.GetOwnerReferences()[0].UID {
+			return client.IgnoreNotFound(err)
+		}
+		return client.IgnoreNotFound(self.Client().Delete(ctx, child, client.Preconditions{UID: new(child.GetUID())}))
+	}}
+	after := func(at func(string) *unstructured.Unstructured) error {
+		parent, child := at("shop"), at("web")
+		switch {
+		case parent == nil && child == nil:
+			return nil
+		case parent == nil || child == nil:
+			return fmt.Errorf("the parent exists: %v, the child exists: %v", parent != nil, child != nil)
+		}
+		wanted, _, _ := unstructured.NestedString(parent.Object, "data", "replicas")
+		replicas, _, _ := unstructured.NestedInt64(child.Object, "spec", "replicas")
+		if owners := child.GetOwnerReferences(); len(owners) != 1 || owners[0].UID != parent.GetUID() || strconv.FormatInt(replicas, 10) != wanted {
+			return fmt.Errorf("the child has %d replicas and the owners %v, the parent wants %s and is %s", replicas, owners, wanted, parent.GetUID())
+		}
+		return nil
+	}
+	return []*World{
+		{
+			Name: "a reconciler against drift of the child", Objects: []string{"shop", "web"}, Before: before, Lag: 2, Faults: true, After: after,
+			Actors: []Actor{reconciling, {Name: "F", Process: "f", Once: true, Changes: []string{".spec.replicas"}, Do: func(ctx context.Context, self *Self) error {
+				if err := self.Client().Patch(ctx, self.Widget(nil), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":5}}`)), client.FieldOwner("foreign")); err != nil {
+					return err
+				}
+				return self.Client().Delete(ctx, self.Widget(nil))
+			}}},
+		},
+		{
+			Name: "a reconciler against delete and recreate of the parent", Objects: []string{"shop", "web"}, Before: before, Lag: 2, Faults: true, After: after,
+			Actors: []Actor{reconciling, garbage, {Name: "D", Process: "d", Once: true, Do: func(ctx context.Context, self *Self) error {
+				parent := shop("4")
+				parent.Namespace = self.Widget(nil).GetNamespace()
+				if err := self.Client().Delete(ctx, parent.DeepCopy()); err != nil {
+					return err
+				}
+				return self.Client().Create(ctx, parent, client.FieldOwner("user"))
+			}}},
 		},
 	}
 }
