@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -63,7 +64,7 @@ type actor struct {
 type request struct {
 	text   string
 	writes bool
-	go_    chan verdict
+	resume chan verdict
 }
 
 type verdict int
@@ -89,7 +90,7 @@ func (w *World) start(server *applytest.Server, namespace string) *run {
 	if w.Before != nil {
 		r.fail(w.Before(context.Background(), r.outsider()))
 	}
-	r.observe("")
+	r.observe()
 	for _, a := range w.Actors {
 		r.actors = append(r.actors, &actor{Actor: a, run: r})
 	}
@@ -124,7 +125,7 @@ func (r *run) begin(a *actor) {
 
 // stop waits until the explorer chooses the request.
 func (r *run) stop(ctx context.Context, a *actor, q *request) (verdict, error) {
-	q.go_ = make(chan verdict)
+	q.resume = make(chan verdict)
 	r.mu.Lock()
 	if a.asks != nil {
 		r.mu.Unlock()
@@ -138,7 +139,7 @@ func (r *run) stop(ctx context.Context, a *actor, q *request) (verdict, error) {
 		a.asks = nil
 	}()
 	select {
-	case v := <-q.go_:
+	case v := <-q.resume:
 		return v, nil
 	case <-ctx.Done():
 		return 0, ctx.Err()
@@ -161,7 +162,7 @@ func (g gate) RoundTrip(req *http.Request) (*http.Response, error) {
 		if req.Method != http.MethodGet || r.at("web", len(r.events)) != nil { // that an object does not exist is always read
 			r.sent++
 		}
-		defer r.observe("")
+		defer r.observe()
 		return g.next.RoundTrip(req)
 	}
 	q := &request{text: textOf(req), writes: req.Method != http.MethodGet}
@@ -184,16 +185,16 @@ func (g gate) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	if q.writes {
-		r.observe(a.Name)
+		r.observe()
 		if len(r.events) > before {
 			r.checkWrite(a, req, before)
 		}
 	}
-	switch {
-	case v == crashAfter: // the goroutine must not see the response: wait for the crash
+	switch v {
+	case crashAfter: // the goroutine must not see the response: wait for the crash
 		<-req.Context().Done()
 		return nil, req.Context().Err()
-	case v == loseResponse:
+	case loseResponse:
 		a.saw = append(a.saw, q.text+": no response")
 		return nil, syscall.ECONNRESET
 	}
@@ -252,7 +253,7 @@ func errorText(err error) string {
 }
 
 // observe appends an event for each object that has changed since the last call.
-func (r *run) observe(string) {
+func (r *run) observe() {
 	for _, name := range r.world.objects() {
 		now := newObject(r.namespace, name)
 		err := r.server.Get(context.Background(), client.ObjectKeyFromObject(now), now)
@@ -303,7 +304,7 @@ func (r *run) choices() (steps []string) {
 			steps = append(steps, a.Name)
 		}
 	}
-	for _, p := range slices.Sorted(mapsKeys(behind)) {
+	for _, p := range slices.Sorted(maps.Keys(behind)) {
 		steps = append(steps, "+"+p)
 	}
 	if r.faulted || !r.world.Faults {
@@ -344,7 +345,7 @@ func (r *run) resume(a *actor, v verdict) {
 		r.faulted = true
 	}
 	if v != crashBefore {
-		a.asks.go_ <- v
+		a.asks.resume <- v
 		synctest.Wait()
 	}
 	if v != crashBefore && v != crashAfter {

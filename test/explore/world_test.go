@@ -3,8 +3,6 @@ package explore
 import (
 	"context"
 	"fmt"
-	"iter"
-	"maps"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -194,5 +192,3 @@ func (a *actor) judge(c apply.Conflict) (apply.Decision, bool) {
 	a.judged = append(a.judged, judgement{c.Object.ResourceVersion, c.Path, c.Manager})
 	return apply.Reject, false
 }
-
-func mapsKeys[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }
