@@ -25,6 +25,8 @@ RACED = $(addprefix coapply.dev/apply/,breaker internal/schemas lanes reconciler
 UNRACED = $$(go list ./... | grep -v $(RACED:%=-e ^%$$) -e ^coapply.dev/test/integration $(COMPARED:%=-e ^coapply.dev/compare/%))
 # Packages of compare whose tests need a server, or read docs/, of which Go's cache of test results knows nothing there.
 COMPARED = integration commands
+# Linking takes half as long without debug information. make verify vets the code.
+UNIT = -short -timeout 10m -vet=off -ldflags='-s -w'
 # The folders whose tests need a server; those that take longest come first.
 LONG = test/integration/platform compare/integration test/integration/steady test/integration/plugin
 INTEGRATION = $(filter test/%,$(LONG)) $(filter-out $(LONG),$(patsubst %/,%,$(wildcard test/integration/*/)))
@@ -96,8 +98,8 @@ test: control-plane test-unit ## Run all tests but those of make soak, with the 
 	@$(call served,$(LONG) $(filter-out $(LONG),$(INTEGRATION) $(COMPARED:%=compare/%)))
 
 test-unit: go ## Run the tests that need no control plane
-	@$(set_race); set -x; go test -short $$race -timeout 10m $(RACED) && export CGO_ENABLED=0 && \
-		go test -short -timeout 10m $(UNRACED) && cd compare && go test -short -timeout 10m $(UNRACED)
+	@$(set_race); set -x; go test $(UNIT) $$race $(RACED) && export CGO_ENABLED=0 && \
+		go test $(UNIT) $(UNRACED) && cd compare && go test $(UNIT) $(UNRACED)
 
 test-integration: control-plane ## Run the tests against a real control plane
 	$(LINK) ./test/integration/...

@@ -27,7 +27,7 @@ type Result struct {
 	Schedules int // executions, each of another schedule
 	States    int // different states
 	Longest   int // the number of steps of the longest schedule
-	// Exhaustive is the number of first steps in which every choice was tried. It is Longest if all states were explored.
+	// Exhaustive is the number of steps up to which every choice was tried. It equals Longest if all states were explored.
 	Exhaustive int
 
 	Schedule  []string // that of the violation
@@ -170,7 +170,7 @@ func (x *explorer) run(prefix []string, next func(*run, []string) string) (*run,
 	synctest.Wait()
 	for r.wrong == nil {
 		steps := r.choices()
-		if !slices.ContainsFunc(r.actors, func(a *actor) bool { return !a.ended }) {
+		if r.ended() {
 			r.settle()
 			return r, nil
 		}
@@ -183,7 +183,7 @@ func (x *explorer) run(prefix []string, next func(*run, []string) string) (*run,
 		if err := r.take(step); err != nil {
 			return nil, fmt.Errorf("the actors do not do the same each time: %w", err)
 		}
-		r.wait()
+		synctest.Wait()
 		if len(r.taken) > maxSteps {
 			r.fail(errors.New("the schedule does not end"))
 		}

@@ -14,13 +14,10 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// The number of schedules of each world: enough for most to be explored completely, and a sample for make test.
-const (
-	enough, sample = 4000, 20
-	walks          = 300 // if a world was not explored completely
-)
+// The number of schedules of each world: enough to explore most worlds completely, and a sample for make test.
+const enough, sample = 4000, 20
 
-// TestWorlds explores the worlds. COAPPLY_WORLD is the name of the only one.
+// TestWorlds explores the worlds. COAPPLY_WORLD selects a single world.
 func TestWorlds(t *testing.T) {
 	if os.Getenv("COAPPLY_SCHEDULE") != "" {
 		t.Skip("TestSchedule runs one schedule")
@@ -30,7 +27,7 @@ func TestWorlds(t *testing.T) {
 		schedules = sample
 	}
 	printRow("world", "schedules", "states", "longest", "exhaustive", "seconds")
-	for i, w := range worlds {
+	for _, w := range worlds {
 		if only := os.Getenv("COAPPLY_WORLD"); only != "" && only != w.Name {
 			continue
 		}
@@ -45,16 +42,28 @@ func TestWorlds(t *testing.T) {
 					t.Fatal(err)
 				}
 				failOn(t, w, found)
-				if found.Exhaustive == found.Longest || testing.Short() {
-					return
-				}
-				walked, err := w.Walk(walks, rand.New(rand.NewPCG(kit.Seed(t), uint64(i))))
+			})
+			printRow(w.Name, found.Schedules, found.States, found.Longest, found.Exhaustive, int(time.Since(start).Seconds()))
+		})
+	}
+}
+
+// TestWalks runs schedules with random steps in each world. COAPPLY_CASES is their number.
+func TestWalks(t *testing.T) {
+	if os.Getenv("COAPPLY_WORLD") != "" {
+		t.Skip("TestWorlds and TestSchedule run one world")
+	}
+	seed, walks := kit.Seed(t), kit.Cases(t, 3)
+	for i, w := range worlds {
+		t.Run(strings.ReplaceAll(w.Name, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				found, err := w.Walk(walks, rand.New(rand.NewPCG(seed, uint64(i))))
 				if err != nil {
 					t.Fatal(err)
 				}
-				failOn(t, w, walked)
+				failOn(t, w, found)
 			})
-			printRow(w.Name, found.Schedules, found.States, found.Longest, found.Exhaustive, int(time.Since(start).Seconds()))
 		})
 	}
 }

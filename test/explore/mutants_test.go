@@ -12,7 +12,7 @@ import (
 )
 
 // mutants are faults of the protocol. Each replaces a piece of a source file, and the World must have a schedule that
-// violates an invariant. Together they are one build of the test, which has the fault that COAPPLY_MUTANT names.
+// violates an invariant. All are compiled into one binary, in which COAPPLY_MUTANT activates one mutant.
 var mutants = []struct{ name, file, old, new, world string }{
 	{
 		"a forced apply is not pinned", "apply/settle.go",

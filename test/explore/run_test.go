@@ -56,13 +56,13 @@ type actor struct {
 	cancel context.CancelFunc
 	ended  bool
 	asks   *request // the request that waits for the explorer's choice
-	saw    []string // the responses that it got, and what it read in the cache
+	saw    []string // the responses that the actor got, and its reads of the cache
 	judged []judgement
 }
 
-// request is a request of an actor that has stopped. The field text is for people.
+// request is a request of an actor that has stopped.
 type request struct {
-	text   string
+	text   string // names the request in a state, and to people
 	writes bool
 	resume chan verdict
 }
@@ -159,7 +159,7 @@ func (g gate) RoundTrip(req *http.Request) (*http.Response, error) {
 		return g.next.RoundTrip(req)
 	}
 	if r.settled {
-		if req.Method != http.MethodGet || r.at("web", len(r.events)) != nil { // that an object does not exist is always read
+		if req.Method != http.MethodGet || r.at("web", len(r.events)) != nil { // a missing object is always read
 			r.sent++
 		}
 		defer r.observe()
@@ -307,6 +307,9 @@ func (r *run) choices() (steps []string) {
 	for _, p := range slices.Sorted(maps.Keys(behind)) {
 		steps = append(steps, "+"+p)
 	}
+	if r.sleeps() {
+		return append(steps, ".")
+	}
 	if r.faulted || !r.world.Faults {
 		return steps
 	}
@@ -327,6 +330,10 @@ func (r *run) take(step string) error {
 	r.taken = append(r.taken, step)
 	if process, ok := strings.CutPrefix(step, "+"); ok && r.processes[process] != nil {
 		r.processes[process].position++
+		return nil
+	}
+	if step == "." && r.sleeps() {
+		r.letTimePass()
 		return nil
 	}
 	for _, a := range r.actors {
@@ -366,16 +373,17 @@ func (r *run) resume(a *actor, v verdict) {
 	}
 }
 
-// wait waits until each actor has stopped or ended. If an actor waits for a time, it lets time pass, unless another
-// actor has stopped: a step of this actor comes first.
-func (r *run) wait() {
+// sleeps reports whether each actor that has not ended waits for a time.
+func (r *run) sleeps() bool {
+	return !r.ended() && !slices.ContainsFunc(r.actors, func(a *actor) bool { return a.asks != nil })
+}
+
+func (r *run) ended() bool { return !slices.ContainsFunc(r.actors, func(a *actor) bool { return !a.ended }) }
+
+// letTimePass returns when an actor has stopped, or all have ended.
+func (r *run) letTimePass() {
 	for range 1000 {
-		synctest.Wait()
-		idle := true
-		for _, a := range r.actors {
-			idle = idle && (a.ended || a.asks == nil)
-		}
-		if ended := !slices.ContainsFunc(r.actors, func(a *actor) bool { return !a.ended }); ended || !idle {
+		if synctest.Wait(); !r.sleeps() {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)

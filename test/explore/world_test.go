@@ -35,9 +35,9 @@ type Actor struct {
 	// Do is called when the actor begins, and again after a crash of its process. When all actors have ended, Do is
 	// called again and again, as a reconciler would be, until it sends no request.
 	Do func(ctx context.Context, self *Self) error
-	// Polls means that the actor reads in each call of Do. These reads do not count at the end.
+	// Polls means that the actor reads in each call of Do. At rest, these reads are allowed.
 	Polls bool
-	// TakesFrom is the field manager of which the actor may take all fields. It then changes no value.
+	// TakesFrom is the field manager whose fields the actor may all take, without changing values.
 	TakesFrom string
 	// Changes are the fields that the actor may take from other managers without a policy.
 	Changes []string
@@ -169,7 +169,7 @@ func (s *Self) Apply(ctx context.Context, manager string, policy apply.Policy, f
 	return nil
 }
 
-// Acknowledge checks an object that a successful apply of the drop-in client has returned, and notes it.
+// Acknowledge checks an object that a successful apply of the drop-in client has returned, and records the write.
 func (s *Self) Acknowledge(manager string, fields map[string]any, object *unstructured.Unstructured) {
 	ref := apply.ObjectRef{UID: object.GetUID(), ResourceVersion: object.GetResourceVersion()}
 	if err := s.checkOutcome(manager, fields, 0, apply.Outcome{Action: apply.Unchanged, Object: ref}); err != nil {

@@ -36,7 +36,7 @@ func named(format string, values ...any) string {
 	return strings.ToLower(fmt.Sprintf(format, values...))
 }
 
-// appliers are the worlds with two Appliers that want another value of one field.
+// appliers are the worlds with two Appliers that disagree on the value of one field.
 func appliers() (all []*World) {
 	for i, first := range decisions {
 		for _, second := range decisions[i:] {
@@ -243,7 +243,7 @@ func births() []*World {
 	}
 }
 
-// handOver is the world with two processes of one field manager: the old leader still writes while the new one does.
+// handOver is the world in which an old leader and a new leader write at once, as one field manager.
 func handOver() *World {
 	leader := func(name string, replicas int64, once bool) Actor {
 		return Actor{Name: name, Process: strings.ToLower(name), Once: once, Do: func(ctx context.Context, self *Self) error {
@@ -397,7 +397,7 @@ func reconcilers() []*World {
 		}
 		request := reconcile.Request{NamespacedName: client.ObjectKey{Namespace: self.Widget(nil).GetNamespace(), Name: "shop"}}
 		for range 2 {
-			_, _ = r.Reconcile(ctx, request) // an error is tried again, which the next round is
+			_, _ = r.Reconcile(ctx, request) // the next round retries after an error
 			if err := self.Pause(ctx); err != nil {
 				return err
 			}

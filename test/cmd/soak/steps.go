@@ -24,6 +24,11 @@ var steps = []step{
 		environment: []string{"COAPPLY_CASES=20000"},
 	},
 	{
+		name:        "random schedules",
+		arguments:   []string{"-v", "-run", "^TestWalks$", "./test/explore"},
+		environment: []string{"COAPPLY_CASES=30"},
+	},
+	{
 		name:      "random intents",
 		arguments: []string{"-v", "-run", "^Test(Model|RandomIntents|PlanOfRandomIntents)$", "./test/integration/apply", "-model.steps=15000"},
 	},

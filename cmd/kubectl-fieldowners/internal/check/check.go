@@ -36,13 +36,13 @@ func New(p *objects.Reader) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check -f FILE --field-manager MANAGER",
 		Short: "Show which fields of a file would conflict, before it is applied: a gate for CI",
-		Long: `Ask the API server by a dry run what a server-side apply of a file would do: which
-fields conflict, with whom and with which values; which would be shared, changed, or
-given up because the file no longer lists them. Nothing is written.
+		Long: `Show what a server-side apply of a file would do, by a dry run that writes nothing:
+which fields conflict, with which managers and values; which fields would be shared,
+changed, or given up because the file no longer lists them.
 
 Without the right to patch, the effects are computed from the live object and the API
-server's schemas. Conflicts are then exact, but validation, admission and defaults are
-left out.
+server's schemas. Conflicts are then exact, or the command says that they are not
+certain. Validation, admission and defaults are left out.
 
 Exit codes: 0 no conflict; 1 conflicts; 2 an error, or the API server refuses the file.`,
 		Example: `  kubectl fieldowners check -f web.yaml --field-manager ci

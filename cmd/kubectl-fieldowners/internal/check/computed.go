@@ -17,8 +17,8 @@ import (
 	"coapply.dev/fieldowners/whatif"
 )
 
-// mayPatch asks the API server whether the user has the right to patch the object: a dry run is also forbidden if the
-// admission refuses the object. If the right is not known, mayPatch returns true.
+// mayPatch asks the API server whether the user has the right to patch the object. Admission can also answer a dry run
+// with 403. If the right is not known, mayPatch returns true.
 func (c *command) mayPatch(ctx context.Context, object *unstructured.Unstructured) bool {
 	kind := object.GroupVersionKind()
 	mapping, err := c.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
