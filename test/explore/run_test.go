@@ -378,7 +378,9 @@ func (r *run) sleeps() bool {
 	return !r.ended() && !slices.ContainsFunc(r.actors, func(a *actor) bool { return a.asks != nil })
 }
 
-func (r *run) ended() bool { return !slices.ContainsFunc(r.actors, func(a *actor) bool { return !a.ended }) }
+func (r *run) ended() bool {
+	return !slices.ContainsFunc(r.actors, func(a *actor) bool { return !a.ended })
+}
 
 // letTimePass returns when an actor has stopped, or all have ended.
 func (r *run) letTimePass() {
