@@ -145,7 +145,7 @@ func TestMutants(t *testing.T) {
 	if testing.Short() || os.Getenv("COAPPLY_WORLD") != "" {
 		t.Skip("make explore runs it")
 	}
-	fmt.Printf("\n%-75s %s\n", "planted fault", "steps to the violation")
+	fmt.Printf("\n%-75s %s\n", "planted bug", "steps to the violation")
 	binary := builtWithMutants(t)
 	for _, m := range mutants {
 		t.Run(strings.ReplaceAll(m.name, " ", "_"), func(t *testing.T) {
