@@ -345,6 +345,9 @@ func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answe
 		return
 	}
 	if landed.sent != c.intent {
+		if slices.ContainsFunc(c.outcome.Conflicts, func(decided Conflict) bool { return decided.Object.ResourceVersion != object.GetResourceVersion() }) {
+			return // the conflicts may have ended since the decision
+		}
 		now.gave = &conceded{c.Applier, 0, c.outcome.Conflicts, c.outcome.Unread}
 	}
 	c.config.Steady.proven.Put(key, now)

@@ -98,7 +98,14 @@ func (s *Self) checkOutcome(manager string, fields map[string]any, began int, ou
 		return fmt.Errorf("%s: Created at event %d, before the call", a.Name, at)
 	}
 	for _, c := range outcome.Conflicts {
-		owners := ownershipOf(r.events[at].now).OwnersOf(c.Path)
+		decided := at // the version for which the conflict was decided
+		if outcome.Action != apply.Unchanged {
+			decided = slices.IndexFunc(r.events, func(e event) bool { return e.now != nil && e.now.GetResourceVersion() == c.Object.ResourceVersion })
+		}
+		if decided < 0 {
+			return fmt.Errorf("%s: the conflict on %v names the version %q, which never existed", a.Name, c.Path, c.Object.ResourceVersion)
+		}
+		owners := ownershipOf(r.events[decided].now).OwnersOf(c.Path)
 		if c.Decision != apply.Force && !slices.ContainsFunc(owners, c.Manager.SameWriter) {
 			return fmt.Errorf("%s: %s at event %d, and concedes %v to %v, which does not own it", a.Name, outcome.Action, at, c.Path, c.Manager)
 		}

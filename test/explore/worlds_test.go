@@ -21,7 +21,7 @@ import (
 )
 
 // worlds are all worlds.
-var worlds = concat(appliers(), foreigners(), updaters(), dropIns(), births(), []*World{handOver(), changesBack(), ownsNothing(), noSubresource()}, transfers(), reconcilers())
+var worlds = concat(appliers(), foreigners(), updaters(), dropIns(), births(), []*World{handOver(), changesBack(), noSubresource()}, ownsNothing(), transfers(), reconcilers())
 
 func concat(all ...[]*World) (worlds []*World) {
 	for _, some := range all {
@@ -86,9 +86,7 @@ func foreigners() (all []*World) {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":5}}`))
 			return self.Client().SubResource("scale").Patch(ctx, self.Widget(nil), patch, client.FieldOwner("foreign"))
 		},
-		"a release": func(ctx context.Context, self *Self) error {
-			return self.Client().Apply(ctx, client.ApplyConfigurationFromUnstructured(self.Widget(map[string]any{"size": "small"})), client.FieldOwner("creator"))
-		},
+		"a release":        release,
 		"a foreign delete": func(ctx context.Context, self *Self) error { return self.Client().Delete(ctx, self.Widget(nil)) },
 	}
 	for _, decision := range decisions {
@@ -262,19 +260,36 @@ func handOver() *World {
 	}
 }
 
-// ownsNothing is the world of an Applier that relinquishes all that it wants, and so owns nothing.
-func ownsNothing() *World {
-	return &World{
-		Name: "an applier that relinquishes all", Before: existing, Lag: 3, Faults: true,
-		Actors: []Actor{
-			{Name: "A", Process: "a", Do: func(ctx context.Context, self *Self) error {
-				return self.Apply(ctx, "manager", apply.OnConflict(apply.Relinquish), map[string]any{"replicas": int64(1)})
-			}},
-			{Name: "F", Process: "f", Once: true, Changes: []string{".spec.replicas"}, Do: func(ctx context.Context, self *Self) error {
-				return self.Client().Patch(ctx, self.Widget(nil), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":5}}`)), client.FieldOwner("foreign"))
-			}},
+// ownsNothing are the worlds of an Applier that relinquishes all that it wants, and so owns nothing.
+func ownsNothing() (all []*World) {
+	for title, write := range map[string]func(context.Context, *Self) error{
+		"": func(ctx context.Context, self *Self) error {
+			return self.Client().Patch(ctx, self.Widget(nil), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":5}}`)), client.FieldOwner("foreign"))
 		},
+		", against two writes": func(ctx context.Context, self *Self) error { // the first makes the cache stale
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`))
+			if err := self.Client().Patch(ctx, self.Widget(nil), patch, client.FieldOwner("foreign")); err != nil {
+				return err
+			}
+			return release(ctx, self)
+		},
+	} {
+		all = append(all, &World{
+			Name: "an applier that relinquishes all" + title, Before: existing, Lag: 3, Faults: true,
+			Actors: []Actor{
+				{Name: "A", Process: "a", Do: func(ctx context.Context, self *Self) error {
+					return self.Apply(ctx, "manager", apply.OnConflict(apply.Relinquish), map[string]any{"replicas": int64(1)})
+				}},
+				{Name: "F", Process: "f", Once: true, Changes: []string{".spec.replicas"}, Do: write},
+			},
+		})
 	}
+	return all
+}
+
+// release gives up the replicas of the object that existing creates.
+func release(ctx context.Context, self *Self) error {
+	return self.Client().Apply(ctx, client.ApplyConfigurationFromUnstructured(self.Widget(map[string]any{"size": "small"})), client.FieldOwner("creator"))
 }
 
 // changesBack is the world of one Applier whose intent changes, and changes back before the cache shows it.
