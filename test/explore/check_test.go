@@ -167,7 +167,7 @@ func (r *run) settle() {
 			ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), actorKey{}, a), actTimeout)
 			err := a.Do(ctx, &Self{actor: a, Process: p})
 			cancel()
-			quiet = quiet && (r.sent == 0 || err != nil || a.Polls) // a rejected intent is sent each time
+			quiet = quiet && (r.sent == 0 || err != nil) // a rejected intent is sent each time
 		}
 		if quiet && len(r.events) == before {
 			r.checkAfter()

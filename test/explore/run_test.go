@@ -159,7 +159,7 @@ func (g gate) RoundTrip(req *http.Request) (*http.Response, error) {
 		return g.next.RoundTrip(req)
 	}
 	if r.settled {
-		if req.Method != http.MethodGet || r.at("web", len(r.events)) != nil { // a missing object is always read
+		if req.Method != http.MethodGet || r.at("web", len(r.events)) != nil && !a.Polls { // a missing object is always read
 			r.sent++
 		}
 		defer r.observe()

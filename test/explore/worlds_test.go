@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -262,7 +264,7 @@ func handOver() *World {
 
 // ownsNothing are the worlds of an Applier that relinquishes all that it wants, and so owns nothing.
 func ownsNothing() (all []*World) {
-	for title, write := range map[string]func(context.Context, *Self) error{
+	writers := map[string]func(context.Context, *Self) error{
 		"": func(ctx context.Context, self *Self) error {
 			return self.Client().Patch(ctx, self.Widget(nil), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":5}}`)), client.FieldOwner("foreign"))
 		},
@@ -273,14 +275,15 @@ func ownsNothing() (all []*World) {
 			}
 			return release(ctx, self)
 		},
-	} {
+	}
+	for _, title := range slices.Sorted(maps.Keys(writers)) {
 		all = append(all, &World{
 			Name: "an applier that relinquishes all" + title, Before: existing, Lag: 3, Faults: true,
 			Actors: []Actor{
 				{Name: "A", Process: "a", Do: func(ctx context.Context, self *Self) error {
 					return self.Apply(ctx, "manager", apply.OnConflict(apply.Relinquish), map[string]any{"replicas": int64(1)})
 				}},
-				{Name: "F", Process: "f", Once: true, Changes: []string{".spec.replicas"}, Do: write},
+				{Name: "F", Process: "f", Once: true, Changes: []string{".spec.replicas"}, Do: writers[title]},
 			},
 		})
 	}
