@@ -67,13 +67,14 @@ func (f *fight) title(t *testing.T) string {
 	return page.Data["title"]
 }
 
-// edit takes the title, whoever has it.
-func (f *fight) edit(t *testing.T) {
+// edit takes the title, whoever has it, and returns the resource version of the page.
+func (f *fight) edit(t *testing.T) string {
 	t.Helper()
 	config := corev1ac.ConfigMap("page", f.namespace).WithData(map[string]string{"title": "theirs"})
 	if err := f.client.Apply(t.Context(), config, client.FieldOwner(editor), client.ForceOwnership); err != nil {
 		t.Fatal(err)
 	}
+	return *config.ResourceVersion
 }
 
 // told returns "" if an event on the page names the field and both managers.
@@ -131,14 +132,14 @@ func TestBreakerOfAClient(t *testing.T) {
 		if err := ours.Apply(t.Context(), f.page()); err != nil {
 			t.Fatal(i, err)
 		}
-		f.edit(t)
+		edited := f.edit(t) // its title alone does not tell it from the edit before
 		kit.WaitFor(t, "the cache has the edit", func() string {
 			var page corev1.ConfigMap
 			if err := f.mgr.GetClient().Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: "page"}, &page); err != nil {
 				return err.Error()
 			}
-			if page.Data["title"] != "theirs" {
-				return "the title is " + page.Data["title"]
+			if page.ResourceVersion != edited {
+				return "the cache has resource version " + page.ResourceVersion + ", the edit " + edited
 			}
 			return ""
 		})
