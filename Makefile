@@ -112,11 +112,12 @@ test-compare: control-plane ## Run the benchmark's tests that need a control pla
 soak: control-plane ## Run for FOR=10m what make test leaves out, with -race and random seeds: many cases, scale, kills, upgrades
 	@$(set_race); set -x; CGO_ENABLED=0 go run ./test/cmd/soak -for '$(FOR)' -seed '$(SEED)' -step '$(STEP)' $$race
 
-faults: control-plane ## Have each write and read of each reconciler fail in each way, kill servers, and 1,000 random runs (long: an hour or more)
-	@mkdir -p bin; cd test/faults && { go test -timeout 3h -count 1 -parallel 14 -v . >../../bin/faults.log 2>&1; status=$$?; \
-		grep -E '^( *--- (FAIL|SKIP)|--- |    [a-z]+_test.go.*: counted|ok|FAIL)' ../../bin/faults.log; \
-		echo 'all of it: bin/faults.log'; exit $$status; }
-
+faults: control-plane ## Have each write, read and event of each reconciler meet faults, and kill servers (long); goes on where it was interrupted
+	@mkdir -p bin; commit=$$(git describe --always --dirty --abbrev=12 --exclude='*'); \
+	results=$(CURDIR)/bin/faults-$$commit$(K8S:%=-%).txt; case $$commit in *-dirty) rm -f "$$results";; esac; \
+	echo "the results: $$results, and all of the output: bin/faults.log"; cd test/faults && \
+	{ COAPPLY_RESULTS="$$results" go test -timeout 3h -count 1 -parallel 14 -v . >../../bin/faults.log 2>&1; status=$$?; \
+		grep -E '^( *--- FAIL|ok|FAIL)' ../../bin/faults.log; sed -n '/^TEST  *PASSED/,/^$$/p;/^TEST  *COUNTED/,/^\(ok\|FAIL\)/p' ../../bin/faults.log; exit $$status; }
 explore: go ## Run the real code in every order of requests, cache events and faults, and find planted faults (ten minutes); WORLD='NAME' SCHEDULE='A B' run one
 	cd test/explore && COAPPLY_WORLD='$(WORLD)' COAPPLY_SCHEDULE='$(SCHEDULE)' go test -count 1 -timeout 1h
 

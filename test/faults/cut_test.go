@@ -22,7 +22,7 @@ var cuts = []struct{ name, toxic string }{
 // TestCutConnections cuts the connections of a manager again and again while an object is made, below HTTP, with all that
 // is under way on each: watches and writes. The end is that without a cut.
 func TestCutConnections(t *testing.T) {
-	kit.ForSoak(t)
+	once(t)
 	for _, s := range []scenario{devboxes()[0], slurmControllers()[1]} {
 		c := s.follow(t)
 		for _, cut := range cuts {
@@ -44,7 +44,7 @@ func TestCutConnections(t *testing.T) {
 					kit.Absence(t, 50*time.Millisecond, "the manager to connect")
 				}
 				w.endsAs(&s, c)
-				t.Logf("counted: connections cut %d times: %d requests, %d of these and of the watches broken", times, len(w.wire.Requests()), w.wire.Broken())
+				count(t, "cut %d times: %d requests, %d of these and of the watches broken", times, len(w.wire.Requests()), w.wire.Broken())
 				if w.wire.Broken() == 0 {
 					t.Error("nothing was cut")
 				}

@@ -27,16 +27,15 @@ type Answer func(request *http.Request, own *http.Response) *http.Response
 
 // Faults that TestMatrix injects into each write.
 var (
-	KilledBefore   = Fault{Name: "killed before", Kills: true}
-	KilledAfter    = Fault{Name: "killed after", Kills: true, Sent: true}
-	RequestDropped = Fault{Name: "request dropped"}
-	AnswerDropped  = Fault{Name: "answer dropped", Sent: true}
-	Internal       = Fault{Name: "500", Answer: status(http.StatusInternalServerError, metav1.StatusReasonInternalError, 0)}
-	InternalAfter  = Fault{Name: "500 after", Sent: true, Answer: etcdDied}
+	Killed        = Fault{Name: "killed", Kills: true, Sent: true}
+	AnswerDropped = Fault{Name: "answer dropped", Sent: true}
+	Internal      = Fault{Name: "500", Answer: status(http.StatusInternalServerError, metav1.StatusReasonInternalError, 0)}
 )
 
 // Further faults that TestRandomFaults injects.
 var (
+	RequestDropped   = Fault{Name: "request dropped"}
+	InternalAfter    = Fault{Name: "500 after", Sent: true, Answer: etcdDied}
 	StaleWrite       = Fault{Name: "409 stale write", Answer: status(http.StatusConflict, metav1.StatusReasonConflict, 0)}
 	Busy             = Fault{Name: "429", Answer: status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, 0)}
 	BusyFor          = Fault{Name: "429 with Retry-After", Answer: status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, time.Second)}

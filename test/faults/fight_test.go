@@ -18,7 +18,7 @@ import (
 // TestForcedTenTimesASecond has a neighbour force a field of ours ten times a second, with the times that the platform has:
 // it is named in the condition, ours lets go, and everything else of the Devbox goes on.
 func TestForcedTenTimesASecond(t *testing.T) {
-	kit.ForSoak(t)
+	once(t)
 	t.Parallel()
 	create := devboxes()[0]
 	w := create.begin(t, func(w *world) {
@@ -49,7 +49,7 @@ func TestForcedTenTimesASecond(t *testing.T) {
 	})
 	until := len(w.Writes.About("/deployments/x")) - began
 	after := writesIn(t, w.Platform, lasts, "/deployments/x")
-	t.Logf("counted: forced ten times a second: %d writes of ours until it was named, %d in %v after that", until, after, lasts)
+	count(t, "%d writes of ours until it was named, %d in %v after that", until, after, lasts)
 	if until > 40 || after > 1 {
 		t.Errorf("%d writes until it was named, want 40 at most; %d in %v after that, want 1 at most", until, after, lasts)
 	}

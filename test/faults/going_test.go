@@ -25,7 +25,7 @@ import (
 // TestTerminatingNamespace: where nothing new may be created one condition says so, what is there goes on being changed,
 // and the API server is not asked again and again.
 func TestTerminatingNamespace(t *testing.T) {
-	kit.ForSoak(t)
+	once(t)
 	t.Parallel()
 	p := startOn(t, kit.Server(t))
 	createSlurm(t, p, "x")
@@ -48,7 +48,7 @@ func TestTerminatingNamespace(t *testing.T) {
 	waitForCondition(t, p, &v1alpha1.SlurmController{}, "x", v1alpha1.ConditionApplied, metav1.ConditionFalse, "NamespaceTerminating", "x-controller")
 	p.Quiet(t, quiet)
 	asked := writesIn(t, p, lasts, p.Namespace)
-	t.Logf("counted: terminating namespace: %d writes in %v", asked, lasts)
+	count(t, "%d writes in %v", asked, lasts)
 	if asked > 1 {
 		t.Errorf("%d writes in %v, want 1 at most", asked, lasts)
 	}
@@ -57,7 +57,7 @@ func TestTerminatingNamespace(t *testing.T) {
 // TestNamespaceGoes deletes a namespace with a Devbox, which has finalizers, and a NodeSet, which makes pods again that
 // somebody deletes: it goes.
 func TestNamespaceGoes(t *testing.T) {
-	kit.ForSoak(t)
+	once(t)
 	t.Parallel()
 	parents := []scenario{devboxes()[0], nodeSets()[0]}
 	w := parents[0].begin(t)
@@ -78,7 +78,7 @@ func TestNamespaceGoes(t *testing.T) {
 	})
 	w.Quiet(t, quiet)
 	writes := writesOf(w.wire.Requests())
-	t.Logf("counted: a namespace with two parents that goes: %d writes of ours", writes)
+	count(t, "%d writes of ours", writes)
 	if writes > 60 {
 		t.Errorf("%d writes, want 60 at most: %v", writes, w.wire.Requests())
 	}
@@ -87,7 +87,7 @@ func TestNamespaceGoes(t *testing.T) {
 // TestCRDRemoved takes a definition of ours away from a manager that runs, and brings it back: another kind does not
 // notice, the API server is asked less and less, and the manager goes on without a restart.
 func TestCRDRemoved(t *testing.T) {
-	kit.ForSoak(t)
+	once(t)
 	t.Parallel()
 	server, err := localcluster.StartAPIServer(t.Context(), kit.StartLog())
 	if err != nil {
@@ -126,7 +126,7 @@ func TestCRDRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	createNodeSet(t, p, "y") // nobody collects the pods of x here
-	t.Logf("counted: a definition removed: %d requests for the kind in %v", n, without)
+	count(t, "%d requests for the kind in %v", n, without)
 	if n == 0 || n > 30 {
 		t.Errorf("%d requests in %v, want 1 to 30", n, without)
 	}

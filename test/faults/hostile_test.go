@@ -77,7 +77,7 @@ const forgers, fieldsEach = 200, 50
 // version that no API server serves any more, which the server drops. What ours rejects is one condition and no further
 // write, what it forces is its own, and once the entries are gone everything lands.
 func TestForgedManagers(t *testing.T) {
-	kit.ForSoak(t)
+	once(t)
 	t.Parallel()
 	p := startOn(t, kit.Server(t))
 	p.Create(t, "x")
@@ -125,7 +125,7 @@ func TestForgedManagers(t *testing.T) {
 	waitForCondition(t, p, &v1alpha1.Devbox{}, "x", v1alpha1.ConditionWorkloadApplied, metav1.ConditionTrue)
 	p.Quiet(t, quiet)
 	told := len(p.Writes.About("/events"))
-	t.Logf("counted: %d forged managers of %d fields: %d writes in %v while rejected, %d to force, %d events", forged, forged*fieldsEach, rejected, lasts, forced, told)
+	count(t, "%d forged managers of %d fields: %d writes in %v while rejected, %d to force, %d events", forged, forged*fieldsEach, rejected, lasts, forced, told)
 	if rejected > 1 || forced > 6 || told > 20 {
 		t.Errorf("%d writes in %v while rejected, want 1 at most; %d to force, want 6 at most; %d events, want 20 at most", rejected, lasts, forced, told)
 	}

@@ -36,7 +36,7 @@ const (
 // TestKilledServers kills etcd, which writes through to the disk, and the API server under 64 writers. Whatever was
 // acknowledged is there at the end.
 func TestKilledServers(t *testing.T) {
-	kit.ForSoak(t)
+	once(t)
 	plane := startPlane(t)
 	c := kit.NewClient(t, plane.Config)
 	namespace := kit.NewNamespace(t, c)
@@ -92,7 +92,7 @@ func TestKilledServers(t *testing.T) {
 			t.Errorf("%s: %v", w.field, err)
 		}
 	}
-	t.Logf("counted: %d kills under 64 writers, %d writes acknowledged, %d of unknown end", kills, acknowledged.Load(), uncertain)
+	count(t, "%d kills under 64 writers, %d writes acknowledged, %d of unknown end", kills, acknowledged.Load(), uncertain)
 }
 
 // counter is a writer that counts up in a field of its own.

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"log"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -11,5 +12,8 @@ import (
 
 func TestMain(m *testing.M) {
 	klog.SetLogger(logr.Discard()) // client-go tells each fault
+	if err := openResults(); err != nil {
+		log.Fatal("COAPPLY_RESULTS: ", err)
+	}
 	kit.Main(m)
 }

@@ -45,7 +45,7 @@ var atRandom = []Fault{
 // Each writer's lanes are its own, as if it were a process. The seeds of the runs count up from COAPPLY_SEED, so that
 // COAPPLY_SEED=121 goes on after 120 runs, and COAPPLY_CASES=1 repeats one of them.
 func TestRandomFaults(t *testing.T) {
-	kit.ForSoak(t)
+	once(t)
 	seed, runs := kit.Seed(t), kit.Cases(t, 1000)
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
@@ -65,7 +65,7 @@ func TestRandomFaults(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("counted: seeds %d to %d", seed, seed+uint64(runs)-1)
+	count(t, "seeds %d to %d", seed, seed+uint64(runs)-1)
 	tally.log(t, runs)
 }
 
@@ -77,7 +77,7 @@ type tally struct {
 }
 
 func (y *tally) log(t *testing.T, runs int) {
-	t.Logf("counted: %d random runs, %d operations of writers and readers", runs, y.operations)
+	count(t, "%d random runs, %d operations of writers and readers", runs, y.operations)
 	for _, counted := range []map[string]int{y.met, y.results} {
 		for _, what := range slices.Sorted(maps.Keys(counted)) {
 			t.Logf("%6d %s", counted[what], what)

@@ -42,7 +42,7 @@ const (
 // TestTroubles: an obstacle to one object is named in one condition, costs a bounded number of requests, and hinders
 // nothing else. Once it is gone everything is as if it had not been.
 func TestTroubles(t *testing.T) {
-	kit.ForSoak(t)
+	once(t)
 	create := slurmControllers()[0]
 	c := create.follow(t)
 	for _, trouble := range troubles() {
@@ -84,7 +84,7 @@ func TestTroubles(t *testing.T) {
 			w.wire.Arm(nil, nil)
 			kit.Absence(t, lasts, "too many requests")
 			writes := writesOf(w.wire.Requests())
-			t.Logf("counted: %s: %d writes in %v: %s", trouble.name, writes, lasts, applied.Reason)
+			count(t, "%d writes in %v: %s", writes, lasts, applied.Reason)
 			if writes > most {
 				t.Errorf("%d writes in %v, want %d at most", writes, lasts, most)
 			}
@@ -181,7 +181,7 @@ func (w *world) webhook(url string, authority []byte) (end func()) {
 // TestWebhookThatChangesOurField: it sets a label of ours otherwise, each time. The condition names the field, and the
 // platform rests: the server writes nothing that is as it was.
 func TestWebhookThatChangesOurField(t *testing.T) {
-	kit.ForSoak(t)
+	once(t)
 	create := slurmControllers()[0]
 	w := create.begin(t)
 	var asked atomic.Int64
@@ -221,7 +221,7 @@ func TestWebhookThatChangesOurField(t *testing.T) {
 		w.patch(emptySlurm(), fmt.Sprintf(`{"spec":{"resources":{"requests":{"cpu":"%dm"}}}}`, 10+asked.Load()))
 		w.Quiet(t, quiet)
 	}
-	t.Logf("counted: webhook that changes our field: asked %d times, %d requests of the manager at first, %d in all", asked.Load(), writes, len(w.wire.Requests()))
+	count(t, "asked %d times, %d requests of the manager at first, %d in all", asked.Load(), writes, len(w.wire.Requests()))
 	if asked.Load() == 0 || asked.Load() > 40 {
 		t.Errorf("the webhook was asked %d times", asked.Load())
 	}
@@ -231,7 +231,7 @@ func TestWebhookThatChangesOurField(t *testing.T) {
 // TestWipedAgainAndAgain: somebody empties the managed fields of all that a Devbox has made, ten times, while the Devbox
 // changes. Everything of it lands, ours own their fields again, and then nothing more is written.
 func TestWipedAgainAndAgain(t *testing.T) {
-	kit.ForSoak(t)
+	once(t)
 	for _, s := range append(devboxes()[1:2], slurmControllers()[1:3]...) {
 		t.Run(s.kind+" "+s.act, func(t *testing.T) {
 			t.Parallel()
@@ -251,7 +251,7 @@ func TestWipedAgainAndAgain(t *testing.T) {
 				kit.Absence(t, 100*time.Millisecond, "the platform to apply again")
 			}
 			w.endsAs(&s, c)
-			t.Logf("counted: managed fields wiped %d times: %d requests", times, len(w.wire.Requests()))
+			count(t, "wiped %d times: %d requests", times, len(w.wire.Requests()))
 		})
 	}
 }
