@@ -24,6 +24,9 @@ func (r *run) checkWrite(a *actor, req *http.Request, position int) {
 		if a.Applies != nil && applies(req) && !a.Applies(before) {
 			r.fail(fmt.Errorf("%s writes to an object that is not its own: %s", a.Name, textOf(req)))
 		}
+		if after == nil && a.Deletes != nil && !a.Deletes(before, r.parents(a.began)) {
+			r.fail(fmt.Errorf("%s deletes an object that it must keep: %s", a.Name, textOf(req)))
+		}
 		if before == nil || after == nil {
 			continue
 		}
@@ -53,6 +56,17 @@ func (r *run) checkWrite(a *actor, req *http.Request, position int) {
 			}
 		}
 	}
+}
+
+// parents returns the versions that "shop" has had since the given number of events.
+func (r *run) parents(since int) []*unstructured.Unstructured {
+	versions := []*unstructured.Unstructured{r.at("shop", since)}
+	for _, e := range r.events[since:] {
+		if e.name == "shop" {
+			versions = append(versions, e.now)
+		}
+	}
+	return versions
 }
 
 func applies(req *http.Request) bool {

@@ -135,6 +135,23 @@ var mutants = []struct{ name, file, old, new, world string }{
 		"gave != nil && (gave.others == 0 ||", "gave != nil && !MUTANT && (gave.others == 0 ||",
 		"relinquish against a release",
 	},
+	{
+		"pruning does not read the parent again", "apply/applyset/prune.go",
+		"	if len(p.dropped)+len(released) > 0 {", "	if len(p.dropped)+len(released) > 0 && !MUTANT {",
+		"pruning against an intent that comes back, without faults",
+	},
+	{
+		"a delete of a member is not pinned", "apply/applyset/delete.go",
+		"		client.Preconditions{UID: &ref.UID, ResourceVersion: &ref.ResourceVersion},\n",
+		`		func() client.DeleteOption {
+				if MUTANT {
+					return client.Preconditions{}
+				}
+				return client.Preconditions{UID: &ref.UID, ResourceVersion: &ref.ResourceVersion}
+			}(),
+		`,
+		"pruning against a foreign child of the same name, without faults",
+	},
 }
 
 var packageClause = regexp.MustCompile(`(?m)^package \w+\n`)

@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 	"coapply.dev/apply/applytest"
 )
 
@@ -58,6 +61,7 @@ type actor struct {
 	asks   *request // the request that waits for the explorer's choice
 	saw    []string // the responses that the actor got, and its reads of the cache
 	judged []judgement
+	began  int // the number of events at Self.Begin
 }
 
 // request is a request of an actor that has stopped.
@@ -233,9 +237,14 @@ func (r *run) versionText(object *unstructured.Unstructured) string {
 	return object.GetName() + "@?"
 }
 
+// versionOfList matches the resourceVersion of a list, which every write of any run increases.
+var versionOfList = regexp.MustCompile(`"metadata":\{"resourceVersion":"\d+"\}`)
+
 // anonymous replaces the uids, resourceVersions and the namespace of this run.
 func (r *run) anonymous(text string) string {
-	text = strings.ReplaceAll(text, r.namespace, "NAMESPACE")
+	shop := apply.ObjectRef{GroupVersionKind: shopKind, NamespacedName: client.ObjectKey{Namespace: r.namespace, Name: "shop"}}
+	text = strings.ReplaceAll(strings.ReplaceAll(text, r.namespace, "NAMESPACE"), applyset.ID(shop), "SET")
+	text = versionOfList.ReplaceAllString(text, "")
 	for i, e := range r.events {
 		if e.now != nil {
 			text = strings.ReplaceAll(text, string(e.now.GetUID()), fmt.Sprintf("uid of %d", i))
@@ -417,6 +426,9 @@ func (r *run) contentText(object *unstructured.Unstructured) string {
 	object = object.DeepCopy()
 	object.SetResourceVersion("")
 	object.SetCreationTimestamp(creation)
+	if object.GetDeletionTimestamp() != nil {
+		object.SetDeletionTimestamp(&creation)
+	}
 	fields := object.GetManagedFields()
 	for i := range fields {
 		fields[i].Time = nil

@@ -44,6 +44,9 @@ type Actor struct {
 	// Applies reports whether the actor may apply to an object, or create it if the argument is nil. A nil function
 	// permits all.
 	Applies func(object *unstructured.Unstructured) bool
+	// Deletes reports whether the actor may delete an object. The parents are the versions that "shop" has had since the
+	// actor called Self.Begin; nil stands for none. A nil function permits all.
+	Deletes func(object *unstructured.Unstructured, parents []*unstructured.Unstructured) bool
 	// Once means that Do is not called again at the end.
 	Once bool
 }
@@ -135,6 +138,9 @@ func (s *Self) Applier(manager string, policy apply.Policy) (*apply.Applier, err
 	s.appliers[s.actor.Name] = applier
 	return applier, err
 }
+
+// Begin notes that the actor begins a reconcile.
+func (s *Self) Begin() { s.actor.began = len(s.actor.run.events) }
 
 // Pause stops the actor until the explorer chooses it, as a reconciler that waits for an event.
 func (s *Self) Pause(ctx context.Context) error {
