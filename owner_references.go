@@ -81,7 +81,7 @@ func (c ownerCheck) missing(parent client.Object, intent apply.Intent, object ap
 		return nil
 	}
 	return fmt.Errorf("the intent has no owner reference to the parent %s, and Owns finds the parent of a %s by the owner reference: "+
-		"changes of the %[2]s by others would not be corrected, and the %[2]s would stay when the parent is deleted; "+
+		"changes that other writers make to the %[2]s would not be corrected, and the %[2]s would stay when the parent is deleted; "+
 		"add WithOwnerReferences(coapply.OwnedBy(parent, kind)). For an object that cannot have an owner reference, use Watches in place of Owns",
 		c.name(parent), object.Kind)
 }
@@ -95,7 +95,7 @@ func (c ownerCheck) wrong(parent client.Object, owner metav1ac.OwnerReferenceApp
 	switch namespace := parent.GetNamespace(); {
 	case err != nil || group.Group != c.parent.Group || kind != c.parent.Kind || name != parent.GetName():
 		return fmt.Errorf("the owner reference with the uid of the parent %s has the kind %s, name %q and apiVersion %q, "+
-			"which are not all those of the parent (apiVersion %q): the garbage collector deletes an object whose owner it cannot find; "+
+			"but the parent has another kind, name or API group (apiVersion %q): the garbage collector deletes an object whose owner does not exist; "+
 			"pass the parent and its own kind to coapply.OwnedBy", c.name(parent), kind, name, ptr.Deref(owner.APIVersion, ""), c.parent.GroupVersion())
 	case namespace != "" && object.Namespace == "":
 		return fmt.Errorf("the owner reference names the parent %s, which is in a namespace, and the %s has no namespace: "+

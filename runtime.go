@@ -269,7 +269,7 @@ func (rt *Runtime) lookForStripped(ctx context.Context, fieldManager string, cac
 	rt.looked.Put(version, struct{}{})
 	ours := func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == fieldManager }
 	if live.UID == cached.GetUID() && live.ResourceVersion == cached.GetResourceVersion() && slices.ContainsFunc(live.ManagedFields, ours) {
-		err := fmt.Errorf("the manager's cache strips managed fields, by which coapply knows who owns which field (the cached %s %s has none): "+
+		err := fmt.Errorf("the manager's cache strips managed fields, which coapply needs to find the owners of fields (the cached %s %s has none): "+
 			"remove cache.TransformStripManagedFields, or another transform that drops managed fields, from cache.Options.DefaultTransform and from "+
 			"cache.Options.ByObject[].Transform; to save memory, use fieldowners.KeepOwn, which keeps the managed fields of your field managers only",
 			kind.Kind, client.ObjectKeyFromObject(cached))

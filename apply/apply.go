@@ -28,8 +28,8 @@ import (
 // Each Apply decides anew which fields to relinquish and which to share. With Config.Steady, MustExist or Belongs,
 // Apply usually decides from the cached object. It then sends at most one request, pinned to the resourceVersion of the
 // cached object. If the cached object cannot be used, and the previous Apply relinquished or shared a field of the
-// object, Apply takes two requests: it reads the live object before it writes. (Without Config.Steady the API server's
-// schemas are not known, and it takes three requests if the field is in a list.) When the other owners have given up the
+// object, Apply takes two requests: it reads the live object before it writes. (Without Config.Steady, the API server's
+// schemas are not known. If the field is in a list, Apply then takes three requests.) When the other owners have given up the
 // fields, Apply sends the whole intent.
 //
 // The error is an *IntentError, *NotOursError, *ConflictError, *ContendedError, *UIDMismatchError, *RetryableError,

@@ -148,13 +148,13 @@ func TestErrorTexts(t *testing.T) {
 		"uid mismatch: Deployment shop/web (uid uid-1) was deleted or recreated; if a new object with this name exists, the new object was not changed": &apply.UIDMismatchError{Object: webRef(), Err: lines},
 		"uid mismatch: Deployment shop/web was deleted or recreated; if a new object with this name exists, the new object was not changed":             &apply.UIDMismatchError{Object: apply.ObjectRef{GroupVersionKind: webRef().GroupVersionKind, NamespacedName: webRef().NamespacedName}, Err: lines},
 		"contended: Deployment shop/web changed during every attempt (3 writes sent); nothing was forced or moved; try again later":                     &apply.ContendedError{Object: webRef(), Attempts: 3, Err: lines},
-		"ownership conflict on Deployment shop/web: m cannot set .a: owned by /; .c: owned by /; a retry meets the same conflict": &apply.ConflictError{
+		"ownership conflict on Deployment shop/web: m cannot set .a: owned by /; .c: owned by /; a retry would get the same conflict": &apply.ConflictError{
 			Object: webRef(), FieldManager: "m", Conflicts: conflicts, Err: lines},
 		"ownership conflict on Deployment shop/web: m cannot set .a: owned by m itself (by Update); `kubectl fieldowners migrate deployment/web --from m --to m` merges the two owners into one": &apply.ConflictError{
 			Object: webRef(), FieldManager: "m", Conflicts: own},
-		"ownership conflict on Deployment shop/web (status): m cannot set .a: owned by m itself (by Update); set the field with the object or through status, not both": &apply.ConflictError{
+		"ownership conflict on Deployment shop/web (status): m cannot set .a: owned by m itself (by Update); set the field either through the object itself or through status, not through both": &apply.ConflictError{
 			Object: webRef(), Subresource: "status", FieldManager: "m", Conflicts: own},
-		"ownership conflict on Deployment shop/web (status): m cannot set .a: owned by /; a retry meets the same conflict": &apply.ConflictError{
+		"ownership conflict on Deployment shop/web (status): m cannot set .a: owned by /; a retry would get the same conflict": &apply.ConflictError{
 			Object: webRef(), Subresource: "status", FieldManager: "m", Conflicts: conflicts[:1]},
 		"the apply of Deployment shop/web was refused: an object with this name already exists and belongs to someone else; delete the object, use another name, or set a Belongs that accepts the object": &apply.NotOursError{Object: webRef()},
 	} {

@@ -34,7 +34,8 @@ type Conflict struct {
 	// is rejected, unless the policy decides to force the field.
 	Own bool
 
-	// Hidden reports whether String hides both values. The values of a Secret are never stored in a Conflict.
+	// Hidden reports whether String hides both values, because they often contain credentials: those of a Secret, and of
+	// fields such as env, args and data. For a Secret, Ours and Theirs are fieldowners.Hidden instead of the values.
 	Hidden bool
 
 	// Refused is the error with which the function of Policy.ForceUnless prevented a forced apply of the field.

@@ -83,9 +83,9 @@
 // To write a status, use Intent.Subresource and Conditions, or package apply/update. To write finalizers, use package
 // apply/update.
 //
-// # Rights
+// # Permissions
 //
-// Apply needs the rights to get and patch the resource, or the subresource that is written, such as deployments/status.
+// Apply needs permission to get and patch the resource, or the subresource that is written, such as deployments/status.
 // For objects that may not exist yet, Apply also needs create. The cache needs list and
 // watch: without them each intent is sent, and objects of intents with MustExist or Belongs are read from the API
 // server.

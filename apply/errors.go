@@ -84,17 +84,17 @@ func (e *ConflictError) Error() string {
 		message += fmt.Sprintf("; `kubectl fieldowners migrate %s/%s --from %s --to %[3]s` merges the two owners into one",
 			strings.ToLower(e.Object.Kind), e.Object.Name, e.FieldManager)
 	case own:
-		message += "; set the field with the object or through " + e.Subresource + ", not both"
+		message += "; set the field either through the object itself or through " + e.Subresource + ", not through both"
 	default:
-		message += "; a retry meets the same conflict"
+		message += "; a retry would get the same conflict"
 	}
 	return message
 }
 
 func (e *ConflictError) Unwrap() []error { return []error{ErrConflict, e.Err} }
 
-// ContendedError means that other writers changed the object during each attempt. Nothing was forced or moved. It wraps
-// ErrContended.
+// ContendedError means that other writers changed the object during each attempt to settle its conflicts or to move its
+// fields. No field was forced or moved. It wraps ErrContended.
 type ContendedError struct {
 	Object    ObjectRef
 	Attempts  int        // number of writes sent, dry runs included

@@ -56,6 +56,6 @@ func ExampleConflictError() {
 		}
 	}
 	// Output:
-	// ownership conflict on Deployment shop/web: example-autoscaler cannot set .spec.replicas to 3: owned by hpa/Update[scale] with value 5; a retry meets the same conflict
+	// ownership conflict on Deployment shop/web: example-autoscaler cannot set .spec.replicas to 3: owned by hpa/Update[scale] with value 5; a retry would get the same conflict
 	// hpa owns .spec.replicas with 5 where we want 3
 }

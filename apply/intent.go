@@ -32,9 +32,9 @@ type Intent struct {
 
 	// Belongs reports whether an existing object belongs to the caller. If Belongs returns true, the intent is applied,
 	// pinned to the object's uid. If Belongs returns false, nothing is written, and the error is a NotOursError. With
-	// MustExist, the Outcome is Absent instead. If no object exists, the intent creates one exclusively: an object that
-	// somebody else creates at the same moment is not adopted, and so not deleted later. If Belongs is nil, Apply
-	// adopts any object with the name, as Server-Side Apply does.
+	// MustExist, the Outcome is Absent instead. If no object exists, the intent creates it exclusively: if somebody else
+	// creates an object with this name at the same moment, Apply does not adopt it. If Belongs is nil, Apply adopts any
+	// object with the name, as Server-Side Apply does.
 	//
 	// Belongs gets the cached object, in the Go type that the client's scheme has for the kind. If the scheme does not
 	// have the kind, the object is unstructured. If Belongs rejects the cached object, or if the kind is not cached,
@@ -118,7 +118,7 @@ func (e *encodedIntent) decode() (err error) {
 	case e.Body != nil && e.Subresource == "":
 		return errors.New("Intent.Body is set without a Subresource; set Intent.Subresource to the subresource that receives the Body")
 	case len(content.IsPathSegmentName(e.Subresource)) > 0:
-		return fmt.Errorf("subresource %q cannot be part of a URL: a subresource may not be . or .., or contain / or %%", e.Subresource)
+		return fmt.Errorf("subresource %q cannot be part of a URL: a subresource must not be . or .., and must not contain / or %%", e.Subresource)
 	case e.Read != nil && !isRead(e.Read, e.ref):
 		return errors.New("Intent.Read is not the object of the intent, or is a nil pointer; leave Read unset if the cache does not have the object")
 	}

@@ -84,7 +84,7 @@ type Outcome struct {
 // apply.
 type Difference struct {
 	Path         fieldowners.Path
-	Wanted, Live any  // the intent's value and the response's; nil if there is none; hidden for a Secret
+	Wanted, Live any  // the value in the intent and in the response; nil if there is none; hidden for a Secret
 	Hidden       bool // reports whether String hides both values
 	// By lists the other owners of the field. If By is empty, admission or the API server itself
 	// changed the value.

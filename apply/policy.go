@@ -23,9 +23,9 @@ const (
 	// Force sets the field to the intent's value, and takes the field from its other owner. Apply takes no other fields
 	// from that owner.
 	Force
-	// Relinquish leaves the field to its other owner: the field is left out of the request, with parents that would be
-	// empty, and the rest of the intent is applied. When the other owner no longer owns the field, the next Apply sets
-	// the field.
+	// Relinquish leaves the field to its other owner: the request omits the field, and each parent that would be empty
+	// without the field. The rest of the intent is applied. When the other owner no longer owns the field, the next Apply
+	// sets the field.
 	Relinquish
 	// Share applies the field with the live value instead of the intent's, so that both managers own the field. If the
 	// other owner later applies another value, the other owner gets an ownership conflict. If it updates the value,
@@ -138,7 +138,7 @@ func (p Policy) Func(decide func(Conflict) (Decision, bool)) Policy {
 	case decide == nil:
 		p.err = errors.Join(p.err, errors.New("policy: Func(nil): a function is needed"))
 	case p.ask != nil:
-		p.err = errors.Join(p.err, errors.New("policy: Func is given twice, and a policy has one Func; combine the two functions"))
+		p.err = errors.Join(p.err, errors.New("policy: Func was called twice, but a policy can have only one Func; combine the two functions"))
 	}
 	p.ask = decide
 	return p
@@ -150,14 +150,14 @@ func (p Policy) Func(decide func(Conflict) (Decision, bool)) Policy {
 //
 // One Apply may call the function several times for the same conflict. The function must be safe for concurrent use.
 // Unlike the function of Func, it may return different results, for example an error after the other owner has taken
-// the field back several times. Even if the function returns nil, the field may not be forced, for example because
-// another conflict is rejected. The Conflict contains no values of Secrets.
+// the field back several times. Even if the function returns nil, the field is not forced if another conflict is
+// rejected. The Conflict contains no values of Secrets.
 func (p Policy) ForceUnless(refuses func(Conflict) error) Policy {
 	switch {
 	case refuses == nil:
 		p.err = errors.Join(p.err, errors.New("policy: ForceUnless(nil): a function is needed"))
 	case p.refuses != nil:
-		p.err = errors.Join(p.err, errors.New("policy: ForceUnless is given twice, and a policy has one such function; combine the two functions"))
+		p.err = errors.Join(p.err, errors.New("policy: ForceUnless was called twice, but a policy can have only one such function; combine the two functions"))
 	}
 	p.refuses = refuses
 	return p

@@ -145,9 +145,9 @@ func TestNewRefuses(t *testing.T) {
 		"operation":     {policy(Policy{}.When(Match{Operation: "apply"}, Force)), []string{`unknown operation "apply"`}},
 		"manager twice": {policy(Policy{}.When(Match{Manager: "m"}, Force).When(Match{Manager: "m"}, Share)), []string{"every field of m/* is given twice"}},
 		"no function":   {policy(Policy{}.Func(nil)), []string{"Func(nil): a function is needed"}},
-		"two functions": {policy(Policy{}.Func(ask).Func(ask)), []string{"Func is given twice"}},
+		"two functions": {policy(Policy{}.Func(ask).Func(ask)), []string{"Func was called twice"}},
 		"no question":   {policy(Policy{}.ForceUnless(nil)), []string{"ForceUnless(nil): a function is needed"}},
-		"two questions": {policy(Policy{}.ForceUnless(refusesNothing).ForceUnless(refusesNothing)), []string{"ForceUnless is given twice"}},
+		"two questions": {policy(Policy{}.ForceUnless(refusesNothing).ForceUnless(refusesNothing)), []string{"ForceUnless was called twice"}},
 		"all of it":     {policy(Policy{}.At("", Force).At("x", Force)), []string{"empty path", `path "x"`}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -99,16 +99,16 @@ func (c *call) hashOthers(read steady.Read, conflicts []Conflict) uint64 {
 // the kind, and otherwise as unstructured objects. They are not copied.
 //
 // A read starts an informer if the cache has none for the kind, unless cache.Options.ReaderFailOnMissingInformer is
-// set. The informer needs the rights to list and watch. If the cache does not return an object within a second, all
-// intents of the kind are sent. The cache is then tried again once a minute, and the log says once which right may be
-// missing.
+// set. The informer needs permission to list and watch. If the cache does not return an object within a second, all
+// intents of the kind are sent. The cache is then tried again once a minute, and the log says once which permission
+// may be missing.
 //
 // The argument server is the result of discoveryClient.OpenAPIV3(). The schema of a group and version is fetched once,
 // in the background, and checked every ten minutes. The first applies of a group and version wait for the schema for at
 // most a second, so that no needless applies are sent after a restart. After that second, and after a failure, intents
 // whose schema is not known are sent. A known schema is trusted until a check shows that the API server has another
-// one. Each request for a schema runs in its own goroutine. This goroutine ends after at most ten seconds if the
-// openapi.Client honours contexts, as the one of a discovery client does.
+// schema. Each request for a schema runs in its own goroutine. This goroutine ends after at most ten seconds if the
+// openapi.Client honours contexts, as the client of a discovery client does.
 func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, error) {
 	if reader == nil {
 		return nil, errors.New("apply: NewSteadyState: a reader is needed, such as mgr.GetCache()")

@@ -29,7 +29,7 @@ func (c Change) String() string {
 }
 
 // Changes returns the differences between two unstructured objects, sorted by path. before or after is nil if that object
-// does not exist. The result is empty exactly if the objects are equal.
+// does not exist. The result is empty if and only if the objects are equal.
 //
 // Maps are compared field by field. Lists are compared item by item if the parsed managed fields in ownerships identify
 // the items of the list by key or by value. The following values are compared as a whole:

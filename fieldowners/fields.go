@@ -18,7 +18,7 @@ type Field struct {
 	// Whole lists the managers that own a parent of the field as a whole, such as an atomic list, and therefore own
 	// the field. For a key field that no managed fields entry names, Whole also lists the owners of the list item.
 	Whole []Manager
-	// Server reports whether the API server maintains the field itself, such as kind or metadata.uid, and records no owner.
+	// Server reports whether the API server itself maintains the field, such as kind or metadata.uid, without an owner.
 	Server bool
 	Fields []Field // map fields sorted by name, or list items in their order; then fields that do not exist
 }

@@ -154,7 +154,7 @@ func IsSecret(group, kind string) bool { return group == "" && kind == "Secret" 
 // secrets are the fields of a Secret whose values are secret.
 var secrets = []Path{MustParsePath(".data"), MustParsePath(".stringData"), LastAppliedPath}
 
-// HoldsSecret reports whether the value at this path of a Secret is, contains or is part of a secret value.
+// HoldsSecret reports whether, in a Secret, the value at the path is secret, contains a secret value, or is part of one.
 func (p Path) HoldsSecret() bool {
 	return slices.ContainsFunc(secrets, func(s Path) bool { return p.HasPrefix(s) || s.HasPrefix(p) })
 }

@@ -38,12 +38,12 @@ func (p *parser) element() (fieldpath.PathElement, error) {
 		p.at++
 		element, err := p.bracket()
 		if err != nil || p.peek() != ']' {
-			return fieldpath.PathElement{}, cmp.Or(err, errors.New(`"]" expected`))
+			return fieldpath.PathElement{}, cmp.Or(err, errors.New(`"]" is expected`))
 		}
 		p.at++
 		return element, nil
 	}
-	return fieldpath.PathElement{}, errors.New(`"." or "[" expected`)
+	return fieldpath.PathElement{}, errors.New(`"." or "[" is expected`)
 }
 
 func (p *parser) bracket() (fieldpath.PathElement, error) {
@@ -75,7 +75,7 @@ func (p *parser) key(name string) (fieldpath.PathElement, error) {
 	var key value.FieldList
 	for {
 		if p.peek() != '=' {
-			return fieldpath.PathElement{}, errors.New(`"=" expected after the name of a key field, as in [name="web"]`)
+			return fieldpath.PathElement{}, errors.New(`"=" is expected after the name of a key field, as in [name="web"]`)
 		}
 		p.at++
 		v, err := p.literal()
@@ -109,7 +109,7 @@ func (p *parser) name() (string, error) {
 	}
 	name := p.text[p.at : p.at+end]
 	if !isIdentifier(name) {
-		return "", errors.New(`a name expected; a name with characters other than letters, digits, "_", "-" and "$" must be quoted: ["a.b/c"]`)
+		return "", errors.New(`a name is expected; a name with characters other than letters, digits, "_", "-" and "$" must be quoted: ["a.b/c"]`)
 	}
 	p.at += end
 	return name, nil
@@ -121,7 +121,7 @@ func (p *parser) literal() (value.Value, error) {
 		return nil, err
 	}
 	if raw[0] == '{' || raw[0] == '[' {
-		return nil, errors.New("a string, number, boolean or null expected")
+		return nil, errors.New("a string, number, boolean or null is expected")
 	}
 	v, err := value.FromJSON(raw)
 	if err != nil {
@@ -137,7 +137,7 @@ func (p *parser) decode(into any) error {
 	}
 	decoder := json.NewDecoder(strings.NewReader(p.text[p.at:]))
 	if err := decoder.Decode(into); err != nil {
-		return errors.New("a JSON string, number, boolean or null expected")
+		return errors.New("a JSON string, number, boolean or null is expected")
 	}
 	p.at += int(decoder.InputOffset())
 	return nil

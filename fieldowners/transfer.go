@@ -27,14 +27,14 @@ import (
 //     applies through the subresource. The exception is a field that To or the current owner also applies to the object
 //     itself.
 //
-// # What stays
+// # Fields that do not move
 //
 //   - Fields of an entry in another apiVersion than To's entry, unless the fields are proven to mean the same in both
 //     apiVersions. A manager has one Apply entry for each subresource, in one apiVersion.
 //   - The annotation kubectl.kubernetes.io/last-applied-configuration and finalizers, if an Update entry owns them.
-//     Apply configurations do not list these fields, so the next apply of To would remove them. Then client-side tools
-//     could not prune, and the object could be deleted without cleanup. To move these fields, name their paths, or
-//     .metadata.finalizers, in Source.Paths.
+//     Apply configurations do not list these fields, so the next apply of To would remove them: client-side kubectl apply
+//     could no longer remove fields, and the object could be deleted without the cleanup that the finalizers wait for. To
+//     move these fields, list their paths in Source.Paths. The path .metadata.finalizers selects all finalizers.
 //   - In a split, the list items that contain moved fields, and the key fields of these items. Both managers own them
 //     afterwards, because the next apply of either manager sets them.
 type Transfer struct {
@@ -70,9 +70,9 @@ func (m Handover) String() string {
 	s := fmt.Sprintf("%s: %s -> %s", m.Path, m.From, m.To)
 	switch {
 	case m.FromKeeps:
-		s += " (shared: the former owner keeps it)"
+		s += " (shared: the former owner also keeps the field)"
 	case m.ToOwned:
-		s += " (owned by both before)"
+		s += " (both managers already owned the field)"
 	}
 	return s
 }

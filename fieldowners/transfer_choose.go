@@ -154,7 +154,7 @@ func (p *TransferPlan) differs(m Handover, leaf bool, objects Objects) string {
 	isRead := func(version string) bool { _, read := objects[version]; return read }
 	if unread := slices.DeleteFunc(slices.Clone(versions), isRead); len(unread) > 0 {
 		p.Unread = append(p.Unread, unread...)
-		return "the object was not read in both " + strings.Join(versions, " and ")
+		return "the object must be read in both " + strings.Join(versions, " and ") + " before the field can move"
 	}
 	var values []any
 	for _, version := range versions {

@@ -47,10 +47,10 @@ func TestPlanMoves(t *testing.T) {
 		{"a parent that is shared already", migrate("us", "old .spec.a"),
 			list{owned("old Update v1", `{"f:spec":{".":{},"f:a":{},"f:c":{}}}`), owned("us Apply v1", `{"f:spec":{".":{},"f:b":{}}}`)}, []string{".spec.a: old/Update -> us/Apply"}},
 		{"a parent of what moves is shared", migrate("us", "old .spec.a"),
-			list{owned("old Update v1", `{"f:spec":{".":{},"f:a":{},"f:c":{}}}`)}, []string{".spec: old/Update -> us/Apply (shared: the former owner keeps it)", ".spec.a: old/Update -> us/Apply"}},
+			list{owned("old Update v1", `{"f:spec":{".":{},"f:a":{},"f:c":{}}}`)}, []string{".spec: old/Update -> us/Apply (shared: the former owner also keeps the field)", ".spec.a: old/Update -> us/Apply"}},
 		{"renamed to who applies with the object what the former name did through the scale", rename("us", "old"),
 			list{owned("us Apply v1", `{"f:spec":{"f:replicas":{}}}`), owned("old Apply[scale] v1", `{"f:spec":{"f:replicas":{}}}`)},
-			[]string{".spec.replicas: old/Apply[scale] -> us/Apply (owned by both before)"}},
+			[]string{".spec.replicas: old/Apply[scale] -> us/Apply (both managers already owned the field)"}},
 	} {
 		if diff := cmp.Diff(test.want, linesOf(planned(t, test.transfer, test.entries).Moved)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
@@ -99,8 +99,8 @@ func TestBetweenVersions(t *testing.T) {
 		objects fieldowners.Objects
 		want    string
 	}{
-		{"it was not read", nil, "the object was not read in both v2 and v1"},
-		{"it was read in one", fieldowners.Objects{"v1": object()}, "the object was not read in both v2 and v1"},
+		{"it was not read", nil, "the object must be read in both v2 and v1 before the field can move"},
+		{"it was read in one", fieldowners.Objects{"v1": object()}, "the object must be read in both v2 and v1 before the field can move"},
 		{"an empty list", fieldowners.Objects{"v1": object(), "v2": object()}, ""},
 		{"an empty map", fieldowners.Objects{"v1": of(map[string]any{}), "v2": of(map[string]any{})}, ""},
 		{"a map with fields", fieldowners.Objects{"v1": of(map[string]any{"x": "y"}), "v2": of(map[string]any{"x": "y"})}, "the field is owned as a whole in v2, and it is not known whether this is also the case in v1"},

@@ -52,8 +52,9 @@ func (p TransferPlan) Done(entries []metav1.ManagedFieldsEntry) error {
 	return nil
 }
 
-// Stored returns nil if stored, the managed fields that the API server stored, has all fields of each manager in sent.
-// Otherwise the error names the first missing field and its manager. Malformed managed fields are also an error.
+// Stored compares the managed fields that were sent with those that the API server stored. It returns nil if each manager
+// has all its fields in stored. Otherwise the error names the first missing field and its manager. Malformed managed
+// fields are also an error.
 func Stored(sent, stored []metav1.ManagedFieldsEntry) error {
 	wanted, err := parseSlots(sent)
 	if err != nil {

@@ -64,9 +64,9 @@ func (e *PruneError) Unwrap() []error { return e.Errs }
 // Nothing is deleted unless a live read shows that the parent has not changed. The parent must have the same uid and
 // generation as the parent that was given to Sets.Apply, and must not be marked for deletion. If the parent's kind has
 // no generation (ConfigMap, Secret, Namespace, Node), the resourceVersion must be the same, except for the round's own
-// write of the set's annotations. If an intent of the round changes such a parent, only the next round can prune. If
-// the parent is a Deployment, only the next round can prune after a change of the parent's annotations in this round
-// (also of the set's annotations), because such a change increments the generation of a Deployment.
+// write of the set's annotations. If an intent of the round changes such a parent, only the next round can prune. A change
+// of annotations increments the generation of a Deployment. So if the parent is a Deployment, and the round changes its
+// annotations, including the set's annotations, only the next round can prune.
 //
 // If a partial intent (MustExist or a Subresource) is no longer desired, Prune releases its fields under the same
 // conditions (see ownership.Release). If two parents set fields of one object under one field manager, a release for
@@ -74,7 +74,7 @@ func (e *PruneError) Unwrap() []error { return e.Errs }
 // returned in Pruned.Kept.
 //
 // Kinds that the API server no longer serves are skipped. Other errors are classified by apply.Classify, and returned
-// in a *PruneError. The parent's annotations then do not change, and the next Prune continues.
+// in a *PruneError. After an error, the parent's annotations stay as they are, and the next Prune retries.
 func (r *Round) Prune(ctx context.Context) (Pruned, error) {
 	switch {
 	case !r.complete && len(r.Errs) == 0:

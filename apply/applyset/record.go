@@ -26,7 +26,7 @@ const (
 	namespacesAnnotation = "applyset.kubernetes.io/additional-namespaces"
 )
 
-// ID returns the id of a parent's set. By KEP-3659, this is a hash of the parent's name, namespace, kind and group, so
+// ID returns the id of a parent's set. As KEP-3659 specifies, it is a hash of the parent's name, namespace, kind and group, so
 // each parent has exactly one set.
 func ID(parent apply.ObjectRef) string {
 	hash := sha256.Sum256([]byte(strings.Join([]string{parent.Name, parent.Namespace, parent.Kind, parent.Group}, ".")))

@@ -6,7 +6,7 @@
 //
 //  1. No object is orphaned, even if the process dies at any time. The kind and namespace of a member are recorded in the
 //     parent's annotations before the member is applied.
-//  2. A label alone is no reason to delete an object, because anybody can copy a label (see Round.Prune). Objects that
+//  2. No object is deleted only because it has the label of the set: anybody can copy a label (see Round.Prune). Objects that
 //     are not deleted are returned with the reason.
 //  3. Nothing is deleted unless all intents were applied, and a live read shows that the parent has not changed since the
 //     intents were computed.

@@ -156,8 +156,8 @@ func Handed(inside context.Context) any {
 	return value
 }
 
-// Overtaken must be called if the API server refused the caller's joint write because another write had changed the
-// object first. For some time, the lane then lets in fewer joint writes at once.
+// A caller of Join must call Overtaken if the API server refused its write because another write had changed the object
+// first. For some time, the lane then lets in fewer callers of Join at once.
 func Overtaken(inside context.Context) {
 	v := visitOf(inside)
 	if v == nil || v.left.Load() {

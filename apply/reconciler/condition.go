@@ -169,17 +169,17 @@ func remedies(conflict *apply.ConflictError) (steps []string) {
 // a command that moves the fields to the applier. If the owner applied the fields, such a command would not help,
 // because the owner would apply them again.
 func takeOver(conflict *apply.ConflictError, owner fieldowners.Manager, fields []fieldowners.Path) string {
-	it := "them"
+	these := "these fields"
 	if len(fields) == 1 {
-		it = "it"
+		these = "this field"
 	}
 	if owner.Operation == metav1.ManagedFieldsOperationApply {
-		return fmt.Sprintf("to let %s set %s, remove %s from the configuration that %s applies", conflict.FieldManager, joined(fields), it, owner.Name)
+		return fmt.Sprintf("to let %s set %s, remove %s from the configuration that %s applies", conflict.FieldManager, joined(fields), these, owner.Name)
 	}
 	object := conflict.Object
 	subject := command.Subject{Group: object.Group, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name}
 	migrate := command.Migrate(owner.Name, conflict.FieldManager, fields...)
-	return fmt.Sprintf("if %s no longer writes %s, run: %s --yes", owner.Name, it, strings.Replace(migrate, command.Placeholder, subject.Target(), 1))
+	return fmt.Sprintf("if %s no longer writes %s, run: %s --yes", owner.Name, these, strings.Replace(migrate, command.Placeholder, subject.Target(), 1))
 }
 
 // joined returns a list of the first five fields as text, followed by the number of the remaining fields.

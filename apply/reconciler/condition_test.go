@@ -54,25 +54,25 @@ func TestCondition(t *testing.T) {
 			{Path: replicas, Manager: kubectl, Decision: apply.Force}}}}},
 			"True LeftToOthers applied, except for fields that are left to other field managers; .spec.replicas of Deployment shop/web is left to kubectl/Update[scale]"},
 		"an Update owner": {reconciler.Applied{Errs: []error{owned(kubectl, replicas)}},
-			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by kubectl/Update[scale] with value 2; a retry meets the same conflict; " +
-				"if kubectl no longer writes it, run: kubectl fieldowners migrate deployment.apps/web --namespace shop --from kubectl --to us --path .spec.replicas --yes"},
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by kubectl/Update[scale] with value 2; a retry would get the same conflict; " +
+				"if kubectl no longer writes this field, run: kubectl fieldowners migrate deployment.apps/web --namespace shop --from kubectl --to us --path .spec.replicas --yes"},
 		"an Apply owner": {reconciler.Applied{Errs: []error{owned(ci, replicas)}},
-			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with value 2; a retry meets the same conflict; " +
-				"to let us set .spec.replicas, remove it from the configuration that ci applies"},
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with value 2; a retry would get the same conflict; " +
+				"to let us set .spec.replicas, remove this field from the configuration that ci applies"},
 		"an Apply owner of several": {reconciler.Applied{Errs: []error{owned(ci, replicas, paused)}},
-			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with value 2; .spec.paused to 1: owned by ci/Apply with value 2; a retry meets the same conflict; " +
-				"to let us set .spec.replicas, .spec.paused, remove them from the configuration that ci applies"},
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with value 2; .spec.paused to 1: owned by ci/Apply with value 2; a retry would get the same conflict; " +
+				"to let us set .spec.replicas, .spec.paused, remove these fields from the configuration that ci applies"},
 		"an Update of our own": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us", Conflicts: []apply.Conflict{
 			{Path: replicas, Manager: fieldowners.Manager{Name: "us", Operation: metav1.ManagedFieldsOperationUpdate}, Own: true}}}}},
 			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas, which has another path in the intent's apiVersion: " +
 				"owned by us itself (by Update) (apiVersion ) with the value null; `kubectl fieldowners migrate deployment/web --from us --to us` merges the two owners into one"},
 		"a conflict of the status": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us", Subresource: "status",
 			Conflicts: []apply.Conflict{{Path: replicas, Manager: ci, Ours: 1, Theirs: 2}}}}},
-			"False OwnershipConflict ownership conflict on Deployment shop/web (status): us cannot set .spec.replicas to 1: owned by ci/Apply with value 2; a retry meets the same conflict"},
+			"False OwnershipConflict ownership conflict on Deployment shop/web (status): us cannot set .spec.replicas to 1: owned by ci/Apply with value 2; a retry would get the same conflict"},
 		"forced beside what is rejected": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us",
 			Conflicts: []apply.Conflict{{Path: replicas, Manager: ci, Ours: 1, Theirs: 2, Decision: apply.Force}, {Path: paused, Manager: ci, Ours: 1, Theirs: 2}}}}},
-			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.paused to 1: owned by ci/Apply with value 2; a retry meets the same conflict; " +
-				"to let us set .spec.paused, remove it from the configuration that ci applies"},
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.paused to 1: owned by ci/Apply with value 2; a retry would get the same conflict; " +
+				"to let us set .spec.paused, remove this field from the configuration that ci applies"},
 		"another value at the server": {reconciler.Applied{Outcomes: []apply.Outcome{{Object: web, Action: apply.Configured,
 			Differ: []apply.Difference{{Path: replicas, Wanted: 1, Live: 2}}}}},
 			"True NotAsWanted applied, but some fields are not as wanted; in Deployment shop/web, .spec.replicas is 2, not 1 as wanted: " +
@@ -81,9 +81,9 @@ func TestCondition(t *testing.T) {
 		"absent": {reconciler.Applied{Outcomes: []apply.Outcome{outcome(apply.Absent, "Deployment"), outcome(apply.Created, "")}},
 			"Unknown Absent waiting for the Deployment to exist"},
 		"conflict": {reconciler.Applied{Errs: []error{conflict}},
-			"False OwnershipConflict ownership conflict on : m cannot set .a: owned by /; a retry meets the same conflict"},
+			"False OwnershipConflict ownership conflict on : m cannot set .a: owned by /; a retry would get the same conflict"},
 		"conflict stands above": {reconciler.Applied{Errs: []error{errAny, conflict}},
-			"False OwnershipConflict any; ownership conflict on : m cannot set .a: owned by /; a retry meets the same conflict"},
+			"False OwnershipConflict any; ownership conflict on : m cannot set .a: owned by /; a retry would get the same conflict"},
 		"an error stands above absence": {
 			reconciler.Applied{Errs: []error{errAny}, Outcomes: []apply.Outcome{outcome(apply.Absent, "Pod")}}, "False Error any"},
 		"retryable": {reconciler.Applied{Errs: []error{reset("40001")}}, "False Retryable writing  failed with a transient error and is retried"},

@@ -33,7 +33,7 @@
 // An error that a person must fix is logged once while its text stays the same:
 //   - An invalid intent (apply.ErrInvalidIntent) is a reconcile.TerminalError, because only a change of the parent or
 //     of the program fixes the intent. The parent is reconciled again at its next event.
-//   - A refusal by the API server (apply.ErrRefused), such as a missing right, a full quota or a kind that is not
+//   - A refusal by the API server (apply.ErrRefused), such as a missing permission, a full quota or a kind that is not
 //     installed, is retried: at first after one second, and later every minute. It is not a TerminalError, because no
 //     event reports that an administrator has fixed the cause. A refusal during the deletion of a parent is retried in
 //     the same way.

@@ -37,8 +37,8 @@ type Applied struct {
 // Report is the result of Config.Status: what to write to the parent's status, and what to do after the write. At most
 // one of Change and Apply may be set.
 type Report[P client.Object] struct {
-	// Change sets the status fields that this reconciler writes by get-modify-update. Config.Updater first calls it
-	// with a copy of the parent. If the copy changes, the Updater calls Change with the live parent and writes it.
+	// Change sets the status fields that this reconciler writes by get-modify-update. Config.Updater first calls
+	// Change with a copy of the parent. If Change changes the copy, the Updater calls it with the live parent, and writes.
 	Change func(parent P) error
 	// Apply is an apply configuration of the parent that contains all status fields of this reconciler. Config.Applier
 	// applies it to the status. Use apply.Conditions to make the conditions.

@@ -167,8 +167,8 @@ func (r *Reconciler[P]) tellUnread(of trouble, parent P, outcomes []apply.Outcom
 	var all []error
 	for _, outcome := range outcomes {
 		for _, unread := range outcome.Unread {
-			all = append(all, fmt.Errorf("%v: the managed fields entry (manager %q): %w; the fields of this entry are treated as not owned. List such entries by "+
-				"kubectl fieldowners audit, and remove this entry by a patch of metadata.managedFields", outcome.Object, unread.Manager, unread.Err))
+			all = append(all, fmt.Errorf("%v: the managed fields entry of manager %q cannot be read: %w; the fields of this entry count as fields without an owner. "+
+				"List such entries with kubectl fieldowners audit, and remove this entry with a patch of metadata.managedFields", outcome.Object, unread.Manager, unread.Err))
 		}
 	}
 	if isNew, _ := r.news.about(of, all...); isNew && r.Events != nil {

@@ -102,7 +102,7 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		`Warning OwnershipConflict ownership conflict on ConfigMap shop/a: test cannot set .data.k to "a": owned by other/Update with value "theirs"; a retry meets the same conflict`,
+		`Warning OwnershipConflict ownership conflict on ConfigMap shop/a: test cannot set .data.k to "a": owned by other/Update with value "theirs"; a retry would get the same conflict`,
 		`Normal OwnershipForced set .data.taken to "ours": owned by other/Update with value "theirs"`,
 	}
 	if diff := cmp.Diff(want, w.told()); diff != "" {

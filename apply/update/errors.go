@@ -55,7 +55,7 @@ type InterruptedError struct {
 }
 
 func (e *InterruptedError) Error() string {
-	message := fmt.Sprintf("interrupted on %v after %s: %v", e.Object, count(e.Attempts), e.Context)
+	message := fmt.Sprintf("the write of %v was interrupted after %s: %v", e.Object, count(e.Attempts), e.Context)
 	if e.Err != nil {
 		message += fmt.Sprintf("; last error: %v", e.Err)
 	}

@@ -111,7 +111,7 @@ func TestContextEndsDuringTheWait(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || !isConflict(err) {
 			t.Errorf("error %v lacks the context's or the last write's", err)
 		}
-		if !strings.HasPrefix(err.Error(), "interrupted on Pod ns/pod after 2 attempts: context deadline exceeded; last error: ") {
+		if !strings.HasPrefix(err.Error(), "the write of Pod ns/pod was interrupted after 2 attempts: context deadline exceeded; last error: ") {
 			t.Errorf("message %q", err)
 		}
 	})
@@ -143,7 +143,7 @@ func TestContextHasEnded(t *testing.T) {
 	if attempts != 0 || !errors.Is(err, context.Canceled) {
 		t.Errorf("%d attempts, %v; want none and context.Canceled", attempts, err)
 	}
-	if got, want := err.Error(), "interrupted on Pod ns/pod after 0 attempts: context canceled"; got != want {
+	if got, want := err.Error(), "the write of Pod ns/pod was interrupted after 0 attempts: context canceled"; got != want {
 		t.Errorf("message %q, want %q", got, want)
 	}
 	interrupted, ok := errors.AsType[*update.InterruptedError](err)
@@ -157,8 +157,8 @@ func TestMessages(t *testing.T) {
 	for want, err := range map[string]error{
 		"gave up on Pod ns/pod after 1 attempt: transient":                            &update.ExhaustedError{Object: pod, Attempts: 1, Err: errTransient},
 		"gave up on Pod ns/pod after 2 attempts: transient":                           &update.ExhaustedError{Object: pod, Attempts: 2, Err: errTransient},
-		"interrupted on Pod ns/pod after 0 attempts: transient":                       &update.InterruptedError{Object: pod, Context: errTransient},
-		"interrupted on Pod ns/pod after 1 attempt: transient; last error: transient": &update.InterruptedError{Object: pod, Attempts: 1, Context: errTransient, Err: errTransient},
+		"the write of Pod ns/pod was interrupted after 0 attempts: transient":                       &update.InterruptedError{Object: pod, Context: errTransient},
+		"the write of Pod ns/pod was interrupted after 1 attempt: transient; last error: transient": &update.InterruptedError{Object: pod, Attempts: 1, Context: errTransient, Err: errTransient},
 	} {
 		if err.Error() != want {
 			t.Errorf("message %q, want %q", err, want)

@@ -16,7 +16,7 @@ import (
 type Rule string
 
 const (
-	// RuleOutside means that a manager owns fields that the contract does not allow it to own, and that RuleWide
+	// RuleOutside means that a manager owns fields that the contract does not allow this manager to own, and that RuleWide
 	// does not apply.
 	RuleOutside Rule = "outside-contract"
 	// RuleWide means that a manager of the contract has updated fields outside of metadata and status, although the
@@ -46,7 +46,7 @@ func (f Finding) Message() string {
 	text := fmt.Sprintf("%s owns %s of %s that the contract ", f.Manager, fields, f.Kind)
 	switch f.Owner.Name {
 	case "":
-		text += "does not allow it to own"
+		text += "does not allow this manager to own"
 	case f.Manager.Name:
 		text += "allows it to own by " + string(f.Owner.Operation) + " only"
 	default:
@@ -56,7 +56,7 @@ func (f Finding) Message() string {
 		text += ", which owns no field of the object"
 	}
 	if f.Rule == RuleWide {
-		text += "; an update of the whole object takes fields that its author did not mean to change"
+		text += "; an update of the whole object takes fields that the client did not intend to change"
 	}
 	return text
 }

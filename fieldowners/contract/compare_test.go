@@ -139,12 +139,12 @@ func TestMessages(t *testing.T) {
 		want    string
 	}{
 		{contract.Finding{Rule: contract.RuleOutside, Manager: update, Kind: deployment, Paths: path},
-			"web/Update owns 1 field of Deployment.apps that the contract does not allow it to own"},
+			"web/Update owns 1 field of Deployment.apps that the contract does not allow this manager to own"},
 		{contract.Finding{Rule: contract.RuleOutside, Manager: update, Kind: deployment, Paths: path, Owner: fieldowners.Manager{Name: "power"}},
 			"web/Update owns 1 field of Deployment.apps that the contract assigns to power"},
 		{contract.Finding{Rule: contract.RuleWide, Manager: update, Kind: deployment, Paths: append(path, path...), Owner: fieldowners.Manager{Name: "web", Operation: metav1.ManagedFieldsOperationApply}},
 			"web/Update owns 2 fields of Deployment.apps that the contract allows it to own by Apply only; an update of the whole " +
-				"object takes fields that its author did not mean to change"},
+				"object takes fields that the client did not intend to change"},
 	} {
 		if got := test.finding.Message(); got != test.want {
 			t.Errorf("%s\nwant %s", got, test.want)

@@ -65,10 +65,10 @@ type Claim struct {
 	// Shared lists the claimed paths that other managers may own as well. The key is the path, and the value is the
 	// reason.
 	Shared map[string]string `json:"shared,omitempty"`
-	// Selector is a label selector for the objects in which the manager must own a field. If Selector is empty, the
-	// manager must own a field in each object in which another manager of the contract owns a field. In these objects,
-	// Compare reports a manager outside of the contract that owns a claimed path, unless the path is in Shared. It does
-	// so even if the claiming manager owns no field of the object.
+	// Selector is a label selector: the manager must own a field in each matching object. If Selector is empty, the
+	// manager must own a field in each object in which another manager of the contract owns a field. In every object in
+	// which the manager must own a field, Compare reports each manager outside of the contract that owns a path of this
+	// claim, unless the path is in Shared.
 	Selector string `json:"selector,omitempty"`
 }
 

@@ -73,5 +73,5 @@ managers:
 		fmt.Println(finding.Message(), finding.Paths)
 	}
 	// Output:
-	// shop-web/Apply owns 1 field of Deployment.apps that the contract does not allow it to own [.spec.replicas]
+	// shop-web/Apply owns 1 field of Deployment.apps that the contract does not allow this manager to own [.spec.replicas]
 }

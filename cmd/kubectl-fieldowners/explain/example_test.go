@@ -39,7 +39,7 @@ are the ways you can resolve this warning:
 	// Look first
 	//     kubectl fieldowners get deployment.apps/web --namespace shop
 	//
-	// 1. Force: make it yours
+	// 1. Force: take the fields
 	//    Your values are written. The command takes every field in conflict, the
 	//    policy only the fields that it names. kubectl-edit/Update, hpa/Update[scale]:
 	//    the next write of another value takes the field back, without a conflict.
@@ -49,7 +49,7 @@ are the ways you can resolve this warning:
 	//         At(`.metadata.annotations["example.com/team"]`, apply.Force).
 	//         At(".spec.replicas", apply.Force)
 	//
-	// 2. Stop wanting it: leave it out
+	// 2. Relinquish: leave the fields out
 	//    Take the fields out of the file and apply again. The rest of the file is
 	//    applied; the fields keep the live values and stay with their owners. If you
 	//    co-owned them, you no longer do.
@@ -58,11 +58,11 @@ are the ways you can resolve this warning:
 	//         At(`.metadata.annotations["example.com/team"]`, apply.Relinquish).
 	//         At(".spec.replicas", apply.Relinquish)
 	//
-	// 3. Share it: take over the live value
-	//    Set the fields to the live values in the file and apply again. You own them
-	//    together, and you still own them when the other owner gives them up.
-	//    kubectl-edit/Update, hpa/Update[scale]: the next write of another value takes
-	//    the field from you, without a conflict.
+	// 3. Share: take over the live values
+	//    In the file, set the fields to their live values, and apply again. You and
+	//    the other owner then own the fields together. If the other owner gives up the
+	//    fields, you still own them. kubectl-edit/Update, hpa/Update[scale]: the next
+	//    write of another value takes the field from you, without a conflict.
 	//       kubectl apply --server-side --field-manager MANAGER -f FILE
 	//       apply.OnConflict(apply.Reject).
 	//         At(`.metadata.annotations["example.com/team"]`, apply.Share).

@@ -52,7 +52,7 @@ type Conflict struct {
 
 // Way is one of the three ways to resolve the conflicts.
 type Way struct {
-	Title   string `json:"title"`   // a heading, such as "Force: make it yours"
+	Title   string `json:"title"`   // a heading, such as "Force: take the fields"
 	Why     string `json:"why"`     // what to do, and the consequences
 	Command string `json:"command"` // has placeholders MANAGER and FILE; "" if kubectl would delete the fields in conflict
 	Go      string `json:"go"`      // a policy of coapply.dev/apply with the same effect, as a Go expression

@@ -55,7 +55,7 @@ func subjectOfObject(object map[string]any) (command.Subject, error) {
 	case err != nil:
 		return command.Subject{}, err
 	case o.GetAPIVersion() == "" || o.GetKind() == "" || o.GetName() == "":
-		return command.Subject{}, fmt.Errorf("apiVersion, kind and metadata.name are required, the object has %q, %q and %q", o.GetAPIVersion(), o.GetKind(), o.GetName())
+		return command.Subject{}, fmt.Errorf("apiVersion, kind and metadata.name are required, but the object has %q, %q and %q", o.GetAPIVersion(), o.GetKind(), o.GetName())
 	}
 	return command.Subject{Group: version.Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}, nil
 }

@@ -33,7 +33,7 @@ var (
 // Status in JSON. It returns an error if the text has no response with conflicts.
 func readText(text string) ([][]Conflict, error) {
 	if strings.TrimSpace(text) == "" {
-		return nil, errors.New("nothing to explain, the input is empty: give the response to an apply, " +
+		return nil, errors.New("there is nothing to explain, because the input is empty: give the response to an apply, " +
 			"such as the output of kubectl apply --server-side, or the API server's Status as JSON")
 	}
 	answers, err := readMessages(text)

@@ -19,23 +19,23 @@ const applyCommand = "kubectl apply --server-side --field-manager MANAGER -f FIL
 func (e Explanation) waysOut() []Way {
 	return []Way{
 		{
-			Title: "Force: make it yours",
+			Title: "Force: take the fields",
 			Why: "Your values are written. The command takes every field in conflict, the policy only the fields that it names. " +
 				e.perOwner(afterForce),
 			Command: strings.Replace(applyCommand, "--server-side", "--server-side --force-conflicts", 1),
 			Go:      e.policy("Force"),
 		},
 		{
-			Title: "Stop wanting it: leave it out",
+			Title: "Relinquish: leave the fields out",
 			Why: "Take the fields out of the file and apply again. The rest of the file is applied; the fields keep the live values " +
 				"and stay with their owners. If you co-owned them, you no longer do.",
 			Command: applyCommand,
 			Go:      e.policy("Relinquish"),
 		},
 		{
-			Title: "Share it: take over the live value",
-			Why: "Set the fields to the live values in the file and apply again. You own them together, and you still own them " +
-				"when the other owner gives them up. " + e.perOwner(afterShare),
+			Title: "Share: take over the live values",
+			Why: "In the file, set the fields to their live values, and apply again. You and the other owner then own the fields " +
+				"together. If the other owner gives up the fields, you still own them. " + e.perOwner(afterShare),
 			Command: applyCommand,
 			Go:      e.policy("Share"),
 		},
@@ -78,7 +78,7 @@ func afterForce(owner view.OwnerItem) string {
 func afterShare(owner view.OwnerItem) string {
 	switch {
 	case madeByServer(owner.Name):
-		return "this name stands for earlier writers and never writes again; but it keeps the field on the object when you leave it out later"
+		return "this name stands for earlier writers and never writes again, but the field stays on the object if you leave it out later"
 	case owner.Operation == metav1.ManagedFieldsOperationUpdate:
 		return "the next write of another value takes the field from you, without a conflict"
 	}

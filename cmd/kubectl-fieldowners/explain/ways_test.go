@@ -49,7 +49,7 @@ func TestWays(t *testing.T) {
 			"before-first-apply/Update: this name stands for earlier writers"},
 		{"kubectl apply --server-side --field-manager MANAGER -f FILE", "Take the fields out of the file", "stay with their owners"},
 		{"kubectl apply --server-side --field-manager MANAGER -f FILE", "m/Apply: the next apply of another value conflicts with you",
-			"before-first-apply/Update: this name stands for earlier writers and never writes again; but"},
+			"before-first-apply/Update: this name stands for earlier writers and never writes again, but"},
 	} {
 		way := e.Ways[i]
 		if way.Command != c.command || strings.Count(way.Why, c.why) != 1 || strings.Count(way.Why, c.other) != 1 || way.Title == "" || strings.Contains(way.Why, "m/Apply, m/Apply") {

@@ -15,7 +15,7 @@ func (l linting) ancientChanges() []Finding {
 	for _, entry := range l.named(fieldowners.AncientChanges, metav1.ManagedFieldsOperationUpdate) {
 		f := newFinding(RuleAncientChanges, []fieldowners.Manager{entry.Manager}, entry.Leaves())
 		f.Message = fmt.Sprintf("more than ten managers wrote by Update, and the API server merged the oldest of them: "+
-			"who wrote %s is not known any more", english.Plural(f.Fields, "field", ""))
+			"the writers of %s are no longer known", english.Plural(f.Fields, "field", ""))
 		f.Remedy = command.Migrate(fieldowners.AncientChanges, l.mainApplier())
 		found = append(found, f)
 	}
@@ -59,11 +59,11 @@ func (l linting) unserved() []Finding {
 			continue
 		}
 		f := newFinding(RuleUnservedVersion, []fieldowners.Manager{entry.Manager}, entry.Leaves())
-		f.Message = fmt.Sprintf("%s owns %s in %s, which is not served: once its CustomResourceDefinition no longer has the version, applies are rejected, and "+
-			"the next write other than an apply drops all managed fields of the object (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on)",
+		f.Message = fmt.Sprintf("%s owns %s in %s, which is not served: after the version is removed from the CustomResourceDefinition, applies are rejected, and "+
+			"the next write other than an apply drops all managed fields (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on)",
 			entry.Manager, english.Plural(f.Fields, "field", ""), entry.APIVersion)
 		if entry.Operation == metav1.ManagedFieldsOperationApply {
-			f.Message += "; to prevent this, apply in a served version first"
+			f.Message += "; to prevent this, apply the object in a served version before the removal"
 			f.Remedy = command.Reapply(entry.Name)
 		} else {
 			f.Message += "; to prevent this, serve the version again and migrate"

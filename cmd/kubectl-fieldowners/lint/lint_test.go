@@ -56,7 +56,7 @@ func TestCheck(t *testing.T) {
 			update("old", ab), inVersion(apply("us", a), "apps/v1alpha1", "")}, []string{
 			"unserved-version: us/Apply owns 1 field in apps/v1alpha1, which is not served: once its CustomResourceDefinition no longer has the version, applies are rejected, and " +
 				"the next write other than an apply drops all managed fields of the object (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on); " +
-				"to prevent this, apply in a served version first: .spec.a",
+				"to prevent this, apply the object in a served version before the removal: .spec.a",
 			"kubectl apply --server-side --field-manager us -f FILE"}},
 		{"the key of an item, and a member of a set, have no other value", []metav1.ManagedFieldsEntry{
 			update("old", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:l":{"k:{\"name\":\"n\"}":{".":{},"f:name":{},"f:b":{}}}}}`),
@@ -164,15 +164,15 @@ func TestCheck(t *testing.T) {
 			"kubectl fieldowners migrate TYPE/NAME --from us --to us"}},
 
 		{"the oldest were merged", []metav1.ManagedFieldsEntry{update("ancient-changes", ab), apply("us", `{"f:spec":{"f:c":{}}}`)}, []string{
-			"ancient-changes: more than ten managers wrote by Update, and the API server merged the oldest of them: who wrote 2 fields is not known any more: .spec.a, .spec.b",
+			"ancient-changes: more than ten managers wrote by Update, and the API server merged the oldest of them: the writers of 2 fields are no longer known: .spec.a, .spec.b",
 			"kubectl fieldowners migrate TYPE/NAME --from ancient-changes --to us"}},
 		{"the remedy moves them to who applies most of the object, the first of as many", []metav1.ManagedFieldsEntry{
 			update("ancient-changes", `{"f:spec":{"f:x":{}}}`), apply("a few", a), inVersion(apply("status", `{"f:status":{"f:a":{},"f:b":{},"f:c":{}}}`), "apps/v1", "status"),
 			apply("us", ab), apply("with as many", ab)}, []string{
-			"ancient-changes: more than ten managers wrote by Update, and the API server merged the oldest of them: who wrote 1 field is not known any more: .spec.x",
+			"ancient-changes: more than ten managers wrote by Update, and the API server merged the oldest of them: the writers of 1 field are no longer known: .spec.x",
 			"kubectl fieldowners migrate TYPE/NAME --from ancient-changes --to us"}},
 		{"and nobody applies", []metav1.ManagedFieldsEntry{update("ancient-changes", `{"f:spec":{"f:a":{},"f:b":{},"f:c":{},"f:d":{}}}`)}, []string{
-			"ancient-changes: more than ten managers wrote by Update, and the API server merged the oldest of them: who wrote 4 fields is not known any more: .spec.a, .spec.b, .spec.c and 1 more",
+			"ancient-changes: more than ten managers wrote by Update, and the API server merged the oldest of them: the writers of 4 fields are no longer known: .spec.a, .spec.b, .spec.c and 1 more",
 			"kubectl fieldowners migrate TYPE/NAME --from ancient-changes --to MANAGER"}},
 
 		{"a version that nobody knows of", []metav1.ManagedFieldsEntry{inVersion(update("us", a), "unknown/v1", "")}, nil},

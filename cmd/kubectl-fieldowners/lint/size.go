@@ -69,8 +69,8 @@ func (l linting) large() []Finding {
 	}
 	managers := slices.SortedFunc(maps.Keys(sizes), func(a, b fieldowners.Manager) int { return cmp.Or(sizes[b]-sizes[a], a.Compare(b)) })
 	f := newFinding(RuleLargeManagedFields, managers[:min(3, len(managers))], nil)
-	f.Message = fmt.Sprintf("%d of the object's %d bytes are managed fields of %s, and %d of these bytes belong to %s: every write costs more with each manager; "+
-		"release or migrate the managers that do not write any more",
+	f.Message = fmt.Sprintf("%d of the object's %d bytes are managed fields of %s, and %d of these bytes belong to %s: each manager makes every write more expensive; "+
+		"release or migrate the managers that no longer write",
 		bytes, l.facts.ObjectBytes, english.Plural(len(managers), "manager", ""), sizes[managers[0]], managers[0])
 	f.Remedy = "kubectl fieldowners get " + command.Placeholder
 	return []Finding{f}

@@ -113,7 +113,7 @@ func (r *Reconciler) tell(work *v1alpha1.NodeMaintenance) {
 	if end.Reason == succeeded {
 		eventType = corev1.EventTypeNormal
 	}
-	r.events.Eventf(work, nil, eventType, end.Reason, string(work.Spec.Action), "%.256s (of %d nodes %d succeeded, %d failed)",
+	r.events.Eventf(work, nil, eventType, end.Reason, string(work.Spec.Action), "%.256s (%d nodes: %d succeeded, %d failed)",
 		end.Message, work.Status.Total, work.Status.Succeeded, work.Status.Failed)
 }
 
@@ -207,7 +207,7 @@ func settle(node v1alpha1.NodeStatus, done outcome, late bool, work *v1alpha1.No
 		node.Result, node.Error = v1alpha1.NodeFailed, done.err.Error()
 	case late:
 		node.Result = v1alpha1.NodeFailed
-		node.Error = fmt.Sprintf("not done within %d s, after %d attempts; last error: %v",
+		node.Error = fmt.Sprintf("did not succeed within %d s and %d attempts; last error: %v",
 			work.Spec.NodeDeadlineSeconds, node.Attempts, done.err)
 	default:
 		node.Error = done.err.Error()

@@ -134,7 +134,7 @@ func TestFirstDayRetryOnConflict(t *testing.T) {
 		_, err := applier.Apply(t.Context(), apply.Intent{Config: page("ours")})
 		return err
 	})
-	if tries != retry.DefaultRetry.Steps || !apply.IsOwnershipConflict(err) || !strings.Contains(err.Error(), "a retry meets the same conflict") {
+	if tries != retry.DefaultRetry.Steps || !apply.IsOwnershipConflict(err) || !strings.Contains(err.Error(), "a retry would get the same conflict") {
 		t.Errorf("after %d tries: %v", tries, err)
 	}
 }

@@ -120,14 +120,14 @@ func TestHostileMaintenances(t *testing.T) {
 	m.end(t, absent, "Failed")
 	m.end(t, forged, "NoNodes")
 	for _, work := range silent {
-		if node := m.end(t, work, "Failed").Nodes[0]; !strings.Contains(node.Error, "not done within 3 s") {
+		if node := m.end(t, work, "Failed").Nodes[0]; !strings.Contains(node.Error, "did not succeed within 3 s") {
 			t.Errorf("%s: %s", work.Name, node.Error)
 		}
 	}
 	m.wantMarked(t, nodes[1], good)
-	wantEvent(t, p, good, "Normal Succeeded: every node is in the desired state (of 1 nodes 1 succeeded, 0 failed)")
+	wantEvent(t, p, good, "Normal Succeeded: every node is in the desired state (1 nodes: 1 succeeded, 0 failed)")
 	wantEvent(t, p, absent, "Warning Failed: 2 of 2 nodes failed (see status.nodes); the first is absent-a: the node does not exist "+
-		"(of 2 nodes 0 succeeded, 2 failed)")
+		"(2 nodes: 0 succeeded, 2 failed)")
 }
 
 // unanswering has the API server wait for a webhook that never answers, whenever

@@ -200,7 +200,7 @@ func TestCheckWithoutTheRightToPatch(t *testing.T) {
 	}
 	file := writtenFile(t, "wiped.yaml", `{apiVersion: v1, kind: ConfigMap, metadata: {name: wiped, namespace: `+namespace+`}, data: {k: w}}`)
 	for user, wants := range map[string]string{
-		"reader": "ConfigMap wiped: not certain without the right to patch: the object has no managed fields",
+		"reader": "ConfigMap wiped: without permission to patch there is no dry run, and the effects are not certain: the object has no managed fields",
 		"nobody": `User "nobody" cannot get resource "configmaps"`,
 	} {
 		if stdout, stderr, code := plugin(t, "check", "-f", file, "--field-manager", "second", "--as", user); code != 2 || stdout != "" || !strings.Contains(stderr, wants) {
@@ -208,7 +208,7 @@ func TestCheckWithoutTheRightToPatch(t *testing.T) {
 		}
 	}
 	stdout, _, _ := plugin(t, "check", "-f", writtenFile(t, "service.yaml", service), "--field-manager", "second", "--as", "reader")
-	if !strings.Contains(stdout, "/web: no conflict, computed because you may not patch\n") {
+	if !strings.Contains(stdout, "/web: no conflict, computed without a dry run, because you may not patch\n") {
 		t.Errorf("the text does not say that it is computed:\n%s", stdout)
 	}
 }

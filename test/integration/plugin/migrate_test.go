@@ -160,7 +160,7 @@ func (test migrateCase) run(t *testing.T, c client.Client, ref apply.ObjectRef) 
 
 	stdout, stderr, code := pluginIn(t, dir, args...)
 	warning := strings.ReplaceAll(test.stderr, "%", ref.Namespace)
-	if code != 1 || stderr != warning+"dry run, nothing was written: to write, repeat the command with --yes\n" {
+	if code != 1 || stderr != warning+"dry run: nothing was written; to write, repeat the command with --yes\n" {
 		t.Errorf("dry run: exit code %d, stderr %q", code, stderr)
 	}
 	checkText(t, stdout, test.shows, test.hides)

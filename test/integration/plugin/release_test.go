@@ -107,7 +107,7 @@ func (test releaseCase) run(t *testing.T, c client.Client, ref apply.ObjectRef) 
 	args := []string{"release", "deployment", ref.Name, "-n", ref.Namespace, "--field-manager", "ci"}
 	owners, _ := ownersAndValues(t, c, ref)
 	stdout, stderr, code := pluginIn(t, dir, args...)
-	if code != 1 || stderr != "dry run, nothing was written: to write, repeat the command with --yes\n" {
+	if code != 1 || stderr != "dry run: nothing was written; to write, repeat the command with --yes\n" {
 		t.Errorf("dry run: exit code %d, stderr %q", code, stderr)
 	}
 	checkText(t, stdout, test.shows, test.hides)

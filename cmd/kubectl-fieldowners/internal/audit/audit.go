@@ -45,7 +45,7 @@ except events. It asks a cluster for metadata only.
 Exit codes: 0 no findings, 1 findings, 2 not everything could be read.`,
 		Example: `  kubectl fieldowners audit -A                           # the whole cluster
   kubectl fieldowners audit deployments,pods -l team=shop -o wide
-  kubectl fieldowners audit -A --contract contract.yaml  # who owns what they may not
+  kubectl fieldowners audit -A --contract contract.yaml  # managers that own fields against it
   kubectl get all -o yaml --show-managed-fields | kubectl fieldowners audit -f -`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args) },

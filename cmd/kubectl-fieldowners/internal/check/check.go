@@ -40,7 +40,7 @@ func New(p *objects.Reader) *cobra.Command {
 which fields conflict, with which managers and values; which fields would be shared,
 changed, or given up because the file no longer lists them.
 
-Without the right to patch, the effects are computed from the live object and the API
+Without permission to patch, the effects are computed from the live object and the API
 server's schemas. Conflicts are then exact, or the command says that they are not
 certain. Validation, admission and defaults are left out.
 
@@ -142,7 +142,7 @@ func (c *command) check(ctx context.Context, item objects.Item) (result, error) 
 			err = refused.Err
 		}
 		if err != nil {
-			err = fmt.Errorf("not certain without the right to patch: %w", err)
+			err = fmt.Errorf("without permission to patch there is no dry run, and the effects are not certain: %w", err)
 		}
 	}
 	if err != nil {

@@ -171,7 +171,7 @@ func (c *command) text(item result) {
 		verdict = "no conflict, it would be created"
 	}
 	if item.Computed {
-		verdict += ", computed because you may not patch"
+		verdict += ", computed without a dry run, because you may not patch"
 	}
 	fmt.Fprintln(c.Out, palette.Strong(object.String()+": "+verdict))
 	for _, conflict := range item.Conflicts {

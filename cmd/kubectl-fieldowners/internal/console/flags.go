@@ -91,7 +91,7 @@ func CheckManager(cmd *cobra.Command, flag, name string) error {
 		return UsageError(cmd, "--%s: the name of a field manager is needed", flag)
 	}
 	if parts := printedForm.FindStringSubmatch(name); parts != nil {
-		return UsageError(cmd, "--%s is %s: the operation is no part of the name, write %s", flag, view.Safe(name), view.Safe(parts[1]))
+		return UsageError(cmd, "--%s is %s: the operation is not part of the name; write %s", flag, view.Safe(name), view.Safe(parts[1]))
 	}
 	if invalid := validation.ValidateFieldManager(name, field.NewPath("--"+flag)); len(invalid) > 0 {
 		return UsageError(cmd, "%w", invalid.ToAggregate())

@@ -24,12 +24,13 @@ func NewExplain(p *objects.Reader) *cobra.Command {
 	e := &explainCommand{Reader: p, output: "text"}
 	cmd := &cobra.Command{
 		Use:   "explain [-f FILE]",
-		Short: "Explain the conflicts that an apply met, and the three ways out",
-		Long: `Explain the conflicts that an apply met: who owns which field, and the three ways out as
-commands and as policies in Go. It reads what kubectl apply --server-side printed, the
-API server's Status as JSON, or a log that quotes either. No cluster is asked.
+		Short: "Explain the conflicts of an apply, and the three ways to resolve them",
+		Long: `Explain the conflicts of an apply: who owns which field, and the three ways to resolve
+the conflicts, as commands and as policies in Go. The input is the output of kubectl
+apply --server-side, the API server's Status as JSON, or a log that quotes either. The
+command does not connect to a cluster.
 
-Exit codes: 0 conflicts are explained, 2 there is none, or another error.`,
+Exit codes: 0 conflicts were explained; 2 there was no conflict, or another error.`,
 		Example: `  kubectl apply --server-side -f web.yaml 2>&1 | kubectl fieldowners explain --intent web.yaml
   kubectl get deployment web -o yaml --show-managed-fields > live.yaml
   kubectl fieldowners explain -f answer.txt --live live.yaml --intent web.yaml`,

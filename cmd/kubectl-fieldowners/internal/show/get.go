@@ -31,9 +31,9 @@ func NewGet(p *objects.Reader) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get (TYPE/NAME ... | TYPE [NAME ...] | -f FILE)",
 		Short: "Show objects with the owners of each field (the default command)",
-		Long: `Show objects as YAML, each field with its owners and how they wrote. Several names own
-the field together; names in parentheses own only the existence of a map, list or item;
-nobody means that the API server recorded no owner.`,
+		Long: `Show objects as YAML. Beside each field are its owners, with their operation. Several
+owners share the field. Owners in parentheses own only the existence of a map, list or
+item. "nobody" means that the API server recorded no owner.`,
 		Example: `  kubectl fieldowners deployment/web
   kubectl fieldowners deployment/web --path .spec.replicas -o table
   kubectl fieldowners deployments --manager helm --operation Update -o name -A

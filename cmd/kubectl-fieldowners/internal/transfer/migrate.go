@@ -40,8 +40,8 @@ func NewMigrate(p *objects.Reader) *cobra.Command {
 		Use:   "migrate (TYPE/NAME ... --from MANAGER --to MANAGER | --undo FILE)",
 		Short: "Move fields from one manager to another, without a change of values",
 		Long: `Move fields from the managers named by --from to the Apply entry of --to. No value
-changes. Fields that --to does not list in its next apply are deleted then. Without
---yes it only shows what would move; with --yes it first saves a file that undoes it.
+changes. If the next apply by --to does not list a moved field, the field is deleted.
+Without --yes, the command only shows the fields; with --yes, it first saves an undo file.
 
 Exit codes: 0 nothing to move, or done; 1 there is something to move; 2 an error.`,
 		Example: `  kubectl fieldowners migrate deployment/web --from kubectl-client-side-apply --to ci

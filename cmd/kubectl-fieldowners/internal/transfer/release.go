@@ -32,8 +32,9 @@ func NewRelease(p *objects.Reader) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release TYPE/NAME ... --field-manager MANAGER",
 		Short: "Give up every field that a manager applied",
-		Long: `Give up every field that a manager owns by Apply. What it owns alone is deleted from the
-object; what others own as well stays. Without --yes it only shows what would happen.
+		Long: `Give up every field that a manager owns by Apply. Fields that only this manager owns are
+deleted from the object; fields with other owners stay. Without --yes, the command only
+shows the changes.
 There is no undo: keep the file that the manager applied, or save the object first by
 kubectl get -o yaml --show-managed-fields.
 

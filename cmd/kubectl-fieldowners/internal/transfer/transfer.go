@@ -40,7 +40,7 @@ func (e *engine) addFlags(cmd *cobra.Command) {
 // dryRun reports whether the given number of changes is above 0. If so, it prints that nothing was written.
 func (e *engine) dryRun(count int) (found bool) {
 	if count > 0 {
-		fmt.Fprintln(e.ErrOut, "dry run, nothing was written: to write, repeat the command with --yes")
+		fmt.Fprintln(e.ErrOut, "dry run: nothing was written; to write, repeat the command with --yes")
 	}
 	return count > 0
 }

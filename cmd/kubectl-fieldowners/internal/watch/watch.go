@@ -45,7 +45,8 @@ func New(p *objects.Reader) *cobra.Command {
 from each other again and again; LOOP marks two managers that write in turn, ten times
 each in a minute, and take nothing from each other.
 
-It ends by Ctrl-C (exit code 130), or after --timeout: 0, or 1 after a fight or loop.`,
+The command ends at Ctrl-C (exit code 130), or after --timeout: 1 after a fight or loop,
+otherwise 0.`,
 		Example: `  kubectl fieldowners watch deployments,statefulsets -A --only-fights
   kubectl fieldowners watch deployment/web --path .spec.replicas --timeout 5m`,
 		Args: cobra.ArbitraryArgs,
