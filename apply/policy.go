@@ -24,8 +24,7 @@ const (
 	// from that owner.
 	Force
 	// Relinquish leaves the field to its other owner: the request omits the field, and each parent that would be empty
-	// without the field. The rest of the intent is applied. When the other owner no longer owns the field, the next Apply
-	// sets the field.
+	// without the field. When the other owner no longer owns the field, the next Apply sets the field.
 	Relinquish
 	// Share applies the field with the live value instead of the intent's, so that both managers own the field. If the
 	// other owner later applies another value, the other owner gets an ownership conflict. If it updates the value,

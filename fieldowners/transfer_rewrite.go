@@ -52,9 +52,8 @@ func (p TransferPlan) Done(entries []metav1.ManagedFieldsEntry) error {
 	return nil
 }
 
-// Stored compares the managed fields that were sent with those that the API server stored. It returns nil if each manager
-// has all its fields in stored. Otherwise the error names the first missing field and its manager. Malformed managed
-// fields are also an error.
+// Stored returns nil if each manager in sent has all its fields also in stored, the managed fields that the API server
+// stored. Otherwise the error names the first missing field and its manager. Malformed managed fields are also an error.
 func Stored(sent, stored []metav1.ManagedFieldsEntry) error {
 	wanted, err := parseSlots(sent)
 	if err != nil {
