@@ -52,8 +52,10 @@ func newWorld(t *testing.T, s *scenario) *world {
 		if t.Failed() {
 			t.Logf("met: %v\nrequests: %v", w.wire.Met(), w.wire.Requests())
 		}
-		if w.Namespace != "" { // or the control plane gets slower from case to case
-			_ = w.Client.Delete(context.WithoutCancel(t.Context()), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}})
+		if w.Namespace != "" { // or the control plane gets slower from case to case, as it also does with a finalizer that nobody removes
+			ctx, devbox := context.WithoutCancel(t.Context()), &v1alpha1.Devbox{ObjectMeta: w.meta()}
+			_ = w.Client.Patch(ctx, devbox, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+			_ = w.Client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}})
 		}
 	})
 	return w
