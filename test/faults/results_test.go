@@ -20,14 +20,15 @@ import (
 var results struct {
 	sync.Mutex
 
-	counted map[string]string // by test; not only of those that passed
+	counted map[string]string // by test that called once; not only of those that passed
+	begun   map[string]bool   // the tests that called once
 	passed  map[string]bool
 	file    *os.File // nil without COAPPLY_RESULTS
 }
 
 // openResults reads the file that COAPPLY_RESULTS names, and lets the results be printed at the end.
 func openResults() error {
-	results.counted, results.passed = map[string]string{}, map[string]bool{}
+	results.counted, results.begun, results.passed = map[string]string{}, map[string]bool{}, map[string]bool{}
 	name := os.Getenv("COAPPLY_RESULTS")
 	if name == "" {
 		return nil
@@ -54,6 +55,7 @@ func once(t *testing.T) {
 	if results.passed[t.Name()] {
 		t.Skip("passed before, at this commit")
 	}
+	results.begun[t.Name()] = true
 	t.Cleanup(func() {
 		results.Lock()
 		defer results.Unlock()
@@ -67,17 +69,24 @@ func once(t *testing.T) {
 	})
 }
 
-// count logs what a test counted, and adds it to the test's result.
+// count logs what a test counted, and adds it to the result of the test, or of the parent test that called once.
 func count(t *testing.T, format string, arguments ...any) {
 	t.Helper()
 	text := fmt.Sprintf(format, arguments...)
 	t.Log("counted: " + text)
 	results.Lock()
 	defer results.Unlock()
-	if before := results.counted[t.Name()]; before != "" {
+	name := t.Name()
+	for !results.begun[name] {
+		name = name[:strings.LastIndex(name, "/")]
+	}
+	if name != t.Name() {
+		text = t.Name()[len(name)+1:] + ": " + text
+	}
+	if before := results.counted[name]; before != "" {
 		text = before + "; " + text
 	}
-	results.counted[t.Name()] = text
+	results.counted[name] = text
 }
 
 // notMet is counted by a case of the matrix whose fault did not occur.
@@ -108,7 +117,7 @@ func printResults(context.Context) error {
 	fmt.Fprintln(table, "\nTEST\tCOUNTED")
 	for _, test := range slices.Sorted(maps.Keys(results.passed)) {
 		if counted := results.counted[test]; counted != "" && !strings.HasPrefix(test, "TestMatrix") {
-			fmt.Fprintf(table, "%s\t%s\n", test, counted)
+			fmt.Fprintf(table, "%s\t%s\n", test, strings.ReplaceAll(counted, "; ", "\n\t"))
 		}
 	}
 	return table.Flush()
