@@ -287,8 +287,8 @@ func (rt *Runtime) refusal() error {
 }
 
 // Within returns a copy of the Runtime that applies only in Namespaces for which the given function returns true. It
-// keeps a controller out of Namespaces that belong to somebody else. Ownership conflicts do not prevent the creation
-// of objects in such a Namespace, because nobody owns a field of a new object. The copy also applies nothing in a
+// keeps a controller out of Namespaces that belong to somebody else. Conflicts alone cannot do this, because
+// the creation of an object causes no ownership conflict: nobody owns a field of a new object. The copy also applies nothing in a
 // Namespace that does not exist or is being deleted. Writes by an Updater, and applies to cluster-scoped objects, are not
 // limited. Namespaces are read from the manager's cache, so the manager needs permission to watch Namespaces.
 func (rt *Runtime) Within(may func(namespace *corev1.Namespace) bool) *Runtime {

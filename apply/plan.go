@@ -34,10 +34,10 @@ type Plan struct {
 }
 
 // Plan returns the changes that an Apply of the intent would make, and writes nothing. It takes the same steps as
-// Apply, with the same policy and pins. It sends each write as a dry run (dryRun=All, which includes admission), and
-// compares the response with the object. The result is valid for the resourceVersion in Plan.Object: other managers may
-// write to the object before an Apply. The client must honour dry runs. The fake client of controller-runtime 0.25
-// ignores the dryRun of an apply, and writes.
+// Apply, with the same policy and preconditions (uid and resourceVersion). It sends each write as a dry run (dryRun=All,
+// which includes admission), and compares the response with the object. The result is valid for the resourceVersion in
+// Plan.Object: other managers may write to the object before an Apply. The client must honour dry runs. The fake client
+// of controller-runtime 0.25 ignores the dryRun of an apply, and writes.
 //
 // If the policy or Intent.Belongs would refuse the Apply, Plan returns no error, but sets Plan.Refused. For an intent
 // with a Body, the response has no managed fields. The Plan then contains no owners, and the Action Unchanged means

@@ -59,8 +59,8 @@ import (
 //
 // Each intent makes its object a member, whoever created the object, unless the intent is partial (MustExist or a
 // Subresource). A partial intent adds fields to an object that someone else creates. The object gets no label and is
-// never deleted. An annotation of the parent names the object. A round has at most one intent for an object or
-// subresource.
+// never deleted. An annotation of the parent names the object. One Sets.Apply accepts at most one intent for each
+// object, and for each subresource.
 //
 // If a member has the label of another set, the error is a RefusedError, until the other set has pruned the member or
 // the label is removed. If a second reconciler, with another field manager, calls Sets.Apply for the same parent, the

@@ -40,7 +40,7 @@ type From struct {
 // Migrate returns one of these errors:
 //   - *apply.IntentError: an argument is invalid, and no request was sent.
 //   - *apply.UIDMismatchError: the given object has a UID, and the live object does not exist or has another UID.
-//   - *apply.ContendedError: in each attempt, the object changed between the reads in several apiVersions.
+//   - *apply.ContendedError: in each attempt, the object changed while Migrate read it in several apiVersions.
 //   - *apply.RefusedError (for example, the object does not exist), *apply.RetryableError or the error of the context.
 //
 // Unlike csaupgrade of client-go, Migrate handles several apiVersions (csaupgrade drops fields of versions other than

@@ -155,8 +155,8 @@ func TestContextHasEnded(t *testing.T) {
 func TestMessages(t *testing.T) {
 	pod := apply.ObjectRef{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Pod"), NamespacedName: types.NamespacedName{Namespace: "ns", Name: "pod"}}
 	for want, err := range map[string]error{
-		"gave up on Pod ns/pod after 1 attempt: transient":                            &update.ExhaustedError{Object: pod, Attempts: 1, Err: errTransient},
-		"gave up on Pod ns/pod after 2 attempts: transient":                           &update.ExhaustedError{Object: pod, Attempts: 2, Err: errTransient},
+		"gave up on Pod ns/pod after 1 attempt: transient":                                          &update.ExhaustedError{Object: pod, Attempts: 1, Err: errTransient},
+		"gave up on Pod ns/pod after 2 attempts: transient":                                         &update.ExhaustedError{Object: pod, Attempts: 2, Err: errTransient},
 		"the write of Pod ns/pod was interrupted after 0 attempts: transient":                       &update.InterruptedError{Object: pod, Context: errTransient},
 		"the write of Pod ns/pod was interrupted after 1 attempt: transient; last error: transient": &update.InterruptedError{Object: pod, Attempts: 1, Context: errTransient, Err: errTransient},
 	} {

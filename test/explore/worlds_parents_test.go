@@ -77,7 +77,7 @@ func reconcilers() []*World {
 		wanted, _, _ := unstructured.NestedString(parent.Object, "data", "replicas")
 		replicas, _, _ := unstructured.NestedInt64(child.Object, "spec", "replicas")
 		if owners := child.GetOwnerReferences(); len(owners) != 1 || owners[0].UID != parent.GetUID() || strconv.FormatInt(replicas, 10) != wanted {
-			return fmt.Errorf("the child has %d replicas and the owners %v, the parent wants %s and is %s", replicas, owners, wanted, parent.GetUID())
+			return fmt.Errorf("the child has %d replicas and the owner references %v; the parent wants %s replicas and has the uid %s", replicas, owners, wanted, parent.GetUID())
 		}
 		return nil
 	}
@@ -105,7 +105,7 @@ func reconcilers() []*World {
 	}
 }
 
-// prunings are the worlds with a Reconciler that prunes. The parent wants a child, unless it has no "replicas".
+// prunings are the worlds with a Reconciler that prunes. The parent wants a child if the parent's data has "replicas".
 func prunings() (all []*World) {
 	parent := func(namespace string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "shop"}, Data: map[string]string{"replicas": "2"}}
@@ -129,7 +129,7 @@ func prunings() (all []*World) {
 		_, err = r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: "shop"}})
 		return err
 	}
-	// before creates the parent, and reconciles it until it has its finalizer and its child.
+	// before creates the parent and reconciles it twice: first to add the finalizer, then to apply the child.
 	before := func(ctx context.Context, c client.Client) error {
 		shop := parent("")
 		applier, err := apply.New(c, apply.Config{FieldManager: "manager-R", LiveReader: c})
@@ -207,7 +207,7 @@ func prunings() (all []*World) {
 		},
 	}
 	for _, title := range slices.Sorted(maps.Keys(others)) {
-		for _, suffix := range []string{"", ", without faults"} { // the second is small enough to be explored completely
+		for _, suffix := range []string{"", ", without faults"} { // a world without faults is small enough to be explored completely
 			all = append(all, &World{
 				Name: "pruning against " + title + suffix, Objects: []string{"shop", "web"}, Before: before, Lag: 3, Faults: suffix == "", After: after,
 				Actors: []Actor{reconciling, {Name: "U", Process: "u", Once: true, Do: func(ctx context.Context, self *Self) error { return others[title](ctx, self.Client(), self) }}},

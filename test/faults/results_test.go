@@ -15,13 +15,13 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// results are the tests that passed at this commit. make faults keeps them in a file, to continue where it was
-// interrupted. A line of the file is the name of a test, a tab, and what the test counted.
+// results records the tests that passed at this commit. make faults keeps the records in a file, so that an interrupted
+// run can continue. A line of the file is the name of a test, a tab, and what the test counted.
 var results struct {
 	sync.Mutex
 
-	counted map[string]string // by test that called once; not only of those that passed
-	begun   map[string]bool   // the tests that called once
+	counted map[string]string // what each test that called the function once has counted, even if it has not passed
+	begun   map[string]bool   // the tests that called the function once
 	passed  map[string]bool
 	file    *os.File // nil without COAPPLY_RESULTS
 }
@@ -69,7 +69,8 @@ func once(t *testing.T) {
 	})
 }
 
-// count logs what a test counted, and adds it to the result of the test, or of the parent test that called once.
+// count logs what a test counted, and adds the text to the result of the nearest test (this test or a parent) that
+// called the function once.
 func count(t *testing.T, format string, arguments ...any) {
 	t.Helper()
 	text := fmt.Sprintf(format, arguments...)
@@ -89,10 +90,11 @@ func count(t *testing.T, format string, arguments ...any) {
 	results.counted[name] = text
 }
 
-// notMet is counted by a case of the matrix whose fault did not occur.
-const notMet = "the fault was not met again"
+// notMet is the text that a case of the matrix passes to count if its fault did not occur in any of its runs.
+const notMet = "the fault did not occur"
 
-// printResults prints a table of all tests that passed at this commit.
+// printResults prints two tables of the tests that passed at this commit: how many of each kind, and what the tests
+// other than TestMatrix counted.
 func printResults(context.Context) error {
 	results.Lock()
 	defer results.Unlock()
@@ -110,7 +112,7 @@ func printResults(context.Context) error {
 			missed[kind]++
 		}
 	}
-	fmt.Fprintln(table, "TEST\tPASSED\tFAULT NOT MET AGAIN")
+	fmt.Fprintln(table, "TEST\tPASSED\tFAULT DID NOT OCCUR")
 	for _, kind := range slices.Sorted(maps.Keys(runs)) {
 		fmt.Fprintf(table, "%s\t%d\t%d\n", kind, runs[kind]-missed[kind], missed[kind])
 	}

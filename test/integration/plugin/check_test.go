@@ -200,7 +200,7 @@ func TestCheckWithoutTheRightToPatch(t *testing.T) {
 	}
 	file := writtenFile(t, "wiped.yaml", `{apiVersion: v1, kind: ConfigMap, metadata: {name: wiped, namespace: `+namespace+`}, data: {k: w}}`)
 	for user, wants := range map[string]string{
-		"reader": "ConfigMap wiped: without permission to patch there is no dry run, and the effects are not certain: the object has no managed fields",
+		"reader": "ConfigMap wiped: without permission to patch there is no dry run, and the effects cannot be computed either: the object has no managed fields",
 		"nobody": `User "nobody" cannot get resource "configmaps"`,
 	} {
 		if stdout, stderr, code := plugin(t, "check", "-f", file, "--field-manager", "second", "--as", user); code != 2 || stdout != "" || !strings.Contains(stderr, wants) {

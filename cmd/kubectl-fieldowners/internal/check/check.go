@@ -142,7 +142,7 @@ func (c *command) check(ctx context.Context, item objects.Item) (result, error) 
 			err = refused.Err
 		}
 		if err != nil {
-			err = fmt.Errorf("without permission to patch there is no dry run, and the effects are not certain: %w", err)
+			err = fmt.Errorf("without permission to patch there is no dry run, and the effects cannot be computed either: %w", err)
 		}
 	}
 	if err != nil {

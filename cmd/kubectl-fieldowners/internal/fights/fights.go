@@ -101,7 +101,7 @@ type Loop struct {
 
 // Message returns a sentence that says which managers write in turn, and how often.
 func (l Loop) Message() string {
-	return fmt.Sprintf("%s wrote in turn %d times in a minute and took no field from each other: each may react to the writes of the other", names(l.Managers), l.Times)
+	return fmt.Sprintf("%s wrote in turn %d times in a minute and took no field from each other: they may react to each other's writes", names(l.Managers), l.Times)
 }
 
 // New returns a Detector that reports a fight if a field changes more than perMinute times within one minute. The
