@@ -126,12 +126,12 @@ var mutants = []struct{ name, file, old, new, world string }{
 		"must exist, against delete and recreate",
 	},
 	{
-		"a proof is believed for a later version of the object", "apply/steady.go",
+		"a proof is used although values or owners have changed since", "apply/steady.go",
 		"	if !before.HoldsFor(now.Print) {", "	if !MUTANT && !before.HoldsFor(now.Print) {",
 		"force against a foreign put",
 	},
 	{
-		"a relinquished field stays so when its owner is gone", "apply/steady.go",
+		"a field stays relinquished although its owner has given it up", "apply/steady.go",
 		"gave != nil && (gave.others == 0 ||", "gave != nil && !MUTANT && (gave.others == 0 ||",
 		"relinquish against a release",
 	},
