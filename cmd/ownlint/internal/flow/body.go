@@ -1,0 +1,245 @@
+package flow
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"coapply.dev/cmd/ownlint/internal/kube"
+)
+
+// A Write is a call that sends an object or a patch, directly or through a function that sends its argument whole.
+type Write struct {
+	Call    ssa.CallInstruction
+	Verb    kube.Verb
+	Object  ssa.Value
+	Place   Place
+	Request *kube.Request // nil if a function sends the object
+	Through *Effect       // the effect of the function on the object, nil for a request
+}
+
+// body holds what the instructions of one function do, without the function literals in it.
+type body struct {
+	changes  []Change
+	writes   []Write
+	reads    []Place
+	requests []*kube.Request
+	retries  []Retry
+	gets     []get
+}
+
+type get struct {
+	instr ssa.Instruction
+	place Place
+}
+
+// A Retry is a call of retry.RetryOnConflict or of retry.OnError, with the function that each attempt calls.
+type Retry struct {
+	Call    ssa.CallInstruction
+	Attempt *ssa.Function // nil if the function is not a literal or a named function of this package
+}
+
+func (p *Package) bodyOf(fn *ssa.Function) *body {
+	if b, ok := p.bodies[fn]; ok {
+		return b
+	}
+	b := &body{}
+	p.bodies[fn] = b
+	for _, block := range fn.Blocks {
+		for _, instr := range block.Instrs {
+			b.changes = append(b.changes, p.changesOf(instr)...)
+			if call, ok := instr.(ssa.CallInstruction); ok {
+				p.call(b, call)
+			}
+		}
+	}
+	return b
+}
+
+// call records what a call sends and reads.
+func (p *Package) call(b *body, call ssa.CallInstruction) {
+	c := call.Common()
+	if kube.Is(c, kube.Retry, "RetryOnConflict", "OnError") {
+		b.retries = append(b.retries, Retry{Call: call, Attempt: functionOf(c.Args[len(c.Args)-1])})
+		return
+	}
+	if req := kube.RequestOf(call); req != nil {
+		b.requests = append(b.requests, req)
+		switch {
+		case req.Verb == kube.Get && req.Object != nil:
+			b.read(call, req.Object)
+		case req.Object != nil && req.Mutating():
+			b.writes = append(b.writes, Write{Call: call, Verb: req.Verb, Object: req.Object, Place: PlaceOf(req.Object), Request: req})
+		}
+		return
+	}
+	e := p.calleeEffects(c)
+	if e == nil {
+		return
+	}
+	for i, arg := range c.Args {
+		object, fields := objectOf(arg)
+		if i >= len(e.Params) || object == nil || len(fields) > 0 {
+			continue
+		}
+		if e.Params[i].Reads {
+			b.read(call, arg)
+		}
+		if e.Params[i].Updates {
+			b.writes = append(b.writes, Write{Call: call, Verb: kube.Update, Object: arg, Place: PlaceOf(arg), Through: &e.Params[i]})
+		}
+	}
+}
+
+func (b *body) read(instr ssa.Instruction, object ssa.Value) {
+	b.reads = append(b.reads, PlaceOf(object))
+	b.gets = append(b.gets, get{instr, PlaceOf(object)})
+}
+
+func functionOf(v ssa.Value) *ssa.Function {
+	switch v := v.(type) {
+	case *ssa.MakeClosure:
+		return v.Fn.(*ssa.Function)
+	case *ssa.Function:
+		return v
+	case *ssa.ChangeType:
+		return functionOf(v.X)
+	}
+	return nil
+}
+
+// Writes returns the writes of a function, without the writes of function literals in it.
+func (p *Package) Writes(fn *ssa.Function) []Write { return p.bodyOf(fn).writes }
+
+// Changes returns the changes of a function, without the changes of function literals in it.
+func (p *Package) Changes(fn *ssa.Function) []Change { return p.bodyOf(fn).changes }
+
+// Requests returns the requests of a function, without the requests of function literals in it.
+func (p *Package) Requests(fn *ssa.Function) []*kube.Request { return p.bodyOf(fn).requests }
+
+// Retries returns the retries of a function, without the retries of function literals in it.
+func (p *Package) Retries(fn *ssa.Function) []Retry { return p.bodyOf(fn).retries }
+
+// ReadIn reports whether a function or a literal in it reads the object at a place.
+func (p *Package) ReadIn(fn *ssa.Function, place Place) bool {
+	for _, f := range appendWithLiterals(nil, fn) {
+		if slices.Contains(p.bodyOf(f).reads, place) {
+			return true
+		}
+	}
+	return false
+}
+
+// WasRead reports whether the function of an instruction, or a function around it, reads the place before the
+// instruction.
+func (p *Package) WasRead(instr ssa.Instruction, place Place) bool {
+	for fn := instr.Parent(); fn != nil; fn = fn.Parent() {
+		for _, g := range p.bodyOf(fn).gets {
+			if g.place == place && Reaches(g.instr, instr) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ChangesBefore returns the changes of the written object that can come before the write. A change that a read of the
+// object replaces does not count.
+func (p *Package) ChangesBefore(w Write) []Change {
+	var list []Change
+	outer := w.Call.Parent()
+	for outer.Parent() != nil {
+		outer = outer.Parent()
+	}
+	for _, fn := range appendWithLiterals(nil, outer) {
+		for _, c := range p.bodyOf(fn).changes {
+			if c.Place == w.Place && c.Instr != w.Call && Reaches(c.Instr, w.Call) && !p.replaced(c.Instr, w) {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+// ChangedBefore returns the parts of the written object that are changed before the write, or by the function that
+// writes.
+func (p *Package) ChangedBefore(w Write) Area {
+	var area Area
+	for _, c := range p.ChangesBefore(w) {
+		area |= c.Area
+	}
+	if w.Through != nil {
+		area |= w.Through.Written
+	}
+	return area
+}
+
+// replaced reports whether the object is read between a change and a write, on every path to the write.
+func (p *Package) replaced(change ssa.Instruction, w Write) bool {
+	for _, g := range p.bodyOf(w.Call.Parent()).gets {
+		if g.place == w.Place && Dominates(g.instr, w.Call) && !Reaches(g.instr, change) {
+			return true
+		}
+	}
+	return false
+}
+
+// within reports whether control can flow from one instruction of a function to another.
+func within(from, to ssa.Instruction) bool {
+	if from.Block() == to.Block() && slices.Index(from.Block().Instrs, from) < slices.Index(to.Block().Instrs, to) {
+		return true
+	}
+	seen := make(map[*ssa.BasicBlock]bool)
+	queue := slices.Clone(from.Block().Succs)
+	for len(queue) > 0 {
+		b := queue[0]
+		queue = queue[1:]
+		if b == to.Block() {
+			return true
+		}
+		if !seen[b] {
+			seen[b] = true
+			queue = append(queue, b.Succs...)
+		}
+	}
+	return false
+}
+
+// Dominates reports whether every path to an instruction passes another one first.
+func Dominates(first, then ssa.Instruction) bool {
+	if first.Parent() != then.Parent() {
+		return false
+	}
+	if first.Block() == then.Block() {
+		return slices.Index(first.Block().Instrs, first) < slices.Index(then.Block().Instrs, then)
+	}
+	return first.Block().Dominates(then.Block())
+}
+
+// Reaches reports whether control can flow from one instruction to another, of a function or of literals in it. A literal
+// counts as running where it is made; where neither function encloses the other, control may flow.
+func Reaches(from, to ssa.Instruction) bool {
+	for fn := to.Parent(); fn != nil; fn = fn.Parent() {
+		if fn == from.Parent() {
+			return within(from, lift(to, fn))
+		}
+	}
+	for fn := from.Parent(); fn != nil; fn = fn.Parent() {
+		if fn == to.Parent() {
+			return within(lift(from, fn), to)
+		}
+	}
+	return true
+}
+
+// lift returns the instruction of an enclosing function that makes the literal which holds an instruction.
+func lift(instr ssa.Instruction, outer *ssa.Function) ssa.Instruction {
+	for instr.Parent() != outer {
+		mc := closureOf(instr.Parent())
+		if mc == nil {
+			return outer.Blocks[0].Instrs[0]
+		}
+		instr = mc
+	}
+	return instr
+}

@@ -1,0 +1,61 @@
+package rules
+
+import (
+	"golang.org/x/tools/go/ssa"
+
+	"coapply.dev/cmd/ownlint/internal/flow"
+	"coapply.dev/cmd/ownlint/internal/kube"
+)
+
+// StatusUpdate reports writes that replace the whole status of an object that was just read with an older status.
+var StatusUpdate = newRule("status-update", "report status writes that replace the fields of other writers without a conflict", statusUpdate)
+
+func statusUpdate(c *checker) {
+	for _, fn := range c.Functions {
+		for _, w := range c.Writes(fn) {
+			if w.Verb != kube.StatusUpdate && w.Verb != kube.Update && w.Verb != kube.StatusPatch {
+				continue
+			}
+			for _, change := range c.ChangesBefore(w) {
+				if s, ok := change.Instr.(*ssa.Store); ok && c.replacesStatus(s, change) {
+					c.report(s, nil, "the object was read again, and then its whole status is replaced with an older one, so what other writers changed "+
+						"in the status meanwhile is lost without a conflict; set only the fields that this controller computes")
+				}
+			}
+		}
+	}
+}
+
+// replacesStatus reports whether a store replaces the whole status, or a whole struct in it, of an object that the same
+// function read, with the status of another object.
+func (c *checker) replacesStatus(s *ssa.Store, change flow.Change) bool {
+	if len(change.Fields) != 1 || change.Fields[0] != "Status" {
+		return false
+	}
+	source := flow.PlaceOf(s.Val)
+	if source.Base == nil || source == flow.PlaceOf(s.Addr) || source.Base == change.Place.Base {
+		return false
+	}
+	return c.readHere(s, change.Place) && c.isOlder(s, source)
+}
+
+// readHere reports whether the function of a store reads the object before the store.
+func (c *checker) readHere(s *ssa.Store, place flow.Place) bool {
+	return c.ReadIn(s.Parent(), place) && c.WasRead(s, place)
+}
+
+// isOlder reports whether a status was computed before the object was read: the status of another object, or a variable
+// of the function around a function literal.
+func (c *checker) isOlder(s *ssa.Store, source flow.Place) bool {
+	switch base := source.Base.(type) {
+	case *ssa.Parameter, *ssa.Alloc, *ssa.Call, *ssa.Extract:
+		outside := base.Parent() != s.Parent()
+		return outside || source.Path == ".Status" && isTyped(base) != nil && !isCallOf(base)
+	}
+	return false
+}
+
+func isCallOf(v ssa.Value) bool {
+	_, ok := v.(*ssa.Call)
+	return ok
+}
