@@ -6,7 +6,6 @@ import (
 	"go/token"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -35,8 +34,10 @@ func collect(graph *checker.Graph, named map[string]bool) (found []finding, fail
 			failures = append(failures, fmt.Sprintf("cannot check %s: %v", act.Package.PkgPath, act.Err))
 		}
 		for _, d := range act.Diagnostics {
+			at := act.Package.Fset.Position(d.Pos)
+			at.Filename = relative(at.Filename)
 			found = append(found, finding{
-				Position: position(act.Package.Fset, d.Pos), rule: d.Category, message: d.Message, url: d.URL,
+				Position: at, rule: d.Category, message: d.Message, url: d.URL,
 				fset: act.Package.Fset, fixes: d.SuggestedFixes,
 			})
 		}
@@ -47,16 +48,13 @@ func collect(graph *checker.Graph, named map[string]bool) (found []finding, fail
 	return found, failures
 }
 
-func position(fset *token.FileSet, pos token.Pos) token.Position {
-	p := fset.Position(pos)
+// relative makes the file name at the start of a text relative to the working directory.
+func relative(text string) string {
 	wd, err := os.Getwd()
 	if err != nil {
-		return p
+		return text
 	}
-	if rel, err := filepath.Rel(wd, p.Filename); err == nil && !strings.HasPrefix(rel, "..") {
-		p.Filename = rel
-	}
-	return p
+	return strings.TrimPrefix(text, wd+string(os.PathSeparator))
 }
 
 func printText(w io.Writer, found []finding) error {

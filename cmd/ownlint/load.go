@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -91,20 +90,12 @@ func (p *packagesOf) fail(pkgs []*packages.Package) {
 			continue
 		}
 		for _, err := range pkg.Errors[:min(maxErrors, len(pkg.Errors))] {
-			p.failures = append(p.failures, fmt.Sprintf("cannot check %s: %s", pkg.PkgPath, relative(err)))
+			p.failures = append(p.failures, fmt.Sprintf("cannot check %s: %s", pkg.PkgPath, relative(strings.TrimPrefix(err.Error(), "-: "))))
 		}
 		if len(pkg.Errors) == 0 && pkg.IllTyped {
 			p.failures = append(p.failures, fmt.Sprintf("cannot check %s: a package that it imports does not compile", pkg.PkgPath))
 		}
 	}
-}
-
-func relative(err packages.Error) string {
-	text := strings.TrimPrefix(err.Error(), "-: ")
-	if wd, e := os.Getwd(); e == nil {
-		text = strings.ReplaceAll(text, wd+string(os.PathSeparator), "")
-	}
-	return text
 }
 
 // prune removes the packages without syntax from the imports, so that the checker runs no rule on export data.

@@ -75,12 +75,23 @@ func TestSARIF(t *testing.T) {
 	inVendored(t)
 	var stdout, stderr bytes.Buffer
 	run([]string{"-sarif", "./operator"}, &stdout, &stderr)
-	var log sarifLog
+	var log struct {
+		Runs []struct {
+			Results []struct {
+				RuleID    string
+				Locations []struct {
+					PhysicalLocation struct {
+						ArtifactLocation struct{ URI string }
+					}
+				}
+			}
+		}
+	}
 	if err := json.Unmarshal(stdout.Bytes(), &log); err != nil {
 		t.Fatal(err)
 	}
 	results := log.Runs[0].Results
-	if len(results) != 1 || results[0].RuleID != "wide-update" || results[0].Locations[0].Physical.Artifact.URI != "operator/operator.go" {
+	if len(results) != 1 || results[0].RuleID != "wide-update" || results[0].Locations[0].PhysicalLocation.ArtifactLocation.URI != "operator/operator.go" {
 		t.Errorf("results: %+v", results)
 	}
 }

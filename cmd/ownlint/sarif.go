@@ -8,75 +8,31 @@ import (
 	"coapply.dev/cmd/ownlint/rules"
 )
 
-// The part of SARIF 2.1.0 that code scanning services read.
-type (
-	sarifLog struct {
-		Schema  string     `json:"$schema"`
-		Version string     `json:"version"`
-		Runs    []sarifRun `json:"runs"`
-	}
-	sarifRun struct {
-		Tool    sarifTool     `json:"tool"`
-		Results []sarifResult `json:"results"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name  string      `json:"name"`
-		URI   string      `json:"informationUri"`
-		Rules []sarifRule `json:"rules"`
-	}
-	sarifRule struct {
-		ID      string    `json:"id"`
-		Short   sarifText `json:"shortDescription"`
-		HelpURI string    `json:"helpUri"`
-	}
-	sarifText struct {
-		Text string `json:"text"`
-	}
-	sarifResult struct {
-		RuleID    string          `json:"ruleId"`
-		Level     string          `json:"level"`
-		Message   sarifText       `json:"message"`
-		Locations []sarifLocation `json:"locations"`
-	}
-	sarifLocation struct {
-		Physical sarifPhysical `json:"physicalLocation"`
-	}
-	sarifPhysical struct {
-		Artifact sarifArtifact `json:"artifactLocation"`
-		Region   sarifRegion   `json:"region"`
-	}
-	sarifArtifact struct {
-		URI string `json:"uri"`
-	}
-	sarifRegion struct {
-		Line   int `json:"startLine"`
-		Column int `json:"startColumn"`
-	}
-)
+type object = map[string]any
 
+// printSARIF prints the part of SARIF 2.1.0 that code scanning services read.
 func printSARIF(w io.Writer, found []finding) error {
-	run := sarifRun{
-		Tool:    sarifTool{sarifDriver{Name: "ownlint", URI: "https://coapply.dev/docs/ownlint.md"}},
-		Results: []sarifResult{},
-	}
+	var described []object
 	for _, a := range rules.All() {
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{rules.NameOf(a), sarifText{a.Doc}, a.URL})
+		described = append(described, object{"id": rules.NameOf(a), "shortDescription": object{"text": a.Doc}, "helpUri": a.URL})
 	}
+	results := []object{}
 	for _, f := range found {
-		run.Results = append(run.Results, sarifResult{
-			RuleID:  f.rule,
-			Level:   "warning",
-			Message: sarifText{f.message},
-			Locations: []sarifLocation{{sarifPhysical{
-				Artifact: sarifArtifact{filepath.ToSlash(f.Filename)},
-				Region:   sarifRegion{f.Line, f.Column},
+		results = append(results, object{
+			"ruleId":  f.rule,
+			"level":   "warning",
+			"message": object{"text": f.message},
+			"locations": []object{{"physicalLocation": object{
+				"artifactLocation": object{"uri": filepath.ToSlash(f.Filename)},
+				"region":           object{"startLine": f.Line, "startColumn": f.Column},
 			}}},
 		})
 	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
-	return enc.Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
+	return enc.Encode(object{
+		"$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+		"version": "2.1.0",
+		"runs":    []object{{"tool": object{"driver": object{"name": "ownlint", "rules": described}}, "results": results}},
+	})
 }

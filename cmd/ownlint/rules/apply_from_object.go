@@ -15,7 +15,7 @@ var ApplyFromObject = newRule("apply-from-object", "report applies of objects th
 
 func applyFromObject(c *checker) {
 	for _, fn := range c.Functions {
-		for _, req := range c.Requests(fn) {
+		for _, req := range c.Body(fn).Requests {
 			if isApply(req) {
 				c.emptyFieldManager(req)
 				c.applied(req)
@@ -57,7 +57,7 @@ func (c *checker) applied(req *kube.Request) {
 
 // emptied reports whether the function replaces the content of the object between the read and the apply.
 func (c *checker) emptied(req *kube.Request, place flow.Place) bool {
-	for _, change := range c.Changes(req.Call.Parent()) {
+	for _, change := range c.Body(req.Call.Parent()).Changes {
 		if change.Place == place && change.Sure && change.Area&flow.Spec != 0 && len(change.Fields) == 0 {
 			return true
 		}

@@ -15,16 +15,13 @@ var CacheWrite = newRule("cache-write", "report changes of cached objects that w
 func cacheWrite(c *checker) {
 	for _, fn := range c.Functions {
 		uncopied := c.uncopiedLists(fn)
-		for _, change := range c.Changes(fn) {
+		for _, change := range c.Body(fn).Changes {
 			if !change.Sure {
 				continue
 			}
 			source := ""
 			if call := sourceCall(change.Place.Base); call != nil && isCacheRead(call) {
-				source = call.Common().Value.Name()
-				if callee := kube.Callee(call.Common()); callee != nil {
-					source = callee.Name()
-				}
+				source = kube.Callee(call.Common()).Name()
 			}
 			for _, list := range uncopied {
 				if change.Place.Base == list.Base && strings.HasPrefix(change.Place.Path, list.Path+".Items") {
@@ -70,7 +67,7 @@ func isCacheRead(call *ssa.Call) bool {
 // uncopiedLists returns the lists that a function reads with client.UnsafeDisableDeepCopy.
 func (c *checker) uncopiedLists(fn *ssa.Function) []flow.Place {
 	var lists []flow.Place
-	for _, req := range c.Requests(fn) {
+	for _, req := range c.Body(fn).Requests {
 		if req.Verb != kube.List || req.Object == nil {
 			continue
 		}

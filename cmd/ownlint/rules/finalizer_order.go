@@ -10,16 +10,13 @@ import (
 )
 
 // FinalizerOrder reports clean-ups that a crash or an error skips because the finalizer is already gone.
-var FinalizerOrder = newRule("finalizer-order", "report finalizers that are removed before the clean-up is confirmed, or added after the creation", finalizerOrder)
+var FinalizerOrder = newRule("finalizer-order", "report finalizers that are removed before the clean-up is confirmed", finalizerOrder)
 
-var (
-	cleanupName = regexp.MustCompile(`(?i)^(clean_?up|finali[sz]e|tear_?down|destroy|deprovision)|^(Delete|Remove)External`)
-	createName  = regexp.MustCompile(`(?i)^(provision|createexternal|createbucket|createdatabase|createcluster|createvolume|createinstance|createloadbalancer)`)
-)
+var cleanupName = regexp.MustCompile(`(?i)^(clean_?up|finali[sz]e|tear_?down|destroy|deprovision)|^(Delete|Remove)External`)
 
 func finalizerOrder(c *checker) {
 	for _, fn := range c.Functions {
-		for _, w := range c.Writes(fn) {
+		for _, w := range c.Body(fn).Writes {
 			if w.Verb != kube.Update && w.Verb != kube.Patch {
 				continue
 			}
@@ -28,12 +25,9 @@ func finalizerOrder(c *checker) {
 				if !ok || change.Instr.Parent() != fn {
 					continue
 				}
-				switch {
-				case kube.Is(call.Common(), kube.ControllerUtil, "RemoveFinalizer"):
+				if kube.Is(call.Common(), kube.ControllerUtil, "RemoveFinalizer") {
 					c.cleanupAfter(fn, w)
 					c.cleanupUnchecked(fn, call)
-				case kube.Is(call.Common(), kube.ControllerUtil, "AddFinalizer"):
-					c.createdBefore(fn, call)
 				}
 			}
 		}
@@ -62,16 +56,6 @@ func (c *checker) cleanupUnchecked(fn *ssa.Function, remove *ssa.Call) {
 		if _, deferred := call.(*ssa.Defer); !deferred && dropped && flow.Dominates(call, remove) {
 			c.report(call, nil, "the finalizer is removed even if the clean-up fails, because the error of the clean-up is dropped; "+
 				"return the error before the finalizer is removed")
-		}
-	})
-}
-
-// createdBefore reports an external resource that is created before the finalizer is stored.
-func (c *checker) createdBefore(fn *ssa.Function, add *ssa.Call) {
-	eachCallOf(fn, func(call ssa.CallInstruction) {
-		if kube.RequestOf(call) == nil && isNamed(call, createName) && flow.Dominates(call, add) {
-			c.report(call, nil, "the external resource is created before the finalizer is stored, so a deletion in between leaves the resource behind; "+
-				"add the finalizer first")
 		}
 	})
 }

@@ -1,9 +1,11 @@
 package rules
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"reflect"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -76,8 +78,8 @@ func init() { // not in the literal: the analyzer refers to the list that holds 
 		for _, d := range pass.ResultOf[directives].(*directiveTable).list {
 			problem := ""
 			switch {
-			case !isRule(d.rule):
-				problem = "no rule has the name " + `"` + d.rule + `"; the rules are ` + strings.Join(names(), ", ")
+			case !slices.Contains(names(), d.rule):
+				problem = fmt.Sprintf("no rule has the name %q; the rules are %s", d.rule, strings.Join(names(), ", "))
 			case d.reason == "":
 				problem = "the comment gives no reason, so the rule still applies; write //ownlint:ignore " + d.rule + " reason"
 			default:
@@ -97,13 +99,4 @@ func names() []string {
 		}
 	}
 	return list
-}
-
-func isRule(name string) bool {
-	for _, n := range names() {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }

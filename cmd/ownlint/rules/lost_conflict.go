@@ -12,7 +12,7 @@ var LostConflict = newRule("lost-conflict", "report errors of writes that a retr
 
 func lostConflict(c *checker) {
 	for _, fn := range c.Functions {
-		for _, r := range c.Retries(fn) {
+		for _, r := range c.Body(fn).Retries {
 			if r.Attempt != nil && retriesConflicts(r.Call) {
 				c.lostInAttempt(r.Attempt)
 			}
@@ -23,7 +23,7 @@ func lostConflict(c *checker) {
 
 // lostInAttempt reports writes of a retried function whose conflict the retry does not see.
 func (c *checker) lostInAttempt(attempt *ssa.Function) {
-	for _, w := range c.Writes(attempt) {
+	for _, w := range c.Body(attempt).Writes {
 		if hidden := c.HiddenBy(w); hidden != nil {
 			c.report(hidden, nil, "the retry does not recognise the conflict because the error is formatted without %%w; wrap the error with %%w")
 			continue

@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 
@@ -33,18 +34,13 @@ func (c *checker) narrowPatch(w flow.Write) []analysis.SuggestedFix {
 	if !ok || file == nil || !c.hasPatch(method.X) {
 		return nil
 	}
-	object := unaddressed(call.Args[1])
-	copied := c.copyExpr(object, clientName(file))
+	pkg, copied := clientName(file), c.copyExpr(unaddressed(call.Args[1]))
 	start := c.insertion(file, w, call)
-	if copied == "" || start == nil {
+	if pkg == "" || copied == "" || start == nil {
 		return nil
 	}
 	name := c.freeName(call.Pos())
-	indent := "\n"
-	for range c.pass.Fset.Position(start.Pos()).Column - 1 {
-		indent += "\t"
-	}
-	pkg := clientName(file)
+	indent := "\n" + strings.Repeat("\t", c.pass.Fset.Position(start.Pos()).Column-1)
 	patch := fmt.Sprintf(", %s.MergeFromWithOptions(%s, %s.MergeFromWithOptimisticLock{})", pkg, name, pkg)
 	return []analysis.SuggestedFix{{
 		Message: "Send a merge patch with resourceVersion (the controller needs the RBAC verb patch)",
@@ -67,11 +63,7 @@ func (c *checker) fileOf(pos token.Pos) *ast.File {
 
 // hasPatch reports whether a client has the method Patch of controller-runtime.
 func (c *checker) hasPatch(client ast.Expr) bool {
-	t := c.pass.TypesInfo.TypeOf(client)
-	if t == nil {
-		return false
-	}
-	m, _, _ := types.LookupFieldOrMethod(t, true, c.pass.Pkg, "Patch")
+	m, _, _ := types.LookupFieldOrMethod(c.pass.TypesInfo.TypeOf(client), true, c.pass.Pkg, "Patch")
 	fn, ok := m.(*types.Func)
 	return ok && fn.Signature().Params().Len() == 4 && kube.IsNamed(fn.Signature().Params().At(2).Type(), kube.Client, "Patch")
 }
@@ -85,28 +77,15 @@ func unaddressed(e ast.Expr) ast.Expr {
 }
 
 // copyExpr returns the expression that copies an object, "" if the object is no variable and no field of one.
-func (c *checker) copyExpr(object ast.Expr, client string) string {
-	for e := object; ; {
-		if sel, ok := e.(*ast.SelectorExpr); ok {
-			e = sel.X
-			continue
-		}
-		if _, ok := e.(*ast.Ident); !ok {
-			return ""
-		}
-		break
+func (c *checker) copyExpr(object ast.Expr) string {
+	root := object
+	for sel, ok := root.(*ast.SelectorExpr); ok; sel, ok = root.(*ast.SelectorExpr) {
+		root = sel.X
 	}
-	text := types.ExprString(object)
-	t := c.pass.TypesInfo.TypeOf(object)
-	switch {
-	case client == "" || t == nil:
+	if _, ok := root.(*ast.Ident); !ok || kube.TypedObject(c.pass.TypesInfo.TypeOf(object)) == nil {
 		return ""
-	case kube.TypedObject(t) != nil:
-		return text + ".DeepCopy()"
-	case types.IsInterface(t) && kube.IsNamed(t, kube.Client, "Object"):
-		return text + ".DeepCopyObject().(" + client + ".Object)"
 	}
-	return ""
+	return types.ExprString(object) + ".DeepCopy()"
 }
 
 // clientName returns the name under which a file imports the client package, "" if it does not.
@@ -170,10 +149,7 @@ func enclosingStatements(file *ast.File, a, b token.Pos) []ast.Stmt {
 // freeName returns a name that nothing in scope has.
 func (c *checker) freeName(pos token.Pos) string {
 	scope := c.pass.Pkg.Scope().Innermost(pos)
-	for _, name := range []string{"base", "unchanged", "baseObject", "unchangedObject"} {
-		if scope == nil {
-			break
-		}
+	for _, name := range []string{"base", "unchanged", "baseObject"} {
 		if _, taken := scope.LookupParent(name, token.NoPos); taken == nil {
 			return name
 		}

@@ -1,8 +1,8 @@
 package rules
 
 import (
-	"go/token"
 	"regexp"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -15,9 +15,9 @@ var NotRepeatable = newRule("not-repeatable", "report side effects and increment
 
 func notRepeatable(c *checker) {
 	for _, fn := range c.Functions {
-		for _, r := range c.Retries(fn) {
+		for _, r := range c.Body(fn).Retries {
 			if r.Attempt != nil && retriesConflicts(r.Call) {
-				for _, w := range c.Writes(r.Attempt) {
+				for _, w := range c.Body(r.Attempt).Writes {
 					c.repeated(r.Attempt, w)
 				}
 			}
@@ -42,7 +42,7 @@ func (c *checker) repeated(attempt *ssa.Function, w flow.Write) {
 						effect, effect, effect)
 				}
 			case *ssa.Store:
-				if name := c.accumulates(instr, attempt); name != "" {
+				if name := accumulates(instr); name != "" {
 					c.report(instr, nil, "each attempt changes %s again, because the retried function does not reset %s; compute the value from the object "+
 						"that the attempt reads", name, name)
 				}
@@ -77,34 +77,30 @@ var countsAttempts = regexp.MustCompile(`(?i)attempt|tries|retry|retries`)
 
 // accumulates returns the name of a captured variable that a store increments or appends to, "" if the store does
 // neither. A variable that counts attempts is meant to be incremented.
-func (c *checker) accumulates(s *ssa.Store, attempt *ssa.Function) string {
+func accumulates(s *ssa.Store) string {
 	variable, ok := s.Addr.(*ssa.FreeVar)
-	if !ok || countsAttempts.MatchString(variable.Name()) || assignedBefore(s, attempt) {
+	if !ok || countsAttempts.MatchString(variable.Name()) || assignedBefore(s) {
 		return ""
 	}
-	loadsVariable := func(v ssa.Value) bool {
-		load, ok := v.(*ssa.UnOp)
-		return ok && load.Op == token.MUL && load.X == variable
-	}
+	var previous ssa.Value
 	switch v := s.Val.(type) {
 	case *ssa.BinOp:
-		if loadsVariable(v.X) && (v.Op == token.ADD || v.Op == token.SUB) {
-			return variable.Name()
-		}
+		previous = v.X
 	case *ssa.Call:
-		if b, ok := v.Call.Value.(*ssa.Builtin); ok && b.Name() == "append" && loadsVariable(v.Call.Args[0]) {
-			return variable.Name()
+		if b, ok := v.Call.Value.(*ssa.Builtin); ok && b.Name() == "append" {
+			previous = v.Call.Args[0]
 		}
+	}
+	if load, ok := previous.(*ssa.UnOp); ok && load.X == variable {
+		return variable.Name()
 	}
 	return ""
 }
 
 // assignedBefore reports whether the attempt assigns the variable of a store another value first.
-func assignedBefore(s *ssa.Store, attempt *ssa.Function) bool {
-	for _, ref := range *s.Addr.Referrers() {
-		if other, ok := ref.(*ssa.Store); ok && other != s && other.Parent() == attempt && flow.Dominates(other, s) {
-			return true
-		}
-	}
-	return false
+func assignedBefore(s *ssa.Store) bool {
+	return slices.ContainsFunc(*s.Addr.Referrers(), func(ref ssa.Instruction) bool {
+		other, ok := ref.(*ssa.Store)
+		return ok && other != s && flow.Dominates(other, s)
+	})
 }

@@ -15,7 +15,7 @@ var PatchNoLock = newRule("patch-no-lock", "report merge patches of lists withou
 
 func patchNoLock(c *checker) {
 	for _, fn := range c.Functions {
-		for _, w := range c.Writes(fn) {
+		for _, w := range c.Body(fn).Writes {
 			if w.Request == nil || w.Request.Patch == nil {
 				continue
 			}

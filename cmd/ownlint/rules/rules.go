@@ -36,7 +36,8 @@ func newRule(name, doc string, check func(*checker)) *analysis.Analyzer {
 		URL:      DocsURL + name + ".md",
 		Requires: []*analysis.Analyzer{flow.Analyzer, directives},
 	}
-	a.Run = func(pass *analysis.Pass) (any, error) {
+	a.Run = func(pass *analysis.Pass) (_ any, err error) {
+		defer flow.Recover(pass, &err)
 		check(&checker{
 			Package: pass.ResultOf[flow.Analyzer].(*flow.Package),
 			pass:    pass,
@@ -110,13 +111,4 @@ func eachCallOf(fn *ssa.Function, visit func(ssa.CallInstruction)) {
 			}
 		}
 	}
-}
-
-// withLiterals returns a function and the function literals in it.
-func withLiterals(fn *ssa.Function) []*ssa.Function {
-	list := []*ssa.Function{fn}
-	for _, literal := range fn.AnonFuncs {
-		list = append(list, withLiterals(literal)...)
-	}
-	return list
 }

@@ -12,7 +12,7 @@ var StaleRetry = newRule("stale-retry", "report retries that send a stale object
 
 func staleRetry(c *checker) {
 	for _, fn := range c.Functions {
-		for _, r := range c.Retries(fn) {
+		for _, r := range c.Body(fn).Retries {
 			if r.Attempt != nil && retriesConflicts(r.Call) {
 				c.staleObject(r)
 				c.nestedRetry(r)
@@ -35,8 +35,8 @@ func retriesConflicts(call ssa.CallInstruction) bool {
 
 // staleObject reports an attempt that sends an object from outside of the attempt without reading it.
 func (c *checker) staleObject(r flow.Retry) {
-	for _, fn := range withLiterals(r.Attempt) {
-		for _, w := range c.Writes(fn) {
+	for _, fn := range flow.WithLiterals(r.Attempt) {
+		for _, w := range c.Body(fn).Writes {
 			if w.Verb != kube.Update && w.Verb != kube.StatusUpdate || w.Through != nil && w.Through.Reads {
 				continue
 			}
@@ -66,15 +66,10 @@ func isOutside(base ssa.Value, attempt *ssa.Function) bool {
 // refreshed reports whether an attempt may read the object again: it reads the object, stores into it, or passes it to a
 // function that is not known to leave the object's resourceVersion alone.
 func (c *checker) refreshed(attempt *ssa.Function, w flow.Write) bool {
-	if c.ReadIn(attempt, w.Place) {
-		return true
-	}
-	found := false
-	for _, fn := range withLiterals(attempt) {
-		for _, change := range c.Changes(fn) {
-			if change.Place == w.Place && (change.Area&flow.OtherMeta != 0 || change.Area&flow.Spec != 0 && len(change.Fields) == 0) {
-				found = true // *object = ..., SetResourceVersion or an unknown function
-			}
+	found := c.ReadIn(attempt, w.Place)
+	for _, fn := range flow.WithLiterals(attempt) {
+		for _, change := range c.Body(fn).Changes { // *object = ..., SetResourceVersion or an unknown function
+			found = found || change.Place == w.Place && (change.Area&flow.OtherMeta != 0 || change.Area&flow.Spec != 0 && len(change.Fields) == 0)
 		}
 		eachCallOf(fn, func(call ssa.CallInstruction) {
 			found = found || call != w.Call && c.mayRead(call, w.Place)
@@ -117,7 +112,7 @@ func assigns(fn *ssa.Function, place flow.Place) bool {
 
 // nestedRetry reports a retry within a retried function.
 func (c *checker) nestedRetry(r flow.Retry) {
-	for _, fn := range withLiterals(r.Attempt) {
+	for _, fn := range flow.WithLiterals(r.Attempt) {
 		eachCallOf(fn, func(call ssa.CallInstruction) {
 			e := c.CalleeEffects(call.Common())
 			inner := kube.Is(call.Common(), kube.Retry, "RetryOnConflict", "OnError") && retriesConflicts(call)
@@ -131,8 +126,8 @@ func (c *checker) nestedRetry(r flow.Retry) {
 // retriedApply reports an attempt whose only writes are server-side applies.
 func (c *checker) retriedApply(r flow.Retry) {
 	var applies []ssa.CallInstruction
-	for _, fn := range withLiterals(r.Attempt) {
-		for _, req := range c.Requests(fn) {
+	for _, fn := range flow.WithLiterals(r.Attempt) {
+		for _, req := range c.Body(fn).Requests {
 			switch {
 			case isApply(req):
 				applies = append(applies, req.Call)
@@ -140,12 +135,12 @@ func (c *checker) retriedApply(r flow.Retry) {
 				return
 			}
 		}
-		for _, change := range c.Changes(fn) {
+		for _, change := range c.Body(fn).Changes {
 			if change.Area&flow.OtherMeta != 0 {
 				return // perhaps a resourceVersion, which can be stale
 			}
 		}
-		for _, w := range c.Writes(fn) {
+		for _, w := range c.Body(fn).Writes {
 			if w.Request == nil {
 				return
 			}

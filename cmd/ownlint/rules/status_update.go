@@ -12,7 +12,7 @@ var StatusUpdate = newRule("status-update", "report status writes that replace t
 
 func statusUpdate(c *checker) {
 	for _, fn := range c.Functions {
-		for _, w := range c.Writes(fn) {
+		for _, w := range c.Body(fn).Writes {
 			if w.Verb != kube.StatusUpdate && w.Verb != kube.Update && w.Verb != kube.StatusPatch {
 				continue
 			}
@@ -26,36 +26,21 @@ func statusUpdate(c *checker) {
 	}
 }
 
-// replacesStatus reports whether a store replaces the whole status, or a whole struct in it, of an object that the same
-// function read, with the status of another object.
+// replacesStatus reports whether a store replaces the whole status of an object that the same function read, with a status
+// from before: that of another object, or a variable of the function around a function literal.
 func (c *checker) replacesStatus(s *ssa.Store, change flow.Change) bool {
-	if len(change.Fields) != 1 || change.Fields[0] != "Status" {
+	if len(change.Fields) != 1 || change.Fields[0] != "Status" || !c.ReadIn(s.Parent(), change.Place) || !c.WasRead(s, change.Place) {
 		return false
 	}
 	source := flow.PlaceOf(s.Val)
-	if source.Base == nil || source == flow.PlaceOf(s.Addr) || source.Base == change.Place.Base {
+	if source.Base == change.Place.Base {
 		return false
 	}
-	return c.readHere(s, change.Place) && c.isOlder(s, source)
-}
-
-// readHere reports whether the function of a store reads the object before the store.
-func (c *checker) readHere(s *ssa.Store, place flow.Place) bool {
-	return c.ReadIn(s.Parent(), place) && c.WasRead(s, place)
-}
-
-// isOlder reports whether a status was computed before the object was read: the status of another object, or a variable
-// of the function around a function literal.
-func (c *checker) isOlder(s *ssa.Store, source flow.Place) bool {
 	switch base := source.Base.(type) {
-	case *ssa.Parameter, *ssa.Alloc, *ssa.Call, *ssa.Extract:
-		outside := base.Parent() != s.Parent()
-		return outside || source.Path == ".Status" && isTyped(base) != nil && !isCallOf(base)
+	case *ssa.Parameter, *ssa.Alloc, *ssa.Extract:
+		return base.Parent() != s.Parent() || source.Path == ".Status" && isTyped(base) != nil
+	case *ssa.Call:
+		return base.Parent() != s.Parent()
 	}
 	return false
-}
-
-func isCallOf(v ssa.Value) bool {
-	_, ok := v.(*ssa.Call)
-	return ok
 }

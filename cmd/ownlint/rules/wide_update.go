@@ -2,6 +2,8 @@ package rules
 
 import (
 	"go/types"
+	"regexp"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -16,8 +18,8 @@ var WideUpdate = newRule("wide-update", "report whole-object writes that only ch
 
 func wideUpdate(c *checker) {
 	for _, fn := range c.Functions {
-		for _, w := range c.Writes(fn) {
-			if area := c.ChangedBefore(w); area != 0 && area&^flow.Metadata == 0 && isWhole(w) && !reportedInside(w) {
+		for _, w := range c.Body(fn).Writes {
+			if area := c.ChangedBefore(w); area != 0 && area&^flow.Metadata == 0 && isWhole(w) && !reportedInside(w) && c.isLive(w, area) {
 				c.judgeWidth(w, area)
 			}
 		}
@@ -52,6 +54,41 @@ func (c *checker) judgeWidth(w flow.Write, area flow.Area) {
 	c.report(w.Call, c.narrowPatch(w), "the write sends the whole %s but changes only its %s; encoding the Go type also changes %s, "+
 		"and the API server makes this client the owner of the changed fields; send a merge patch of the %s with resourceVersion instead",
 		object.Obj().Name(), area, spelling.Summary(changes), area)
+}
+
+// isLive reports whether the written object is surely one that was read, and not one that the controller builds to create
+// or replace an object. Builders set owner references too.
+func (c *checker) isLive(w flow.Write, area flow.Area) bool {
+	if c.WasRead(w.Call, w.Place) || w.Place.Path != "" {
+		return true
+	}
+	for _, req := range c.Body(w.Call.Parent()).Requests {
+		if req.Verb == kube.Create && req.Object != nil && flow.PlaceOf(req.Object) == w.Place {
+			return false
+		}
+	}
+	switch base := w.Place.Base.(type) {
+	case *ssa.Parameter:
+		return area&flow.OwnerReferences == 0
+	case *ssa.Alloc:
+		return copiesItem(base)
+	}
+	source := sourceCall(w.Place.Base)
+	if source == nil {
+		return false
+	}
+	req := kube.RequestOf(source)
+	return req != nil && req.Verb == kube.Get || isCacheRead(source) || isNamed(source, getterName)
+}
+
+var getterName = regexp.MustCompile(`(?i)^(get|fetch|find|load|lookup|read)`)
+
+// copiesItem reports whether a variable is the copy of an item of a list, as in a range loop.
+func copiesItem(variable *ssa.Alloc) bool {
+	return slices.ContainsFunc(*variable.Referrers(), func(ref ssa.Instruction) bool {
+		s, ok := ref.(*ssa.Store)
+		return ok && s.Addr == variable && flow.PlaceOf(s.Val).Path != ""
+	})
 }
 
 // isGlobal reports whether a value is the content of the package-level variable path.name.

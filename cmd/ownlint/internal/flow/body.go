@@ -18,17 +18,16 @@ type Write struct {
 	Through *Effect       // the effect of the function on the object, nil for a request
 }
 
-// body holds what the instructions of one function do, without the function literals in it.
-type body struct {
-	changes  []Change
-	writes   []Write
-	reads    []Place
-	requests []*kube.Request
-	retries  []Retry
-	gets     []get
+// Body holds what the instructions of one function do, without the function literals in it.
+type Body struct {
+	Changes  []Change
+	Writes   []Write
+	Requests []*kube.Request
+	Retries  []Retry
+	reads    []read
 }
 
-type get struct {
+type read struct {
 	instr ssa.Instruction
 	place Place
 }
@@ -39,15 +38,16 @@ type Retry struct {
 	Attempt *ssa.Function // nil if the function is not a literal or a named function of this package
 }
 
-func (p *Package) bodyOf(fn *ssa.Function) *body {
+// Body returns the body of a function.
+func (p *Package) Body(fn *ssa.Function) *Body {
 	if b, ok := p.bodies[fn]; ok {
 		return b
 	}
-	b := &body{}
+	b := &Body{}
 	p.bodies[fn] = b
 	for _, block := range fn.Blocks {
 		for _, instr := range block.Instrs {
-			b.changes = append(b.changes, p.changesOf(instr)...)
+			b.Changes = append(b.Changes, p.changesOf(instr)...)
 			if call, ok := instr.(ssa.CallInstruction); ok {
 				p.call(b, call)
 			}
@@ -57,23 +57,23 @@ func (p *Package) bodyOf(fn *ssa.Function) *body {
 }
 
 // call records what a call sends and reads.
-func (p *Package) call(b *body, call ssa.CallInstruction) {
+func (p *Package) call(b *Body, call ssa.CallInstruction) {
 	c := call.Common()
 	if kube.Is(c, kube.Retry, "RetryOnConflict", "OnError") {
-		b.retries = append(b.retries, Retry{Call: call, Attempt: functionOf(c.Args[len(c.Args)-1])})
+		b.Retries = append(b.Retries, Retry{Call: call, Attempt: functionOf(c.Args[len(c.Args)-1])})
 		return
 	}
 	if req := kube.RequestOf(call); req != nil {
-		b.requests = append(b.requests, req)
+		b.Requests = append(b.Requests, req)
 		switch {
 		case req.Verb == kube.Get && req.Object != nil:
 			b.read(call, req.Object)
 		case req.Object != nil && req.Mutating():
-			b.writes = append(b.writes, Write{Call: call, Verb: req.Verb, Object: req.Object, Place: PlaceOf(req.Object), Request: req})
+			b.Writes = append(b.Writes, Write{Call: call, Verb: req.Verb, Object: req.Object, Place: PlaceOf(req.Object), Request: req})
 		}
 		return
 	}
-	e := p.calleeEffects(c)
+	e := p.CalleeEffects(c)
 	if e == nil {
 		return
 	}
@@ -86,14 +86,13 @@ func (p *Package) call(b *body, call ssa.CallInstruction) {
 			b.read(call, arg)
 		}
 		if e.Params[i].Updates {
-			b.writes = append(b.writes, Write{Call: call, Verb: kube.Update, Object: arg, Place: PlaceOf(arg), Through: &e.Params[i]})
+			b.Writes = append(b.Writes, Write{Call: call, Verb: kube.Update, Object: arg, Place: PlaceOf(arg), Through: &e.Params[i]})
 		}
 	}
 }
 
-func (b *body) read(instr ssa.Instruction, object ssa.Value) {
-	b.reads = append(b.reads, PlaceOf(object))
-	b.gets = append(b.gets, get{instr, PlaceOf(object)})
+func (b *Body) read(instr ssa.Instruction, object ssa.Value) {
+	b.reads = append(b.reads, read{instr, PlaceOf(object)})
 }
 
 func functionOf(v ssa.Value) *ssa.Function {
@@ -108,22 +107,10 @@ func functionOf(v ssa.Value) *ssa.Function {
 	return nil
 }
 
-// Writes returns the writes of a function, without the writes of function literals in it.
-func (p *Package) Writes(fn *ssa.Function) []Write { return p.bodyOf(fn).writes }
-
-// Changes returns the changes of a function, without the changes of function literals in it.
-func (p *Package) Changes(fn *ssa.Function) []Change { return p.bodyOf(fn).changes }
-
-// Requests returns the requests of a function, without the requests of function literals in it.
-func (p *Package) Requests(fn *ssa.Function) []*kube.Request { return p.bodyOf(fn).requests }
-
-// Retries returns the retries of a function, without the retries of function literals in it.
-func (p *Package) Retries(fn *ssa.Function) []Retry { return p.bodyOf(fn).retries }
-
 // ReadIn reports whether a function or a literal in it reads the object at a place.
 func (p *Package) ReadIn(fn *ssa.Function, place Place) bool {
-	for _, f := range appendWithLiterals(nil, fn) {
-		if slices.Contains(p.bodyOf(f).reads, place) {
+	for _, f := range WithLiterals(fn) {
+		if slices.ContainsFunc(p.Body(f).reads, func(r read) bool { return r.place == place }) {
 			return true
 		}
 	}
@@ -134,8 +121,8 @@ func (p *Package) ReadIn(fn *ssa.Function, place Place) bool {
 // instruction.
 func (p *Package) WasRead(instr ssa.Instruction, place Place) bool {
 	for fn := instr.Parent(); fn != nil; fn = fn.Parent() {
-		for _, g := range p.bodyOf(fn).gets {
-			if g.place == place && Reaches(g.instr, instr) {
+		for _, r := range p.Body(fn).reads {
+			if r.place == place && Reaches(r.instr, instr) {
 				return true
 			}
 		}
@@ -151,8 +138,8 @@ func (p *Package) ChangesBefore(w Write) []Change {
 	for outer.Parent() != nil {
 		outer = outer.Parent()
 	}
-	for _, fn := range appendWithLiterals(nil, outer) {
-		for _, c := range p.bodyOf(fn).changes {
+	for _, fn := range WithLiterals(outer) {
+		for _, c := range p.Body(fn).Changes {
 			if c.Place == w.Place && c.Instr != w.Call && Reaches(c.Instr, w.Call) && !p.replaced(c.Instr, w) {
 				list = append(list, c)
 			}
@@ -176,8 +163,8 @@ func (p *Package) ChangedBefore(w Write) Area {
 
 // replaced reports whether the object is read between a change and a write, on every path to the write.
 func (p *Package) replaced(change ssa.Instruction, w Write) bool {
-	for _, g := range p.bodyOf(w.Call.Parent()).gets {
-		if g.place == w.Place && Dominates(g.instr, w.Call) && !Reaches(g.instr, change) {
+	for _, r := range p.Body(w.Call.Parent()).reads {
+		if r.place == w.Place && Dominates(r.instr, w.Call) && !Reaches(r.instr, change) {
 			return true
 		}
 	}

@@ -23,13 +23,14 @@ func buildFunctions(pass *analysis.Pass) []*ssa.Function {
 	pkg.Build()
 	var functions []*ssa.Function
 	for _, file := range pass.Files {
-		if Ignored(pass, file) {
+		if ignored(pass, file) {
 			continue
 		}
 		for _, decl := range file.Decls {
 			if d, ok := decl.(*ast.FuncDecl); ok {
-				if fn, ok := pass.TypesInfo.Defs[d.Name].(*types.Func); ok {
-					functions = appendWithLiterals(functions, prog.FuncValue(fn))
+				fn, _ := pass.TypesInfo.Defs[d.Name].(*types.Func)
+				if f := prog.FuncValue(fn); f != nil {
+					functions = append(functions, WithLiterals(f)...)
 				}
 			}
 		}
@@ -37,19 +38,17 @@ func buildFunctions(pass *analysis.Pass) []*ssa.Function {
 	return functions
 }
 
-func appendWithLiterals(list []*ssa.Function, fn *ssa.Function) []*ssa.Function {
-	if fn == nil {
-		return list
-	}
-	list = append(list, fn)
+// WithLiterals returns a function and the function literals in it.
+func WithLiterals(fn *ssa.Function) []*ssa.Function {
+	list := []*ssa.Function{fn}
 	for _, literal := range fn.AnonFuncs {
-		list = appendWithLiterals(list, literal)
+		list = append(list, WithLiterals(literal)...)
 	}
 	return list
 }
 
-// Ignored reports whether the rules skip a file: a test, whose writes meet no other writer, or generated code.
-func Ignored(pass *analysis.Pass, file *ast.File) bool {
+// ignored reports whether the rules skip a file: a test, whose writes meet no other writer, or generated code.
+func ignored(pass *analysis.Pass, file *ast.File) bool {
 	return strings.HasSuffix(pass.Fset.File(file.FileStart).Name(), "_test.go") || ast.IsGenerated(file)
 }
 

@@ -3,7 +3,6 @@ package flow
 import (
 	"go/types"
 	"regexp"
-	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -58,32 +57,26 @@ type Change struct {
 	Fields []string // the Go fields from the object to a stored value, nil for a call
 }
 
-// areaOf returns the part of an object that Go fields lead to.
-func areaOf(fields []string) Area {
-	if len(fields) == 0 {
-		return Spec
-	}
-	switch fields[0] {
-	case "Status":
-		if len(fields) > 1 && fields[1] == "Conditions" {
-			return Conditions
-		}
-		return OtherStatus
-	case "ObjectMeta":
-		if len(fields) > 1 {
-			return map[string]Area{"Finalizers": Finalizers, "Labels": Labels, "Annotations": Annotations,
-				"OwnerReferences": OwnerReferences}[fields[1]] | otherMeta(fields[1])
-		}
-		return OtherMeta
-	case "TypeMeta":
-		return 0
-	}
-	return Spec
+// metadata maps fields of metav1.ObjectMeta to parts. Their setters are named after the fields.
+var metadata = map[string]Area{
+	"Finalizers": Finalizers, "Labels": Labels, "Annotations": Annotations, "OwnerReferences": OwnerReferences,
 }
 
-func otherMeta(field string) Area {
-	if slices.Contains([]string{"Finalizers", "Labels", "Annotations", "OwnerReferences"}, field) {
+// areaOf returns the part of an object that Go fields lead to.
+func areaOf(fields []string) Area {
+	switch {
+	case len(fields) == 0:
+		return Spec
+	case fields[0] == "TypeMeta":
 		return 0
+	case fields[0] == "Status" && len(fields) > 1 && fields[1] == "Conditions":
+		return Conditions
+	case fields[0] == "Status":
+		return OtherStatus
+	case fields[0] != "ObjectMeta":
+		return Spec
+	case len(fields) > 1 && metadata[fields[1]] != 0:
+		return metadata[fields[1]]
 	}
 	return OtherMeta
 }
@@ -116,17 +109,12 @@ func storeChange(instr ssa.Instruction, addr ssa.Value) []Change {
 func isCopy(s *ssa.Store) bool {
 	switch v := s.Val.(type) {
 	case *ssa.UnOp, *ssa.Parameter, *ssa.Extract, *ssa.Call:
-		_, ok := s.Addr.(*ssa.Alloc)
-		return ok
+		_, variable := s.Addr.(*ssa.Alloc)
+		return variable
 	case *ssa.Const:
 		return v.Value == nil
 	}
 	return false
-}
-
-// setters are methods of metav1.Object, SetOwnerReferences and its like.
-var setters = map[string]Area{
-	"SetFinalizers": Finalizers, "SetLabels": Labels, "SetAnnotations": Annotations, "SetOwnerReferences": OwnerReferences,
 }
 
 // helpers are known functions that change an argument, with the index of the argument.
@@ -176,7 +164,7 @@ func (p *Package) callChanges(call ssa.CallInstruction) []Change {
 	if c.IsInvoke() && kube.IsObject(c.Value.Type()) {
 		return objectChange(call, c.Value, setterArea(fn.Name()), true)
 	}
-	if e := p.calleeEffects(c); e != nil {
+	if e := p.CalleeEffects(c); e != nil {
 		return effectChanges(call, e)
 	}
 	var list []Change
@@ -188,13 +176,14 @@ func (p *Package) callChanges(call ssa.CallInstruction) []Change {
 
 // setterArea returns the part that a method of metav1.Object or client.Object changes.
 func setterArea(method string) Area {
-	if area, ok := setters[method]; ok {
-		return area
+	field, ok := strings.CutPrefix(method, "Set")
+	switch {
+	case !ok || method == "SetGroupVersionKind":
+		return 0
+	case metadata[field] != 0:
+		return metadata[field]
 	}
-	if strings.HasPrefix(method, "Set") && method != "SetGroupVersionKind" {
-		return OtherMeta
-	}
-	return 0
+	return OtherMeta
 }
 
 func objectChange(call ssa.CallInstruction, v ssa.Value, area Area, sure bool) []Change {
@@ -207,8 +196,8 @@ func objectChange(call ssa.CallInstruction, v ssa.Value, area Area, sure bool) [
 
 func effectChanges(call ssa.CallInstruction, e *Effects) []Change {
 	var list []Change
-	for i, arg := range call.Common().Args {
-		if object, fields := objectOf(arg); i < len(e.Params) && object != nil && len(fields) == 0 {
+	for i, arg := range call.Common().Args[:min(len(call.Common().Args), len(e.Params))] {
+		if object, fields := objectOf(arg); object != nil && len(fields) == 0 {
 			list = append(list, objectChange(call, arg, e.Params[i].Changes, true)...)
 		}
 	}

@@ -39,9 +39,7 @@ func (e *Effects) any() bool {
 }
 
 // CalleeEffects returns the effects of the function that a call names, nil if the function is not known.
-func (p *Package) CalleeEffects(c *ssa.CallCommon) *Effects { return p.calleeEffects(c) }
-
-func (p *Package) calleeEffects(c *ssa.CallCommon) *Effects {
+func (p *Package) CalleeEffects(c *ssa.CallCommon) *Effects {
 	f := c.StaticCallee()
 	if f == nil {
 		return nil
@@ -69,20 +67,20 @@ func (p *Package) effectsOf(fn *ssa.Function) *Effects {
 	for i, param := range fn.Params {
 		e.Params[i].Open = kube.IsOpen(param.Type())
 	}
-	for _, f := range appendWithLiterals(nil, fn) {
-		b := p.bodyOf(f)
-		e.Retries = e.Retries || len(b.retries) > 0
-		for _, c := range b.changes {
+	for _, f := range WithLiterals(fn) {
+		b := p.Body(f)
+		e.Retries = e.Retries || len(b.Retries) > 0
+		for _, c := range b.Changes {
 			if i := paramOf(fn, c.Place); i >= 0 {
 				e.Params[i].Changes |= c.Area
 			}
 		}
-		for _, place := range b.reads {
-			if i := paramOf(fn, place); i >= 0 {
+		for _, r := range b.reads {
+			if i := paramOf(fn, r.place); i >= 0 {
 				e.Params[i].Reads = true
 			}
 		}
-		for _, w := range b.writes {
+		for _, w := range b.Writes {
 			if i := paramOf(fn, w.Place); i >= 0 && w.Verb == kube.Update {
 				e.Params[i].Updates = true
 				e.Params[i].Written |= p.ChangedBefore(w)
@@ -104,7 +102,7 @@ func paramOf(fn *ssa.Function, place Place) int {
 
 // hidesConflict reports whether a function returns a write's error formatted without %w.
 func (p *Package) hidesConflict(fn *ssa.Function) bool {
-	for _, w := range p.bodyOf(fn).writes {
+	for _, w := range p.Body(fn).Writes {
 		if p.HiddenBy(w) != nil {
 			return true
 		}

@@ -3,6 +3,7 @@ package flow
 import (
 	"go/constant"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -65,16 +66,11 @@ func Escapes(v ssa.Value) bool {
 		case ssa.CallInstruction:
 			found = found || !isLogging(instr.Common())
 		case *ssa.Store:
-			_, local := instr.Addr.(*ssa.Alloc)
-			found = found || !local && !isElement(instr.Addr)
+			_, local := target(instr.Addr).(*ssa.Alloc)
+			found = found || !local
 		}
 	})
 	return found
-}
-
-func isElement(addr ssa.Value) bool {
-	_, ok := addr.(*ssa.IndexAddr) // of the array of variadic arguments
-	return ok
 }
 
 var logging = []string{"github.com/go-logr/logr", "k8s.io/klog", "log/slog", "log", "go.uber.org/zap", "k8s.io/client-go/tools/record", "k8s.io/client-go/tools/events"}
@@ -82,15 +78,9 @@ var logging = []string{"github.com/go-logr/logr", "k8s.io/klog", "log/slog", "lo
 // isLogging reports whether a call writes a log line or an event.
 func isLogging(c *ssa.CallCommon) bool {
 	fn := kube.Callee(c)
-	if fn == nil {
-		return false
-	}
-	for _, pkg := range logging {
-		if path := kube.Path(fn.Pkg()); path == pkg || strings.HasPrefix(path, pkg+"/") {
-			return true
-		}
-	}
-	return false
+	return fn != nil && slices.ContainsFunc(logging, func(pkg string) bool {
+		return strings.HasPrefix(kube.Path(fn.Pkg())+"/", pkg+"/")
+	})
 }
 
 // follow visits the instructions that use a value, also after conversions, phis, local variables and the arrays of

@@ -4,6 +4,7 @@
 package flow
 
 import (
+	"fmt"
 	"go/types"
 	"reflect"
 	"slices"
@@ -31,7 +32,7 @@ type Package struct {
 
 	pass    *analysis.Pass
 	effects map[*ssa.Function]*Effects
-	bodies  map[*ssa.Function]*body
+	bodies  map[*ssa.Function]*Body
 }
 
 // modules define clients and API types. What their functions do is built into this package.
@@ -64,8 +65,16 @@ func reaches(pkg *types.Package, seen map[*types.Package]bool) bool {
 	return false
 }
 
-func run(pass *analysis.Pass) (any, error) {
-	p := &Package{pass: pass, effects: make(map[*ssa.Function]*Effects), bodies: make(map[*ssa.Function]*body)}
+// Recover turns a panic of an analyzer into an error, so that one surprising package does not end the whole run.
+func Recover(pass *analysis.Pass, err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("internal error of ownlint in %s of package %s, please report: %v", pass.Analyzer, pass.Pkg.Path(), r)
+	}
+}
+
+func run(pass *analysis.Pass) (_ any, err error) {
+	defer Recover(pass, &err)
+	p := &Package{pass: pass, effects: make(map[*ssa.Function]*Effects), bodies: make(map[*ssa.Function]*Body)}
 	if len(pass.Files) == 0 || !isRelevant(pass.Pkg) {
 		return p, nil
 	}

@@ -70,7 +70,7 @@ func samePlace(phi *ssa.Phi, depth int) *Place {
 		if c, ok := edge.(*ssa.Const); ok && c.IsNil() || edge == phi {
 			continue
 		}
-		p := placeOf(edge, depth+10)
+		p := placeOf(edge, depth+20) // nested phis would take exponential time
 		if same != nil && *same != p {
 			return nil
 		}
@@ -102,26 +102,13 @@ func Unwrap(v ssa.Value) ssa.Value {
 func FieldName(f *ssa.FieldAddr) string { return fieldOf(f.X.Type(), f.Field).Name() }
 
 func fieldOf(t types.Type, i int) *types.Var {
-	t = types.Unalias(t)
-	if p, ok := t.Underlying().(*types.Pointer); ok {
+	if p, ok := types.Unalias(t).Underlying().(*types.Pointer); ok {
 		t = p.Elem()
 	}
-	return typeparamsCore(t).Field(i)
-}
-
-// typeparamsCore returns the struct type of a type, also of a type parameter whose constraint has one struct type.
-func typeparamsCore(t types.Type) *types.Struct {
 	if s, ok := t.Underlying().(*types.Struct); ok {
-		return s
+		return s.Field(i)
 	}
-	if i, ok := t.Underlying().(*types.Interface); ok {
-		for e := range i.EmbeddedTypes() {
-			if s, ok := e.Underlying().(*types.Struct); ok {
-				return s
-			}
-		}
-	}
-	return nil
+	return types.NewField(0, nil, "?", t, false) // a type parameter whose types are structs
 }
 
 // binding returns the value that a function literal captured as a free variable.

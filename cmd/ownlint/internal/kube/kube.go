@@ -4,6 +4,7 @@ package kube
 
 import (
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -74,35 +75,27 @@ func TypedObject(t types.Type) *types.Named {
 // IsObject reports whether a value of the type holds an API object: a typed one, an unstructured one, or an interface
 // such as client.Object.
 func IsObject(t types.Type) bool {
-	if TypedObject(t) != nil || IsNamed(t, Unstructured, "Unstructured") {
-		return true
-	}
-	return IsOpen(t)
+	return TypedObject(t) != nil || IsNamed(t, Unstructured, "Unstructured") || IsOpen(t)
 }
 
 // IsOpen reports whether the type is an interface or a type parameter that stands for an API object of any kind.
 func IsOpen(t types.Type) bool {
-	if !types.IsInterface(t) {
-		return false
-	}
-	has := func(name string) bool {
-		m, _, _ := types.LookupFieldOrMethod(t, false, nil, name)
-		_, ok := m.(*types.Func)
-		return ok
-	}
-	return has("GetFinalizers") && has("SetResourceVersion")
+	return types.IsInterface(t) && HasMethod(t, nil, "GetFinalizers") && HasMethod(t, nil, "SetResourceVersion")
+}
+
+// HasMethod reports whether a type, or a pointer to the type, has a method.
+func HasMethod(t types.Type, pkg *types.Package, name string) bool {
+	m, _, _ := types.LookupFieldOrMethod(t, !types.IsInterface(t), pkg, name)
+	_, ok := m.(*types.Func)
+	return ok
 }
 
 // IsBuiltIn reports whether the API server itself decodes objects of the type into a Go type. A read and a PUT of a
 // built-in type spell every value alike, because the API server has already respelled what was applied.
 func IsBuiltIn(n *types.Named) bool {
 	path := Path(n.Obj().Pkg())
-	for _, prefix := range []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/", "k8s.io/kube-aggregator/"} {
-		if strings.HasPrefix(path, prefix) {
-			return true
-		}
-	}
-	return false
+	return strings.HasPrefix(path, "k8s.io/api/") || strings.HasPrefix(path, "k8s.io/apiextensions-apiserver/") ||
+		strings.HasPrefix(path, "k8s.io/kube-aggregator/")
 }
 
 // Callee returns the function or method that a call names, nil for a call of a function value. A call through a
@@ -126,15 +119,7 @@ func Callee(c *ssa.CallCommon) *types.Func {
 // name.
 func Is(c *ssa.CallCommon, path string, names ...string) bool {
 	obj := callTarget(c)
-	if obj == nil || Path(obj.Pkg()) != path {
-		return false
-	}
-	for _, name := range names {
-		if obj.Name() == name {
-			return true
-		}
-	}
-	return false
+	return obj != nil && Path(obj.Pkg()) == path && slices.Contains(names, obj.Name())
 }
 
 func callTarget(c *ssa.CallCommon) types.Object {

@@ -70,11 +70,10 @@ func RequestOf(call ssa.CallInstruction) *Request {
 	if fn == nil || fn.Signature().Recv() == nil || fn.Signature().Params().Len() < 2 {
 		return nil
 	}
-	args := c.Args
-	if !c.IsInvoke() {
-		args = args[1:]
+	args, params := c.Args, fn.Signature().Params()
+	if len(args) == params.Len()+1 {
+		args = args[1:] // the receiver, which interface calls and method values do not pass
 	}
-	params := fn.Signature().Params()
 	last := params.At(params.Len() - 1).Type()
 	req := &Request{Call: call, Options: args[len(args)-1]}
 	if slice, ok := last.(*types.Slice); ok && fn.Signature().Variadic() {

@@ -80,14 +80,10 @@ func (w *walker) field(f *types.Var, path string, opts options, absent bool) {
 		}
 	}
 	if _, ok := t.Underlying().(*types.Struct); ok {
-		absent = absent || opts.omitempty || marks.Optional
-		if opts.omitzero {
-			absent = false
-		}
-	} else {
-		absent = false
+		w.value(t, path, !opts.omitzero && (absent || opts.omitempty || marks.Optional))
+		return
 	}
-	w.value(t, path, absent)
+	w.value(t, path, false)
 }
 
 // known are the types whose encoding differs from what they decode.
@@ -108,18 +104,14 @@ func (w *walker) value(t types.Type, path string, absent bool) {
 				return
 			}
 		}
-		if hasMethod(n, "MarshalJSON") || hasMethod(n, "MarshalText") || slices.Contains(w.within, n) {
+		if marshals(n) || slices.Contains(w.within, n) {
 			return
 		}
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Pointer:
 		w.value(u.Elem(), path, false)
-	case *types.Slice:
-		w.value(u.Elem(), path+"[*]", false)
-	case *types.Array:
-		w.value(u.Elem(), path+"[*]", false)
-	case *types.Map:
+	case interface{ Elem() types.Type }: // a slice, an array or a map
 		w.value(u.Elem(), path+"[*]", false)
 	case *types.Struct:
 		if n, ok := t.(*types.Named); ok {
@@ -175,11 +167,8 @@ func jsonName(s *types.Struct, i int) (string, options, bool) {
 // zeroOf returns how encoding/json writes the zero value of a scalar type, "" for other types.
 func zeroOf(t types.Type) string {
 	b, ok := t.Underlying().(*types.Basic)
-	if n, named := t.(*types.Named); named && hasMethod(n, "MarshalJSON") {
-		return ""
-	}
 	switch {
-	case !ok:
+	case !ok || marshals(t):
 		return ""
 	case b.Info()&types.IsString != 0:
 		return `""`
@@ -191,10 +180,9 @@ func zeroOf(t types.Type) string {
 	return ""
 }
 
-func hasMethod(n *types.Named, name string) bool {
-	m, _, _ := types.LookupFieldOrMethod(n, true, n.Obj().Pkg(), name)
-	f, ok := m.(*types.Func)
-	return ok && f != nil
+// marshals reports whether a type has an encoding of its own.
+func marshals(t types.Type) bool {
+	return kube.HasMethod(t, nil, "MarshalJSON") || kube.HasMethod(t, nil, "MarshalText")
 }
 
 // Summary names the first three changes and how many more there are.

@@ -47,3 +47,11 @@ func Use(ctx context.Context, c client.Client, cache *operator.Cache) error {
 	}
 	return ensureOne(ctx, c, cache)
 }
+
+func UseValue(ctx context.Context, c client.Client, cache *operator.Cache) error {
+	update, add := c.Update, controllerutil.AddFinalizer
+	add(cache, "example.com/x")
+	defer update(ctx, cache)
+	go c.Update(ctx, cache)
+	return client.Client.Update(c, ctx, cache)
+}

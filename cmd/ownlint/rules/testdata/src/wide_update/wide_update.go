@@ -58,6 +58,9 @@ func (r *reconciler) value(ctx context.Context, key types.NamespacedName) error 
 
 func (r *reconciler) owned(ctx context.Context, owner *v1.Site, database *v1.Database) error {
 	base := database.Name
+	if err := r.Get(ctx, client.ObjectKeyFromObject(database), database); err != nil {
+		return err
+	}
 	if err := controllerutil.SetControllerReference(owner, database, r.scheme); err != nil {
 		return err
 	}
@@ -73,6 +76,20 @@ func (r *reconciler) items(ctx context.Context) error {
 	for i := range list.Items {
 		list.Items[i].Labels["app"] = "x"
 		if err := r.Update(ctx, &list.Items[i]); err != nil { // want `changes only its labels`
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reconciler) copies(ctx context.Context) error {
+	list := &v1.DatabaseList{}
+	if err := r.List(ctx, list); err != nil {
+		return err
+	}
+	for _, database := range list.Items {
+		database.Annotations["app"] = "x"
+		if err := r.Update(ctx, &database); err != nil { // want `changes only its annotations`
 			return err
 		}
 	}
@@ -166,6 +183,30 @@ func (r *reconciler) constructed(ctx context.Context) error {
 	database := &v1.Database{ObjectMeta: metav1.ObjectMeta{Name: "x", Labels: map[string]string{"a": "b"}}}
 	database.Spec.Image = "postgres"
 	return r.Update(ctx, database)
+}
+
+func build(owner *v1.Site) *v1.Database {
+	return &v1.Database{Spec: v1.DatabaseSpec{Image: owner.Name}}
+}
+
+func (r *reconciler) built(ctx context.Context, owner *v1.Site, desired *v1.Database) error {
+	if err := controllerutil.SetControllerReference(owner, desired, r.scheme); err != nil {
+		return err
+	}
+	if err := r.Update(ctx, desired); err != nil {
+		return err
+	}
+	database := build(owner)
+	controllerutil.AddFinalizer(database, finalizer)
+	return r.Update(ctx, database)
+}
+
+func (r *reconciler) createdOrReplaced(ctx context.Context, desired *v1.Database) error {
+	controllerutil.AddFinalizer(desired, finalizer)
+	if err := r.Create(ctx, desired); err == nil {
+		return nil
+	}
+	return r.Update(ctx, desired)
 }
 
 func (r *reconciler) statusOnly(ctx context.Context, database *v1.Database) error {
