@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ssa"
 
 	"coapply.dev/cmd/ownlint/internal/flow"
 	"coapply.dev/cmd/ownlint/internal/kube"
@@ -120,10 +121,22 @@ func (c *checker) insertion(file *ast.File, w flow.Write, call *ast.CallExpr) as
 	if i < 0 {
 		return nil
 	}
-	if _, labeled := list[i].(*ast.LabeledStmt); labeled {
+	if _, labeled := list[i].(*ast.LabeledStmt); labeled || c.assignedAfter(w, list[i].Pos(), first) {
 		return nil
 	}
 	return list[i]
+}
+
+// assignedAfter reports whether the variable receives its object, or the object is read, between two positions.
+func (c *checker) assignedAfter(w flow.Write, start, end token.Pos) bool {
+	assigned := c.ReadsOf(w)
+	switch base := w.Place.Base.(type) {
+	case *ssa.Extract:
+		assigned = append(assigned, base.Tuple.(ssa.Instruction))
+	case ssa.Instruction:
+		assigned = append(assigned, base)
+	}
+	return slices.ContainsFunc(assigned, func(i ssa.Instruction) bool { return start <= i.Pos() && i.Pos() < end })
 }
 
 // enclosingStatements returns the statements of the innermost block that holds two positions in one function.

@@ -117,6 +117,17 @@ func (p *Package) ReadIn(fn *ssa.Function, place Place) bool {
 	return false
 }
 
+// ReadsOf returns the instructions that read the written object in the function of the write.
+func (p *Package) ReadsOf(w Write) []ssa.Instruction {
+	var list []ssa.Instruction
+	for _, r := range p.Body(w.Call.Parent()).reads {
+		if r.place == w.Place {
+			list = append(list, r.instr)
+		}
+	}
+	return list
+}
+
 // WasRead reports whether the function of an instruction, or a function around it, reads the place before the
 // instruction.
 func (p *Package) WasRead(instr ssa.Instruction, place Place) bool {

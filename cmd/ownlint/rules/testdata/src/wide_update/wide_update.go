@@ -138,6 +138,32 @@ func (r *reconciler) add(ctx context.Context, object client.Object) error {
 	return r.Update(ctx, object)
 }
 
+func (r *reconciler) readInCondition(ctx context.Context, key types.NamespacedName) error {
+	database := &v1.Database{}
+	if err := r.Get(ctx, key, database); err == nil && controllerutil.AddFinalizer(database, finalizer) {
+		return r.Update(ctx, database) // want `changes only its finalizers`
+	}
+	return nil
+}
+
+func getDatabase() *v1.Database { return nil }
+
+func (r *reconciler) declaredInCondition(ctx context.Context) error {
+	if database := getDatabase(); controllerutil.AddFinalizer(database, finalizer) {
+		return r.Update(ctx, database) // want `changes only its finalizers`
+	}
+	return nil
+}
+
+func (r *reconciler) bothBranches(ctx context.Context, database *v1.Database) error {
+	if database.DeletionTimestamp == nil {
+		controllerutil.AddFinalizer(database, finalizer)
+		return r.Update(ctx, database) // want `changes only its finalizers`
+	}
+	controllerutil.RemoveFinalizer(database, finalizer)
+	return r.Update(ctx, database) // want `changes only its finalizers`
+}
+
 // Cases that are not reported.
 
 func (r *reconciler) identity(ctx context.Context, plain *v1.Plain) error {
