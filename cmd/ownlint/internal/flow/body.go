@@ -66,9 +66,10 @@ func (p *Package) call(b *Body, call ssa.CallInstruction) {
 	if req := kube.RequestOf(call); req != nil {
 		b.Requests = append(b.Requests, req)
 		switch {
-		case req.Verb == kube.Get && req.Object != nil:
+		case req.Object == nil || req.Verb == kube.List || req.Verb == kube.Create:
+		case req.Verb == kube.Get:
 			b.read(call, req.Object)
-		case req.Object != nil && req.Mutating():
+		default:
 			b.Writes = append(b.Writes, Write{Call: call, Verb: req.Verb, Object: req.Object, Place: PlaceOf(req.Object), Request: req})
 		}
 		return

@@ -27,8 +27,6 @@ type Effect struct {
 // AFact marks Effects as a fact.
 func (*Effects) AFact() {}
 
-func (e *Effects) String() string { return "effects" }
-
 func (e *Effects) any() bool {
 	for _, p := range e.Params {
 		if p.Changes != 0 || p.Updates || p.Reads {

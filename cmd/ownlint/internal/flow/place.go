@@ -18,63 +18,88 @@ type Place struct {
 }
 
 // PlaceOf returns the place of a value. Interface conversions, loads and captured variables do not change the place.
-func PlaceOf(v ssa.Value) Place {
-	return placeOf(v, 0)
+func PlaceOf(v ssa.Value) Place { return placeOf(v, 0) }
+
+// maxSteps ends the walk through values that refer to each other, as in loops.
+const maxSteps = 40
+
+func placeOf(v ssa.Value, phis int) Place {
+	path := ""
+	for range maxSteps {
+		from, name := step(v, phis)
+		if from == nil {
+			break
+		}
+		if name != "" {
+			path = "." + name + path
+		}
+		v = from
+	}
+	return Place{v, path}
 }
 
-func placeOf(v ssa.Value, depth int) Place {
-	if depth > 40 {
-		return Place{Base: v}
+// objectOf returns the API object that a value is or belongs to, and the names of the fields that lead there.
+func objectOf(v ssa.Value) (object ssa.Value, fields []string) {
+	for range maxSteps {
+		if kube.IsObject(v.Type()) {
+			slices.Reverse(fields)
+			return v, fields
+		}
+		from, name := step(v, 0)
+		if from == nil {
+			break
+		}
+		if name != "" {
+			fields = append(fields, name)
+		}
+		v = from
 	}
-	within := func(x ssa.Value, step string) Place {
-		p := placeOf(x, depth+1)
-		p.Path += step
-		return p
-	}
+	return nil, nil
+}
+
+// step returns the value that a value was taken from, and the field or index that was taken; nil at the start of a walk.
+// The number of phis around the value bounds the time for nested phis.
+func step(v ssa.Value, phis int) (from ssa.Value, name string) {
 	if x := Unwrap(v); x != v {
-		return within(x, "")
+		return x, ""
 	}
 	switch v := v.(type) {
 	case *ssa.FieldAddr:
-		return within(v.X, "."+fieldOf(v.X.Type(), v.Field).Name())
+		return v.X, FieldName(v)
 	case *ssa.Field:
-		return within(v.X, "."+fieldOf(v.X.Type(), v.Field).Name())
+		return v.X, fieldOf(v.X.Type(), v.Field).Name()
 	case *ssa.IndexAddr:
-		return within(v.X, "["+v.Index.Name()+"]")
+		return v.X, "[" + v.Index.Name() + "]"
 	case *ssa.Slice:
-		return within(v.X, "")
+		return v.X, ""
 	case *ssa.FreeVar:
-		if b := binding(v); b != nil {
-			return within(b, "")
-		}
+		return binding(v), ""
 	case *ssa.UnOp:
 		if v.Op != token.MUL {
-			break
+			return nil, ""
 		}
 		if stored := onlyValue(v.X); stored != nil {
-			return within(stored, "")
+			return stored, ""
 		}
-		return within(v.X, "")
+		return v.X, ""
 	case *ssa.Phi:
-		if same := samePlace(v, depth); same != nil {
-			return *same
+		if phis < 2 {
+			return sameEdge(v, phis+1), ""
 		}
 	}
-	return Place{Base: v}
+	return nil, ""
 }
 
-// samePlace returns the place of a phi whose operands, other than nil, have one place.
-func samePlace(phi *ssa.Phi, depth int) *Place {
-	var same *Place
+// sameEdge returns an operand of a phi whose operands, other than nil, all have one place.
+func sameEdge(phi *ssa.Phi, phis int) (same ssa.Value) {
 	for _, edge := range phi.Edges {
 		if c, ok := edge.(*ssa.Const); ok && c.IsNil() || edge == phi {
 			continue
 		}
-		p := placeOf(edge, depth+20) // nested phis would take exponential time
-		if same != nil && *same != p {
+		if same != nil && placeOf(same, phis) != placeOf(edge, phis) {
 			return nil
 		}
-		same = &p
+		same = edge
 	}
 	return same
 }
@@ -171,47 +196,8 @@ func collectStores(addr ssa.Value, stored *[]ssa.Value) {
 	}
 }
 
-// objectOf returns the API object that a value is or belongs to, and the names of the fields that lead there.
-func objectOf(v ssa.Value) (object ssa.Value, fields []string) {
-	for range 40 {
-		if kube.IsObject(v.Type()) {
-			slices.Reverse(fields)
-			return v, fields
-		}
-		switch x := v.(type) {
-		case *ssa.FieldAddr:
-			fields = append(fields, fieldOf(x.X.Type(), x.Field).Name())
-			v = x.X
-		case *ssa.Field:
-			fields = append(fields, fieldOf(x.X.Type(), x.Field).Name())
-			v = x.X
-		case *ssa.IndexAddr:
-			fields = append(fields, "[]")
-			v = x.X
-		case *ssa.Slice:
-			v = x.X
-		case *ssa.UnOp:
-			if x.Op != token.MUL {
-				return nil, nil
-			}
-			v = x.X
-			if stored := onlyValue(x.X); stored != nil {
-				v = stored
-			}
-		default:
-			inner := Unwrap(v)
-			if inner == v {
-				return nil, nil
-			}
-			v = inner
-		}
-	}
-	return nil, nil
-}
-
 // TypeOf returns the type of the object behind a value, with interface conversions taken away as far as possible.
 func TypeOf(v ssa.Value) types.Type {
-	p := PlaceOf(v)
 	for x := v; ; {
 		if kube.TypedObject(x.Type()) != nil {
 			return x.Type()
@@ -222,7 +208,7 @@ func TypeOf(v ssa.Value) types.Type {
 		}
 		x = inner
 	}
-	if p.Path == "" {
+	if p := PlaceOf(v); p.Path == "" {
 		return p.Base.Type()
 	}
 	return v.Type()

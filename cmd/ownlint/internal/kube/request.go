@@ -14,7 +14,6 @@ const (
 	Get          Verb = "get"
 	List         Verb = "list"
 	Create       Verb = "create"
-	Delete       Verb = "delete"
 	Update       Verb = "update"
 	Patch        Verb = "patch"
 	Apply        Verb = "apply"
@@ -40,7 +39,6 @@ var controllerRuntime = map[string]struct {
 	"GetOption":               {Get, "Get", 2},
 	"ListOption":              {List, "List", 1},
 	"CreateOption":            {Create, "Create", 1},
-	"DeleteOption":            {Delete, "Delete", 1},
 	"UpdateOption":            {Update, "Update", 1},
 	"PatchOption":             {Patch, "Patch", 1},
 	"ApplyOption":             {Apply, "Apply", 1},
@@ -56,7 +54,6 @@ var clientset = map[string]struct {
 	"Get":          {Get, "GetOptions"},
 	"List":         {List, "ListOptions"},
 	"Create":       {Create, "CreateOptions"},
-	"Delete":       {Delete, "DeleteOptions"},
 	"Update":       {Update, "UpdateOptions"},
 	"Apply":        {Apply, "ApplyOptions"},
 	"UpdateStatus": {StatusUpdate, "UpdateOptions"},
@@ -101,13 +98,4 @@ func RequestOf(call ssa.CallInstruction) *Request {
 		req.Object = args[1]
 	}
 	return req
-}
-
-// Mutating reports whether a request sends a whole object or a patch of an existing object.
-func (r *Request) Mutating() bool {
-	switch r.Verb {
-	case Update, Patch, Apply, StatusUpdate, StatusPatch:
-		return true
-	}
-	return false
 }
