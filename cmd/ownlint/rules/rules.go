@@ -43,6 +43,8 @@ func newRule(name, doc string, check func(*checker)) *analysis.Analyzer {
 			pass:    pass,
 			rule:    name,
 			ignored: pass.ResultOf[directives].(*directiveTable),
+
+			reported: make(map[token.Pos]bool),
 		})
 		return nil, nil
 	}
@@ -56,6 +58,8 @@ type checker struct {
 	rule    string
 	ignored *directiveTable
 	calls   map[token.Pos]*ast.CallExpr
+
+	reported map[token.Pos]bool // one finding of a rule at a position is enough
 }
 
 // report reports a finding at an instruction, unless a comment says to ignore the rule there.
@@ -64,9 +68,10 @@ func (c *checker) report(at ssa.Instruction, fixes []analysis.SuggestedFix, form
 	if call := c.callExpr(at); call != nil {
 		pos = call.Pos()
 	}
-	if !pos.IsValid() || c.ignored.covers(c.pass.Fset.Position(pos), c.rule) {
+	if !pos.IsValid() || c.reported[pos] || c.ignored.covers(c.pass.Fset.Position(pos), c.rule) {
 		return
 	}
+	c.reported[pos] = true
 	c.pass.Report(analysis.Diagnostic{
 		Pos:            pos,
 		Category:       c.rule,
