@@ -1,0 +1,148 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+
+	"golang.org/x/tools/go/analysis/checker"
+
+	"coapply.dev/cmd/ownlint/rules"
+)
+
+// Exit codes, the same as those of other go/analysis commands.
+const (
+	exitClean    = 0
+	exitFailed   = 1
+	exitUsage    = 2
+	exitFindings = 3
+)
+
+const usage = `ownlint finds writes of Kubernetes controllers that take fields of other field managers or lose updates.
+
+Usage:
+  ownlint [-fix] [-sarif] [-tags LIST] [PACKAGE...]     default package: ./...
+  go vet -vettool=$(which ownlint) ./...
+
+Examples:
+  ownlint ./...                    print the findings as text
+  ownlint -sarif ./... > out.sarif print the findings as SARIF 2.1.0
+  ownlint -fix ./internal/...      rewrite what can be rewritten safely, print the rest
+
+Flags:
+  -fix, -fix=plain  turn whole-object updates into merge patches with resourceVersion, and add the optimistic lock to
+                    merge patches of lists; the controller needs the RBAC verb patch, and the code needs no coapply
+  -sarif            print SARIF
+  -tags LIST        comma-separated build tags
+
+Rules:
+%s
+A comment "//ownlint:ignore RULE reason" on the line of a finding, or on the line above, removes the finding.
+Test files and generated files are not checked.
+
+Exit codes: 0 no findings, 1 a package could not be checked, 2 wrong usage, 3 findings.
+`
+
+// fixFlag is the flag -fix, which may have the value plain.
+type fixFlag bool
+
+func (f *fixFlag) String() string   { return "" }
+func (f *fixFlag) IsBoolFlag() bool { return true }
+func (f *fixFlag) Set(value string) error {
+	if value != "true" && value != "plain" {
+		return errors.New("the only kind of fix is plain")
+	}
+	*f = true
+	return nil
+}
+
+type settings struct {
+	fix      fixFlag
+	sarif    bool
+	tags     string
+	patterns []string
+}
+
+// run runs the command with its arguments and returns the exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	s, err := parse(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitClean
+	}
+	if err != nil {
+		return exitUsage
+	}
+	found, failures, err := analyse(s, stderr)
+	if err != nil {
+		fmt.Fprintf(stderr, "ownlint: %v\n", err)
+		return exitFailed
+	}
+	for _, failure := range failures {
+		fmt.Fprintf(stderr, "ownlint: %s\n", failure)
+	}
+	if s.fix {
+		if found, err = applyFixes(found, stderr); err != nil {
+			fmt.Fprintf(stderr, "ownlint: %v\n", err)
+			return exitFailed
+		}
+	}
+	print := printText
+	if s.sarif {
+		print = printSARIF
+	}
+	if err := print(stdout, found); err != nil {
+		fmt.Fprintf(stderr, "ownlint: writing the findings: %v\n", err)
+		return exitFailed
+	}
+	switch {
+	case len(failures) > 0:
+		return exitFailed
+	case len(found) > 0:
+		return exitFindings
+	}
+	return exitClean
+}
+
+func parse(args []string, stderr io.Writer) (settings, error) {
+	var s settings
+	flags := flag.NewFlagSet("ownlint", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() { fmt.Fprintf(stderr, usage, ruleList()) }
+	flags.Var(&s.fix, "fix", "")
+	flags.BoolVar(&s.sarif, "sarif", false, "")
+	flags.StringVar(&s.tags, "tags", "", "")
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	s.patterns = flags.Args()
+	if len(s.patterns) == 0 {
+		s.patterns = []string{"./..."}
+	}
+	return s, nil
+}
+
+func ruleList() string {
+	text := ""
+	for _, a := range rules.All() {
+		text += fmt.Sprintf("  %-18s%s\n", rules.NameOf(a), a.Doc)
+	}
+	return text
+}
+
+// analyse loads the packages and runs all rules. Failures are the packages that cannot be checked, and why.
+func analyse(s settings, stderr io.Writer) (found []finding, failures []string, err error) {
+	p, err := load(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.note != "" {
+		fmt.Fprintf(stderr, "ownlint: %s\n", p.note)
+	}
+	graph, err := checker.Analyze(rules.All(), p.analysed, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("running the rules: %w", err)
+	}
+	found, failed := collect(graph, p.named)
+	return found, append(p.failures, failed...), nil
+}

@@ -1,0 +1,5 @@
+package plain
+
+import "fmt"
+
+func Hello() { fmt.Println("hello") }

@@ -1,0 +1,4 @@
+// Package resource is a stub.
+package resource
+
+type Quantity struct{}
