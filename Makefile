@@ -59,7 +59,7 @@ FOR ?= 10m
 # What make mutants changes; whose tests it runs beside the package's own.
 PACKAGES ?= ./fieldowners/... ./apply/...
 WITH ?=
-MODULES = . compare test/faults tools/cluster tools/dev
+MODULES = . compare test/faults cmd/ownlint cmd/ownlint/rules/testdata tools/cluster tools/dev
 
 # The version of Kubernetes of the local control plane, as in make demo K8S=1.36.3: a *.mod file in tools/cluster.
 K8S ?=
@@ -99,7 +99,7 @@ test: control-plane test-unit ## Run all tests but those of make soak, with the 
 
 test-unit: go ## Run the tests that need no control plane
 	@$(set_race); set -x; go test $(UNIT) $$race $(RACED) && export CGO_ENABLED=0 && \
-		go test $(UNIT) $(UNRACED) && cd compare && go test $(UNIT) $(UNRACED)
+		go test $(UNIT) $(UNRACED) && (cd cmd/ownlint && go test $(UNIT) ./...) && cd compare && go test $(UNIT) $(UNRACED)
 
 test-integration: control-plane ## Run the tests against a real control plane
 	$(LINK) ./test/integration/...
@@ -153,7 +153,7 @@ size: go ## Print the lines of each part and the size of the API, and fail above
 	row 'plugin' $$($(call lines,cmd/kubectl-fieldowners)) 7600; \
 	row 'platform and cmd/manager' $$($(call lines,platform cmd/manager)) 5700; \
 	row 'internal and cmd/platform' $$($(call lines,internal cmd/platform)) 3200; \
-	row 'all but compare, test, applytest' $$($(call lines,':!compare' ':!test' ':!apply/applytest')) 36000; \
+	row 'all but compare, test, applytest, ownlint' $$($(call lines,':!compare' ':!test' ':!apply/applytest' ':!cmd/ownlint')) 36000; \
 	api=0; for package in $(PUBLIC); do [ $$package != coapply.dev/apply/applytest ] || continue; names=$$(go doc -short $$package | sed -nE 's/^type ([A-Z][A-Za-z0-9]*).*/\1/p'); \
 	api=$$((api + $$(go doc -short $$package | grep -cE '^(func|type)') + $$(for name in $$names; do go doc -short $$package.$$name; done | grep -cE '^func'))); done; \
 	row 'exported names' $$api 300; [ $$fail = 0 ] || { echo "above the budget:$${over%,}"; exit 1; }
@@ -162,6 +162,9 @@ lint: bin/.dev-tools ## Run golangci-lint (the first time builds it: minutes)
 	bin/golangci-lint run --allow-parallel-runners ./...
 	cd compare && ../bin/golangci-lint run --allow-parallel-runners ./...
 	cd test/faults && ../../bin/golangci-lint run --allow-parallel-runners ./...
+	cd cmd/ownlint && ../../bin/golangci-lint run --allow-parallel-runners ./... && go build -o ../../bin/ .
+	bin/ownlint ./...
+	cd compare && ../bin/ownlint ./...
 	$(if $(ALL),cd test/neighbours && ../../bin/golangci-lint run --allow-parallel-runners ./...)
 
 verify: generate ## Check that generated code, go.mod and formatting are as they should be, and vet
@@ -175,6 +178,7 @@ verify: generate ## Check that generated code, go.mod and formatting are as they
 	go vet ./...
 	cd compare && go vet ./...
 	cd test/faults && go vet ./...
+	cd cmd/ownlint && go vet ./...
 
 generate: bin/.dev-tools ## Write CRDs, deepcopy and apply configurations from the Go types, config/ from the contract
 	bin/controller-gen object crd applyconfiguration paths=./platform/api/... output:crd:dir=config/crd

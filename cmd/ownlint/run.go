@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 
 	"golang.org/x/tools/go/analysis/checker"
 
@@ -87,11 +88,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 			return exitFailed
 		}
 	}
-	print := printText
+	show := printText
 	if s.sarif {
-		print = printSARIF
+		show = printSARIF
 	}
-	if err := print(stdout, found); err != nil {
+	if err := show(stdout, found); err != nil {
 		fmt.Fprintf(stderr, "ownlint: writing the findings: %v\n", err)
 		return exitFailed
 	}
@@ -123,11 +124,11 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 }
 
 func ruleList() string {
-	text := ""
+	var text strings.Builder
 	for _, a := range rules.All() {
-		text += fmt.Sprintf("  %-18s%s\n", rules.NameOf(a), a.Doc)
+		fmt.Fprintf(&text, "  %-18s%s\n", rules.NameOf(a), a.Doc)
 	}
-	return text
+	return text.String()
 }
 
 // analyse loads the packages and runs all rules. Failures are the packages that cannot be checked, and why.

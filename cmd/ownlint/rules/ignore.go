@@ -76,7 +76,7 @@ var Ignore = &analysis.Analyzer{
 func init() { // not in the literal: the analyzer refers to the list that holds it
 	Ignore.Run = func(pass *analysis.Pass) (any, error) {
 		for _, d := range pass.ResultOf[directives].(*directiveTable).list {
-			problem := ""
+			var problem string
 			switch {
 			case !slices.Contains(names(), d.rule):
 				problem = fmt.Sprintf("no rule has the name %q; the rules are %s", d.rule, strings.Join(names(), ", "))

@@ -121,7 +121,7 @@ func (c *checker) insertion(file *ast.File, w flow.Write, call *ast.CallExpr) as
 	if i < 0 {
 		return nil
 	}
-	if _, labeled := list[i].(*ast.LabeledStmt); labeled || c.assignedAfter(w, list[i].Pos(), first) {
+	if _, named := list[i].(*ast.LabeledStmt); named || c.assignedAfter(w, list[i].Pos(), first) {
 		return nil
 	}
 	return list[i]

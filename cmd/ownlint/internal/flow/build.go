@@ -59,7 +59,7 @@ func (*fieldMarkers) AFact() {}
 
 var (
 	optionalMarker = regexp.MustCompile(`(?m)^\s*\+(optional|kubebuilder:validation:Optional|k8s:optional)\s*$`)
-	defaultMarker  = regexp.MustCompile("(?m)^\\s*\\+(?:kubebuilder:)?default(?::value)?=(.+)$")
+	defaultMarker  = regexp.MustCompile(`(?m)^\s*\+(?:kubebuilder:)?default(?::value)?=(.+)$`)
 	zeroDefault    = regexp.MustCompile("^(\"\"|``|''|0|false|\\{\\}|\\[\\])$")
 )
 
@@ -87,7 +87,7 @@ func exportFieldMarkers(pass *analysis.Pass, field *ast.Field) {
 	value := defaultMarker.FindStringSubmatch(text)
 	marks := fieldMarkers{
 		Optional: optionalMarker.MatchString(text),
-		Default:  value != nil && !zeroDefault.MatchString(strings.TrimSpace(value[1])),
+		Default:  len(value) > 0 && !zeroDefault.MatchString(strings.TrimSpace(value[1])),
 	}
 	if marks == (fieldMarkers{}) {
 		return

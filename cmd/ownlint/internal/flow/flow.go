@@ -66,7 +66,7 @@ func reaches(pkg *types.Package, seen map[*types.Package]bool) bool {
 }
 
 // Recover turns a panic of an analyzer into an error, so that one surprising package does not end the whole run.
-func Recover(pass *analysis.Pass, err *error) {
+func Recover(pass *analysis.Pass, err *error) { //nolint:gocritic // a deferred function sets the error of its caller
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("internal error of ownlint in %s of package %s, please report: %v", pass.Analyzer, pass.Pkg.Path(), r)
 	}

@@ -186,7 +186,7 @@ func collectStores(addr ssa.Value, stored *[]ssa.Value) {
 	for _, ref := range *addr.Referrers() {
 		switch ref := ref.(type) {
 		case *ssa.Store:
-			if c, ok := ref.Val.(*ssa.Const); ref.Addr == addr && !(ok && c.IsNil()) {
+			if c, ok := ref.Val.(*ssa.Const); ref.Addr == addr && (!ok || !c.IsNil()) {
 				*stored = append(*stored, ref.Val)
 			}
 		case *ssa.MakeClosure:
