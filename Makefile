@@ -59,7 +59,7 @@ FOR ?= 10m
 # What make mutants changes; whose tests it runs beside the package's own.
 PACKAGES ?= ./fieldowners/... ./apply/...
 WITH ?=
-MODULES = . compare test/faults cmd/ownlint cmd/ownlint/rules/testdata tools/cluster tools/dev
+MODULES = . compare test/faults cmd/ownlint cmd/ownlint/rules/testdata cmd/ownlint/theft tools/cluster tools/dev
 
 # The version of Kubernetes of the local control plane, as in make demo K8S=1.36.3: a *.mod file in tools/cluster.
 K8S ?=
@@ -179,6 +179,7 @@ verify: generate ## Check that generated code, go.mod and formatting are as they
 	cd compare && go vet ./...
 	cd test/faults && go vet ./...
 	cd cmd/ownlint && go vet ./...
+	cd cmd/ownlint/theft && go vet .
 
 generate: bin/.dev-tools ## Write CRDs, deepcopy and apply configurations from the Go types, config/ from the contract
 	bin/controller-gen object crd applyconfiguration paths=./platform/api/... output:crd:dir=config/crd

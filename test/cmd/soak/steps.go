@@ -38,6 +38,7 @@ var steps = []step{
 		environment: []string{"COAPPLY_CASES=60"},
 		module:      "test/faults",
 	},
+	{name: "thefts", arguments: []string{"-v", "."}, module: "cmd/ownlint/theft"},
 	{name: "neighbours", arguments: []string{"-v", "."}, module: "test/neighbours", compiles: true},
 	{name: "scale", arguments: []string{"-run", "^TestScale$", "./test/integration/platform"}},
 	{name: "a leader that is killed", arguments: []string{"-run", "^TestLeaderKilled$", "./test/integration/delivery"}},
