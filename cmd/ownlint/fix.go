@@ -33,7 +33,7 @@ func applyFixes(found []finding, stderr io.Writer) (remaining []finding, err err
 			return nil, fmt.Errorf("fixing: %w", err)
 		}
 		if fixed[file], err = format.Source(apply(content, list)); err != nil {
-			return nil, fmt.Errorf("fixing %s: the result does not parse: %w", file, err)
+			return nil, fmt.Errorf("fixing %s: the result does not parse, so no file was changed: %w", file, err)
 		}
 	}
 	for file, content := range fixed {

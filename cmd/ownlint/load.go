@@ -40,7 +40,7 @@ func load(s settings) (*packagesOf, error) {
 	if !p.anyNamed(paths) {
 		p.fail(roots)
 		if len(p.failures) == 0 {
-			p.note = fmt.Sprintf("no package of %s imports a Kubernetes client, so no rule applies", strings.Join(s.patterns, " "))
+			p.note = fmt.Sprintf("no package of %s depends on client-go, controller-runtime or Kubernetes API types, so no rule applies", strings.Join(s.patterns, " "))
 		}
 		return p, nil
 	}

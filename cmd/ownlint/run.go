@@ -24,16 +24,16 @@ const usage = `ownlint finds writes of Kubernetes controllers that take fields o
 
 Usage:
   ownlint [-fix] [-sarif] [-tags LIST] [PACKAGE...]     default package: ./...
-  go vet -vettool=$(which ownlint) ./...
+  go vet -vettool=/path/to/ownlint ./...
 
 Examples:
   ownlint ./...                    print the findings as text
   ownlint -sarif ./... > out.sarif print the findings as SARIF 2.1.0
-  ownlint -fix ./internal/...      rewrite what can be rewritten safely, print the rest
+  ownlint -fix ./internal/...      apply the safe fixes, print the remaining findings
 
 Flags:
   -fix, -fix=plain  turn whole-object updates into merge patches with resourceVersion, and add the optimistic lock to
-                    merge patches of lists; the controller needs the RBAC verb patch, and the code needs no coapply
+                    merge patches of lists; the controller needs the RBAC verb patch, and the result does not import coapply
   -sarif            print SARIF
   -tags LIST        comma-separated build tags
 
@@ -52,7 +52,7 @@ func (f *fixFlag) String() string   { return "" }
 func (f *fixFlag) IsBoolFlag() bool { return true }
 func (f *fixFlag) Set(value string) error {
 	if value != "true" && value != "plain" {
-		return errors.New("the only kind of fix is plain")
+		return errors.New("the value must be plain")
 	}
 	*f = true
 	return nil

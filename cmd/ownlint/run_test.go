@@ -24,7 +24,7 @@ func inVendored(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	const finding = "operator/operator.go:25:9: wide-update: the write sends the whole Cache but changes only its finalizers; " +
-		"encoding the Go type also changes .spec.memory"
+		"encoding the Go type can also change .spec.memory"
 	for _, test := range []struct {
 		name           string
 		args           []string
@@ -32,16 +32,16 @@ func TestRun(t *testing.T) {
 		stdout, stderr string // each is a part of the output; empty means no output
 	}{
 		{"a finding in a vendored tree", []string{"./operator"}, exitFindings, finding, ""},
-		{"no Kubernetes", []string{"./plain"}, exitClean, "", "no package of ./plain imports a Kubernetes client"},
+		{"no Kubernetes", []string{"./plain"}, exitClean, "", "no package of ./plain depends on client-go"},
 		{"a package that does not compile", []string{"./broken"}, exitFailed, "", "cannot check example.com/vendored/broken: broken/broken.go:10:23: undefined: undefined"},
 		{"the others are checked all the same", []string{"./broken", "./operator"}, exitFailed, finding, "cannot check example.com/vendored/broken"},
 		{"an import that does not compile", []string{"./importer"}, exitFailed, "", "cannot check example.com/vendored/importer: a package that it imports does not compile"},
 		{"no such package", []string{"./absent"}, exitFailed, "", "cannot check"},
-		{"without the build tag", []string{"./tagged"}, exitClean, "", "no package of ./tagged imports a Kubernetes client"},
+		{"without the build tag", []string{"./tagged"}, exitClean, "", "no package of ./tagged depends on client-go"},
 		{"with the build tag", []string{"-tags", "special", "./tagged"}, exitFindings, "tagged/special.go:16:9: wide-update", ""},
 		{"generics", []string{"./generic"}, exitFindings, "generic/generic.go:48:9: wide-update", ""},
 		{"unknown flag", []string{"-unknown"}, exitUsage, "", "flag provided but not defined"},
-		{"unknown fix", []string{"-fix=fancy"}, exitUsage, "", "the only kind of fix is plain"},
+		{"unknown fix", []string{"-fix=fancy"}, exitUsage, "", "the value must be plain"},
 		{"help", []string{"-help"}, exitClean, "", "Exit codes"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

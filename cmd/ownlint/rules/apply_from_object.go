@@ -11,7 +11,7 @@ import (
 )
 
 // ApplyFromObject reports applies that claim more fields than the controller means to own, or name no field manager.
-var ApplyFromObject = newRule("apply-from-object", "report applies of objects that were read, of typed objects with zero values, and without field manager", applyFromObject)
+var ApplyFromObject = newRule("apply-from-object", "report applies of objects that were read, of Go types that encode unset fields, and with an empty field manager", applyFromObject)
 
 func applyFromObject(c *checker) {
 	for _, fn := range c.Functions {
@@ -35,7 +35,7 @@ func (c *checker) applied(req *kube.Request) {
 	}
 	place := flow.PlaceOf(body)
 	if c.WasRead(req.Call, place) && !c.emptied(req, place) {
-		c.report(req.Call, nil, "the apply sends an object as it was read from the API server, so this field manager becomes an owner of every field in it; "+
+		c.report(req.Call, nil, "the apply sends an object that was read from the API server, so this field manager becomes an owner of every field of the object; "+
 			"the API server also refuses an apply with managedFields; apply a new object with only the fields that this controller sets")
 		return
 	}
@@ -50,7 +50,7 @@ func (c *checker) applied(req *kube.Request) {
 		}
 	}
 	if len(added) > 0 {
-		c.report(req.Call, nil, "the apply sends the Go type %s, which encodes fields that were never set, and this field manager becomes their owner: %s; "+
+		c.report(req.Call, nil, "the apply sends the Go type %s, whose JSON contains fields that were never set: %s; this field manager becomes an owner of these fields; "+
 			"use a generated apply configuration or an unstructured object", object.Obj().Name(), spelling.Summary(added))
 	}
 }

@@ -29,8 +29,8 @@ func cacheWrite(c *checker) {
 				}
 			}
 			if source != "" {
-				c.report(change.Instr, nil, "the object that %s returned belongs to the cache, and every other reader of the cache sees the change of its %s "+
-					"before the API server does; change a DeepCopy", source, change.Area)
+				c.report(change.Instr, nil, "the object that %s returned belongs to the cache, so every reader of the cache sees the changed %s "+
+					"although the API server does not have the change; change a DeepCopy of the object", source, change.Area)
 			}
 		}
 	}

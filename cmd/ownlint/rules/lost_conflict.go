@@ -13,7 +13,7 @@ var LostConflict = newRule("lost-conflict", "report errors of writes that a retr
 func lostConflict(c *checker) {
 	for _, fn := range c.Functions {
 		for _, r := range c.Body(fn).Retries {
-			if r.Attempt != nil && retriesConflicts(r.Call) {
+			if r.Attempt != nil && r.Conflicts {
 				c.lostInAttempt(r.Attempt)
 			}
 		}
@@ -25,7 +25,7 @@ func lostConflict(c *checker) {
 func (c *checker) lostInAttempt(attempt *ssa.Function) {
 	for _, w := range c.Body(attempt).Writes {
 		if hidden := c.HiddenBy(w); hidden != nil {
-			c.report(hidden, nil, "the retry does not recognise the conflict because the error is formatted without %%w; wrap the error with %%w")
+			c.report(hidden, nil, "the retry does not recognise a conflict of the write because the error is formatted without %%w; wrap the error with %%w")
 			continue
 		}
 		if value := w.Call.Value(); value == nil { // go and defer
@@ -38,7 +38,7 @@ func (c *checker) lostInAttempt(attempt *ssa.Function) {
 	eachCallOf(attempt, func(call ssa.CallInstruction) {
 		e := c.CalleeEffects(call.Common())
 		if err := flow.ErrorOf(call); e != nil && e.Hides && err != nil && flow.Escapes(err) {
-			c.report(call, nil, "the retry does not recognise a conflict of %s, which formats the error of a write without %%w; wrap the error with %%w there",
+			c.report(call, nil, "the retry does not recognise a conflict that %s returns, because %[1]s formats the error of its write without %%w; wrap the error with %%w in %[1]s",
 				call.Common().StaticCallee().Name())
 		}
 	})
@@ -58,7 +58,7 @@ func (c *checker) lostInCallee(call ssa.CallInstruction) {
 		return
 	}
 	if e := c.CalleeEffects(source.Common()); e != nil && e.Hides {
-		c.report(call, nil, "IsConflict never recognises a conflict of %s, which formats the error of a write without %%w; wrap the error with %%w there",
+		c.report(call, nil, "IsConflict never recognises a conflict that %s returns, because %[1]s formats the error of its write without %%w; wrap the error with %%w in %[1]s",
 			source.Common().StaticCallee().Name())
 	}
 }

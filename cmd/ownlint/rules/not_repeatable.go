@@ -16,7 +16,7 @@ var NotRepeatable = newRule("not-repeatable", "report side effects and increment
 func notRepeatable(c *checker) {
 	for _, fn := range c.Functions {
 		for _, r := range c.Body(fn).Retries {
-			if r.Attempt != nil && retriesConflicts(r.Call) {
+			if r.Attempt != nil && r.Conflicts {
 				for _, w := range c.Body(r.Attempt).Writes {
 					c.repeated(r.Attempt, w)
 				}
@@ -43,8 +43,8 @@ func (c *checker) repeated(attempt *ssa.Function, w flow.Write) {
 				}
 			case *ssa.Store:
 				if name := accumulates(instr); name != "" {
-					c.report(instr, nil, "each attempt changes %s again, because the retried function does not reset %s; compute the value from the object "+
-						"that the attempt reads", name, name)
+					c.report(instr, nil, "each attempt changes %s again, because the retried function does not reset %s; reset %s at the start of the retried function, or compute the value "+
+						"from the object that the attempt reads", name, name, name)
 				}
 			}
 		}

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"slices"
+
 	"golang.org/x/tools/go/ssa"
 
 	"coapply.dev/cmd/ownlint/internal/flow"
@@ -13,24 +15,13 @@ var StaleRetry = newRule("stale-retry", "report retries that send a stale object
 func staleRetry(c *checker) {
 	for _, fn := range c.Functions {
 		for _, r := range c.Body(fn).Retries {
-			if r.Attempt != nil && retriesConflicts(r.Call) {
+			if r.Attempt != nil && r.Conflicts {
 				c.staleObject(r)
 				c.nestedRetry(r)
 				c.retriedApply(r)
 			}
 		}
 	}
-}
-
-// retriesConflicts reports whether a retry repeats conflicts: retry.RetryOnConflict, or retry.OnError with
-// errors.IsConflict.
-func retriesConflicts(call ssa.CallInstruction) bool {
-	args := call.Common().Args
-	if kube.Is(call.Common(), kube.Retry, "RetryOnConflict") {
-		return true
-	}
-	predicate, ok := flow.Unwrap(args[1]).(*ssa.Function)
-	return ok && predicate.Name() == "IsConflict" && predicate.Pkg != nil && kube.Path(predicate.Pkg.Pkg) == kube.APIErrors
 }
 
 // staleObject reports an attempt that sends an object from outside of the attempt without reading it.
@@ -115,9 +106,9 @@ func (c *checker) nestedRetry(r flow.Retry) {
 	for _, fn := range flow.WithLiterals(r.Attempt) {
 		eachCallOf(fn, func(call ssa.CallInstruction) {
 			e := c.CalleeEffects(call.Common())
-			inner := kube.Is(call.Common(), kube.Retry, "RetryOnConflict", "OnError") && retriesConflicts(call)
+			inner := slices.ContainsFunc(c.Body(fn).Retries, func(r flow.Retry) bool { return r.Call == call && r.Conflicts })
 			if inner || e != nil && e.Retries {
-				c.report(call, nil, "a retry within a retry multiplies the attempts: 5 attempts of 5 attempts send 25 writes; retry in one place only")
+				c.report(call, nil, "a retry inside a retried function multiplies the attempts: two nested retries with DefaultRetry send up to 25 writes; retry in one place only")
 			}
 		})
 	}
@@ -147,8 +138,8 @@ func (c *checker) retriedApply(r flow.Retry) {
 		}
 	}
 	for _, call := range applies {
-		c.report(call, nil, "the conflict of an apply without resourceVersion is an ownership conflict, which repeating the apply does not settle; "+
-			"call apply once, and resolve the conflict field by field")
+		c.report(call, nil, "a conflict of an apply without resourceVersion is an ownership conflict, and a retry gets the same conflict; "+
+			"apply once, and then return the conflict or decide who owns each conflicting field")
 	}
 }
 

@@ -18,8 +18,8 @@ func statusUpdate(c *checker) {
 			}
 			for _, change := range c.ChangesBefore(w) {
 				if s, ok := change.Instr.(*ssa.Store); ok && c.replacesStatus(s, change) {
-					c.report(s, nil, "the object was read again, and then its whole status is replaced with an older one, so what other writers changed "+
-						"in the status meanwhile is lost without a conflict; set only the fields that this controller computes")
+					c.report(s, nil, "after the object was read again, its whole status is replaced with an older one, so status changes of other "+
+						"writers are lost without a conflict; set only the fields that this controller computes")
 				}
 			}
 		}

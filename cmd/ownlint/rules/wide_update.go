@@ -51,7 +51,7 @@ func (c *checker) judgeWidth(w flow.Write, area flow.Area) {
 	if len(changes) == 0 {
 		return
 	}
-	c.report(w.Call, c.narrowPatch(w), "the write sends the whole %s but changes only its %s; encoding the Go type also changes %s, "+
+	c.report(w.Call, c.narrowPatch(w), "the write sends the whole %s but changes only its %s; encoding the Go type can also change %s, "+
 		"and the API server makes this client the owner of the changed fields; send a merge patch of the %s with resourceVersion instead",
 		object.Obj().Name(), area, spelling.Summary(changes), area)
 }

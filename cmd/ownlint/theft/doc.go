@@ -1,3 +1,3 @@
-// Package theft tests on a real API server what the rule wide-update claims: which fields a write of a whole Go object
-// takes from a Server-Side Apply manager.
+// Package theft tests the rule wide-update on a real API server: a user applies an object, an operator updates the whole
+// Go object, and the owners may change only for the fields that the rule names.
 package theft

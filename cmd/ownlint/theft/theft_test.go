@@ -33,12 +33,12 @@ func TestMain(m *testing.M) { kit.Main(m) }
 
 var group = schema.GroupVersion{Group: "theft.example.com", Version: "v1"}
 
-// kinds are the types of the test operator. A type without changes is written with all its fields.
+// kinds are the types of the test operator. The rule names no field of Plain, so the user must keep every field of Plain.
 var kinds = []client.Object{&v1.Database{}, &v1.Site{}, &v1.Plain{}}
 
-// TestTheft has a user apply a spelling of a field, and an operator that reads the object into the Go type, adds a
-// finalizer, and updates the whole object. The user loses each field that wide-update names, or the operator adds it. The
-// user keeps all other fields.
+// TestTheft lets a user apply an object, and an operator read the object into the Go type, add a finalizer and update the
+// whole object. For each field that wide-update names, the user must lose the field, or the operator must own a field that
+// the user did not set. The user must keep all other fields.
 func TestTheft(t *testing.T) {
 	changes := changesOf(t)
 	c := newClient(t)
@@ -70,7 +70,7 @@ func TestTheft(t *testing.T) {
 	}
 }
 
-// changesOf returns what wide-update would name, by the name of the type.
+// changesOf returns the fields that wide-update names, by type name.
 func changesOf(t *testing.T) map[string][]spelling.Change {
 	t.Helper()
 	loaded, err := packages.Load(&packages.Config{Mode: packages.LoadAllSyntax | packages.NeedModule}, "example.com/operator/src/api/v1")
@@ -184,7 +184,7 @@ func (o owners) of(manager string) (paths []fieldowners.Path) {
 	return paths
 }
 
-// example returns JSON for a Go type with each field that changes do not name.
+// example returns JSON for a Go type with a value for each field that is not in changes.
 func example(goType reflect.Type, changes []spelling.Change, path string) any {
 	switch goType.Kind() {
 	case reflect.Pointer:
@@ -221,8 +221,8 @@ func example(goType reflect.Type, changes []spelling.Change, path string) any {
 	return fields
 }
 
-// set sets the value that a change respells or drops. An added field stays absent, with the struct that has it. It returns
-// the path of the field.
+// set stores a value that the round trip will respell or drop. For an added field, set deletes the field and its enclosing
+// struct. It returns the path of the field.
 func set(t *testing.T, content map[string]any, goType reflect.Type, change spelling.Change) fieldowners.Path {
 	t.Helper()
 	steps := strings.Split(strings.TrimPrefix(change.Path, "."), ".")
@@ -256,7 +256,7 @@ func set(t *testing.T, content map[string]any, goType reflect.Type, change spell
 	return fieldowners.MustParsePath(path)
 }
 
-// spelled returns the value before the change, which the change's reason gives as JSON.
+// spelled returns the value before the change: the JSON text before " becomes " in change.Why.
 func spelled(t *testing.T, change spelling.Change) any {
 	t.Helper()
 	text, _, _ := strings.Cut(change.Why, " becomes ")

@@ -36,6 +36,19 @@ type read struct {
 type Retry struct {
 	Call    ssa.CallInstruction
 	Attempt *ssa.Function // nil if the function is not a literal or a named function of this package
+
+	Conflicts bool // the retry repeats conflicts
+}
+
+// retriesConflicts reports whether a retry repeats conflicts: retry.RetryOnConflict, or retry.OnError with
+// errors.IsConflict.
+func retriesConflicts(call ssa.CallInstruction) bool {
+	args := call.Common().Args
+	if kube.Is(call.Common(), kube.Retry, "RetryOnConflict") {
+		return true
+	}
+	predicate, ok := Unwrap(args[1]).(*ssa.Function)
+	return ok && predicate.Name() == "IsConflict" && predicate.Pkg != nil && kube.Path(predicate.Pkg.Pkg) == kube.APIErrors
 }
 
 // Body returns the body of a function.
@@ -60,7 +73,7 @@ func (p *Package) Body(fn *ssa.Function) *Body {
 func (p *Package) call(b *Body, call ssa.CallInstruction) {
 	c := call.Common()
 	if kube.Is(c, kube.Retry, "RetryOnConflict", "OnError") {
-		b.Retries = append(b.Retries, Retry{Call: call, Attempt: functionOf(c.Args[len(c.Args)-1])})
+		b.Retries = append(b.Retries, Retry{Call: call, Attempt: functionOf(c.Args[len(c.Args)-1]), Conflicts: retriesConflicts(call)})
 		return
 	}
 	if req := kube.RequestOf(call); req != nil {
@@ -215,8 +228,8 @@ func Dominates(first, then ssa.Instruction) bool {
 	return first.Block().Dominates(then.Block())
 }
 
-// Reaches reports whether control can flow from one instruction to another, of a function or of literals in it. A literal
-// counts as running where it is made; where neither function encloses the other, control may flow.
+// Reaches reports whether control can flow from one instruction to the other, also between a function and its literals. A
+// literal is assumed to run where it is created. If neither function encloses the other, Reaches returns true.
 func Reaches(from, to ssa.Instruction) bool {
 	for fn := to.Parent(); fn != nil; fn = fn.Parent() {
 		if fn == from.Parent() {

@@ -204,8 +204,9 @@ func effectChanges(call ssa.CallInstruction, e *Effects) []Change {
 	return list
 }
 
-// unknownChange judges a call of a function whose body is not known by its name. A function that takes the object is
-// assumed to read it, unless the name says otherwise; a function that takes the address of a field is assumed to write.
+// unknownChange judges a call by the function's name, because the body is not known. A function is assumed to change the
+// object only if its name starts like a mutator's, and to change a field whose address it takes unless its name starts like
+// a reader's.
 func unknownChange(call ssa.CallInstruction, fn *types.Func, i int, arg ssa.Value) []Change {
 	object, fields := objectOf(arg)
 	if object == nil || !isPointer(arg.Type()) && !types.IsInterface(arg.Type()) {

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -11,7 +12,7 @@ import (
 // Effects is the fact of a function that changes or writes its arguments, or that retries.
 type Effects struct {
 	Params  []Effect // the receiver first
-	Retries bool     // the function calls retry.RetryOnConflict
+	Retries bool     // the function retries conflicts
 	Hides   bool     // the function formats the error of a write without %w and returns the result
 }
 
@@ -67,7 +68,7 @@ func (p *Package) effectsOf(fn *ssa.Function) *Effects {
 	}
 	for _, f := range WithLiterals(fn) {
 		b := p.Body(f)
-		e.Retries = e.Retries || len(b.Retries) > 0
+		e.Retries = e.Retries || slices.ContainsFunc(b.Retries, func(r Retry) bool { return r.Conflicts })
 		for _, c := range b.Changes {
 			if i := paramOf(fn, c.Place); i >= 0 {
 				e.Params[i].Changes |= c.Area

@@ -91,7 +91,7 @@ var known = []struct{ pkg, name, why string }{
 	{"k8s.io/apimachinery/pkg/api/resource", "Quantity", `"1000m" becomes "1"`},
 	{kube.MetaV1, "Duration", `"60m" becomes "1h0m0s"`},
 	{kube.MetaV1, "Time", `"2026-01-01T02:00:00+02:00" becomes "2026-01-01T00:00:00Z"`},
-	{kube.MetaV1, "MicroTime", `"2026-01-01T00:00:00Z" becomes "2026-01-01T00:00:00.000000Z"`},
+	{kube.MetaV1, "MicroTime", `"2026-01-01T02:00:00.000000+02:00" becomes "2026-01-01T00:00:00.000000Z"`},
 }
 
 // value visits a value of a type that stands at a path.

@@ -21,7 +21,7 @@ func (r *reconciler) read(ctx context.Context, key client.ObjectKey) error {
 		return err
 	}
 	config.Data["a"] = "b"
-	return r.Patch(ctx, config, client.Apply, client.FieldOwner("x"), client.ForceOwnership) // want `as it was read from the API server`
+	return r.Patch(ctx, config, client.Apply, client.FieldOwner("x"), client.ForceOwnership) // want `an object that was read from the API server`
 }
 
 func (r *reconciler) readUnstructured(ctx context.Context, key client.ObjectKey) error {
@@ -29,7 +29,7 @@ func (r *reconciler) readUnstructured(ctx context.Context, key client.ObjectKey)
 	if err := r.Get(ctx, key, object); err != nil {
 		return err
 	}
-	return r.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("x")) // want `as it was read from the API server`
+	return r.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("x")) // want `an object that was read from the API server`
 }
 
 func (r *reconciler) typed(ctx context.Context) error {

@@ -43,14 +43,14 @@ func (r *reconciler) dropped(ctx context.Context, key types.NamespacedName) erro
 }
 
 func (r *reconciler) callee(ctx context.Context, database *v1.Database) error {
-	if err := helpers.Hide(ctx, r.Client, database); apierrors.IsConflict(err) { // want `never recognises a conflict of Hide`
+	if err := helpers.Hide(ctx, r.Client, database); apierrors.IsConflict(err) { // want `never recognises a conflict that Hide`
 		return nil
 	}
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		if err := r.Get(ctx, client.ObjectKeyFromObject(database), database); err != nil {
 			return err
 		}
-		return helpers.Hide(ctx, r.Client, database) // want `does not recognise a conflict of Hide`
+		return helpers.Hide(ctx, r.Client, database) // want `does not recognise a conflict that Hide`
 	})
 }
 

@@ -51,7 +51,7 @@ func (r *reconciler) nested(ctx context.Context, key types.NamespacedName) error
 		if err := r.Get(ctx, key, database); err != nil {
 			return err
 		}
-		return helpers.Retry(ctx, r.Client, database) // want `a retry within a retry` `changes only its labels`
+		return helpers.Retry(ctx, r.Client, database) // want `a retry inside a retried function` `changes only its labels`
 	})
 }
 
