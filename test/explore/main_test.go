@@ -14,6 +14,8 @@ import (
 	"coapply.dev/test/kit"
 )
 
+func TestMain(m *testing.M) { kit.Main(m) }
+
 // The number of schedules of each world: enough to explore most worlds completely, and a sample for make test.
 const enough, sample = 4000, 20
 

@@ -207,7 +207,7 @@ func prunings() (all []*World) {
 		},
 	}
 	for _, title := range slices.Sorted(maps.Keys(others)) {
-		for _, suffix := range []string{"", ", without faults"} { // a world without faults is small enough to be explored completely
+		for _, suffix := range []string{"", ", without faults"} { // without faults, the search reaches longer schedules
 			all = append(all, &World{
 				Name: "pruning against " + title + suffix, Objects: []string{"shop", "web"}, Before: before, Lag: 3, Faults: suffix == "", After: after,
 				Actors: []Actor{reconciling, {Name: "U", Process: "u", Once: true, Do: func(ctx context.Context, self *Self) error { return others[title](ctx, self.Client(), self) }}},
