@@ -156,8 +156,8 @@ func Handed(inside context.Context) any {
 	return value
 }
 
-// A caller of Join must call Overtaken if the API server refused its write because another write had changed the object
-// first. For some time, the lane then lets in fewer callers of Join at once.
+// Overtaken must be called by a caller of Join whose write the API server refused because another write had changed the
+// object first. For some time, the lane then lets in fewer callers of Join at once.
 func Overtaken(inside context.Context) {
 	v := visitOf(inside)
 	if v == nil || v.left.Load() {
