@@ -48,14 +48,14 @@ func TestCheck(t *testing.T) {
 			"kubectl fieldowners migrate TYPE/NAME --from old --to us --path .spec.a"}},
 		{"they share, in versions of which one is not served: told as that alone", []metav1.ManagedFieldsEntry{
 			inVersion(update("old", ab), "apps/v1alpha1", ""), apply("us", a)}, []string{
-			"unserved-version: old/Update owns 2 fields in apps/v1alpha1, which is not served: once its CustomResourceDefinition no longer has the version, applies are rejected, and " +
-				"the next write other than an apply drops all managed fields of the object (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on); " +
+			"unserved-version: old/Update owns 2 fields in apps/v1alpha1, which is not served: after the version is removed from the CustomResourceDefinition, applies are rejected, and " +
+				"the next write other than an apply drops all managed fields (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on); " +
 				"to prevent this, serve the version again and migrate: .spec.a, .spec.b",
 			"kubectl fieldowners migrate TYPE/NAME --from old --to us"}},
 		{"the applier's is not served", []metav1.ManagedFieldsEntry{
 			update("old", ab), inVersion(apply("us", a), "apps/v1alpha1", "")}, []string{
-			"unserved-version: us/Apply owns 1 field in apps/v1alpha1, which is not served: once its CustomResourceDefinition no longer has the version, applies are rejected, and " +
-				"the next write other than an apply drops all managed fields of the object (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on); " +
+			"unserved-version: us/Apply owns 1 field in apps/v1alpha1, which is not served: after the version is removed from the CustomResourceDefinition, applies are rejected, and " +
+				"the next write other than an apply drops all managed fields (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on); " +
 				"to prevent this, apply the object in a served version before the removal: .spec.a",
 			"kubectl apply --server-side --field-manager us -f FILE"}},
 		{"the key of an item, and a member of a set, have no other value", []metav1.ManagedFieldsEntry{
