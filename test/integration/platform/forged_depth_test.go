@@ -106,5 +106,5 @@ func TestForgedDepthBesidePower(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitForReplicas(t, p, "box", 1)
-	waitForEvent(t, p, "Devbox", "box", reconciler.ReasonManagedFieldsUnreadable, `(manager "forger")`, "Deployment "+p.Namespace+"/box: ")
+	waitForEvent(t, p, "Devbox", "box", reconciler.ReasonManagedFieldsUnreadable, `manager "forger"`, "Deployment "+p.Namespace+"/box: ")
 }
