@@ -11,7 +11,7 @@ import (
 	"coapply.dev/cmd/ownlint/internal/flow"
 )
 
-// packagesOf are loaded packages.
+// packagesOf holds the packages to check, and why some cannot be checked.
 type packagesOf struct {
 	analysed []*packages.Package // with syntax: the named packages, and dependencies that use Kubernetes
 	named    map[string]bool     // import paths of the packages that the user named

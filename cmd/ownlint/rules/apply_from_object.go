@@ -11,7 +11,7 @@ import (
 )
 
 // ApplyFromObject reports applies that claim more fields than the controller means to own, or name no field manager.
-var ApplyFromObject = newRule("apply-from-object", "report applies of objects that were read, of Go types that encode unset fields, and with an empty field manager", applyFromObject)
+var ApplyFromObject = newRule("apply-from-object", "report applies of objects that were read, of Go types that encode unset fields, and without a field manager", applyFromObject)
 
 func applyFromObject(c *checker) {
 	for _, fn := range c.Functions {
@@ -39,7 +39,7 @@ func (c *checker) applied(req *kube.Request) {
 			"the API server also refuses an apply with managedFields; apply a new object with only the fields that this controller sets")
 		return
 	}
-	object := isTyped(body)
+	object := typedObject(body)
 	if object == nil {
 		return
 	}

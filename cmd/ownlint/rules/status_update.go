@@ -38,7 +38,7 @@ func (c *checker) replacesStatus(s *ssa.Store, change flow.Change) bool {
 	}
 	switch base := source.Base.(type) {
 	case *ssa.Parameter, *ssa.Alloc, *ssa.Extract:
-		return base.Parent() != s.Parent() || source.Path == ".Status" && isTyped(base) != nil
+		return base.Parent() != s.Parent() || source.Path == ".Status" && typedObject(base) != nil
 	case *ssa.Call:
 		return base.Parent() != s.Parent()
 	}

@@ -101,5 +101,5 @@ func isGlobal(v ssa.Value, path, name string) bool {
 	return ok && g.Name() == name && g.Pkg != nil && kube.Path(g.Pkg.Pkg) == path
 }
 
-// isTyped reports whether a value holds a typed API object.
-func isTyped(v ssa.Value) *types.Named { return kube.TypedObject(flow.TypeOf(v)) }
+// typedObject returns the type of the typed API object that a value holds, nil for other values.
+func typedObject(v ssa.Value) *types.Named { return kube.TypedObject(flow.TypeOf(v)) }

@@ -47,7 +47,7 @@ func WithLiterals(fn *ssa.Function) []*ssa.Function {
 	return list
 }
 
-// ignored reports whether the rules skip a file: a test, whose writes meet no other writer, or generated code.
+// ignored reports whether the rules skip a file: a test file, where no other client writes, or generated code.
 func ignored(pass *analysis.Pass, file *ast.File) bool {
 	return strings.HasSuffix(pass.Fset.File(file.FileStart).Name(), "_test.go") || ast.IsGenerated(file)
 }
