@@ -7,8 +7,6 @@ import (
 	"io"
 	"strings"
 
-	"golang.org/x/tools/go/analysis/checker"
-
 	"coapply.dev/cmd/ownlint/rules"
 )
 
@@ -67,26 +65,17 @@ type settings struct {
 
 // run runs the command with its arguments and returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
-	s, err := parse(args, stderr)
+	s, err := parseFlags(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitClean
 	}
 	if err != nil {
 		return exitUsage
 	}
-	found, failures, err := analyse(s, stderr)
+	found, complete, err := vet(s, stderr)
 	if err != nil {
 		fmt.Fprintf(stderr, "ownlint: %v\n", err)
 		return exitFailed
-	}
-	for _, failure := range failures {
-		fmt.Fprintf(stderr, "ownlint: %s\n", failure)
-	}
-	if s.fix {
-		if found, err = applyFixes(found, stderr); err != nil {
-			fmt.Fprintf(stderr, "ownlint: %v\n", err)
-			return exitFailed
-		}
 	}
 	show := printText
 	if s.sarif {
@@ -97,7 +86,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitFailed
 	}
 	switch {
-	case len(failures) > 0:
+	case !complete:
+		fmt.Fprintln(stderr, "ownlint: the go command could not load the packages named above, so they were not checked; correct their errors and run ownlint again")
 		return exitFailed
 	case len(found) > 0:
 		return exitFindings
@@ -105,7 +95,16 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return exitClean
 }
 
-func parse(args []string, stderr io.Writer) (settings, error) {
+func printText(w io.Writer, found []finding) error {
+	for _, f := range found {
+		if _, err := fmt.Fprintf(w, "%s:%d:%d: %s\n", f.file, f.line, f.column, f.message); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func parseFlags(args []string, stderr io.Writer) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("ownlint", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -129,21 +128,4 @@ func ruleList() string {
 		fmt.Fprintf(&text, "  %-18s%s\n", rules.NameOf(a), a.Doc)
 	}
 	return text.String()
-}
-
-// analyse loads the packages and runs all rules. Failures are the packages that cannot be checked, and why.
-func analyse(s settings, stderr io.Writer) (found []finding, failures []string, err error) {
-	p, err := load(s)
-	if err != nil {
-		return nil, nil, err
-	}
-	if p.note != "" {
-		fmt.Fprintf(stderr, "ownlint: %s\n", p.note)
-	}
-	graph, err := checker.Analyze(rules.All(), p.analysed, nil)
-	if err != nil {
-		return nil, nil, fmt.Errorf("running the rules: %w", err)
-	}
-	found, failed := collect(graph, p.named)
-	return found, append(p.failures, failed...), nil
 }

@@ -10,6 +10,14 @@ import (
 	"testing"
 )
 
+// TestMain lets go vet run the test program as its vet tool, as it runs ownlint.
+func TestMain(m *testing.M) {
+	if calledByVet(os.Args[1:]) {
+		checkPackage(os.Args[len(os.Args)-1])
+	}
+	os.Exit(m.Run())
+}
+
 // inVendored runs a test in a copy of testdata/vendored.
 func inVendored(t *testing.T) {
 	t.Helper()
@@ -33,10 +41,10 @@ func TestRun(t *testing.T) {
 	}{
 		{"a finding in a vendored tree", []string{"./operator"}, exitFindings, finding, ""},
 		{"no Kubernetes", []string{"./plain"}, exitClean, "", "no package of ./plain depends on client-go"},
-		{"a package that does not compile", []string{"./broken"}, exitFailed, "", "cannot check example.com/vendored/broken: broken/broken.go:10:23: undefined: undefined"},
-		{"the others are checked all the same", []string{"./broken", "./operator"}, exitFailed, finding, "cannot check example.com/vendored/broken"},
-		{"an import that does not compile", []string{"./importer"}, exitFailed, "", "cannot check example.com/vendored/importer: a package that it imports does not compile"},
-		{"no such package", []string{"./absent"}, exitFailed, "", "cannot check"},
+		{"a package that does not compile", []string{"./broken"}, exitFailed, "", "broken/broken.go:10:23: undefined: undefined\nownlint: the go command could not load"},
+		{"the others are checked all the same", []string{"./broken", "./operator"}, exitFailed, finding, "broken/broken.go:10:23: undefined: undefined"},
+		{"an import that does not compile", []string{"./importer"}, exitFailed, "", "# example.com/vendored/broken\nbroken/broken.go:10:23: undefined: undefined"},
+		{"no such package", []string{"./absent"}, exitFailed, "", "absent: directory not found"},
 		{"without the build tag", []string{"./tagged"}, exitClean, "", "no package of ./tagged depends on client-go"},
 		{"with the build tag", []string{"-tags", "special", "./tagged"}, exitFindings, "tagged/special.go:16:9: wide-update", ""},
 		{"generics", []string{"./generic"}, exitFindings, "generic/generic.go:48:9: wide-update", ""},

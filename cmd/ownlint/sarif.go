@@ -23,8 +23,8 @@ func printSARIF(w io.Writer, found []finding) error {
 			"level":   "warning",
 			"message": object{"text": f.message},
 			"locations": []object{{"physicalLocation": object{
-				"artifactLocation": object{"uri": filepath.ToSlash(f.Filename)},
-				"region":           object{"startLine": f.Line, "startColumn": f.Column},
+				"artifactLocation": object{"uri": filepath.ToSlash(f.file)},
+				"region":           object{"startLine": f.line, "startColumn": f.column},
 			}}},
 		})
 	}

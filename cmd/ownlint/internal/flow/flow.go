@@ -23,7 +23,7 @@ var Analyzer = &analysis.Analyzer{
 	Doc:        "follow API objects through the functions of a package, for the rules of ownlint",
 	Run:        run,
 	ResultType: reflect.TypeFor[*Package](),
-	FactTypes:  []analysis.Fact{new(Effects), new(fieldMarkers)},
+	FactTypes:  []analysis.Fact{new(Effects), new(fieldMarkers), new(usesKubernetes)},
 }
 
 // Package is the analysed package. Functions is empty if the package reaches no Kubernetes module.
@@ -45,24 +45,16 @@ func IsKubernetes(path string) bool {
 	return slices.ContainsFunc(modules, func(m string) bool { return path == m || strings.HasPrefix(path, m+"/") })
 }
 
-// isRelevant reports whether a package is worth analysing: it imports a Kubernetes module, directly or not, and is none.
-func isRelevant(pkg *types.Package) bool {
-	return !IsKubernetes(kube.Path(pkg)) && reaches(pkg, make(map[*types.Package]bool))
-}
+// usesKubernetes is the fact of a package that imports a Kubernetes module, directly or not, and is part of none.
+type usesKubernetes struct{}
 
-func reaches(pkg *types.Package, seen map[*types.Package]bool) bool {
-	for _, imported := range pkg.Imports() {
-		if IsKubernetes(kube.Path(imported)) {
-			return true
-		}
-		if !seen[imported] {
-			seen[imported] = true
-			if reaches(imported, seen) {
-				return true
-			}
-		}
-	}
-	return false
+func (*usesKubernetes) AFact() {}
+
+// isRelevant reports whether a package is worth analysing: it uses Kubernetes.
+func isRelevant(pass *analysis.Pass) bool {
+	return !IsKubernetes(kube.Path(pass.Pkg)) && slices.ContainsFunc(pass.Pkg.Imports(), func(imported *types.Package) bool {
+		return IsKubernetes(kube.Path(imported)) || pass.ImportPackageFact(imported, new(usesKubernetes))
+	})
 }
 
 // Recover turns a panic of an analyzer into an error, so that one surprising package does not end the whole run.
@@ -75,9 +67,10 @@ func Recover(pass *analysis.Pass, err *error) { //nolint:gocritic // a deferred 
 func run(pass *analysis.Pass) (_ any, err error) {
 	defer Recover(pass, &err)
 	p := &Package{pass: pass, effects: make(map[*ssa.Function]*Effects), bodies: make(map[*ssa.Function]*Body)}
-	if len(pass.Files) == 0 || !isRelevant(pass.Pkg) {
+	if len(pass.Files) == 0 || !isRelevant(pass) {
 		return p, nil
 	}
+	pass.ExportPackageFact(new(usesKubernetes))
 	exportMarkers(pass)
 	p.Functions = buildFunctions(pass)
 	for _, fn := range p.Functions {
