@@ -9,8 +9,11 @@ import (
 	"coapply.dev/cmd/ownlint/internal/kube"
 )
 
-// FinalizerOrder reports clean-ups that a crash or an error skips because the finalizer is already gone.
-var FinalizerOrder = newRule("finalizer-order", "report finalizers that are removed before the clean-up is confirmed", finalizerOrder)
+// FinalizerOrder reports external resources that stay after a crash or an error, because the finalizer is stored too late or
+// removed too early.
+var FinalizerOrder = newRule("finalizer-order", "report finalizers that are stored after an external resource is created, or removed before the clean-up is confirmed", finalizerOrder)
+
+var provisionName = regexp.MustCompile(`(?i)^(provision|allocate)|^(Create|Ensure|Reconcile)External`)
 
 var cleanupName = regexp.MustCompile(`(?i)^(clean_?up|finali[sz]e|tear_?down|destroy|deprovision)|^(Delete|Remove)External`)
 
@@ -25,6 +28,9 @@ func finalizerOrder(c *checker) {
 				if !ok || change.Instr.Parent() != fn {
 					continue
 				}
+				if kube.Is(call.Common(), kube.ControllerUtil, "AddFinalizer") {
+					c.provisionedBefore(fn, w)
+				}
 				if kube.Is(call.Common(), kube.ControllerUtil, "RemoveFinalizer") {
 					c.cleanupAfter(fn, w)
 					c.cleanupUnchecked(fn, call)
@@ -32,6 +38,16 @@ func finalizerOrder(c *checker) {
 			}
 		}
 	}
+}
+
+// provisionedBefore reports an external resource that is created before the finalizer is stored.
+func (c *checker) provisionedBefore(fn *ssa.Function, w flow.Write) {
+	eachCallOf(fn, func(call ssa.CallInstruction) {
+		if takesObject(call, w.Place) && isNamed(call, provisionName) && flow.Dominates(call, w.Call) {
+			c.report(call, nil, "the external resource is created before the finalizer is stored; if the write fails or the process crashes between them, "+
+				"a deletion of the object leaves the resource behind; store the finalizer first")
+		}
+	})
 }
 
 // cleanupAfter reports a clean-up that only runs after the finalizer was removed.

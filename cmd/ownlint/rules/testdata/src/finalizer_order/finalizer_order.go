@@ -35,6 +35,16 @@ func (r *reconciler) unchecked(ctx context.Context, plain *v1.Plain) error {
 	return r.Update(ctx, plain)
 }
 
+func (r *reconciler) provisioned(ctx context.Context, plain *v1.Plain) error {
+	if err := r.cloud.ProvisionBucket(ctx, plain); err != nil { // want `created before the finalizer is stored`
+		return err
+	}
+	if controllerutil.AddFinalizer(plain, finalizer) {
+		return r.Update(ctx, plain)
+	}
+	return nil
+}
+
 // Cases that are not reported.
 
 func (r *reconciler) ordered(ctx context.Context, plain *v1.Plain) error {
