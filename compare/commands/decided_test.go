@@ -13,7 +13,7 @@ import (
 // TestReviewHasWhatWasDecided: the review measures every cell that is decided on, with the arms that are compared first,
 // often enough for a verdict, and no other cell of that workload.
 func TestReviewHasWhatWasDecided(t *testing.T) {
-	plan := bench.ReviewPlan(Catalogue())
+	plan := bench.Plan(Catalogue(), bench.Review)
 	cells := map[string]results.PlannedCell{}
 	for _, cell := range plan {
 		if cell.Control {
@@ -41,6 +41,25 @@ func TestReviewHasWhatWasDecided(t *testing.T) {
 			if _, found := Catalogue().Arm(name); !found {
 				t.Errorf("there is no arm %s", name)
 			}
+		}
+	}
+}
+
+// TestProfilesExist: the catalogue has each arm and workload of each profile, so that no cell is left out.
+func TestProfilesExist(t *testing.T) {
+	c := Catalogue()
+	for _, profile := range bench.Profiles {
+		workloads := map[string]bool{}
+		for _, cell := range bench.Plan(c, profile) {
+			workloads[cell.Workload] = true
+			for _, name := range cell.Arms {
+				if _, found := c.Arm(name); !found {
+					t.Errorf("%s, %s: there is no arm %s", profile, cell, name)
+				}
+			}
+		}
+		if profile == bench.Performance && len(workloads) != 4 {
+			t.Errorf("%s has the workloads %v", profile, workloads)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,8 +96,11 @@ func (f File) ExpectedLoss(arm, workload string) string {
 	return ""
 }
 
-// Applies reports whether an arm writes by Server-Side Apply.
-func (f File) Applies(arm string) bool { return slices.Contains(f.Applying, arm) }
+// Applies reports whether an arm writes by Server-Side Apply. If a listed arm does, so do its variants, whose names are its
+// name and a suffix, such as apply-2.
+func (f File) Applies(arm string) bool {
+	return slices.ContainsFunc(f.Applying, func(listed string) bool { return arm == listed || strings.HasPrefix(arm, listed+"-") })
+}
 
 // RoundTrips returns the round-trip times of the chart.
 func (c Chart) RoundTrips() []time.Duration {

@@ -58,7 +58,7 @@ func frontDoor(b *testing.B, s setup, t *target.Target) {
 		b.Fatal(err)
 	}
 	start(b, mgr)
-	r, err := coapply.For(rt, deployment.Workload, emitForIngress).Owns(&appsv1.Deployment{}).Status(statusOfIngress).Reconciler()
+	r, err := coapply.For(rt, deployment.Manager(0), emitForIngress).Owns(&appsv1.Deployment{}).Status(statusOfIngress).Reconciler()
 	if err != nil {
 		b.Fatal(err)
 	}

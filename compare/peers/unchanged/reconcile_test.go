@@ -28,7 +28,7 @@ func prepared(t testing.TB, w *World) setup {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	s := setup{World: w, name: "timed"}
-	if err := deployment.Prepare(ctx, w.Admin, w.Namespace, s.name, deployment.Managers, nil); err != nil {
+	if err := deployment.Prepare(ctx, w.Admin, w.Namespace, s.name, nil); err != nil {
 		t.Fatal(err)
 	}
 	last := ""
@@ -81,7 +81,7 @@ func BenchmarkReconcile(b *testing.B) {
 	nothing := &Counter{}
 	wanted := deployment.Intent(s.Namespace, s.name, 0, deployment.Start)
 	timed(b, "check/Extract + DeepEqual", nothing, func(_ context.Context, n int) error {
-		same, err := Extracted(s.versions[n%len(s.versions)], deployment.Workload, wanted)
+		same, err := Extracted(s.versions[n%len(s.versions)], deployment.Manager(0), wanted)
 		if err == nil && !same {
 			err = errors.New("what is owned differs from what is wanted")
 		}
@@ -97,7 +97,7 @@ func BenchmarkReconcile(b *testing.B) {
 // reconcile is a peer's, from the cache.
 func (s setup) reconcile(b *testing.B, p Peer) {
 	b.Helper()
-	process, counter, err := s.Process(deployment.Workload)
+	process, counter, err := s.Process(deployment.Manager(0))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func (s setup) reconcile(b *testing.B, p Peer) {
 // check is Applier.Apply with the object given, at another version each time.
 func (s setup) check(b *testing.B) {
 	b.Helper()
-	process, counter, err := s.Process(deployment.Workload)
+	process, counter, err := s.Process(deployment.Manager(0))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package cells_test
+package peers
 
 import (
 	"context"
@@ -17,7 +17,6 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/lanes"
-	"coapply.dev/compare/arms"
 	"coapply.dev/compare/target"
 )
 
@@ -59,7 +58,7 @@ var changes = []time.Duration{0, 5 * time.Millisecond, 0}
 func measureChanges(b *testing.B, t *target.Target, during time.Duration) (took []time.Duration, err error) {
 	b.Helper()
 	best := map[time.Duration]float64{}
-	for _, width := range arms.Widths {
+	for _, width := range []int{1, 2, 3, 4} {
 		phases, err := write(b.Context(), t, lanes.OfWidth(width), changes[:2], during/2)
 		if err != nil {
 			return nil, err
