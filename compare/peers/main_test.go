@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"coapply.dev/compare/target"
 )
 
 func TestMain(m *testing.M) {
+	klog.SetLogger(logr.Discard()) // log lines would break the lines of the benchmarks
 	ctrllog.SetLogger(logr.Discard())
 	if told := os.Getenv(orderVariable); told != "" {
 		os.Exit(manage(told))
