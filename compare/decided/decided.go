@@ -89,17 +89,19 @@ func Parse(text []byte) (File, error) {
 // ExpectedLoss returns the reason why an arm may lose updates in a workload, or "" if no loss is expected.
 func (f File) ExpectedLoss(arm, workload string) string {
 	for _, loss := range f.Losses {
-		if slices.Contains(loss.Arms, arm) && (len(loss.Workloads) == 0 || slices.Contains(loss.Workloads, workload)) {
+		if covers(loss.Arms, arm) && (len(loss.Workloads) == 0 || slices.Contains(loss.Workloads, workload)) {
 			return loss.Why
 		}
 	}
 	return ""
 }
 
-// Applies reports whether an arm writes by Server-Side Apply. If a listed arm does, so do its variants, whose names are its
-// name and a suffix, such as apply-2.
-func (f File) Applies(arm string) bool {
-	return slices.ContainsFunc(f.Applying, func(listed string) bool { return arm == listed || strings.HasPrefix(arm, listed+"-") })
+// Applies reports whether an arm writes by Server-Side Apply.
+func (f File) Applies(arm string) bool { return covers(f.Applying, arm) }
+
+// covers reports whether an arm or, for a variant such as apply-2, the arm apply before the hyphen, is listed.
+func covers(list []string, arm string) bool {
+	return slices.ContainsFunc(list, func(listed string) bool { return arm == listed || strings.HasPrefix(arm, listed+"-") })
 }
 
 // RoundTrips returns the round-trip times of the chart.

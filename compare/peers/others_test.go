@@ -2,7 +2,6 @@ package peers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -60,6 +59,6 @@ func (w *world) changed(t testing.TB, name, from string) string {
 			return live.ResourceVersion
 		}
 	}
-	fatal(t, errors.New("for a minute, the cache has had no other version of Deployment "+name))
+	t.Fatal("for a minute, the cache has had no other version of Deployment", name)
 	return ""
 }

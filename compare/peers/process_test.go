@@ -125,8 +125,6 @@ func (m *manager) writes() int { return int(m.sent.writes.Load()) }
 // processorTime returns the CPU time of this process on all cores, the time in the kernel included.
 func processorTime() time.Duration {
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0
-	}
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // cannot fail for this process
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

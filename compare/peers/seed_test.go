@@ -2,7 +2,6 @@ package peers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -76,8 +75,6 @@ func (s *seed) writeStatuses(t testing.TB, window time.Duration) (written int) {
 		select {
 		case <-end:
 			return written
-		case <-t.Context().Done():
-			fatal(t, errors.New("interrupted"))
 		case <-tick:
 		}
 		object := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: nameOf(written % s.objects)}}
