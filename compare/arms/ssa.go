@@ -68,7 +68,7 @@ func applies() []compare.Arm {
 	for width := 1; width <= 4; width++ {
 		all = append(all, compare.Arm{
 			Name: fmt.Sprintf("apply-%d", width), Cached: true,
-			Summary: fmt.Sprintf("like apply, in lanes of a fixed width: at most %d concurrent writes per object in this process", width),
+			Summary: fmt.Sprintf("like apply, in lanes of a fixed width: at most %d of the writes to an object at once in this process", width),
 			Source:  fmt.Sprintf("// The width is %d.\n\n", width) + source("applierOfWidth", "inLanes", "seen", "appliers"),
 			New:     madeWithCache(applierOfWidth(width)),
 		})
