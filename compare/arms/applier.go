@@ -15,8 +15,15 @@ import (
 // applier returns a writer that uses coapply's Applier. There is one Applier for each field manager. All Appliers
 // share the lanes and the steady-state check. The writer calls intent.Pause before it enters the lane. A call inside
 // the lane would deadlock: Pause waits for all writers, and the other writers may be waiting for the lane.
-func applier(s compare.Session) writer {
-	byManager := appliers{lanes: lanes.New()}
+func applier(s compare.Session) writer { return inLanes(s, lanes.New()) }
+
+// applierOfWidth is like applier, but the given number is the maximum number of concurrent writes to an object.
+func applierOfWidth(width int) func(compare.Session) writer {
+	return func(s compare.Session) writer { return inLanes(s, lanes.OfWidth(width)) }
+}
+
+func inLanes(s compare.Session, shared *lanes.Set) writer {
+	byManager := appliers{lanes: shared}
 	byManager.steady, byManager.unfit = apply.NewSteadyState(s.Cache, s.Schemas)
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 		c := s.Client(intent.Manager)

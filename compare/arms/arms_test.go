@@ -21,7 +21,7 @@ func TestAll(t *testing.T) {
 	}
 	want := []string{
 		"gmu-default-retry", "gmu-requeue", "gmu-unbounded", "patch-lock", "gmu-lanes", "update",
-		"ssa", "ssa-lanes", "apply",
+		"ssa", "ssa-lanes", "apply", "apply-1", "apply-2", "apply-3", "apply-4",
 		"naive", "expectations", "gmu-replace", "gmu-exponential",
 		"put-no-rv", "shared-manager",
 	}
@@ -87,7 +87,7 @@ func TestCacheIsNeeded(t *testing.T) {
 			missing = append(missing, arm.Name)
 		}
 	}
-	if want := []string{"gmu-requeue", "apply", "naive", "expectations"}; !slices.Equal(missing, want) {
+	if want := []string{"gmu-requeue", "apply", "apply-1", "apply-2", "apply-3", "apply-4", "naive", "expectations"}; !slices.Equal(missing, want) {
 		t.Errorf("a cache is needed by %q, want %q", missing, want)
 	}
 }

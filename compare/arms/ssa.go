@@ -2,6 +2,7 @@ package arms
 
 import (
 	"context"
+	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -49,7 +50,7 @@ func objectOf(intent compare.Intent) apply.ObjectRef {
 }
 
 func applies() []compare.Arm {
-	return []compare.Arm{
+	all := []compare.Arm{
 		{
 			Name: "ssa", Summary: "Server-Side Apply, not forced",
 			Source: source("ssa", "serverSideApply"), New: made(ssa),
@@ -61,7 +62,16 @@ func applies() []compare.Arm {
 		{
 			Name: "apply", Cached: true,
 			Summary: "coapply's Applier: Server-Side Apply in lanes that rejects ownership conflicts, and sends nothing if nothing changes",
-			Source:  source("applier", "seen", "appliers"), New: madeWithCache(applier),
+			Source:  source("applier", "inLanes", "seen", "appliers"), New: madeWithCache(applier),
 		},
 	}
+	for width := 1; width <= 4; width++ {
+		all = append(all, compare.Arm{
+			Name: fmt.Sprintf("apply-%d", width), Cached: true,
+			Summary: fmt.Sprintf("like apply, in lanes of a fixed width: at most %d of the writes to an object at once in this process", width),
+			Source:  fmt.Sprintf("// The width is %d.\n\n", width) + source("applierOfWidth", "inLanes", "seen", "appliers"),
+			New:     madeWithCache(applierOfWidth(width)),
+		})
+	}
+	return all
 }

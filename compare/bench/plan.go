@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -8,12 +9,32 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// Names of the profiles of a run.
+// Names of the profiles of a run. A run whose cells the user has selected has the profile Custom.
 const (
-	Quick  = "quick"
-	Review = "review"
-	Custom = "custom"
+	Quick       = "quick"
+	Review      = "review"
+	Performance = "performance"
+	Custom      = "custom"
 )
+
+// Profiles are the names of the profiles that have a plan.
+var Profiles = []string{Quick, Review, Performance}
+
+// Plan returns the plan of one of the Profiles.
+//   - The plan of Quick has every workload and takes less than three minutes. Only one cell has enough trials for intervals.
+//   - The plan of Review, for a design review, takes three quarters of an hour.
+//   - The plan of Performance takes an hour. It compares coapply's arm with plain Server-Side Apply.
+func Plan(c compare.Catalogue, profile string) []results.PlannedCell {
+	switch profile {
+	case Quick:
+		return quickPlan(c)
+	case Review:
+		return reviewShape.plan(c)
+	case Performance:
+		return performancePlan(c)
+	}
+	return nil
+}
 
 // Groups of arms for the cells of the grid.
 var (
@@ -55,8 +76,8 @@ var quickShape = shape{
 	},
 }
 
-// quickBlocks is the number of blocks of the first cell of a quick run. This is enough for a verdict.
-const quickBlocks = 6
+// judgedBlocks is the least number of blocks for a verdict.
+const judgedBlocks = 6
 
 // reviewShape is the shape of the profile review. One series of cells varies the number of writers without an added round-trip
 // time, a second with 5 ms. A third series varies the round-trip time for four processes. The other cells vary other parameters.
@@ -83,18 +104,13 @@ var reviewShape = shape{
 	},
 }
 
-// QuickPlan returns the plan of the profile quick. It has every workload and takes less than three minutes. Only one cell has
-// enough trials for intervals.
-func QuickPlan(c compare.Catalogue) []results.PlannedCell {
+func quickPlan(c compare.Catalogue) []results.PlannedCell {
 	plan := quickShape.plan(c)
 	if len(plan) > 0 && plan[0].Workload == gridWorkload {
-		plan[0].Blocks = quickBlocks
+		plan[0].Blocks = judgedBlocks
 	}
 	return plan
 }
-
-// ReviewPlan returns the plan of the profile review, for a design review. It takes three quarters of an hour.
-func ReviewPlan(c compare.Catalogue) []results.PlannedCell { return reviewShape.plan(c) }
 
 // gridWorkload is the workload of the grid and of the negative controls.
 const gridWorkload = "hot-object"
@@ -156,10 +172,10 @@ func settled(p compare.Parameters) compare.Parameters {
 func (s shape) cell(w compare.Workload, p compare.Parameters) results.PlannedCell {
 	d := w.Defaults
 	filled := compare.Parameters{
-		Writers: first(p.Writers, d.Writers, 1), Processes: first(p.Processes, d.Processes, 1),
-		Objects: first(p.Objects, d.Objects, 1), Managers: first(p.Managers, d.Managers, 1), RTT: first(p.RTT, d.RTT),
-		Rate: first(p.Rate, d.Rate), Rounds: min(first(p.Rounds, d.Rounds), s.roundsAtMost),
-		Warmup: first(p.Warmup, s.warmup), Duration: first(p.Duration, s.duration),
+		Writers: cmp.Or(p.Writers, d.Writers, 1), Processes: cmp.Or(p.Processes, d.Processes, 1),
+		Objects: cmp.Or(p.Objects, d.Objects, 1), Managers: cmp.Or(p.Managers, d.Managers, 1), RTT: cmp.Or(p.RTT, d.RTT),
+		Rate: cmp.Or(p.Rate, d.Rate), Rounds: min(cmp.Or(p.Rounds, d.Rounds), s.roundsAtMost),
+		Warmup: cmp.Or(p.Warmup, s.warmup), Duration: cmp.Or(p.Duration, s.duration),
 	}
 	if filled.Rounds > 0 {
 		filled.Warmup, filled.Duration = 0, 0
@@ -184,15 +200,4 @@ func (s shape) controls(c compare.Catalogue) []results.PlannedCell {
 		return nil
 	}
 	return []results.PlannedCell{cell}
-}
-
-// first returns the first value that is not zero.
-func first[T comparable](values ...T) T {
-	var zero T
-	for _, v := range values {
-		if v != zero {
-			return v
-		}
-	}
-	return zero
 }

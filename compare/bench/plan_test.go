@@ -33,7 +33,7 @@ func catalogue() compare.Catalogue {
 
 func TestEveryProfileHasControlsAndEveryWorkload(t *testing.T) {
 	for name, plan := range map[string][]results.PlannedCell{
-		Quick: QuickPlan(catalogue()), Review: ReviewPlan(catalogue()),
+		Quick: Plan(catalogue(), Quick), Review: Plan(catalogue(), Review),
 	} {
 		seen := map[string]bool{}
 		aa := 0
@@ -65,7 +65,7 @@ func TestEveryProfileHasControlsAndEveryWorkload(t *testing.T) {
 }
 
 func TestOrderRunsEveryArmOnceABlock(t *testing.T) {
-	plan := ReviewPlan(catalogue())
+	plan := Plan(catalogue(), Review)
 	steps := order(plan, 7)
 	count := map[step]int{}
 	for i, s := range steps {
@@ -147,7 +147,7 @@ func TestSweepIsEveryCombination(t *testing.T) {
 }
 
 func TestForeignClusters(t *testing.T) {
-	plan := QuickPlan(catalogue())
+	plan := Plan(catalogue(), Quick)
 	if err := CheckForeign(plan, catalogue()); err == nil || !strings.Contains(err.Error(), "workload local needs the local control plane") {
 		t.Errorf("a workload for the local control plane: %v", err)
 	}

@@ -29,9 +29,6 @@ func (s Sweep) Plan(c compare.Catalogue, set func(flag string) bool) ([]results.
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	base := shape{
-		warmup: s.Warmup, duration: s.Duration, blocks: s.Trials, roundsAtMost: math.MaxInt,
-	}
 	var plan []results.PlannedCell
 	for _, name := range s.Workloads {
 		w, _ := c.Workload(name)
@@ -44,16 +41,28 @@ func (s Sweep) Plan(c compare.Catalogue, set func(flag string) bool) ([]results.
 				return nil, fmt.Errorf("--%s has no effect in workload %s: leave this flag out", fixed, w.Name)
 			}
 		}
-		for _, p := range s.combinations() {
-			cell := base.cell(w, p)
-			cell.Arms, cell.Blocks, cell.Baseline, cell.AA = arms, s.Trials, arms[0], arms[0]
+		for _, cell := range s.cells(w, arms) {
 			if err := checkCell(cell.Cell, w, set); err != nil {
 				return nil, err
 			}
 			plan = append(plan, cell)
 		}
 	}
-	return append(plan, base.controls(c)...), nil
+	return append(plan, s.shape().controls(c)...), nil
+}
+
+func (s Sweep) shape() shape {
+	return shape{warmup: s.Warmup, duration: s.Duration, roundsAtMost: math.MaxInt}
+}
+
+// cells returns a cell of the workload for each combination of the listed values.
+func (s Sweep) cells(w compare.Workload, arms []string) (cells []results.PlannedCell) {
+	for _, p := range s.combinations() {
+		cell := s.shape().cell(w, p)
+		cell.Arms, cell.Blocks, cell.Baseline, cell.AA = arms, s.Trials, arms[0], arms[0]
+		cells = append(cells, cell)
+	}
+	return cells
 }
 
 // arms returns the arms of the flag --arms or, if the flag is not set, the default arms of the workload.

@@ -30,11 +30,8 @@ func TestExamplesWork(t *testing.T) {
 		for line := range strings.Lines(cmd.Example) {
 			line, _, _ = strings.Cut(line, "#")
 			args := strings.Fields(line)[1:]
-			switch args[0] {
-			case "run":
+			if args[0] == "run" {
 				args = append(args, "-o", filepath.Join(file, "run"))
-			case "bench": // it would measure for minutes
-				args = append(args, "--help")
 			}
 			var out, stderr bytes.Buffer
 			code := Run(t.Context(), Catalogue(), args, Streams{In: strings.NewReader("y\ny\ny\ny\n"), Out: &out, Err: &stderr})
@@ -78,7 +75,7 @@ func TestInterruptedRun(t *testing.T) {
 	}
 	var stderr bytes.Buffer
 	dir := filepath.Join(folder, "run")
-	code := Run(ended, Catalogue(), []string{"run", "--quick", "--yes", "--kubeconfig", kubeconfig, "-o", dir}, Streams{Err: &stderr})
+	code := Run(ended, Catalogue(), []string{"run", "--profile", "quick", "--yes", "--kubeconfig", kubeconfig, "-o", dir}, Streams{Err: &stderr})
 	if code != exitInterrupted || !strings.HasPrefix(stderr.String(), "compare: interrupted before anything was measured") {
 		t.Errorf("%d, %s", code, &stderr)
 	}
@@ -90,8 +87,8 @@ func TestInterruptedRun(t *testing.T) {
 // The command that a report names makes the same run again.
 func TestCommandRepeatsTheRun(t *testing.T) {
 	for given, want := range map[string]string{
-		"--quick -o x":          "compare run --quick --seed 7",
-		"--review --quick=0 -y": "compare run --review --seed 7",
+		"--profile quick -o x": "compare run --profile quick --seed 7",
+		"--profile=review -y":  "compare run --profile review --seed 7",
 		"--workload hot-object --arms ssa,apply --writers 1,8 --rtt 5ms,1s": "compare run --arms ssa,apply --rtt 5ms,1s " +
 			"--workload hot-object --writers 1,8 --trials 10 --seed 7",
 		"--workload hot-object --trials 6 --kubeconfig /home/me/config --context a": "compare run --context a --trials 6 " +
@@ -122,7 +119,7 @@ func TestTablesFit(t *testing.T) {
 	for _, width := range []int{72, 80, 140} {
 		for name, rendered := range map[string]string{
 			"arms": armTable(width, catalogue), "workloads": workloadTable(width, catalogue),
-			"review": planTable(width, bench.ReviewPlan(catalogue)),
+			"review": planTable(width, bench.Plan(catalogue, bench.Review)),
 			"one":    tableOf(width, table.Row{"a", "b"}, []table.Row{{"long " + strings.Repeat("y", 20), strings.Repeat("z", 300)}}),
 		} {
 			for line := range strings.Lines(rendered) {

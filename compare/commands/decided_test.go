@@ -13,7 +13,7 @@ import (
 // TestReviewHasWhatWasDecided: the review measures every cell that is decided on, with the arms that are compared first,
 // often enough for a verdict, and no other cell of that workload.
 func TestReviewHasWhatWasDecided(t *testing.T) {
-	plan := bench.ReviewPlan(Catalogue())
+	plan := bench.Plan(Catalogue(), bench.Review)
 	cells := map[string]results.PlannedCell{}
 	for _, cell := range plan {
 		if cell.Control {
@@ -42,5 +42,21 @@ func TestReviewHasWhatWasDecided(t *testing.T) {
 				t.Errorf("there is no arm %s", name)
 			}
 		}
+	}
+}
+
+// TestPerformanceIsComplete: the catalogue has each arm and workload of the profile performance.
+func TestPerformanceIsComplete(t *testing.T) {
+	workloads := map[string]bool{}
+	for _, cell := range bench.Plan(Catalogue(), bench.Performance) {
+		workloads[cell.Workload] = true
+		for _, name := range cell.Arms {
+			if _, found := Catalogue().Arm(name); !found {
+				t.Errorf("%s: there is no arm %s", cell, name)
+			}
+		}
+	}
+	if len(workloads) != 4 {
+		t.Errorf("the workloads are %v, want 4", workloads)
 	}
 }

@@ -112,7 +112,7 @@ func runCommand(t *testing.T, args []string) string {
 // TestRunsAreLookedAt makes sure that a run which cannot be is seen as such.
 func TestRunsAreLookedAt(t *testing.T) {
 	for _, line := range []string{
-		"run --workload hot-objects", "run --quick --trials 3", "run --no-such-flag", "run",
+		"run --workload hot-objects", "run --profile quick --trials 3", "run --no-such-flag", "run",
 		"run --workload hot-object --arms ssa,no-such-arm",
 	} {
 		t.Run(line, func(t *testing.T) {

@@ -16,9 +16,9 @@ import (
 )
 
 func listCommand(catalogue compare.Catalogue) *cobra.Command {
-	kinds := []string{"arms", "workloads", "quick", "review"}
+	kinds := append([]string{"arms", "workloads"}, bench.Profiles...)
 	return &cobra.Command{
-		Use:   "list [arms|workloads|quick|review]",
+		Use:   "list [arms|workloads|PROFILE]",
 		Short: "List arms and workloads, or the cells of a profile with the time they take",
 		Example: `  compare list
   compare list review`,
@@ -42,11 +42,8 @@ func listCommand(catalogue compare.Catalogue) *cobra.Command {
 			if which == "" || which == "workloads" {
 				fmt.Fprintln(out, workloadTable(width, catalogue))
 			}
-			switch which {
-			case bench.Quick:
-				fmt.Fprintln(out, planTable(width, bench.QuickPlan(catalogue)))
-			case bench.Review:
-				fmt.Fprintln(out, planTable(width, bench.ReviewPlan(catalogue)))
+			if slices.Contains(bench.Profiles, which) {
+				fmt.Fprintln(out, planTable(width, bench.Plan(catalogue, which)))
 			}
 			return nil
 		},

@@ -81,7 +81,7 @@ func exitCode(err error, stderr io.Writer) int {
 	return exitError
 }
 
-const commandNames = "run, render, diff, list, advise or bench"
+const commandNames = "run, render, diff, list or advise"
 
 func newRoot(catalogue compare.Catalogue, streams Streams) *cobra.Command {
 	root := &cobra.Command{
@@ -90,8 +90,8 @@ func newRoot(catalogue compare.Catalogue, streams Streams) *cobra.Command {
 		Long: `Measure Server-Side Apply against get-modify-update under contention, on a real API server,
 and count every lost update. A run writes a folder with a report for a design review
 (report.html), the same report as text (report.md), and the data of the report.`,
-		Example: `  compare run --quick                       # under three minutes, on a local control plane
-  compare run --review -o review            # three quarters of an hour, for a design review
+		Example: `  compare run --profile quick               # under three minutes, on a local control plane
+  compare run --profile review -o review    # three quarters of an hour, for a design review
   compare run --workload hot-object --arms gmu-default-retry,ssa --writers 1,8,32 --trials 10
   compare render review                     # the report again, from the data
   compare advise review --writers 16 --managers 4`,
@@ -112,7 +112,7 @@ and count every lost update. A run writes a folder with a report for a design re
 	root.SetErr(streams.Err)
 	root.SetFlagErrorFunc(badFlag)
 	root.AddCommand(runCommand(catalogue), renderCommand(), diffCommand(), listCommand(catalogue), adviseCommand(),
-		benchCommand(withBench(catalogue)), writersCommand(withBench(catalogue)))
+		writersCommand(catalogue))
 	return root
 }
 

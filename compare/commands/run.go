@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,12 +15,13 @@ import (
 	"coapply.dev/compare"
 	"coapply.dev/compare/bench"
 	"coapply.dev/compare/decided"
+	"coapply.dev/compare/nearest"
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/target"
 )
 
 type runFlags struct {
-	quick, review        bool
+	profile              string
 	cells                bench.Sweep
 	seed                 uint64
 	dir                  string
@@ -29,7 +32,7 @@ type runFlags struct {
 func runCommand(catalogue compare.Catalogue) *cobra.Command {
 	f := &runFlags{}
 	cmd := &cobra.Command{
-		Use:   "run [--quick | --review | --workload NAME ...]",
+		Use:   "run {--profile NAME | --workload NAME ...}",
 		Short: "Measure, and write a folder with the report and its data",
 		Long: `Measure, and write a folder with the report and its data.
 
@@ -38,8 +41,8 @@ build it), or uses the cluster of --kubeconfig. On that cluster it asks first, w
 namespace of its own, and removes what it created.
 
 Ctrl-C ends a run early: the results so far are kept, and the report mentions the interruption.`,
-		Example: `  compare run --quick
-  compare run --review -o review
+		Example: `  compare run --profile quick
+  compare run --profile review -o review
   compare run --workload hot-object --arms gmu-unbounded,ssa,apply --writers 1,8,32 --managers 1,8 --trials 10
   compare run --workload hot-object --rtt 5ms --rate 50 --trials 6    # open loop, 50 intents a second
   compare run --workload increment --kubeconfig ~/.kube/config --context staging`,
@@ -47,6 +50,7 @@ Ctrl-C ends a run early: the results so far are kept, and the report mentions th
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, catalogue) },
 	}
 	f.add(cmd)
+	completeNames(cmd, "profile", bench.Profiles)
 	completeNames(cmd, "workload", workloadNames(catalogue))
 	completeNames(cmd, "arms", armNames(catalogue))
 	return cmd
@@ -54,8 +58,8 @@ Ctrl-C ends a run early: the results so far are kept, and the report mentions th
 
 func (f *runFlags) add(cmd *cobra.Command) {
 	flags, s := cmd.Flags(), &f.cells
-	flags.BoolVar(&f.quick, "quick", false, "measure every workload briefly, in less than 3 minutes")
-	flags.BoolVar(&f.review, "review", false, "measure all cells for a design review, in three quarters of an hour")
+	flags.StringVar(&f.profile, "profile", "", "what to measure: quick (every workload briefly, 3 minutes), review (for a design review,\n"+
+		"three quarters of an hour) or performance (Server-Side Apply with and without coapply, an hour)")
 	flags.StringSliceVar(&s.Workloads, "workload", nil, "workloads to run; see compare list")
 	flags.StringSliceVar(&s.Arms, "arms", nil, "arms to run, the first being the baseline; default: those of the workload")
 	flags.IntSliceVar(&s.Writers, "writers", nil, "numbers of goroutines that write concurrently, over all processes")
@@ -119,37 +123,33 @@ func (f *runFlags) run(cmd *cobra.Command, catalogue compare.Catalogue) error {
 
 // plan returns the name of the profile and the cells to measure, from the flags.
 func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string, []results.PlannedCell, error) {
-	if f.quick && f.review {
-		return "", nil, errors.New("--quick and --review exclude each other")
-	}
 	for _, name := range []string{"kubeconfig", "context"} {
 		given := cmd.Flags().Changed(name)
 		if f.useKubeconfig = f.useKubeconfig || given; given && cmd.Flag(name).Value.String() == "" {
 			return "", nil, fmt.Errorf("--%s is empty: set a value, or leave the flag out", name)
 		}
 	}
-	var plan []results.PlannedCell
-	profile := bench.Custom
 	switch {
-	case f.quick || f.review:
+	case f.profile != "":
 		for _, name := range []string{
 			"workload", "arms", "writers", "objects", "processes", "managers", "rtt", "rate", "rounds",
 			"warmup", "duration", "trials",
 		} {
 			if cmd.Flags().Changed(name) {
-				return "", nil, fmt.Errorf("--%s cannot be combined with --quick or --review, which select what to measure: remove one of the two flags", name)
+				return "", nil, fmt.Errorf("--%s cannot be combined with --profile, which selects what to measure: remove one of the two flags", name)
 			}
 		}
-		profile, plan = bench.Quick, bench.QuickPlan(catalogue)
-		if f.review {
-			profile, plan = bench.Review, bench.ReviewPlan(catalogue)
+		if !slices.Contains(bench.Profiles, f.profile) {
+			return "", nil, fmt.Errorf("there is no profile %q%s; use %s", f.profile,
+				didYouMean(nearest.Names(f.profile, bench.Profiles)), strings.Join(bench.Profiles, ", "))
 		}
+		plan := bench.Plan(catalogue, f.profile)
 		if f.useKubeconfig {
 			plan = bench.WithoutLocal(plan, catalogue)
 		}
-		return profile, plan, nil
+		return f.profile, plan, nil
 	case len(f.cells.Workloads) == 0:
-		return "", nil, errors.New("nothing to measure: use --quick, --review or --workload NAME; see compare list")
+		return "", nil, errors.New("nothing to measure: use --profile NAME or --workload NAME; see compare list")
 	}
 	if err := f.known(catalogue); err != nil {
 		return "", nil, err
@@ -158,7 +158,7 @@ func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string
 	if err == nil && f.useKubeconfig {
 		err = bench.CheckForeign(plan, catalogue)
 	}
-	return profile, plan, err
+	return bench.Custom, plan, err
 }
 
 // known returns an error if a workload or an arm does not exist. The error suggests similar names.

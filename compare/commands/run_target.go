@@ -48,7 +48,12 @@ func takes(plan []results.PlannedCell) time.Duration {
 
 // command returns the command that repeats the run, with the flags that were set and the seed.
 func (f *runFlags) command(cmd *cobra.Command, profile string) string {
-	words := repeated(cmd, "run", "seed", "output", "kubeconfig", "yes")
+	words := []string{"compare", "run"}
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if !slices.Contains([]string{"seed", "output", "kubeconfig", "yes"}, flag.Name) {
+			words = append(words, "--"+flag.Name, strings.Trim(flag.Value.String(), "[]"))
+		}
+	})
 	if f.useKubeconfig {
 		words = append(words, "--kubeconfig", "KUBECONFIG")
 	}
@@ -56,21 +61,4 @@ func (f *runFlags) command(cmd *cobra.Command, profile string) string {
 		words = append(words, "--trials", fmt.Sprint(f.cells.Trials))
 	}
 	return strings.Join(append(words, "--seed", fmt.Sprint(f.seed)), " ")
-}
-
-// repeated returns a command line as words: the command, and the flags that the user has set, except the flags in without.
-func repeated(cmd *cobra.Command, name string, without ...string) []string {
-	words := []string{"compare", name}
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		switch value := strings.Trim(flag.Value.String(), "[]"); {
-		case slices.Contains(without, flag.Name):
-		case flag.Value.Type() == "bool":
-			if value == "true" {
-				words = append(words, "--"+flag.Name)
-			}
-		default:
-			words = append(words, "--"+flag.Name, value)
-		}
-	})
-	return words
 }

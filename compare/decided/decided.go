@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,7 +89,7 @@ func Parse(text []byte) (File, error) {
 // ExpectedLoss returns the reason why an arm may lose updates in a workload, or "" if no loss is expected.
 func (f File) ExpectedLoss(arm, workload string) string {
 	for _, loss := range f.Losses {
-		if slices.Contains(loss.Arms, arm) && (len(loss.Workloads) == 0 || slices.Contains(loss.Workloads, workload)) {
+		if covers(loss.Arms, arm) && (len(loss.Workloads) == 0 || slices.Contains(loss.Workloads, workload)) {
 			return loss.Why
 		}
 	}
@@ -96,7 +97,12 @@ func (f File) ExpectedLoss(arm, workload string) string {
 }
 
 // Applies reports whether an arm writes by Server-Side Apply.
-func (f File) Applies(arm string) bool { return slices.Contains(f.Applying, arm) }
+func (f File) Applies(arm string) bool { return covers(f.Applying, arm) }
+
+// covers reports whether an arm or, for a variant such as apply-2, the arm apply before the hyphen, is listed.
+func covers(list []string, arm string) bool {
+	return slices.ContainsFunc(list, func(listed string) bool { return arm == listed || strings.HasPrefix(arm, listed+"-") })
+}
 
 // RoundTrips returns the round-trip times of the chart.
 func (c Chart) RoundTrips() []time.Duration {

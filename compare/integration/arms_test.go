@@ -3,6 +3,7 @@ package compare
 import (
 	"context"
 	"maps"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,6 +15,7 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/compare"
 	"coapply.dev/compare/arms"
+	"coapply.dev/compare/decided"
 	recorded "coapply.dev/compare/history"
 	"coapply.dev/test/kit"
 )
@@ -75,10 +77,10 @@ func (w armWorld) checkLanded(t *testing.T, arm compare.Arm, intent compare.Inte
 		t.Errorf("the receipt is %+v, the object is at %s", receipt, live.GetResourceVersion())
 	}
 	manager, operation := intent.Manager, metav1.ManagedFieldsOperationUpdate
-	switch arm.Name {
-	case "ssa", "ssa-lanes", "apply":
+	switch {
+	case decided.Now.Applies(arm.Name):
 		operation = metav1.ManagedFieldsOperationApply
-	case "shared-manager":
+	case arm.Name == "shared-manager":
 		manager, operation = "shared", metav1.ManagedFieldsOperationApply
 	}
 	for _, entry := range live.GetManagedFields() {
@@ -126,10 +128,10 @@ func TestCompareArmsCreateAtOnce(t *testing.T) {
 	w := newArmWorld(t).withCache(t)
 	for _, arm := range partArms() {
 		landed := 1 // AlreadyExists is no stale write
-		switch arm.Name {
-		case "gmu-requeue", "gmu-unbounded", "gmu-lanes", "ssa", "ssa-lanes", "apply", "shared-manager":
+		switch {
+		case decided.Now.Applies(arm.Name) || slices.Contains([]string{"gmu-requeue", "gmu-unbounded", "gmu-lanes", "shared-manager"}, arm.Name):
 			landed = 2
-		case "update": // the fallback creates nothing
+		case arm.Name == "update": // the fallback creates nothing
 			landed = 0
 		}
 		t.Run(arm.Name, func(t *testing.T) {

@@ -34,7 +34,7 @@ var lossy = map[string][]string{
 func TestCompareQuickRun(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "quick")
-	plan := slices.DeleteFunc(bench.QuickPlan(commands.Catalogue()), func(cell results.PlannedCell) bool {
+	plan := slices.DeleteFunc(bench.Plan(commands.Catalogue(), bench.Quick), func(cell results.PlannedCell) bool {
 		return cell.Workload == "node-uncordon" // it takes long to put nodes back, and has a test of its own
 	})
 	for i := range plan {
@@ -52,7 +52,7 @@ func TestCompareQuickRun(t *testing.T) {
 	err := bench.Run(t.Context(), bench.Options{
 		Catalogue: commands.Catalogue(), Dir: dir, Progress: io.Discard,
 		Open: func(ctx context.Context) (*target.Target, error) { return target.On(ctx, kit.Cluster(t), io.Discard) },
-		Run:  results.Run{Command: "compare run --quick --seed 1", Seed: 1, Profile: bench.Quick, Plan: plan, Decided: decided.Hash()},
+		Run:  results.Run{Command: "compare run --profile quick --seed 1", Seed: 1, Profile: bench.Quick, Plan: plan, Decided: decided.Hash()},
 	})
 	if err != nil {
 		t.Fatal(err)

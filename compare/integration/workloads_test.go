@@ -25,7 +25,7 @@ func TestWorkloadsOnTheServer(t *testing.T) {
 	namespace := kit.NewNamespace(t, c)
 	catalogue := compare.Catalogue{Workloads: workloads.All()}
 	for _, name := range []string{
-		"hot-object", "ten-reconcilers", "devbox-status", "license-finalizer", "steady-state", "increment",
+		"hot-object", "ten-reconcilers", "devbox-status", "license-finalizer", "steady-state", "increment", "hot-object-2kb", "hot-deployment",
 	} {
 		workload, found := catalogue.Workload(name)
 		if !found {
@@ -124,6 +124,9 @@ func writeEachWay(t *testing.T, c client.Client, run compare.Run, writer int) {
 	}
 	for sequence, write := range ways {
 		intent := nextIntent(t, run, writer, sequence)
+		if sequence == 2 && intent.Replace == nil { // the workload has no arm gmu-replace
+			return
+		}
 		live := liveOf(t, c, intent)
 		want := map[string]string{}
 		if sequence < 2 {

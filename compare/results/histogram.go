@@ -89,14 +89,6 @@ func (d Distribution) Mean() *float64 {
 	return milliseconds(d.landed.Mean())
 }
 
-// Max returns the longest latency in milliseconds of the intents that landed, or nil if none landed.
-func (d Distribution) Max() *float64 {
-	if d.Landed() == 0 {
-		return nil
-	}
-	return milliseconds(float64(d.landed.Max()))
-}
-
 // Percentile returns the given percentile of the latencies of all intents in milliseconds, by the nearest-rank
 // method. It returns nil if the percentile is infinite, because too many intents did not land.
 func (d Distribution) Percentile(p float64) *float64 {

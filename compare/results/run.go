@@ -21,7 +21,7 @@ type Run struct {
 	// Ended is nil while the run is in progress, and after the run was killed. Interrupted is the reason for an early end.
 	Ended       *time.Time `json:"ended"`
 	Interrupted string     `json:"interrupted,omitempty"`
-	// Profile is "quick", "review" or "custom".
+	// Profile is "quick", "review", "performance" or "custom".
 	Profile string `json:"profile"`
 	// Decided is the sha256 of compare/decided/decided.yaml, which has the decisions made before the run.
 	Decided string `json:"decided"`

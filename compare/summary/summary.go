@@ -34,7 +34,7 @@ type Info struct {
 	Command    string  `json:"command"`        // the command that repeats the run
 	Seed       uint64  `json:"seed"`           // the seed of all random numbers
 	Started    string  `json:"started"`        // the start of the run, in RFC 3339 and UTC
-	Profile    string  `json:"profile"`        // quick, review or custom
+	Profile    string  `json:"profile"`        // quick, review, performance or custom
 	Decided    string  `json:"decided"`        // sha256 of the decided.yaml that the summary was made with
 	Margin     float64 `json:"margin"`         // ratios that differ from 1 by less than this share are equivalent
 	Trials     int     `json:"trials"`         // the number of trials, void trials included

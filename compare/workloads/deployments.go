@@ -2,8 +2,6 @@ package workloads
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,15 +10,16 @@ import (
 	"coapply.dev/compare/workloads/deployment"
 )
 
-// HotDeployment is a workload of `compare bench`: many writers write to few Deployments, each writer to only one. A
-// writer changes the annotation of its manager. With an arm that applies, each write sends all fields of the manager.
-func HotDeployment() compare.Workload {
+// hotDeployment is a workload for contention on a realistic object: many writers write to few Deployments, each writer to
+// only one. A writer changes the annotation of its manager. With an arm that applies, each write sends all fields of the manager.
+func hotDeployment() compare.Workload {
 	return compare.Workload{
 		Name:    "hot-deployment",
-		Summary: "Deployments of four field managers; each writer changes the annotation of its manager",
+		Summary: "Deployments of about 30 fields under four field managers; each writer changes the annotation of its manager",
 		Defaults: compare.Parameters{
-			Writers: 64, Objects: 1, Managers: deployment.Managers, Warmup: time.Second, Duration: 6 * time.Second,
+			Writers: 16, Objects: 1, Managers: deployment.Managers, Warmup: time.Second, Duration: 6 * time.Second,
 		},
+		Fixed:   []string{"managers"},
 		Prepare: prepareDeployments,
 		Attach:  func(stage compare.Stage) compare.Run { return newDeployments(stage) },
 	}
@@ -34,12 +33,9 @@ func newDeployments(stage compare.Stage) deployments {
 
 func prepareDeployments(ctx context.Context, stage compare.Stage) (compare.Run, error) {
 	r := newDeployments(stage)
-	if stage.Managers < 1 || stage.Managers > deployment.Managers {
-		return r, fmt.Errorf("workload hot-deployment: use 1 to %d managers, not %d", deployment.Managers, stage.Managers)
-	}
 	return r, together(ctx, max(stage.Objects, 1), func(ctx context.Context, i int) error {
 		labels := map[string]string{trialLabel: trialName(stage)}
-		return deployment.Prepare(ctx, stage.Admin, stage.Namespace, r.name(i), stage.Managers, labels)
+		return deployment.Prepare(ctx, stage.Admin, stage.Namespace, r.name(i), labels)
 	})
 }
 
@@ -47,7 +43,7 @@ func prepareDeployments(ctx context.Context, stage compare.Stage) (compare.Run, 
 func (r deployments) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
 	intent, j := r.intent(writer, sequence), r.manager(writer)
 	intent.Name = r.name(writer % max(r.stage.Objects, 1))
-	value := fmt.Sprintf("w%d-%d", writer, sequence+1)
+	value := uniqueValue(writer, sequence)
 	intent.Wants = map[string]string{deployment.Annotation(j): value}
 	intent.Modify = func(object *unstructured.Unstructured) error {
 		return unstructured.SetNestedField(object.Object, value, "metadata", "annotations", deployment.Annotation(j))
@@ -70,11 +66,5 @@ func (r deployments) Fields(object *unstructured.Unstructured) map[string]string
 	if !r.mine(object) {
 		return nil
 	}
-	fields := map[string]string{}
-	for name, value := range object.GetAnnotations() {
-		if strings.HasPrefix(name, deployment.Domain) {
-			fields[name] = value
-		}
-	}
-	return fields
+	return ownAnnotations(object)
 }

@@ -2,6 +2,8 @@ package workloads
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"coapply.dev/compare"
@@ -41,6 +43,26 @@ func hotObject() compare.Workload {
 		Prepare: prepareHotObject,
 		Attach:  func(stage compare.Stage) compare.Run { return hot{newConfigMaps(stage)} },
 	}
+}
+
+// sizedObject is hot-object with ConfigMaps that are larger by the given number of kilobytes. Its arms must be chosen.
+func sizedObject(kilobytes int) compare.Workload {
+	w := hotObject()
+	w.Name = fmt.Sprintf("%s-%dkb", w.Name, kilobytes)
+	w.Summary = fmt.Sprintf("like hot-object, with an annotation of %d kB that another field manager has applied", kilobytes)
+	w.Claims, w.Arms = nil, nil
+	w.Prepare = func(ctx context.Context, stage compare.Stage) (compare.Run, error) {
+		run, err := prepareHotObject(ctx, stage)
+		if err != nil {
+			return run, err
+		}
+		r := hot{newConfigMaps(stage)}
+		return r, together(ctx, max(stage.Objects, 1), func(ctx context.Context, i int) error {
+			padding := map[string]any{domain + "padding": strings.Repeat("x", kilobytes*1000)}
+			return own(ctx, stage, r.kind, r.name(i), "", "padding", map[string]any{"metadata": map[string]any{"annotations": padding}})
+		})
+	}
+	return w
 }
 
 type hot struct{ configMaps }

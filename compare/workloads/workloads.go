@@ -18,5 +18,8 @@ func All() []compare.Workload {
 		cachePollution(),
 		steadyState(),
 		increment(),
+		hotDeployment(),
+		sizedObject(2),
+		sizedObject(20),
 	}
 }

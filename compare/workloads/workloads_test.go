@@ -35,7 +35,7 @@ func TestCatalogue(t *testing.T) {
 				}
 			}
 		}
-		if w.Summary == "" || strings.Contains(w.Summary, "\n") || len(w.Arms) == 0 || w.Defaults.Writers == 0 {
+		if w.Summary == "" || strings.Contains(w.Summary, "\n") || len(w.Arms) == 0 && !strings.HasPrefix(w.Name, "hot-") || w.Defaults.Writers == 0 {
 			t.Errorf("%s is not complete", w.Name)
 		}
 	}

@@ -25,7 +25,7 @@ var started = time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC)
 func Run(blocks int) (results.Run, []results.Trial) {
 	ended := started.Add(15 * time.Minute)
 	run := results.Run{
-		Schema: results.Schema, Command: fmt.Sprintf("compare run --review --seed %d -o DIR", Seed), Seed: Seed,
+		Schema: results.Schema, Command: fmt.Sprintf("compare run --profile review --seed %d -o DIR", Seed), Seed: Seed,
 		Started: started, Ended: &ended, Profile: "review", Plan: plan(blocks), Decided: decided.Hash(),
 		Environment: environment(), Workloads: workloads(),
 	}

@@ -27,18 +27,12 @@ const Start = "start"
 // Managers is the number of field managers that apply to the Deployment.
 const Managers = 4
 
-// Domain is the beginning of the keys of the managers' annotations.
-const Domain = "peers.coapply.dev/"
-
 // Annotation returns the key of the j-th manager's annotation. A benchmark changes the value of this annotation if
 // its applies must not be no-ops.
-func Annotation(j int) string { return Domain + Manager(j) }
+func Annotation(j int) string { return "compare.coapply.dev/by-" + Manager(j) }
 
-// Manager returns the name of the j-th field manager. The first manager is Workload; it owns the most fields.
+// Manager returns the name of the j-th field manager. The first manager owns the most fields.
 func Manager(j int) string { return fmt.Sprintf("m%d", j) }
-
-// Workload is the name of the field manager that is measured in benchmarks with only one manager.
-const Workload = "m0"
 
 // Intent returns the apply configuration of the j-th manager, with the given value for its annotation.
 func Intent(namespace, name string, j int, value string) *appsv1ac.DeploymentApplyConfiguration {
@@ -56,10 +50,9 @@ func Intent(namespace, name string, j int, value string) *appsv1ac.DeploymentApp
 	return config.WithLabels(map[string]string{"cost-centre": "research"})
 }
 
-// Prepare creates the Deployment. It applies the intents of the first managers, one after the other. The argument
-// managers is their number.
-func Prepare(ctx context.Context, c client.Client, namespace, name string, managers int, labels map[string]string) error {
-	for j := range managers {
+// Prepare creates the Deployment: each field manager applies its intent, one after the other. The first manager also applies labels.
+func Prepare(ctx context.Context, c client.Client, namespace, name string, labels map[string]string) error {
+	for j := range Managers {
 		config := Intent(namespace, name, j, Start)
 		if j == 0 {
 			config.WithLabels(labels)

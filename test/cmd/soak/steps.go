@@ -54,6 +54,7 @@ var steps = []step{
 	{name: "plugin", arguments: []string{"-short", "./test/integration/plugin"}},
 	{name: "delivery", arguments: []string{"-short", "./test/integration/delivery"}},
 	{name: "compare", arguments: []string{"-short", "./..."}, module: "compare"},
+	{name: "peers", arguments: []string{"./peers/..."}, module: "compare"},
 	{name: "Kubernetes 1.36.3", arguments: []string{"-short", "./test/integration/apply", "./test/integration/steady", "./test/integration/ownership"},
 		environment: []string{"K8S=1.36.3", "COAPPLY_TEST_SERVER=", "COAPPLY_TEST_CLUSTER="}}, // servers of its own
 }

@@ -1,4 +1,4 @@
-package unchanged
+package peers
 
 import (
 	"context"
@@ -12,37 +12,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// createOrUpdate sets each field that it wants, and leaves what the server made of the others.
-func createOrUpdate(p Process) (Reconcile, error) { return update(p, setFields) }
-
-// createOrUpdateWhole sets the pod template as a whole, as the example in controllerutil's documentation does. What the
-// server defaulted in there goes each time, and comes back with the write.
-func createOrUpdateWhole(p Process) (Reconcile, error) {
-	return update(p, func(live, wanted *appsv1.Deployment) {
-		setMetadata(live, wanted)
-		live.Spec.Template = wanted.Spec.Template
-	})
-}
-
-func update(p Process, set func(live, wanted *appsv1.Deployment)) (Reconcile, error) {
-	c := client.WithFieldOwner(p.Client, p.Manager)
-	return func(ctx context.Context, config *appsv1ac.DeploymentApplyConfiguration) error {
-		wanted, err := object(config)
-		if err != nil {
+// createOrUpdate reads from the cache, and sends an update if set changes the Deployment.
+func createOrUpdate(set func(live, wanted *appsv1.Deployment)) func(*world) (reconcileFunc, error) {
+	return func(w *world) (reconcileFunc, error) {
+		c := client.WithFieldOwner(w.cached, measured)
+		return func(ctx context.Context, config *appsv1ac.DeploymentApplyConfiguration) error {
+			wanted, err := typed(config)
+			if err != nil {
+				return err
+			}
+			live := &appsv1.Deployment{}
+			live.Namespace, live.Name = wanted.Namespace, wanted.Name
+			_, err = controllerutil.CreateOrUpdate(ctx, c, live, func() error {
+				set(live, wanted)
+				return nil
+			})
 			return err
-		}
-		live := &appsv1.Deployment{}
-		live.Namespace, live.Name = wanted.Namespace, wanted.Name
-		_, err = controllerutil.CreateOrUpdate(ctx, c, live, func() error {
-			set(live, wanted)
-			return nil
-		})
-		return err
-	}, nil
+		}, nil
+	}
 }
 
-// object is the intent as the typed object that a user of CreateOrUpdate builds.
-func object(config *appsv1ac.DeploymentApplyConfiguration) (*appsv1.Deployment, error) {
+// typed converts an intent to the typed object that a user of CreateOrUpdate builds.
+func typed(config *appsv1ac.DeploymentApplyConfiguration) (*appsv1.Deployment, error) {
 	raw, err := json.Marshal(config)
 	if err != nil {
 		return nil, err
@@ -51,6 +42,14 @@ func object(config *appsv1ac.DeploymentApplyConfiguration) (*appsv1.Deployment, 
 	return wanted, json.Unmarshal(raw, wanted)
 }
 
+// setTemplate sets the pod template as a whole, as the example in controllerutil's documentation does. This removes the
+// default values that the API server has set in the template, so every reconcile sends an update.
+func setTemplate(live, wanted *appsv1.Deployment) {
+	setMetadata(live, wanted)
+	live.Spec.Template = wanted.Spec.Template
+}
+
+// setFields sets each wanted field, and keeps the default values of the API server.
 func setFields(live, wanted *appsv1.Deployment) {
 	setMetadata(live, wanted)
 	live.Spec.Paused, live.Spec.RevisionHistoryLimit = wanted.Spec.Paused, wanted.Spec.RevisionHistoryLimit
@@ -65,7 +64,7 @@ func setFields(live, wanted *appsv1.Deployment) {
 
 func setMetadata(live, wanted *appsv1.Deployment) {
 	live.Labels, live.Annotations = merged(live.Labels, wanted.Labels), merged(live.Annotations, wanted.Annotations)
-	if live.Spec.Selector == nil { // it cannot be changed
+	if live.Spec.Selector == nil { // the selector cannot be changed
 		live.Spec.Selector = wanted.Spec.Selector
 	}
 }
@@ -77,7 +76,7 @@ func merged(live, wanted map[string]string) map[string]string {
 	return all
 }
 
-// container returns the one of that name, a new one if there is none.
+// container returns the container with the given name. It adds a container if there is none with this name.
 func container(pod *corev1.PodSpec, name string) *corev1.Container {
 	for i := range pod.Containers {
 		if pod.Containers[i].Name == name {
