@@ -24,7 +24,7 @@ import (
 	"coapply.dev/compare/workloads"
 )
 
-// The exit codes. exitFound means that a run is void, or that diff found a change.
+// The exit codes. exitFound means that a run is void, or that a promise of `compare bench` is missed.
 const (
 	exitDone        = 0
 	exitFound       = 1
@@ -38,7 +38,7 @@ func Catalogue() compare.Catalogue {
 }
 
 // Main runs the command compare with the arms and workloads of the catalogue, and returns the exit code. The exit
-// code is 0 for success, 1 if a run is void or a difference was found, 2 for an error, and 130 for an interruption.
+// code is 0 for success, 1 if a run is void or a promise of compare bench is missed, 2 for an error, and 130 for an interruption.
 func Main(catalogue compare.Catalogue) int {
 	klog.SetLogger(logr.Discard()) // client libraries also return their problems as errors
 	ctrllog.SetLogger(logr.Discard())
@@ -64,7 +64,7 @@ func Run(ctx context.Context, catalogue compare.Catalogue, args []string, stream
 	return exitCode(root.ExecuteContext(ctx), streams.Err)
 }
 
-// errFound means that a command has found and printed a difference or a void run. The exit code is then 1.
+// errFound means that a command has found and printed a void run or a missed promise. The exit code is then 1.
 var errFound = errors.New("found")
 
 func exitCode(err error, stderr io.Writer) int {
@@ -81,7 +81,7 @@ func exitCode(err error, stderr io.Writer) int {
 	return exitError
 }
 
-const commandNames = "run, render, diff, list, advise or bench"
+const commandNames = "run, render, list, advise or bench"
 
 func newRoot(catalogue compare.Catalogue, streams Streams) *cobra.Command {
 	root := &cobra.Command{
@@ -111,7 +111,7 @@ and count every lost update. A run writes a folder with a report for a design re
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
 	root.SetFlagErrorFunc(badFlag)
-	root.AddCommand(runCommand(catalogue), renderCommand(), diffCommand(), listCommand(catalogue), adviseCommand(),
+	root.AddCommand(runCommand(catalogue), renderCommand(), listCommand(catalogue), adviseCommand(),
 		benchCommand(withBench(catalogue)), writersCommand(withBench(catalogue)))
 	return root
 }
