@@ -47,21 +47,3 @@ func objectOf(intent compare.Intent) apply.ObjectRef {
 		GroupVersionKind: intent.Kind, NamespacedName: types.NamespacedName{Namespace: intent.Namespace, Name: intent.Name},
 	}
 }
-
-func applies() []compare.Arm {
-	return []compare.Arm{
-		{
-			Name: "ssa", Summary: "Server-Side Apply, not forced",
-			Source: source("ssa", "serverSideApply"), New: made(ssa),
-		},
-		{
-			Name: "ssa-lanes", Summary: "Server-Side Apply, not forced, one write at a time per object in this process",
-			Source: source("ssaLanes", "ssa"), New: made(ssaLanes),
-		},
-		{
-			Name: "apply", Cached: true,
-			Summary: "coapply's Applier: Server-Side Apply in lanes that rejects ownership conflicts, and sends nothing if nothing changes",
-			Source:  source("applier", "seen", "appliers"), New: madeWithCache(applier),
-		},
-	}
-}

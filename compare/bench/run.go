@@ -103,9 +103,7 @@ func (b *bench) describe() {
 	}
 	for _, arm := range b.Catalogue.Arms {
 		if arms[arm.Name] {
-			b.Run.Arms = append(b.Run.Arms, results.ArmInfo{
-				Name: arm.Name, Summary: arm.Summary, Source: arm.Source, Control: arm.Control,
-			})
+			b.Run.Arms = append(b.Run.Arms, results.ArmInfo{Name: arm.Name, Summary: arm.Summary})
 		}
 	}
 	for _, w := range b.Catalogue.Workloads {

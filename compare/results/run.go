@@ -9,7 +9,7 @@ import (
 )
 
 // Schema is the version of the format of a run's folder. Folders with another version are rejected.
-const Schema = "coapply.dev/compare/v2"
+const Schema = "coapply.dev/compare/v3"
 
 // Run is the content of run.json: the plan of a run and its environment.
 type Run struct {
@@ -28,7 +28,7 @@ type Run struct {
 	// Plan lists the cells in the order of the report.
 	Plan        []PlannedCell `json:"plan"`
 	Environment Environment   `json:"environment"`
-	// Arms and Workloads describe the arms and workloads at the time of the run, so that the report shows the code that ran.
+	// Arms and Workloads describe the arms and workloads at the time of the run.
 	Arms      []ArmInfo      `json:"arms"`
 	Workloads []WorkloadInfo `json:"workloads"`
 }
@@ -50,8 +50,6 @@ type PlannedCell struct {
 type ArmInfo struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
-	Source  string `json:"source"`
-	Control bool   `json:"control,omitempty"`
 }
 
 // WorkloadInfo describes a workload in the report.

@@ -47,7 +47,7 @@ func Run(blocks int) (results.Run, []results.Trial) {
 	}
 	for _, t := range trials {
 		if !slices.ContainsFunc(run.Arms, func(a results.ArmInfo) bool { return a.Name == t.Arm }) {
-			run.Arms = append(run.Arms, results.ArmInfo{Name: t.Arm, Summary: "The arm " + t.Arm + ".", Source: "func write() {}\n"})
+			run.Arms = append(run.Arms, results.ArmInfo{Name: t.Arm, Summary: "The arm " + t.Arm + "."})
 		}
 	}
 	return run, trials
