@@ -54,7 +54,7 @@ minutes to build it), and writes as an ordinary user without a rate limit. Run n
 The exit code is 1 if a required value is missed.`,
 		Example: `  compare bench
   compare bench --only requests,micro --rounds 3`,
-		Args: noArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()

@@ -22,6 +22,7 @@ import (
 	"coapply.dev/compare/bench"
 	"coapply.dev/compare/trial"
 	"coapply.dev/compare/workloads"
+	"coapply.dev/internal/flagerror"
 )
 
 // The exit codes. exitFound means that a run is void, or that a promise of `compare bench` is missed.
@@ -81,8 +82,6 @@ func exitCode(err error, stderr io.Writer) int {
 	return exitError
 }
 
-const commandNames = "run, render, list, advise or bench"
-
 func newRoot(catalogue compare.Catalogue, streams Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "compare",
@@ -94,23 +93,16 @@ and count every lost update. A run writes a folder with a report for a design re
   compare run --review -o review            # three quarters of an hour, for a design review
   compare run --workload hot-object --arms gmu-default-retry,ssa --writers 1,8,32 --trials 10
   compare render review                     # the report again, from the data
-  compare advise review --writers 16 --managers 4`,
+  compare advise --update --repeatable      # the protections that a write needs`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
-			}
-			return nil
-		},
-		RunE: func(*cobra.Command, []string) error {
-			return errors.New("no command is given: use " + commandNames + ", or see compare --help")
-		},
 	}
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
-	root.SetFlagErrorFunc(badFlag)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see %s --help", flagerror.Plain(err), cmd.CommandPath())
+	})
 	root.AddCommand(runCommand(catalogue), renderCommand(), listCommand(catalogue), adviseCommand(),
 		benchCommand(withBench(catalogue)), writersCommand(withBench(catalogue)))
 	return root

@@ -43,12 +43,10 @@ Ctrl-C ends a run early: the results so far are kept, and the report mentions th
   compare run --workload hot-object --arms gmu-unbounded,ssa,apply --writers 1,8,32 --managers 1,8 --trials 10
   compare run --workload hot-object --rtt 5ms --rate 50 --trials 6    # open loop, 50 intents a second
   compare run --workload increment --kubeconfig ~/.kube/config --context staging`,
-		Args: noArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, catalogue) },
 	}
 	f.add(cmd)
-	completeNames(cmd, "workload", workloadNames(catalogue))
-	completeNames(cmd, "arms", armNames(catalogue))
 	return cmd
 }
 
@@ -77,13 +75,6 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("kubeconfig")
 }
 
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("%s takes no arguments, %q given; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
-	}
-	return nil
-}
-
 func (f *runFlags) run(cmd *cobra.Command, catalogue compare.Catalogue) error {
 	profile, plan, err := f.plan(cmd, catalogue)
 	if err != nil {
@@ -98,7 +89,7 @@ func (f *runFlags) run(cmd *cobra.Command, catalogue compare.Catalogue) error {
 	stderr := cmd.ErrOrStderr()
 	options := bench.Options{
 		Catalogue: catalogue, Dir: f.dir, Progress: stderr,
-		Open: func(ctx context.Context) (*target.Target, error) { return f.open(ctx, cmd, plan) },
+		Open: func(ctx context.Context) (*target.Target, error) { return f.open(ctx, cmd) },
 		Run: results.Run{
 			Command: f.command(cmd, profile), Seed: f.seed, Profile: profile, Plan: plan, Decided: decided.Hash(),
 		},
@@ -161,16 +152,16 @@ func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string
 	return profile, plan, err
 }
 
-// known returns an error if a workload or an arm does not exist. The error suggests similar names.
+// known returns an error if a workload or an arm does not exist.
 func (f *runFlags) known(catalogue compare.Catalogue) error {
 	for _, name := range f.cells.Workloads {
 		if _, found := catalogue.Workload(name); !found {
-			return unknown("workload", name, workloadNames(catalogue))
+			return fmt.Errorf("there is no workload %q; see compare list", name)
 		}
 	}
 	for _, name := range f.cells.Arms {
 		if _, found := catalogue.Arm(name); !found {
-			return unknown("arm", name, armNames(catalogue))
+			return fmt.Errorf("there is no arm %q; see compare list", name)
 		}
 	}
 	return nil

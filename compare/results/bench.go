@@ -94,8 +94,8 @@ func benchValues(t Trial) ([]benchfmt.Value, error) {
 	measured := []*float64{t.Goodput(), latency.Percentile(50), latency.Percentile(99), nil, nil, nil, &lost}
 	if landed := float64(t.All.Landed); landed > 0 {
 		requests := 0.0
-		for _, r := range t.Client.Requests {
-			requests += float64(r.Count)
+		for _, count := range t.Client.Requests {
+			requests += float64(count)
 		}
 		requests /= landed
 		measured[3] = &requests

@@ -141,8 +141,8 @@ func (g group) verbs() map[string]float64 {
 	landed, verbs := 0, map[string]float64{}
 	for _, t := range g.trials {
 		landed += t.All.Landed
-		for verb, r := range t.Client.Requests {
-			verbs[verb] += float64(r.Count)
+		for verb, count := range t.Client.Requests {
+			verbs[verb] += float64(count)
 		}
 	}
 	for verb := range verbs {

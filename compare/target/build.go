@@ -4,34 +4,11 @@ import (
 	"context"
 	"os/exec"
 	"runtime/debug"
-	"slices"
 	"strings"
 )
 
 // module is the module path of this project.
 const module = "coapply.dev"
-
-// takePart lists the modules that may influence the results. Their code runs in a trial, or evaluates its measurements.
-var takePart = []string{
-	"github.com/HdrHistogram/hdrhistogram-go", "github.com/anishathalye/porcupine", "golang.org/x/net", "golang.org/x/perf",
-	"gonum.org/v1/gonum", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime",
-	"sigs.k8s.io/structured-merge-diff/v4", "sigs.k8s.io/structured-merge-diff/v6",
-}
-
-// modules returns the versions of the modules in takePart, as the go command has recorded them in this program.
-func modules() map[string]string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return nil
-	}
-	versions := map[string]string{}
-	for _, dependency := range info.Deps {
-		if slices.Contains(takePart, dependency.Path) {
-			versions[dependency.Path] = dependency.Version
-		}
-	}
-	return versions
-}
 
 // commit returns the commit of coapply from which this program was built. For a program that imports the benchmark, it
 // returns the version of the imported module. For go run and go test, it asks git for the commit in the current folder.

@@ -21,7 +21,7 @@ func TestRows(t *testing.T) {
 							landed *= 2 + block
 						}
 						made := results.Trial{Arm: arm, Cell: planned.Cell, Block: block, Measured: time.Second, Timed: results.Counts{Landed: landed}}
-						made.All.Landed, made.Client.Requests = 1, map[string]results.Requests{"PUT 200": {Count: 1}, "GET none": {Count: 5}}
+						made.All.Landed, made.Client.Requests = 1, map[string]int{"PUT 200": 1, "GET none": 5}
 						trials = append(trials, made)
 					}
 				}

@@ -107,7 +107,7 @@ func requestsEach(t results.Trial) float64 {
 	sent := 0
 	for what, requests := range t.Client.Requests {
 		if !strings.HasSuffix(what, " none") {
-			sent += requests.Count
+			sent += requests
 		}
 	}
 	return float64(sent) / float64(max(t.All.Landed, 1))
