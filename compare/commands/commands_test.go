@@ -35,7 +35,7 @@ func TestExamplesWork(t *testing.T) {
 			}
 			var out, stderr bytes.Buffer
 			code := Run(t.Context(), Catalogue(), args, Streams{Out: &out, Err: &stderr})
-			stopped := strings.Contains(stderr.String(), "name another folder with -o") || strings.Contains(stderr.String(), "there is no folder")
+			stopped := strings.Contains(stderr.String(), "name another folder with -o") || strings.Contains(stderr.String(), "no such file")
 			if code != exitDone && !stopped || args[0] == "run" && !stopped {
 				t.Errorf("%s: %d, %s", line, code, &stderr)
 			}

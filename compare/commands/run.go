@@ -71,8 +71,14 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "run on the cluster of this kubeconfig instead of a local control plane")
 	flags.StringVar(&f.inThis, "context", "", "context of the kubeconfig")
 	flags.BoolVarP(&f.agree, "yes", "y", false, "with --kubeconfig: do not ask")
-	_ = cmd.MarkFlagDirname("output")
-	_ = cmd.MarkFlagFilename("kubeconfig")
+	cmd.MarkFlagsOneRequired("quick", "review", "workload")
+	cmd.MarkFlagsMutuallyExclusive("quick", "review")
+	for _, name := range []string{
+		"workload", "arms", "writers", "objects", "processes", "managers", "rtt", "rate", "rounds", "warmup", "duration", "trials",
+	} {
+		cmd.MarkFlagsMutuallyExclusive("quick", name)
+		cmd.MarkFlagsMutuallyExclusive("review", name)
+	}
 }
 
 func (f *runFlags) run(cmd *cobra.Command, catalogue compare.Catalogue) error {
@@ -110,27 +116,11 @@ func (f *runFlags) run(cmd *cobra.Command, catalogue compare.Catalogue) error {
 
 // plan returns the name of the profile and the cells to measure, from the flags.
 func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string, []results.PlannedCell, error) {
-	if f.quick && f.review {
-		return "", nil, errors.New("--quick and --review exclude each other")
-	}
-	for _, name := range []string{"kubeconfig", "context"} {
-		given := cmd.Flags().Changed(name)
-		if f.useKubeconfig = f.useKubeconfig || given; given && cmd.Flag(name).Value.String() == "" {
-			return "", nil, fmt.Errorf("--%s is empty: set a value, or leave the flag out", name)
-		}
-	}
+	f.useKubeconfig = cmd.Flags().Changed("kubeconfig") || cmd.Flags().Changed("context")
 	var plan []results.PlannedCell
 	profile := bench.Custom
 	switch {
 	case f.quick || f.review:
-		for _, name := range []string{
-			"workload", "arms", "writers", "objects", "processes", "managers", "rtt", "rate", "rounds",
-			"warmup", "duration", "trials",
-		} {
-			if cmd.Flags().Changed(name) {
-				return "", nil, fmt.Errorf("--%s cannot be combined with --quick or --review, which select what to measure: remove one of the two flags", name)
-			}
-		}
 		profile, plan = bench.Quick, bench.QuickPlan(catalogue)
 		if f.review {
 			profile, plan = bench.Review, bench.ReviewPlan(catalogue)
@@ -139,8 +129,6 @@ func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string
 			plan = bench.WithoutLocal(plan, catalogue)
 		}
 		return profile, plan, nil
-	case len(f.cells.Workloads) == 0:
-		return "", nil, errors.New("nothing to measure: use --quick, --review or --workload NAME; see compare list")
 	}
 	if err := f.known(catalogue); err != nil {
 		return "", nil, err

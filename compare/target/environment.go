@@ -19,7 +19,7 @@ import (
 // describe returns the environment of a run. A value that the cluster does not expose stays empty.
 func (t *Target) describe(ctx context.Context) results.Environment {
 	e := results.Environment{
-		Commit: commit(ctx), Go: runtime.Version(),
+		Commit: commit(), Go: runtime.Version(),
 		OS: runtime.GOOS + "/" + runtime.GOARCH, Kernel: kernel(), CPU: cpuModel(), Cores: runtime.NumCPU(),
 		Memory: memory(), Limits: limits(),
 		LocalCluster: t.IsLocal(), Encoding: "JSON",

@@ -68,12 +68,6 @@ const (
 
 // measure runs the trial, from its preparation to its cleanup.
 func (t *trial) measure(ctx context.Context) error {
-	switch {
-	case t.Cell.Rounds > 0 && t.Cell.Rate > 0:
-		return errors.New("the cell sets both Rounds and Rate: a trial can have only one of them")
-	case t.Cell.Processes > 1 && (t.Workload.Attach == nil || t.Pool == nil || t.Cell.Rounds > 0):
-		return errors.New("a cell with several processes needs Spec.Pool, Workload.Attach, and no rounds")
-	}
 	var err error
 	if t.session, err = newSession(t.place, t.Cell.RTT); err != nil {
 		return err

@@ -185,7 +185,6 @@ func TestTrialsThatAreVoid(t *testing.T) {
 				return put(session)
 			}
 		}, "the API server could not be reached: 0 requests had an answer"},
-		"rounds and a rate": {func(_ *fakeServer, _ *plain, s *Spec) { s.Cell.Rate = 1 }, "only one of them"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, p := newFakeServer(t), newPlain()
@@ -199,7 +198,7 @@ func TestTrialsThatAreVoid(t *testing.T) {
 			if void := got.Trial.Void; !strings.Contains(void, c.want) || strings.Contains(void, "\n") {
 				t.Errorf("void: %q, want one line with %q", void, c.want)
 			}
-			if prepared := !strings.Contains(name, "Prepare panics") && name != "rounds and a rate"; p.cleaned.Load() != prepared {
+			if prepared := !strings.Contains(name, "Prepare panics"); p.cleaned.Load() != prepared {
 				t.Errorf("cleaned: %t", p.cleaned.Load())
 			}
 		})

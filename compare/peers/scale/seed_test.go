@@ -46,7 +46,7 @@ func (s *seed) create(ctx context.Context) (time.Duration, error) {
 	group.SetLimit(seeders)
 	for i := range s.objects {
 		group.Go(func() error {
-			err := deployment.Prepare(making, s.client, s.namespace, nameOf(i), deployment.Managers, nil)
+			err := deployment.Prepare(making, s.client, s.namespace, nameOf(i), deployment.Managers)
 			if n := made.Add(1); n%1000 == 0 {
 				fmt.Fprintf(s.progress, "scale: %d of %d Deployments made, %v\n", n, s.objects, time.Since(start).Round(time.Second))
 			}

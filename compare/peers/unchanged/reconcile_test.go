@@ -28,7 +28,7 @@ func prepared(t testing.TB, w *World) setup {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	s := setup{World: w, name: "timed"}
-	if err := deployment.Prepare(ctx, w.Admin, w.Namespace, s.name, deployment.Managers, nil); err != nil {
+	if err := deployment.Prepare(ctx, w.Admin, w.Namespace, s.name, deployment.Managers); err != nil {
 		t.Fatal(err)
 	}
 	last := ""

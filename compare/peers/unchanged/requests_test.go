@@ -43,7 +43,7 @@ func opened(t testing.TB) (*World, *target.Target) {
 func reconciling(t testing.TB, w *World, p Peer, more func() bool) (sent map[string]int, foreign int64) {
 	t.Helper()
 	name := "unchanged-" + time.Now().Format("150405.000000000")
-	if err := deployment.Prepare(t.Context(), w.Admin, w.Namespace, name, deployment.Managers, nil); err != nil {
+	if err := deployment.Prepare(t.Context(), w.Admin, w.Namespace, name, deployment.Managers); err != nil {
 		t.Fatal(err)
 	}
 	process, counter, err := w.Process(deployment.Workload)

@@ -58,13 +58,9 @@ func Intent(namespace, name string, j int, value string) *appsv1ac.DeploymentApp
 
 // Prepare creates the Deployment. It applies the intents of the first managers, one after the other. The argument
 // managers is their number.
-func Prepare(ctx context.Context, c client.Client, namespace, name string, managers int, labels map[string]string) error {
+func Prepare(ctx context.Context, c client.Client, namespace, name string, managers int) error {
 	for j := range managers {
-		config := Intent(namespace, name, j, Start)
-		if j == 0 {
-			config.WithLabels(labels)
-		}
-		if err := c.Apply(ctx, config, client.FieldOwner(Manager(j))); err != nil {
+		if err := c.Apply(ctx, Intent(namespace, name, j, Start), client.FieldOwner(Manager(j))); err != nil {
 			return fmt.Errorf("applying as %s to Deployment %s: %w", Manager(j), name, err)
 		}
 	}
