@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"errors"
-	"time"
 
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/target"
@@ -15,6 +14,7 @@ type cluster interface {
 	Environment() results.Environment
 	// measure runs a trial. It returns an error only if the context ended before anything was measured.
 	measure(context.Context, trial.Spec) (results.Trial, error)
+	// Close deletes what the run has created on the cluster, even if the context has ended.
 	Close(context.Context) error
 }
 
@@ -32,13 +32,4 @@ func (t onTarget) measure(ctx context.Context, spec trial.Spec) (results.Trial, 
 
 func (t onTarget) Close(ctx context.Context) error {
 	return errors.Join(t.pool.Close(), t.Target.Close(ctx))
-}
-
-const closeTimeout = time.Minute
-
-// close deletes what the run has created on the cluster, even if ctx has ended.
-func (b *bench) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-	defer cancel()
-	return b.cluster.Close(ctx)
 }

@@ -55,7 +55,7 @@ func run(ctx context.Context, options Options, open func(context.Context) (clust
 		return errors.Join(err, folder.Discard())
 	}
 	b := &bench{Options: options, cluster: c, folder: folder}
-	return errors.Join(b.run(ctx), b.close(ctx), folder.Close())
+	return errors.Join(b.run(ctx), c.Close(ctx), folder.Close())
 }
 
 type bench struct {
