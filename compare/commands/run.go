@@ -116,12 +116,14 @@ func (f *runFlags) run(cmd *cobra.Command, catalogue compare.Catalogue) error {
 
 // plan returns the name of the profile and the cells to measure, from the flags.
 func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string, []results.PlannedCell, error) {
-	f.useKubeconfig = cmd.Flags().Changed("kubeconfig") || cmd.Flags().Changed("context")
-	var plan []results.PlannedCell
-	profile := bench.Custom
-	switch {
-	case f.quick || f.review:
-		profile, plan = bench.Quick, bench.QuickPlan(catalogue)
+	for _, name := range []string{"kubeconfig", "context"} {
+		given := cmd.Flags().Changed(name)
+		if f.useKubeconfig = f.useKubeconfig || given; given && cmd.Flag(name).Value.String() == "" { // such as a shell variable that is not set
+			return "", nil, fmt.Errorf("--%s is empty: set a value, or leave the flag out", name)
+		}
+	}
+	if f.quick || f.review {
+		profile, plan := bench.Quick, bench.QuickPlan(catalogue)
 		if f.review {
 			profile, plan = bench.Review, bench.ReviewPlan(catalogue)
 		}
@@ -137,7 +139,7 @@ func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string
 	if err == nil && f.useKubeconfig {
 		err = bench.CheckForeign(plan, catalogue)
 	}
-	return profile, plan, err
+	return bench.Custom, plan, err
 }
 
 // known returns an error if a workload or an arm does not exist.

@@ -75,6 +75,9 @@ func benchName(t Trial) string {
 		workload.WriteString(strings.ToUpper(part[:min(1, len(part))]) + part[min(1, len(part)):])
 	}
 	name := fmt.Sprintf("%s/arm=%s/writers=%d/managers=%d/objects=%d", workload.String(), arm, t.Writers, t.Managers, t.Objects)
+	if t.Processes > 1 {
+		name += fmt.Sprintf("/processes=%d", t.Processes)
+	}
 	if t.RTT > 0 {
 		name += "/rtt=" + t.RTT.String()
 	}

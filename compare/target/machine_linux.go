@@ -111,10 +111,15 @@ func limits() string {
 	if err != nil {
 		return ""
 	}
-	folder := filepath.Join("/sys/fs/cgroup", strings.TrimPrefix(strings.TrimSpace(string(own)), "0::"))
+	groups, err := os.OpenRoot("/sys/fs/cgroup")
+	if err != nil {
+		return ""
+	}
+	defer groups.Close()
+	folder := strings.TrimPrefix(strings.TrimSpace(string(own)), "0::/")
 	var text []string
 	for _, file := range []string{"cpu.max", "memory.max"} {
-		if limit, err := os.ReadFile(filepath.Join(folder, file)); err == nil {
+		if limit, err := groups.ReadFile(filepath.Join(folder, file)); err == nil {
 			text = append(text, file+" "+strings.TrimSpace(string(limit)))
 		}
 	}
