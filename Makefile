@@ -62,7 +62,7 @@ FOR ?= 10m
 # What make mutants changes; whose tests it runs beside the package's own.
 PACKAGES ?= ./fieldowners/... ./apply/...
 WITH ?=
-MODULES = . compare test/faults cmd/ownlint cmd/ownlint/rules/testdata cmd/ownlint/theft tools/cluster tools/dev
+MODULES = . compare compare/examples/mine test/faults cmd/ownlint cmd/ownlint/rules/testdata cmd/ownlint/theft tools/cluster tools/dev
 
 # The version of Kubernetes of the local control plane, as in make demo K8S=1.36.3: a *.mod file in tools/cluster.
 K8S ?=
@@ -102,7 +102,8 @@ test: control-plane test-unit ## Run all tests but those of make soak, with the 
 
 test-unit: go ## Run the tests that need no control plane
 	@$(set_race); set -x; go test $(UNIT) $$race $(RACED) && export CGO_ENABLED=0 && \
-		go test $(UNIT) $(UNRACED) && (cd cmd/ownlint && go test $(UNIT) ./...) && cd compare && go test $(UNIT) $(UNRACED)
+		go test $(UNIT) $(UNRACED) && (cd cmd/ownlint && go test $(UNIT) ./...) && cd compare && go test $(UNIT) $(UNRACED) && \
+		cd examples/mine && go test $(UNIT) .
 
 test-integration: control-plane ## Run the tests against a real control plane
 	$(LINK) ./test/integration/...
@@ -164,6 +165,7 @@ size: go ## Print the lines of each part and the size of the API, and fail above
 lint: bin/.dev-tools ## Run golangci-lint (the first time builds it: minutes)
 	bin/golangci-lint run --allow-parallel-runners ./...
 	cd compare && ../bin/golangci-lint run --allow-parallel-runners ./...
+	cd compare/examples/mine && ../../../bin/golangci-lint run --allow-parallel-runners .
 	cd test/faults && ../../bin/golangci-lint run --allow-parallel-runners ./...
 	cd cmd/ownlint && ../../bin/golangci-lint run --allow-parallel-runners ./... && $(COMPILE) -o ../../bin/ .
 	bin/ownlint ./...
@@ -180,6 +182,7 @@ verify: generate ## Check that generated code, go.mod and formatting are as they
 		{ echo "verify: run gofmt -w on: $$unformatted"; exit 1; }
 	go vet ./...
 	cd compare && go vet ./...
+	cd compare/examples/mine && go vet .
 	cd test/faults && go vet ./...
 	cd cmd/ownlint && go vet ./...
 	cd cmd/ownlint/theft && go vet .

@@ -14,8 +14,6 @@ type Arm struct {
 	Name string
 	// Summary is a description in one line, for lists and the report.
 	Summary string
-	// Source is the code of the arm that the report shows. It is taken from the file that is compiled.
-	Source string
 	// Control means that the arm is a negative control: it must lose updates. If it loses none, the oracle may
 	// be unable to find lost updates, and the run is void.
 	Control bool

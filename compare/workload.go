@@ -25,11 +25,9 @@ type Workload struct {
 	// Arms are the names of the arms that make sense in this workload. The other arms are compared with the first
 	// one. A workload of the user may leave Arms empty. Then any arm may run in it.
 	Arms []string
-	// Local means that the workload needs a local control plane, because of its controllers, its nodes, or
-	// cluster-wide rights.
+	// Local means that the workload needs a local control plane, because of its controllers, its nodes, its
+	// CustomResourceDefinition, or cluster-wide rights.
 	Local bool
-	// Needs is the name of the CustomResourceDefinition that must be installed; "" if there is none.
-	Needs string
 	// SharedCache means that the cache returns its own objects instead of copies (client.UnsafeDisableDeepCopy). Then
 	// Stage.Cache returns a cache in every trial, even if the arm does not use a cache.
 	SharedCache bool

@@ -37,17 +37,3 @@ func sharedManager(s compare.Session) writer {
 		return serverSideApply(ctx, c, intent, config, client.ApplyOptions{FieldManager: "shared", Force: new(true)})
 	}
 }
-
-// controls returns the negative controls: arms that must lose updates.
-func controls() []compare.Arm {
-	return []compare.Arm{
-		{
-			Name: "put-no-rv", Summary: "negative control: get, modify, update without resourceVersion", Control: true,
-			Source: source("putNoRV"), New: made(putNoRV),
-		},
-		{
-			Name: "shared-manager", Summary: "negative control: Server-Side Apply by all writers under one field manager", Control: true,
-			Source: source("sharedManager", "serverSideApply"), New: made(sharedManager),
-		},
-	}
-}

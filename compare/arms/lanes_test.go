@@ -2,7 +2,6 @@ package arms
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,14 +69,3 @@ func TestWritersTakeTurns(t *testing.T) {
 type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
-
-// The report says of the arms with lanes that these are one process's.
-func TestArmsInLanesSaySo(t *testing.T) {
-	for _, arm := range All() {
-		has := strings.Contains(arm.Source, "lanes.New()") || strings.Contains(arm.Source, "lanes.OfWidth(")
-		says := strings.Contains(arm.Summary, "in lanes") || strings.Contains(arm.Summary, "one write at a time per object")
-		if has != says {
-			t.Errorf("%s has lanes: %t, says so: %t", arm.Name, has, says)
-		}
-	}
-}

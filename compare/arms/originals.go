@@ -33,27 +33,3 @@ func naive(s compare.Session) writer {
 		return compare.Receipt{Skipped: len(pods) == intent.Replicas}, nil
 	}
 }
-
-// originals returns the arms that write like existing systems.
-func originals() []compare.Arm {
-	return []compare.Arm{
-		{
-			Name: "naive", Summary: "get, modify, update without a retry; for a set of pods, creates or deletes the difference to the number in the cache",
-			Cached: true, Whole: true,
-			Source: source("naive", "getModifyUpdate", "listPods"), New: madeWithCache(naive),
-		},
-		{
-			Name: "expectations", Summary: "like naive, but writes to a set of pods only when the cache shows all earlier writes",
-			Cached: true, Whole: true,
-			Source: source("withExpectations", "expectations", "expectation", "listPods"), New: madeWithCache(withExpectations),
-		},
-		{
-			Name: "gmu-replace", Summary: "like gmu-default-retry, but replaces a whole part of the object, such as status: a mistake that loses updates",
-			Source: source("gmuReplace"), New: made(gmuReplace),
-		},
-		{
-			Name: "gmu-exponential", Summary: "get-modify-update, 4 attempts with waits of 100, 200 and 400 ms",
-			Source: source("gmuExponential", "getModifyUpdate"), New: made(gmuExponential),
-		},
-	}
-}

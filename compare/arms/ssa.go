@@ -2,7 +2,6 @@ package arms
 
 import (
 	"context"
-	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,31 +46,4 @@ func objectOf(intent compare.Intent) apply.ObjectRef {
 	return apply.ObjectRef{
 		GroupVersionKind: intent.Kind, NamespacedName: types.NamespacedName{Namespace: intent.Namespace, Name: intent.Name},
 	}
-}
-
-func applies() []compare.Arm {
-	all := []compare.Arm{
-		{
-			Name: "ssa", Summary: "Server-Side Apply, not forced",
-			Source: source("ssa", "serverSideApply"), New: made(ssa),
-		},
-		{
-			Name: "ssa-lanes", Summary: "Server-Side Apply, not forced, one write at a time per object in this process",
-			Source: source("ssaLanes", "ssa"), New: made(ssaLanes),
-		},
-		{
-			Name: "apply", Cached: true,
-			Summary: "coapply's Applier: Server-Side Apply in lanes that rejects ownership conflicts, and sends nothing if nothing changes",
-			Source:  source("applier", "inLanes", "seen", "appliers"), New: madeWithCache(applier),
-		},
-	}
-	for width := 1; width <= 4; width++ {
-		all = append(all, compare.Arm{
-			Name: fmt.Sprintf("apply-%d", width), Cached: true,
-			Summary: fmt.Sprintf("like apply, in lanes of a fixed width: at most %d of the writes to an object at once in this process", width),
-			Source:  fmt.Sprintf("// The width is %d.\n\n", width) + source("applierOfWidth", "inLanes", "seen", "appliers"),
-			New:     madeWithCache(applierOfWidth(width)),
-		})
-	}
-	return all
 }

@@ -16,29 +16,14 @@ import (
 
 // fakeCluster measures by a function of the test's.
 type fakeCluster struct {
-	local  bool
-	made   func(ctx context.Context, spec trial.Spec) (trial.Recorded, error)
-	ready  func() error
-	lacks  string
+	made   func(ctx context.Context, spec trial.Spec) (results.Trial, error)
 	closed int
 }
 
 func (f *fakeCluster) Environment() results.Environment { return results.Environment{CPU: "fake"} }
-func (f *fakeCluster) IsLocal() bool                    { return f.local }
 func (f *fakeCluster) Close(context.Context) error      { f.closed++; return nil }
 
-func (f *fakeCluster) has(_ context.Context, definition string) (bool, error) {
-	return f.lacks != definition, nil
-}
-
-func (f *fakeCluster) answers(context.Context) error {
-	if f.ready == nil {
-		return nil
-	}
-	return f.ready()
-}
-
-func (f *fakeCluster) measure(ctx context.Context, spec trial.Spec) (trial.Recorded, error) {
+func (f *fakeCluster) measure(ctx context.Context, spec trial.Spec) (results.Trial, error) {
 	if f.made == nil {
 		return counts(spec), nil
 	}
@@ -46,16 +31,14 @@ func (f *fakeCluster) measure(ctx context.Context, spec trial.Spec) (trial.Recor
 }
 
 // counts is a trial that counts.
-func counts(spec trial.Spec) trial.Recorded {
-	return trial.Recorded{Trial: results.Trial{
-		ID: spec.ID, Cell: spec.Cell, Arm: spec.Arm.Name, Block: spec.Block, Order: spec.Order, Measured: time.Second,
-	}}
+func counts(spec trial.Spec) results.Trial {
+	return results.Trial{ID: spec.ID, Cell: spec.Cell, Arm: spec.Arm.Name, Block: spec.Block, Order: spec.Order, Measured: time.Second}
 }
 
-func void(spec trial.Spec, why string) trial.Recorded {
-	recorded := counts(spec)
-	recorded.Trial.Void = why
-	return recorded
+func void(spec trial.Spec, why string) results.Trial {
+	t := counts(spec)
+	t.Void = why
+	return t
 }
 
 // buffer is for what several goroutines write.
@@ -76,21 +59,19 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// attempt is a run on clusters that do not measure.
+// attempt is a run on a cluster that does not measure.
 type attempt struct {
 	Options
 
-	clusters []cluster // in the order in which they are opened
-	create   creator
-	opened   int
-	said     buffer
+	cluster cluster
+	opened  int
+	said    buffer
 }
 
 // newAttempt has two arms, so many times each.
-func newAttempt(t *testing.T, blocks int, clusters ...cluster) *attempt {
+func newAttempt(t *testing.T, blocks int, on cluster) *attempt {
 	t.Helper()
-	a := &attempt{clusters: clusters}
-	a.create = func(dir string, run results.Run) (folder, error) { return results.Create(dir, run) }
+	a := &attempt{cluster: on}
 	cell := compare.Cell{Workload: "hot-object", Parameters: compare.Parameters{Writers: 2, Duration: time.Second}}
 	a.Options = Options{
 		Catalogue: catalogue(), Dir: filepath.Join(t.TempDir(), "run"), Progress: &a.said,
@@ -101,12 +82,9 @@ func newAttempt(t *testing.T, blocks int, clusters ...cluster) *attempt {
 
 func (a *attempt) run(ctx context.Context) error {
 	return run(ctx, a.Options, func(ctx context.Context) (cluster, error) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
 		a.opened++
-		return a.clusters[a.opened-1], nil
-	}, a.create)
+		return a.cluster, ctx.Err()
+	})
 }
 
 // kept loads what the run left, and tells trials that count from void ones.

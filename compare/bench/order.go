@@ -3,9 +3,7 @@ package bench
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
-	"time"
 
 	"coapply.dev/compare"
 	"coapply.dev/compare/results"
@@ -62,47 +60,4 @@ func (s step) id(number int, cell compare.Cell) string {
 		id += "-aa"
 	}
 	return id
-}
-
-// overhead is the estimated time of a trial besides its writes: to prepare and delete objects, to start the watches, and to
-// read metrics twice.
-const overhead = 400 * time.Millisecond
-
-// converging is the estimated time from the last arrival of an open loop until the last intent ends.
-const converging = 500 * time.Millisecond
-
-// perRound is the estimated time of a round, in which each writer writes one intent. Measured rounds take 20 ms to 400 ms.
-const perRound = 300 * time.Millisecond
-
-// queueing is the estimated extra time at the end of a trial of the arm gmu-requeue, whose last intents wait in queues.
-// Only cells with at least crowd writers per object need this extra time.
-const (
-	queueing = 9 * time.Second
-	crowd    = 16
-)
-
-// Estimate returns the approximate time of a plan. It is less precise for cells with Rounds.
-func Estimate(plan []results.PlannedCell) time.Duration {
-	var total time.Duration
-	for _, cell := range plan {
-		trials := cell.Blocks * len(cell.Arms)
-		if cell.AA != "" {
-			trials += cell.Blocks
-		}
-		total += time.Duration(trials) * estimate(cell.Cell)
-		if slices.Contains(cell.Arms, "gmu-requeue") && cell.Writers >= crowd*cell.Objects {
-			total += time.Duration(cell.Blocks) * queueing
-		}
-	}
-	return total
-}
-
-func estimate(cell compare.Cell) time.Duration {
-	if cell.Rounds > 0 {
-		return overhead + time.Duration(cell.Rounds)*perRound
-	}
-	if cell.Rate > 0 {
-		return overhead + cell.Warmup + cell.Duration + converging
-	}
-	return overhead + cell.Warmup + cell.Duration
 }

@@ -20,9 +20,9 @@ type Options struct {
 	Catalogue compare.Catalogue
 	Run       results.Run // set Command, Seed, Profile, Plan and Decided; Run sets the other fields
 	Dir       string
-	// Open returns the cluster for the run. It is called again if the local control plane dies during the run.
+	// Open returns the cluster for the run.
 	Open func(context.Context) (*target.Target, error)
-	// Progress receives the messages for the user. On a terminal, Run also shows a progress bar.
+	// Progress receives a line for each trial.
 	Progress io.Writer
 }
 
@@ -33,63 +33,60 @@ var ErrInterrupted = errors.New("interrupted")
 // Run makes every trial of the plan and saves each in Dir as soon as it is measured. It returns ErrInterrupted if the context
 // ends, and another error if no more trials can be measured or saved. The trials so far are in Dir.
 func Run(ctx context.Context, options Options) error {
-	return run(ctx, options, openTarget(options.Open), func(dir string, r results.Run) (folder, error) {
-		return results.Create(dir, r)
+	return run(ctx, options, func(ctx context.Context) (cluster, error) {
+		t, err := options.Open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return onTarget{t, &trial.Pool{}}, nil
 	})
 }
 
-func run(ctx context.Context, options Options, open opener, create creator) (err error) {
-	release, err := claim(options.Dir)
+func run(ctx context.Context, options Options, open func(context.Context) (cluster, error)) error {
+	folder, err := results.Create(options.Dir)
 	if err != nil {
 		return err
 	}
-	defer release()
 	c, err := open(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return fmt.Errorf("%w before anything was measured: %w", ErrInterrupted, err)
-		}
-		return err
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return errors.Join(fmt.Errorf("%w before anything was measured: %w", ErrInterrupted, err), folder.Discard())
+	case err != nil:
+		return errors.Join(err, folder.Discard())
 	}
-	b := &bench{Options: options, cluster: c, open: open, seen: map[string]bool{}}
-	defer func() { err = errors.Join(err, b.close(ctx)) }()
-	if err := b.begin(ctx, create); err != nil {
-		return err
-	}
-	steps := order(b.Run.Plan, b.Run.Seed)
-	b.progress = startProgress(options.Progress, b.Run.Plan, steps)
-	heard := context.AfterFunc(ctx, func() {
-		b.progress.say("interrupted: the trial ends, and all results so far are kept; a second signal ends the process at once")
-	})
-	defer heard()
-	err = b.trials(ctx, steps)
-	err = errors.Join(err, b.end(ctx, err))
-	b.progress.stop()
-	return err
+	b := &bench{Options: options, cluster: c, folder: folder}
+	return errors.Join(b.run(ctx), c.Close(ctx), folder.Close())
 }
 
 type bench struct {
 	Options
 
-	open     opener
-	cluster  cluster // nil if starting another control plane failed
-	folder   folder
-	progress *progress
-	measured int             // number of saved trials that are not void
-	seen     map[string]bool // cells and arms of which a history was cross-checked
+	cluster  cluster
+	folder   *results.Folder
+	measured int // number of saved trials that are not void
 }
 
-// begin saves the run before anything is measured.
-func (b *bench) begin(ctx context.Context, create creator) error {
-	if err := b.leaveOut(ctx); err != nil {
-		return err
-	}
+func (b *bench) run(ctx context.Context) error {
 	run := &b.Run
 	run.Schema, run.Started, run.Environment = results.Schema, time.Now().UTC(), b.cluster.Environment()
 	b.describe()
-	var err error
-	b.folder, err = create(b.Dir, *run)
-	return err
+	if err := b.folder.SaveRun(*run); err != nil {
+		return err
+	}
+	heard := context.AfterFunc(ctx, func() {
+		fmt.Fprintln(b.Progress, "interrupted: the trial ends, and all results so far are kept; a second signal ends the process at once")
+	})
+	defer heard()
+	failure := b.trials(ctx)
+	now := time.Now().UTC()
+	run.Ended = &now
+	switch {
+	case errors.Is(failure, ErrInterrupted):
+		run.Interrupted = "Ctrl-C or another signal ended the run"
+	case failure != nil:
+		run.Interrupted = failure.Error()
+	}
+	return errors.Join(failure, b.folder.SaveRun(*run))
 }
 
 // describe stores descriptions of the plan's arms and workloads in the run, for the report.
@@ -103,9 +100,7 @@ func (b *bench) describe() {
 	}
 	for _, arm := range b.Catalogue.Arms {
 		if arms[arm.Name] {
-			b.Run.Arms = append(b.Run.Arms, results.ArmInfo{
-				Name: arm.Name, Summary: arm.Summary, Source: arm.Source, Control: arm.Control,
-			})
+			b.Run.Arms = append(b.Run.Arms, results.ArmInfo{Name: arm.Name, Summary: arm.Summary})
 		}
 	}
 	for _, w := range b.Catalogue.Workloads {
@@ -121,37 +116,43 @@ func (b *bench) describe() {
 // single arm cannot be the cause, because the trials of different arms alternate.
 const voidsInARow = 10
 
-func (b *bench) trials(ctx context.Context, steps []step) error {
+// voidPause is the pause after a void trial, for each void trial in a row. Together, the pauses before the run ends
+// give an API server 90 seconds to restart.
+const voidPause = 2 * time.Second
+
+func (b *bench) trials(ctx context.Context) error {
+	steps := order(b.Run.Plan, b.Run.Seed)
 	voids := 0
 	for number, s := range steps {
 		if ctx.Err() != nil {
 			return b.interrupted(len(steps))
 		}
-		b.progress.begin(number, b.Run.Plan[s.cell].Cell, s)
-		recorded, err := b.cluster.measure(ctx, b.spec(number, s))
+		t, err := b.cluster.measure(ctx, b.spec(number, s))
 		switch {
 		case err != nil && ctx.Err() == nil:
 			return err
 		case err != nil: // the context has ended, and nothing was measured
 			return b.interrupted(len(steps))
 		}
-		if err := b.keep(ctx, recorded); err != nil {
+		if err := b.folder.Append(t); err != nil {
 			return err
 		}
-		b.progress.end(recorded.Trial)
-		if recorded.Trial.Void == "" {
+		if t.Void == "" {
+			fmt.Fprintf(b.Progress, "%s: %d of %d\n", t.ID, number+1, len(steps))
+			b.measured++
 			voids = 0
 			continue
 		}
-		if err := b.afterVoid(ctx); err != nil {
-			return err
-		}
+		fmt.Fprintf(b.Progress, "%s: %d of %d, void: %s\n", t.ID, number+1, len(steps), t.Void)
 		if ctx.Err() != nil {
 			return b.interrupted(len(steps))
 		}
 		if voids++; voids == voidsInARow {
-			return fmt.Errorf("the last %d trials are all void; trial %s is void because: %s; all trials so far are saved",
-				voids, recorded.Trial.ID, recorded.Trial.Void)
+			return fmt.Errorf("the last %d trials are all void; trial %s is void because: %s; all trials so far are saved", voids, t.ID, t.Void)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(voids) * voidPause):
 		}
 	}
 	return nil
@@ -166,27 +167,6 @@ func (b *bench) spec(number int, s step) trial.Spec {
 	arm, _ := b.Catalogue.Arm(s.arm) // exists, because the plan was checked
 	workload, _ := b.Catalogue.Workload(cell.Workload)
 	return trial.Spec{
-		ID: s.id(number, cell), Cell: cell, Arm: arm, Workload: workload, AA: s.aa, Block: s.block, Order: number,
-		Seed: s.seed, CrossCheck: !b.seen[sample(cell, s.arm)],
+		ID: s.id(number, cell), Cell: cell, Arm: arm, Workload: workload, AA: s.aa, Block: s.block, Order: number, Seed: s.seed,
 	}
-}
-
-// sample returns the key for an arm in a cell. One history is saved for each key.
-func sample(cell compare.Cell, arm string) string { return cell.String() + " " + arm }
-
-// end saves how the run ended. failure is the error with which the trials ended, or nil.
-func (b *bench) end(ctx context.Context, failure error) error {
-	now := time.Now().UTC()
-	b.Run.Ended = &now
-	switch {
-	case errors.Is(failure, ErrInterrupted):
-		b.Run.Interrupted = "Ctrl-C or another signal ended the run"
-	case failure != nil:
-		b.Run.Interrupted = failure.Error()
-	}
-	save := func() error { return b.folder.SaveRun(b.Run) }
-	if isFull(failure) { // the run has already waited for space
-		return errors.Join(save(), b.folder.Close())
-	}
-	return errors.Join(b.withRoom(ctx, save), b.folder.Close())
 }

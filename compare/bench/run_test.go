@@ -27,7 +27,7 @@ func TestAWholeRun(t *testing.T) {
 	if on.closed != 1 {
 		t.Errorf("the cluster is closed %d times", on.closed)
 	}
-	a.wantSaid(t, 1, "6 of 6 trials finished in")
+	a.wantSaid(t, 1, ": 6 of 6\n")
 }
 
 // Ctrl-C in the third trial of four: what was measured stays, and is marked.
@@ -47,14 +47,14 @@ func TestInterrupted(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, interrupt := context.WithCancel(t.Context())
-				on := &fakeCluster{made: func(_ context.Context, spec trial.Spec) (trial.Recorded, error) {
+				on := &fakeCluster{made: func(_ context.Context, spec trial.Spec) (results.Trial, error) {
 					if spec.Order < test.ends {
 						return counts(spec), nil
 					}
 					interrupt()
 					synctest.Wait()
 					if test.early {
-						return trial.Recorded{}, ctx.Err()
+						return results.Trial{}, ctx.Err()
 					}
 					return void(spec, "interrupted"), nil
 				}}
@@ -79,7 +79,7 @@ func TestInterrupted(t *testing.T) {
 func TestInterruptedBeforeThereIsACluster(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	a := newAttempt(t, 1)
+	a := newAttempt(t, 1, &fakeCluster{})
 	if err := a.run(ended); !errors.Is(err, ErrInterrupted) || !strings.Contains(err.Error(), "before anything was measured") {
 		t.Error(err)
 	}
@@ -88,55 +88,69 @@ func TestInterruptedBeforeThereIsACluster(t *testing.T) {
 	}
 }
 
-// An arm that fails in one trial costs that trial only, and the next trial of the arm is judged twice instead.
+// An arm that fails in one trial costs that trial only.
 func TestAVoidTrialCostsItselfOnly(t *testing.T) {
-	failed, judged := "", map[string]int{}
-	a := newAttempt(t, 3, &fakeCluster{made: func(_ context.Context, spec trial.Spec) (trial.Recorded, error) {
-		if spec.Arm.Name == "ssa" && failed == "" {
-			failed = spec.ID
-			return void(spec, "the arm panicked"), nil
+	synctest.Test(t, func(t *testing.T) {
+		failed := ""
+		a := newAttempt(t, 3, &fakeCluster{made: func(_ context.Context, spec trial.Spec) (results.Trial, error) {
+			if spec.Arm.Name == "ssa" && failed == "" {
+				failed = spec.ID
+				return void(spec, "the arm panicked"), nil
+			}
+			return counts(spec), nil
+		}})
+		if err := a.run(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		recorded := counts(spec)
-		if spec.CrossCheck {
-			judged[spec.Arm.Name]++
-			recorded.Trial.Oracle.Porcupine = "agrees"
+		run, counting, voided := a.kept(t)
+		if counting != 5 || voided != 1 || run.Interrupted != "" {
+			t.Errorf("%d trials count, %d are void, %q", counting, voided, run.Interrupted)
 		}
-		return recorded, nil
-	}})
-	if err := a.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	run, counting, voided := a.kept(t)
-	if counting != 5 || voided != 1 || run.Interrupted != "" {
-		t.Errorf("%d trials count, %d are void, %q", counting, voided, run.Interrupted)
-	}
-	if judged["ssa"] != 1 || judged["apply"] != 1 {
-		t.Errorf("histories judged twice: %v; want one of each arm", judged)
-	}
-	if files, _ := os.ReadDir(filepath.Join(a.Dir, results.Histories)); len(files) != 2 {
-		t.Errorf("%d histories are kept", len(files))
-	}
-	a.wantSaid(t, 1, failed+" is void: the arm panicked")
-	a.wantSaid(t, 1, "6 of 6 trials finished in 0s, 1 of them void")
+		a.wantSaid(t, 1, ", void: the arm panicked\n")
+	})
+}
+
+// An API server that restarts makes trials void, and the run goes on when it is back.
+func TestAServerThatRestarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var back time.Time
+		a := newAttempt(t, 10, &fakeCluster{made: func(_ context.Context, spec trial.Spec) (results.Trial, error) {
+			if spec.Order == 1 {
+				back = time.Now().Add(time.Minute)
+			}
+			if time.Now().Before(back) {
+				return void(spec, "the API server cannot be reached"), nil
+			}
+			return counts(spec), nil
+		}})
+		if err := a.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if run, counting, voided := a.kept(t); counting != 12 || voided != 8 || run.Interrupted != "" {
+			t.Errorf("%d trials count, %d are void, %q", counting, voided, run.Interrupted)
+		}
+	})
 }
 
 // Where every trial is void, the run does not go on for hours.
 func TestNothingButVoidTrials(t *testing.T) {
-	tries := 0
-	a := newAttempt(t, 20, &fakeCluster{made: func(_ context.Context, spec trial.Spec) (trial.Recorded, error) {
-		if tries++; tries == 5 {
-			return counts(spec), nil // the count begins again
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		a := newAttempt(t, 20, &fakeCluster{made: func(_ context.Context, spec trial.Spec) (results.Trial, error) {
+			if tries++; tries == 5 {
+				return counts(spec), nil // the count begins again
+			}
+			return void(spec, "preparing: forbidden"), nil
+		}})
+		err := a.run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "the last 10 trials are all void") || !strings.Contains(err.Error(), "preparing: forbidden") {
+			t.Error(err)
 		}
-		return void(spec, "preparing: forbidden"), nil
-	}})
-	err := a.run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "the last 10 trials are all void") || !strings.Contains(err.Error(), "preparing: forbidden") {
-		t.Error(err)
-	}
-	run, counting, voided := a.kept(t)
-	if counting != 1 || voided != 14 || !strings.Contains(run.Interrupted, "all void") {
-		t.Errorf("%d trials count, %d are void, %q", counting, voided, run.Interrupted)
-	}
+		run, counting, voided := a.kept(t)
+		if counting != 1 || voided != 14 || !strings.Contains(run.Interrupted, "all void") {
+			t.Errorf("%d trials count, %d are void, %q", counting, voided, run.Interrupted)
+		}
+	})
 }
 
 // A folder that cannot be written is found before anybody waits for a cluster.
@@ -152,15 +166,6 @@ func TestFoldersThatCannotBe(t *testing.T) {
 			t.Errorf("%s: %v, and %d clusters are opened", dir, err, a.opened)
 		}
 	}
-	a := newAttempt(t, 1, &fakeCluster{})
-	a.Dir = t.TempDir() // exists, is empty, and stays although nothing comes of the run
-	a.create = func(string, results.Run) (folder, error) { return nil, errors.New("no folder") }
-	if err := a.run(t.Context()); err == nil {
-		t.Error("no error")
-	}
-	if _, err := os.Stat(a.Dir); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestAFolderWithoutPermission(t *testing.T) {
@@ -174,32 +179,5 @@ func TestAFolderWithoutPermission(t *testing.T) {
 	}
 	if err := a.run(t.Context()); !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "name another folder") || a.opened > 0 {
 		t.Errorf("%v, and %d clusters are opened", err, a.opened)
-	}
-}
-
-func TestAHistoryThatCannotBeKept(t *testing.T) {
-	a := newAttempt(t, 1, &fakeCluster{made: func(_ context.Context, spec trial.Spec) (trial.Recorded, error) {
-		recorded := counts(spec)
-		recorded.Trial.Oracle.Porcupine = "agrees"
-		return recorded, nil
-	}})
-	a.create = func(dir string, run results.Run) (folder, error) {
-		kept, err := results.Create(dir, run)
-		return kept, errors.Join(err, os.WriteFile(filepath.Join(dir, results.Histories), nil, 0o600))
-	}
-	if err := a.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, counting, _ := a.kept(t); counting != 2 {
-		t.Errorf("%d trials count", counting)
-	}
-	a.wantSaid(t, 2, "was not saved: ")
-}
-
-// wait lets the fake time of a bubble pass, as a trial does.
-func wait(d time.Duration) func(context.Context, trial.Spec) (trial.Recorded, error) {
-	return func(_ context.Context, spec trial.Spec) (trial.Recorded, error) {
-		time.Sleep(d)
-		return counts(spec), nil
 	}
 }

@@ -46,7 +46,7 @@ func TestDocuments(t *testing.T) {
 			}
 		}
 	}
-	if ran < 10 {
+	if ran < 7 {
 		t.Errorf("only %d commands found: are they written in another way now?", ran)
 	}
 }
@@ -95,10 +95,8 @@ func runCommand(t *testing.T, args []string) string {
 		want, says = 2, "no response from the API server https://127.0.0.1:1"
 	} else {
 		run, trials := summarytest.Run(10)
-		for _, folder := range []string{"review", "before", "after"} {
-			if err := summarytest.Save(folder, run, trials); err != nil {
-				t.Fatal(err)
-			}
+		if err := summarytest.Save("review", run, trials); err != nil {
+			t.Fatal(err)
 		}
 	}
 	var out, stderr bytes.Buffer

@@ -17,16 +17,17 @@ func measuredRun(dir string) error {
 	ended := time.Unix(1_700_000_060, 0).UTC()
 	run := results.Run{
 		Schema: results.Schema, Command: "compare run --seed 1", Seed: 1, Started: ended.Add(-time.Minute), Ended: &ended,
-		Profile: "custom", Decided: decided.Hash(), Environment: results.Environment{Commit: "abc", CPU: "one", GOMAXPROCS: 2},
+		Profile: "custom", Decided: decided.Hash(), Environment: results.Environment{Commit: "abc", CPU: "one"},
 		Plan: []results.PlannedCell{
 			{Cell: cell, Arms: []string{"ssa", "apply"}, Blocks: 10, Baseline: "ssa"},
 			{Cell: cell, Arms: []string{"put-no-rv", "shared-manager"}, Blocks: 1, Control: true},
 		},
 	}
-	folder, err := results.Create(dir, run)
+	folder, err := results.Create(dir)
 	if err != nil {
 		return err
 	}
+	err = folder.SaveRun(run)
 	for _, planned := range run.Plan {
 		for i, arm := range planned.Arms {
 			for block := range planned.Blocks {
@@ -50,8 +51,8 @@ func measuredTrial(planned results.PlannedCell, arm string, block, landed int) r
 	t := results.Trial{
 		ID: fmt.Sprintf("%s-%d", arm, block), Cell: planned.Cell, Arm: arm, Block: block, Measured: time.Second, Timed: counts,
 		All: counts, Latency: results.Latency{Histogram: encoded}, Service: results.Latency{Histogram: encoded},
-		PerWriter: []int{landed}, Oracle: results.Oracle{Acknowledged: landed, Found: landed},
-		Client: results.Client{Busy: 900 * time.Millisecond, Own: time.Millisecond, CPU: 0.1, Protocol: "HTTP/2.0"},
+		Oracle: results.Oracle{Acknowledged: landed, Found: landed},
+		Client: results.Client{Busy: 900 * time.Millisecond, Own: time.Millisecond, CPU: 0.1},
 	}
 	if planned.Control {
 		t.Oracle.Lost = 3

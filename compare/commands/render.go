@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,9 +20,7 @@ func renderCommand() *cobra.Command {
 		Long: `Write the report again, from a run's data alone: run.json and trials.jsonl. The same data
 gives the same bytes. It works after a run that was killed, too.`,
 		Example: "  compare render review",
-		Args:    arguments("a folder that compare run has written", 1),
-
-		ValidArgsFunction: folders,
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			void, err := render(args[0], cmd.OutOrStdout())
 			if err == nil && void {
@@ -32,20 +29,6 @@ gives the same bytes. It works after a run that was killed, too.`,
 			return err
 		},
 	}
-}
-
-func arguments(what string, count int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != count {
-			return fmt.Errorf("%s takes %s, %d given; see %s --help", cmd.Name(), what, len(args), cmd.CommandPath())
-		}
-		return nil
-	}
-}
-
-// folders is the shell completion for the folder of a run.
-func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
 // render computes all derived files in the folder of a run, and prints the answers to the four questions of the
@@ -73,9 +56,6 @@ func render(dir string, out io.Writer) (void bool, err error) {
 			return false, err
 		}
 	}
-	if left := strays(run, trials); left != "" {
-		fmt.Fprintln(out, left)
-	}
 	return s.Void != "", say(dir, s, out)
 }
 
@@ -89,28 +69,7 @@ func say(dir string, s summary.Summary, out io.Writer) error {
 	for _, answer := range s.Answers {
 		lines = append(lines, answer.Question+" "+strings.ReplaceAll(answer.Text, "`", ""))
 	}
-	for _, line := range append(lines, "The report is in "+filepath.Join(dir, "report.html")) {
-		if _, err := fmt.Fprintln(out, wrapped(out, line)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// strays returns a warning about trials that do not belong to a cell of the plan. The report ignores them.
-func strays(run results.Run, trials []results.Trial) string {
-	var names []string
-	for _, t := range trials {
-		if !slices.ContainsFunc(run.Plan, func(cell results.PlannedCell) bool {
-			return t.Cell == cell.Cell && (t.AA && t.Arm == cell.AA || !t.AA && slices.Contains(cell.Arms, t.Arm))
-		}) {
-			names = append(names, t.ID)
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	first := strings.Join(names[:min(3, len(names))], ", ")
-	return fmt.Sprintf("%d of %d trials are left out, because their cell or arm is not in the plan in %s: %s", len(names), len(trials),
-		results.RunFile, first)
+	lines = append(lines, "The report is in "+filepath.Join(dir, "report.html"))
+	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
+	return err
 }

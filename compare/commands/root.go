@@ -22,9 +22,10 @@ import (
 	"coapply.dev/compare/bench"
 	"coapply.dev/compare/trial"
 	"coapply.dev/compare/workloads"
+	"coapply.dev/internal/flagerror"
 )
 
-// The exit codes. exitFound means that a run is void, or that diff found a change.
+// The exit codes. exitFound means that a run is void, or that a promise of `compare bench` is missed.
 const (
 	exitDone        = 0
 	exitFound       = 1
@@ -38,7 +39,7 @@ func Catalogue() compare.Catalogue {
 }
 
 // Main runs the command compare with the arms and workloads of the catalogue, and returns the exit code. The exit
-// code is 0 for success, 1 if a run is void or a difference was found, 2 for an error, and 130 for an interruption.
+// code is 0 for success, 1 if a run is void or a promise of compare bench is missed, 2 for an error, and 130 for an interruption.
 func Main(catalogue compare.Catalogue) int {
 	klog.SetLogger(logr.Discard()) // client libraries also return their problems as errors
 	ctrllog.SetLogger(logr.Discard())
@@ -64,7 +65,7 @@ func Run(ctx context.Context, catalogue compare.Catalogue, args []string, stream
 	return exitCode(root.ExecuteContext(ctx), streams.Err)
 }
 
-// errFound means that a command has found and printed a difference or a void run. The exit code is then 1.
+// errFound means that a command has found and printed a void run or a missed promise. The exit code is then 1.
 var errFound = errors.New("found")
 
 func exitCode(err error, stderr io.Writer) int {
@@ -81,8 +82,6 @@ func exitCode(err error, stderr io.Writer) int {
 	return exitError
 }
 
-const commandNames = "run, render, diff, list or advise"
-
 func newRoot(catalogue compare.Catalogue, streams Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "compare",
@@ -94,25 +93,17 @@ and count every lost update. A run writes a folder with a report for a design re
   compare run --profile review -o review    # three quarters of an hour, for a design review
   compare run --workload hot-object --arms gmu-default-retry,ssa --writers 1,8,32 --trials 10
   compare render review                     # the report again, from the data
-  compare advise review --writers 16 --managers 4`,
+  compare advise --update --repeatable      # the protections that a write needs`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
-			}
-			return nil
-		},
-		RunE: func(*cobra.Command, []string) error {
-			return errors.New("no command is given: use " + commandNames + ", or see compare --help")
-		},
 	}
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
-	root.SetFlagErrorFunc(badFlag)
-	root.AddCommand(runCommand(catalogue), renderCommand(), diffCommand(), listCommand(catalogue), adviseCommand(),
-		writersCommand(catalogue))
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see %s --help", flagerror.Plain(err), cmd.CommandPath())
+	})
+	root.AddCommand(runCommand(catalogue), renderCommand(), listCommand(catalogue), adviseCommand(), writersCommand(catalogue))
 	return root
 }
 

@@ -15,7 +15,6 @@ import (
 	"coapply.dev/compare"
 	"coapply.dev/compare/bench"
 	"coapply.dev/compare/decided"
-	"coapply.dev/compare/nearest"
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/target"
 )
@@ -46,13 +45,10 @@ Ctrl-C ends a run early: the results so far are kept, and the report mentions th
   compare run --workload hot-object --arms gmu-unbounded,ssa,apply --writers 1,8,32 --managers 1,8 --trials 10
   compare run --workload hot-object --rtt 5ms --rate 50 --trials 6    # open loop, 50 intents a second
   compare run --workload increment --kubeconfig ~/.kube/config --context staging`,
-		Args: noArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, catalogue) },
 	}
 	f.add(cmd)
-	completeNames(cmd, "profile", bench.Profiles)
-	completeNames(cmd, "workload", workloadNames(catalogue))
-	completeNames(cmd, "arms", armNames(catalogue))
 	return cmd
 }
 
@@ -77,15 +73,12 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "run on the cluster of this kubeconfig instead of a local control plane")
 	flags.StringVar(&f.inThis, "context", "", "context of the kubeconfig")
 	flags.BoolVarP(&f.agree, "yes", "y", false, "with --kubeconfig: do not ask")
-	_ = cmd.MarkFlagDirname("output")
-	_ = cmd.MarkFlagFilename("kubeconfig")
-}
-
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("%s takes no arguments, %q given; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
+	cmd.MarkFlagsOneRequired("profile", "workload")
+	for _, name := range []string{
+		"workload", "arms", "writers", "objects", "processes", "managers", "rtt", "rate", "rounds", "warmup", "duration", "trials",
+	} {
+		cmd.MarkFlagsMutuallyExclusive("profile", name)
 	}
-	return nil
 }
 
 func (f *runFlags) run(cmd *cobra.Command, catalogue compare.Catalogue) error {
@@ -102,7 +95,7 @@ func (f *runFlags) run(cmd *cobra.Command, catalogue compare.Catalogue) error {
 	stderr := cmd.ErrOrStderr()
 	options := bench.Options{
 		Catalogue: catalogue, Dir: f.dir, Progress: stderr,
-		Open: func(ctx context.Context) (*target.Target, error) { return f.open(ctx, cmd, plan) },
+		Open: func(ctx context.Context) (*target.Target, error) { return f.open(ctx, cmd) },
 		Run: results.Run{
 			Command: f.command(cmd, profile), Seed: f.seed, Profile: profile, Plan: plan, Decided: decided.Hash(),
 		},
@@ -125,31 +118,19 @@ func (f *runFlags) run(cmd *cobra.Command, catalogue compare.Catalogue) error {
 func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string, []results.PlannedCell, error) {
 	for _, name := range []string{"kubeconfig", "context"} {
 		given := cmd.Flags().Changed(name)
-		if f.useKubeconfig = f.useKubeconfig || given; given && cmd.Flag(name).Value.String() == "" {
+		if f.useKubeconfig = f.useKubeconfig || given; given && cmd.Flag(name).Value.String() == "" { // such as a shell variable that is not set
 			return "", nil, fmt.Errorf("--%s is empty: set a value, or leave the flag out", name)
 		}
 	}
-	switch {
-	case f.profile != "":
-		for _, name := range []string{
-			"workload", "arms", "writers", "objects", "processes", "managers", "rtt", "rate", "rounds",
-			"warmup", "duration", "trials",
-		} {
-			if cmd.Flags().Changed(name) {
-				return "", nil, fmt.Errorf("--%s cannot be combined with --profile, which selects what to measure: remove one of the two flags", name)
-			}
-		}
+	if f.profile != "" {
 		if !slices.Contains(bench.Profiles, f.profile) {
-			return "", nil, fmt.Errorf("there is no profile %q%s; use %s", f.profile,
-				didYouMean(nearest.Names(f.profile, bench.Profiles)), strings.Join(bench.Profiles, ", "))
+			return "", nil, fmt.Errorf("there is no profile %q; use %s", f.profile, strings.Join(bench.Profiles, ", "))
 		}
 		plan := bench.Plan(catalogue, f.profile)
 		if f.useKubeconfig {
 			plan = bench.WithoutLocal(plan, catalogue)
 		}
 		return f.profile, plan, nil
-	case len(f.cells.Workloads) == 0:
-		return "", nil, errors.New("nothing to measure: use --profile NAME or --workload NAME; see compare list")
 	}
 	if err := f.known(catalogue); err != nil {
 		return "", nil, err
@@ -161,16 +142,16 @@ func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string
 	return bench.Custom, plan, err
 }
 
-// known returns an error if a workload or an arm does not exist. The error suggests similar names.
+// known returns an error if a workload or an arm does not exist.
 func (f *runFlags) known(catalogue compare.Catalogue) error {
 	for _, name := range f.cells.Workloads {
 		if _, found := catalogue.Workload(name); !found {
-			return unknown("workload", name, workloadNames(catalogue))
+			return fmt.Errorf("there is no workload %q; see compare list", name)
 		}
 	}
 	for _, name := range f.cells.Arms {
 		if _, found := catalogue.Arm(name); !found {
-			return unknown("arm", name, armNames(catalogue))
+			return fmt.Errorf("there is no arm %q; see compare list", name)
 		}
 	}
 	return nil

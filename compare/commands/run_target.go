@@ -1,21 +1,23 @@
 package commands
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
 	"coapply.dev/compare/bench"
-	"coapply.dev/compare/results"
 	"coapply.dev/compare/target"
 )
 
-func (f *runFlags) open(ctx context.Context, cmd *cobra.Command, plan []results.PlannedCell) (*target.Target, error) {
+func (f *runFlags) open(ctx context.Context, cmd *cobra.Command) (*target.Target, error) {
 	if !f.useKubeconfig {
 		t, err := target.Local(ctx, cmd.ErrOrStderr())
 		if err == nil {
@@ -28,22 +30,27 @@ func (f *runFlags) open(ctx context.Context, cmd *cobra.Command, plan []results.
 		if f.agree {
 			return true, nil
 		}
-		f.agree = true // ask only once, even if the run reconnects to the cluster
-		a, err := newAsker(cmd)
-		if err != nil {
-			return false, fmt.Errorf("%w: use --yes to permit the benchmark to run on this cluster", err)
-		}
-		return a.yes(ctx, fmt.Sprintf("%s It takes about %s. Go on?", question, takes(plan)))
+		return ask(ctx, cmd, question+" Go on?")
 	})
 }
 
-// takes returns the estimated time of a plan, rounded.
-func takes(plan []results.PlannedCell) time.Duration {
-	about := bench.Estimate(plan)
-	if about < time.Minute {
-		return about.Round(time.Second)
+// ask asks the user a question on the terminal.
+func ask(ctx context.Context, cmd *cobra.Command, question string) (yes bool, err error) {
+	if file, ok := cmd.InOrStdin().(*os.File); ok && !term.IsTerminal(int(file.Fd())) {
+		return false, errors.New("standard input is not a terminal, so no question can be asked: use --yes to permit the benchmark to run on this cluster")
 	}
-	return about.Round(time.Minute)
+	fmt.Fprint(cmd.ErrOrStderr(), question, " [y/N] ")
+	answer := make(chan string, 1)
+	go func() { // a read cannot be cancelled: after an interruption, this goroutine waits until the process ends
+		line, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n') // after an error, the line is no yes
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case line := <-answer:
+		return line == "y" || line == "yes", nil
+	}
 }
 
 // command returns the command that repeats the run, with the flags that were set and the seed.

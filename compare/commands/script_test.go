@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -44,14 +43,6 @@ func TestScripts(t *testing.T) {
 			"shorten": func(ts *testscript.TestScript, _ bool, args []string) {
 				content := ts.ReadFile(args[0])
 				ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(content[:len(content)-40]), 0o600))
-			},
-			// fits says that no line of stdout is wider than 80 columns.
-			"fits": func(ts *testscript.TestScript, _ bool, _ []string) {
-				for line := range strings.Lines(ts.ReadFile("stdout")) {
-					if w := text.StringWidth(strings.TrimSuffix(line, "\n")); w > usualWidth {
-						ts.Fatalf("%d columns: %s", w, line)
-					}
-				}
 			},
 		},
 	})

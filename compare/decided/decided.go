@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	_ "embed" // decided.yaml
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -56,7 +55,7 @@ type Loss struct {
 }
 
 // Now is the parsed decided.yaml that is compiled into this program.
-var Now = must(Parse(text))
+var Now = parse()
 
 // Hash returns the sha256 of the decided.yaml of this program.
 func Hash() string {
@@ -66,25 +65,6 @@ func Hash() string {
 
 // Text returns the decided.yaml of this program as text.
 func Text() string { return string(text) }
-
-// Parse parses the content of decided.yaml. It returns an error if the content is invalid.
-func Parse(text []byte) (File, error) {
-	var f File
-	if err := yaml.UnmarshalStrict(text, &f); err != nil {
-		return File{}, fmt.Errorf("parsing decided.yaml: %w", err)
-	}
-	switch {
-	case f.Margin <= 0 || f.Margin >= 1:
-		return File{}, fmt.Errorf("decided.yaml: margin is %g, but must be above 0 and below 1", f.Margin)
-	case f.Trials < 3:
-		return File{}, fmt.Errorf("decided.yaml: trials is %d, but an interval needs 3 or more", f.Trials)
-	case f.Ours == "" || f.Plain == "" || f.Ours == f.Plain:
-		return File{}, fmt.Errorf("decided.yaml: ours is %q and plain is %q, but they must be two different arms", f.Ours, f.Plain)
-	case len(slices.Compact(slices.Sorted(slices.Values(f.Primary)))) != len(f.Primary):
-		return File{}, fmt.Errorf("decided.yaml: primary lists a cell twice: %q", f.Primary)
-	}
-	return f, nil
-}
 
 // ExpectedLoss returns the reason why an arm may lose updates in a workload, or "" if no loss is expected.
 func (f File) ExpectedLoss(arm, workload string) string {
@@ -113,8 +93,8 @@ func (c Chart) RoundTrips() []time.Duration {
 	return all
 }
 
-func must(f File, err error) File {
-	if err != nil {
+func parse() (f File) {
+	if err := yaml.UnmarshalStrict(text, &f); err != nil {
 		panic(err) // impossible: TestNow parses the same file
 	}
 	return f

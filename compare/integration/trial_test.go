@@ -1,9 +1,16 @@
 package compare
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/json"
+	"errors"
+	"flag"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +21,7 @@ import (
 
 	"coapply.dev/compare"
 	"coapply.dev/compare/arms"
+	"coapply.dev/compare/history"
 	"coapply.dev/compare/target"
 	trials "coapply.dev/compare/trial"
 	"coapply.dev/compare/workloads"
@@ -23,7 +31,7 @@ import (
 // targetAt opens an API server as if it were a user's cluster.
 func targetAt(t testing.TB, config *rest.Config) *target.Target {
 	t.Helper()
-	on, err := target.Connect(t.Context(), target.Options{Kubeconfig: kubeconfigOf(t, config)}, func(string) (bool, error) { return true, nil })
+	on, err := target.Connect(t.Context(), target.Options{Kubeconfig: kubeconfigOf(t, config), Log: io.Discard}, func(string) (bool, error) { return true, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +58,7 @@ func hotTrial(t testing.TB, arm string, order int, change func(*compare.Paramete
 			t.Error(err)
 		}
 	})
-	spec := trials.Spec{ID: arm, Workload: workload, Arm: writes, Order: order, Seed: 1, CrossCheck: true, Pool: pool}
+	spec := trials.Spec{ID: arm, Workload: workload, Arm: writes, Order: order, Seed: 1, Pool: pool}
 	spec.Cell = compare.Cell{Workload: workload.Name, Parameters: compare.Parameters{
 		Writers: 4, Objects: 1, Managers: 4, Warmup: 100 * time.Millisecond, Duration: 400 * time.Millisecond,
 	}}
@@ -65,6 +73,22 @@ func runTrial(t testing.TB, on *target.Target, spec trials.Spec) trials.Recorded
 		t.Fatalf("%s: %v", spec.ID, err)
 	}
 	return recorded
+}
+
+var record = flag.Bool("record", false, "save histories of trials for the tests of the oracle")
+
+// saveHistory writes a history to the test data of the oracle, which checks it with porcupine.
+func saveHistory(t *testing.T, name string, h history.History) {
+	t.Helper()
+	var out bytes.Buffer
+	compressed := gzip.NewWriter(&out)
+	err := errors.Join(json.NewEncoder(compressed).Encode(h), compressed.Close())
+	if err == nil {
+		err = os.WriteFile(filepath.Join("..", "oracle", "testdata", name+".json.gz"), out.Bytes(), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // What the server acknowledged, the watch has seen; and what is lost, the oracle sees.
@@ -87,22 +111,26 @@ func TestCompareTrial(t *testing.T) {
 		{arm: "apply", change: func(p *compare.Parameters) { p.Processes, p.Rate = 2, 200 }},
 		{arm: "put-no-rv", change: func(p *compare.Parameters) { p.Processes = 4 }, loses: true},
 	} {
-		got := runTrial(t, on, hotTrial(t, c.arm, i, c.change)).Trial
+		recorded := runTrial(t, on, hotTrial(t, c.arm, i, c.change))
+		if *record && i < 5 {
+			saveHistory(t, c.arm, recorded.History)
+		}
+		got := recorded.Trial
 		o := got.Oracle
 		if got.Void != "" || o.Acknowledged == 0 || o.Found != o.Acknowledged {
 			t.Errorf("%s: void %q; %d of %d acknowledged intents found", c.arm, got.Void, o.Found, o.Acknowledged)
 		}
-		if lost := o.LostUpdates() > 0; lost != c.loses || o.Phantom > 0 || !strings.HasPrefix(o.Porcupine, "agrees") {
+		if lost := o.LostUpdates() > 0; lost != c.loses || o.Phantom > 0 {
 			t.Errorf("%s: %+v", c.arm, o)
 		}
 		if got.All.Landed != o.Acknowledged || got.Server.Revisions != o.Acknowledged {
 			t.Errorf("%s: %d landed, %d acknowledged, %d revisions", c.arm, got.All.Landed, o.Acknowledged, got.Server.Revisions)
 		}
-		if got.Client.Connections != 4 || got.Client.Protocol != "HTTP/2.0" || got.Client.LimiterWaits != 0 || got.Server.Updates == nil {
+		if got.Client.LimiterWaits != 0 || got.Server.Updates == nil {
 			t.Errorf("%s: %+v, updates %v", c.arm, got.Client, got.Server.Updates)
 		}
 		if open := got.Open; (open != nil) != (got.Rate > 0) ||
-			open != nil && (open.Arrived != got.All.Intents+open.Unstarted || (open.Converged == nil) != (open.Unstarted > 0) || open.PeakBacklog < open.Backlog) {
+			open != nil && (open.Arrived < got.All.Intents || (open.Converged == nil) != (open.Arrived > got.All.Landed)) {
 			t.Errorf("%s: an open loop of %d intents a second gives %+v, %d intents", c.arm, int(got.Rate), open, got.All.Intents)
 		}
 		if load := got.Load; load.Generator == nil || *load.Generator <= 0 {
@@ -111,7 +139,7 @@ func TestCompareTrial(t *testing.T) {
 		sent := 0
 		for key, requests := range got.Client.Requests {
 			if !strings.HasPrefix(key, "GET") {
-				sent += requests.Count
+				sent += requests
 			}
 		}
 		if want := got.All.Landed + got.Client.StaleWrites; sent != want {

@@ -1,6 +1,7 @@
 // Package oracle finds lost updates in the history of a trial. It checks that every acknowledged value was stored, and
 // that it remained until a writer wanted another value. Judge returns exact counts in linear time, because etcd's
-// revisions put all versions into one order. CrossCheck asks a linearisability checker the same question.
+// revisions put all versions into one order. The tests of this package compare its results
+// with those of a linearisability checker.
 package oracle
 
 import (
@@ -84,7 +85,7 @@ type judging struct {
 	deletions int
 }
 
-// reset exempts a field from CrossCheck, either in one version or for one operation. The index that does not apply is -1.
+// reset exempts a field from the linearisability checker of the tests, either in one version or for one operation. The index that does not apply is -1.
 type reset struct {
 	operation, version int
 	field              string

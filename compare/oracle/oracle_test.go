@@ -1,7 +1,11 @@
 package oracle
 
 import (
+	"compress/gzip"
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -88,4 +92,43 @@ func TestViolationsAreTheFirst(t *testing.T) {
 	if o.Phantom != 50 || len(o.Violations) != kept || o.Violations[0].Revision != 11 {
 		t.Errorf("%d phantoms, of which %d are kept: %+v", o.Phantom, len(o.Violations), o.Violations)
 	}
+}
+
+// TestRecorded: porcupine agrees on the histories of real trials. `go test -run TestCompareTrial -record .` in
+// compare/integration records them.
+func TestRecorded(t *testing.T) {
+	losing := map[string]bool{"put-no-rv": true}
+	files, err := filepath.Glob("testdata/*.json.gz")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d histories, %v", len(files), err)
+	}
+	for _, file := range files {
+		arm := strings.TrimSuffix(filepath.Base(file), ".json.gz")
+		h := recorded(t, file)
+		o := Judge(h)
+		if o.Gap != "" || o.Acknowledged == 0 || o.Phantom > 0 || (o.LostUpdates() > 0) != losing[arm] {
+			t.Errorf("%s: %+v", arm, o)
+		}
+		want := map[bool]string{false: "agrees: linearisable", true: "agrees: both see losses"}[losing[arm]]
+		if got := CrossCheck(h, time.Minute); got != want {
+			t.Errorf("%s: %s, want %s", arm, got, want)
+		}
+	}
+}
+
+func recorded(t *testing.T, file string) (h history.History) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	text, err := gzip.NewReader(f)
+	if err == nil {
+		err = json.NewDecoder(text).Decode(&h)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
 }

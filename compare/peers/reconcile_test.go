@@ -64,7 +64,7 @@ func BenchmarkReconcile(b *testing.B) {
 // measured field manager are the same in all versions. The cache then has the last version.
 func (w *world) changedByOthers(t testing.TB, name string) (versions []*appsv1.Deployment) {
 	t.Helper()
-	fatal(t, deployment.Prepare(t.Context(), w.admin, w.Namespace(), name, nil))
+	fatal(t, deployment.Prepare(t.Context(), w.admin, w.Namespace(), name))
 	last := ""
 	for n := range 8 {
 		live := &appsv1.Deployment{}

@@ -15,7 +15,7 @@ import (
 func whileOthersWrite(t testing.TB, w *world, p peer, more func() bool) (requests, foreign int) {
 	t.Helper()
 	name := "unchanged-" + time.Now().Format("150405.000000000")
-	fatal(t, deployment.Prepare(t.Context(), w.admin, w.Namespace(), name, nil))
+	fatal(t, deployment.Prepare(t.Context(), w.admin, w.Namespace(), name))
 	w.sent.all.Store(0)
 	reconcile, err := p.start(w)
 	fatal(t, err)

@@ -42,7 +42,7 @@ func newSeed(t testing.TB, on *target.Target, objects int) *seed {
 			if n := made.Add(1); n%1000 == 0 {
 				t.Logf("creating Deployment %d of %d", n, objects)
 			}
-			return deployment.Prepare(ctx, c, s.namespace, nameOf(i), nil)
+			return deployment.Prepare(ctx, c, s.namespace, nameOf(i))
 		})
 	}
 	fatal(t, group.Wait())

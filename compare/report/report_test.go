@@ -228,7 +228,7 @@ func TestHostile(t *testing.T) {
 	const evil = "</td><script>alert(1)</script>`|\x1b[31m\x00\u202e](javascript:alert(1))"
 	run, _ := sample()
 	run.Command, run.Profile, run.Environment.CPU, run.Environment.Server = evil, evil, evil, evil
-	run.Arms = []results.ArmInfo{{Name: evil, Summary: strings.Repeat(evil, 100), Source: evil}}
+	run.Arms = []results.ArmInfo{{Name: evil, Summary: strings.Repeat(evil, 100)}}
 	e := statistics.Estimate{Mean: 1}
 	cell := compare.Cell{Workload: "hot-object", Parameters: compare.Parameters{Writers: 1, Managers: 1}}
 	s := summary.Summary{

@@ -75,6 +75,9 @@ func benchName(t Trial) string {
 		workload.WriteString(strings.ToUpper(part[:min(1, len(part))]) + part[min(1, len(part)):])
 	}
 	name := fmt.Sprintf("%s/arm=%s/writers=%d/managers=%d/objects=%d", workload.String(), arm, t.Writers, t.Managers, t.Objects)
+	if t.Processes > 1 {
+		name += fmt.Sprintf("/processes=%d", t.Processes)
+	}
 	if t.RTT > 0 {
 		name += "/rtt=" + t.RTT.String()
 	}
@@ -94,8 +97,8 @@ func benchValues(t Trial) ([]benchfmt.Value, error) {
 	measured := []*float64{t.Goodput(), latency.Percentile(50), latency.Percentile(99), nil, nil, nil, &lost}
 	if landed := float64(t.All.Landed); landed > 0 {
 		requests := 0.0
-		for _, r := range t.Client.Requests {
-			requests += float64(r.Count)
+		for _, count := range t.Client.Requests {
+			requests += float64(count)
 		}
 		requests /= landed
 		measured[3] = &requests

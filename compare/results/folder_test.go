@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -26,7 +25,10 @@ func someTrial(id string) Trial {
 func create(t *testing.T, trials ...string) (*Folder, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	f, err := Create(dir, someRun())
+	f, err := Create(dir)
+	if err == nil {
+		err = f.SaveRun(someRun())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,45 +78,27 @@ func TestFolderKeepsWhatWasSaved(t *testing.T) {
 
 func TestCreateRefuses(t *testing.T) {
 	_, dir := create(t)
-	_, err := Create(dir, someRun())
-	wants(t, err, dir, "holds another run", "-o", "compare render")
-	wants(t, CheckNew(dir), "holds another run")
+	_, err := Create(dir)
+	wants(t, err, dir, "not empty", "holds run.json", "-o")
 
 	other := t.TempDir()
 	if err := os.WriteFile(filepath.Join(other, "letter.txt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Create(other, someRun())
+	_, err = Create(other)
 	wants(t, err, other, "not empty", "letter.txt", "-o")
 
-	_, err = Create(filepath.Join(other, "letter.txt"), someRun())
+	_, err = Create(filepath.Join(other, "letter.txt"))
 	wants(t, err, "letter.txt", "-o")
-	if _, err := Create(t.TempDir(), someRun()); err != nil {
-		t.Errorf("an empty folder is refused: %v", err)
+	f, err := Create(t.TempDir())
+	if err != nil {
+		t.Fatalf("an empty folder is refused: %v", err)
 	}
-}
-
-// fullDisk takes half of what is written, as a disk does that fills up.
-type fullDisk struct{ *os.File }
-
-func (f fullDisk) Write(p []byte) (int, error) {
-	n, _ := f.File.Write(p[:len(p)/2])
-	return n, syscall.ENOSPC
-}
-
-func TestAppendOnAFullDisk(t *testing.T) {
-	f, dir := create(t, "a", "b")
-	whole := f.trials
-	f.trials = fullDisk{whole.(*os.File)}
-	err := f.Append(someTrial("c"))
-	wants(t, err, "no space on the disk of", "trial c is not saved", "the 2 trials before it are", "free some space")
-	f.trials = whole
-	if err := f.Append(someTrial("d")); err != nil {
-		t.Fatal(err)
+	if err := f.Discard(); err != nil {
+		t.Error(err)
 	}
-	_, trials, err := Load(dir)
-	if err != nil || len(trials) != 3 || trials[2].ID != "d" {
-		t.Errorf("%d trials, %v", len(trials), err)
+	if _, err := os.Stat(f.path); !os.IsNotExist(err) {
+		t.Errorf("a discarded folder is left: %v", err)
 	}
 }
 
@@ -129,5 +113,5 @@ func TestWriteDerived(t *testing.T) {
 	if entries, _ := os.ReadDir(dir); string(data) != "two" || len(entries) != 1 {
 		t.Errorf("%q, %v", data, entries)
 	}
-	wants(t, WriteDerived(filepath.Join(dir, "nowhere"), "report.md", nil), "report.md was not written", "its folder does not exist")
+	wants(t, WriteDerived(filepath.Join(dir, "nowhere"), "report.md", nil), "report.md was not written")
 }

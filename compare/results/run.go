@@ -9,7 +9,7 @@ import (
 )
 
 // Schema is the version of the format of a run's folder. Folders with another version are rejected.
-const Schema = "coapply.dev/compare/v2"
+const Schema = "coapply.dev/compare/v3"
 
 // Run is the content of run.json: the plan of a run and its environment.
 type Run struct {
@@ -28,7 +28,7 @@ type Run struct {
 	// Plan lists the cells in the order of the report.
 	Plan        []PlannedCell `json:"plan"`
 	Environment Environment   `json:"environment"`
-	// Arms and Workloads describe the arms and workloads at the time of the run, so that the report shows the code that ran.
+	// Arms and Workloads describe the arms and workloads at the time of the run.
 	Arms      []ArmInfo      `json:"arms"`
 	Workloads []WorkloadInfo `json:"workloads"`
 }
@@ -50,8 +50,6 @@ type PlannedCell struct {
 type ArmInfo struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
-	Source  string `json:"source"`
-	Control bool   `json:"control,omitempty"`
 }
 
 // WorkloadInfo describes a workload in the report.
@@ -61,23 +59,19 @@ type WorkloadInfo struct {
 	// Demonstration means that the workload provokes failures: its results show how arms fail, and not how often.
 	Demonstration bool            `json:"demonstration,omitempty"`
 	Claims        []compare.Claim `json:"claims,omitempty"`
-	// Object is one object of the first trial as YAML.
-	Object string `json:"object,omitempty"`
 }
 
 // Environment describes where a run was made. A value that could not be determined is "" or nil, and is shown as n/a.
 type Environment struct {
-	Commit     string            `json:"commit"` // of coapply, with "+changes" for a checkout with changes
-	Go         string            `json:"go"`
-	Modules    map[string]string `json:"modules"` // versions of the libraries that may influence the results
-	OS         string            `json:"os"`
-	Kernel     string            `json:"kernel"`
-	CPU        string            `json:"cpu"`
-	Cores      int               `json:"cores"`
-	GOMAXPROCS int               `json:"gomaxprocs"`
-	Memory     uint64            `json:"memoryBytes"`
-	Limits     string            `json:"limits"` // of the benchmark's control group, such as "2 CPUs, 4.0 GiB"; or "none"
-	FileSystem string            `json:"fileSystem"`
+	Commit     string `json:"commit"` // of coapply, with "+changes" for a checkout with changes
+	Go         string `json:"go"`
+	OS         string `json:"os"`
+	Kernel     string `json:"kernel"`
+	CPU        string `json:"cpu"`
+	Cores      int    `json:"cores"`
+	Memory     uint64 `json:"memoryBytes"`
+	Limits     string `json:"limits"` // of the benchmark's control group, such as "cpu.max 200000 100000, memory.max max"
+	FileSystem string `json:"fileSystem"`
 	// FsyncP50 and FsyncP99 are percentiles of the time for a write of 4 KiB with fsync, in the folder of etcd's data.
 	FsyncP50 *time.Duration `json:"fsyncP50Ns"`
 	FsyncP99 *time.Duration `json:"fsyncP99Ns"`
@@ -86,18 +80,13 @@ type Environment struct {
 	Server       string `json:"server"` // version of the API server
 	Etcd         string `json:"etcd"`
 	// EtcdFsync is "on" or "off", or "" if it is not known whether etcd uses fsync.
-	EtcdFsync      string            `json:"etcdFsync"`
-	APIServerFlags map[string]string `json:"apiserverFlags,omitempty"`
-	EtcdFlags      []string          `json:"etcdFlags,omitempty"`
-	User           string            `json:"user"`
-	Groups         []string          `json:"groups"`
-	QPS            float32           `json:"qps"` // rate limit of the clients; -1 means no limit
-	Encoding       string            `json:"encoding"`
+	EtcdFsync string   `json:"etcdFsync"`
+	User      string   `json:"user"`
+	Groups    []string `json:"groups"`
+	Encoding  string   `json:"encoding"`
 	// ServerCores are the cores to which the API server and etcd were pinned, and GeneratorCores those of the benchmark's
 	// processes. If they could not be pinned, both are empty, and Unpinned is the reason.
 	ServerCores    []int  `json:"serverCores,omitempty"`
 	GeneratorCores []int  `json:"generatorCores,omitempty"`
 	Unpinned       string `json:"unpinned,omitempty"`
-	// LoopbackP50 is the median latency of a GET that reads no object, on one connection.
-	LoopbackP50 *time.Duration `json:"loopbackP50Ns"`
 }

@@ -8,7 +8,7 @@ import (
 
 // Trial has the measurements of one trial. It is a line of trials.jsonl.
 type Trial struct {
-	// ID is the name of the trial within its run, such as "0012-hot-object-w16-m4-ssa". The history file has the same name.
+	// ID is the name of the trial within its run, such as "0012-hot-object-w16-m4-ssa".
 	ID string `json:"id"`
 	compare.Cell
 	Arm string `json:"arm"`
@@ -21,8 +21,6 @@ type Trial struct {
 	// Seed is the seed of the trial's random numbers.
 	Seed    uint64    `json:"seed"`
 	Started time.Time `json:"started"`
-	// LoadAverage is the load average of the machine in the minute before the trial.
-	LoadAverage *float64 `json:"loadAverage"`
 	// Void is the reason why the trial is void, that is, does not count. It is "" for a valid trial.
 	Void string `json:"void,omitempty"`
 
@@ -39,8 +37,6 @@ type Trial struct {
 	// in Intent.Pause. An arrival that no writer started counts as not landed.
 	Latency Latency `json:"latency"`
 	Service Latency `json:"service"`
-	// PerWriter is the number of landed intents in the timed part, for each writer.
-	PerWriter []int `json:"perWriter"`
 	// Open has additional numbers of an open loop; nil for a closed loop.
 	Open *Open `json:"open,omitempty"`
 
@@ -56,14 +52,10 @@ type Trial struct {
 type Open struct {
 	// Arrived is the number of intents that arrived, including the warm-up.
 	Arrived int `json:"arrived"`
-	// Backlog is the number of intents that had arrived but not landed at the time of the last arrival. PeakBacklog
-	// is the maximum of this number during the trial.
-	Backlog     int `json:"backlog"`
-	PeakBacklog int `json:"peakBacklog"`
+	// Backlog is the number of intents that had arrived but not landed at the time of the last arrival.
+	Backlog int `json:"backlog"`
 	// Converged is the time from the last arrival until the last intent landed. It is nil if an intent did not land.
 	Converged *time.Duration `json:"convergedNs"`
-	// Unstarted is the number of arrivals that no writer had started when the trial ended.
-	Unstarted int `json:"unstarted"`
 }
 
 // Shares contains the CPU usage of each part of the system from the first intent to the last, as a fraction (0 to 1)
@@ -104,21 +96,16 @@ type Latency struct {
 
 // Client has the counts of the client side, for the whole trial.
 type Client struct {
-	// Requests has the requests by verb and status code, such as "PUT 409", with the time until the response was read. The
-	// verb of Server-Side Apply is "APPLY". The status code of a request without a response is "none".
-	Requests map[string]Requests `json:"requests"`
+	// Requests has the number of requests by verb and status code, such as "PUT 409". The verb of Server-Side Apply is
+	// "APPLY". The status code of a request without a response is "none".
+	Requests map[string]int `json:"requests"`
 	// Conflicts is the number of responses 409 with a cause FieldManagerConflict. StaleWrites is the number of other
 	// responses 409 to PUT and PATCH.
 	Conflicts   int `json:"conflicts"`
 	StaleWrites int `json:"staleWrites"`
-	// Throttled is the number of responses 429.
-	Throttled int `json:"throttled"`
 	// BytesUp and BytesDown are the sizes of the request bodies and the response bodies, uncompressed.
 	BytesUp   int64 `json:"bytesUp"`
 	BytesDown int64 `json:"bytesDown"`
-	// Connections is the number of opened connections. Protocol is the protocol of these connections.
-	Connections int    `json:"connections"`
-	Protocol    string `json:"protocol"`
 	// CPU is the CPU time of the benchmark's own processes, in seconds. It includes the arms.
 	CPU float64 `json:"cpuSeconds"`
 	// Busy is the time that writers spent in the arm. Own is the time that writers spent in the benchmark's own code. Waited
@@ -130,37 +117,18 @@ type Client struct {
 	LimiterWaits int `json:"limiterWaits"`
 }
 
-// Requests has the number and the latencies of the requests that have the same verb and status code.
-type Requests struct {
-	Count     int    `json:"count"`
-	Histogram string `json:"histogram"` // in microseconds, encoded as in Latency
-}
-
 // Server has the counts of the API server and etcd for the whole trial. A value that the cluster does not expose is nil.
 type Server struct {
-	APIServerCPU    *float64 `json:"apiserverCPUSeconds"`
-	EtcdCPU         *float64 `json:"etcdCPUSeconds"`
-	APIServerAllocs *float64 `json:"apiserverAllocs"`
-	APIServerBytes  *float64 `json:"apiserverAllocBytes"`
-	// RequestSeconds is the growth of the sum of apiserver_request_duration_seconds, for verbs that write.
-	RequestSeconds *float64 `json:"apiserverRequestSeconds"`
+	APIServerCPU *float64 `json:"apiserverCPUSeconds"`
+	EtcdCPU      *float64 `json:"etcdCPUSeconds"`
 	// Updates is the growth of etcd_requests_total{operation="update"}: the API server's attempts to update an object in etcd.
 	Updates *float64 `json:"etcdUpdates"`
-	Gets    *float64 `json:"etcdGets"`
-	// Proposals is the number of proposals that etcd's raft committed, including failed transactions.
-	Proposals *float64 `json:"etcdProposals"`
-	// Revisions is the number of new revisions of the trial's objects, and WatchEvents the number of events. Both are from
-	// the watch and are always known.
-	Revisions   int `json:"revisions"`
-	WatchEvents int `json:"watchEvents"`
+	// Revisions is the number of new revisions of the trial's objects. It is from the watch and is always known.
+	Revisions int `json:"revisions"`
 	// ObjectBytes is the mean size of the trial's objects at the end. ManagedFieldsBytes is the mean size of their
 	// managed fields.
 	ObjectBytes        int `json:"objectBytes"`
 	ManagedFieldsBytes int `json:"managedFieldsBytes"`
-	// QueueSeconds is the time for which requests of the benchmark's user waited in queues of API priority and fairness.
-	// PriorityLevel is their priority level.
-	QueueSeconds  *float64 `json:"queueSeconds"`
-	PriorityLevel string   `json:"priorityLevel,omitempty"`
 }
 
 // Oracle has the results of the oracle for the trial's history.
@@ -179,9 +147,6 @@ type Oracle struct {
 	Violations []Violation `json:"violations,omitempty"`
 	// Gap is not empty if the watch missed a version. The trial is then void.
 	Gap string `json:"gap,omitempty"`
-	// Porcupine is the result of the linearisability checker: "agrees: ...", "disagrees: ...", "undecided ...", or "" if it
-	// was not run.
-	Porcupine string `json:"porcupine,omitempty"`
 }
 
 // LostUpdates returns the number of lost updates: acknowledged values that were not stored, or that disappeared although no

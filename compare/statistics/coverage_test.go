@@ -80,26 +80,6 @@ func percentileBootstrap(a, b []float64, random *rand.Rand) (lo, hi float64) {
 	return math.Exp(means[10]), math.Exp(means[389])
 }
 
-// TestUnpairedCoverage: two runs that share no blocks, one noisier than the other.
-func TestUnpairedCoverage(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4))
-	covered := 0
-	for range runs {
-		a, b := make([]float64, blocks), make([]float64, blocks)
-		for i := range a {
-			a[i], b[i] = math.Exp(0.1*random.NormFloat64()), math.Exp(0.2*random.NormFloat64())
-		}
-		r, err := Unpaired(a, b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Lo <= 1 && 1 <= r.Hi {
-			covered++
-		}
-	}
-	near(t, "coverage", float64(covered)/runs, 0.95, 0.015)
-}
-
 // TestFamiliesErrSeldom: of families of twenty comparisons at most one in twenty says anything that is wrong, where it is
 // hardest (every ratio at the edge of the margin) and where all arms are the same.
 func TestFamiliesErrSeldom(t *testing.T) {

@@ -45,32 +45,6 @@ func OfLogarithms(logs []float64) Ratio {
 	return newRatio(len(logs), mean, deviation/math.Sqrt(float64(len(logs))), float64(len(logs)-1))
 }
 
-// Unpaired returns the ratio of a to b for two runs that have no common blocks. The interval is Welch's interval of the logarithms.
-func Unpaired(a, b []float64) (Ratio, error) {
-	var mean, variance [2]float64
-	var freedom float64
-	for i, samples := range [][]float64{a, b} {
-		if len(samples) < EnoughForInterval {
-			return Ratio{}, fmt.Errorf("too few trials for an interval: %d, but %d are needed", len(samples), EnoughForInterval)
-		}
-		logs := make([]float64, len(samples))
-		for j, sample := range samples {
-			if !positive(sample) {
-				return Ratio{}, fmt.Errorf("no ratio exists, because the value %.4g of trial %d is not positive", sample, j+1)
-			}
-			logs[j] = math.Log(sample)
-		}
-		mean[i], variance[i] = stat.MeanVariance(logs, nil)
-		variance[i] /= float64(len(logs))
-		freedom += variance[i] * variance[i] / float64(len(logs)-1)
-	}
-	sum := variance[0] + variance[1]
-	if freedom = sum * sum / freedom; sum == 0 {
-		freedom = float64(len(a) + len(b) - 2)
-	}
-	return newRatio(min(len(a), len(b)), mean[0]-mean[1], math.Sqrt(sum), freedom), nil
-}
-
 // Apart returns a Ratio above every margin, for two arms whose ratio does not exist because one value is 0. The caller must
 // have checked that each of the n samples of the first arm is better than every sample of the second arm.
 func Apart(n int) Ratio { return Ratio{N: n, log: math.Inf(1), freedom: float64(n - 1)} }

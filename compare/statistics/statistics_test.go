@@ -62,26 +62,13 @@ func TestMean(t *testing.T) {
 	}
 }
 
-// R: t.test(log(a/b)) of the sleep data as logarithms, and t.test(log(a), log(b)), Welch's by default.
+// R: t.test(log(a/b)) of the sleep data as logarithms.
 func TestRatiosAreStudents(t *testing.T) {
 	logs := []float64{1.2, 2.4, 1.3, 1.3, 0, 1, 1.8, 0.8, 4.6, 1.4}
 	r := OfLogarithms(logs)
 	near(t, "ratio", math.Log(r.Ratio), 1.58, 1e-9)
 	near(t, "lo", math.Log(r.Lo), 0.7001142, 1e-6)
 	near(t, "p of no difference", r.Beyond(0), 0.002833, 1e-6)
-	// Student's two groups (1908): t.test(extra ~ group): t = -1.8608, df = 17.776, p = 0.07939, [-3.365, 0.205].
-	first := []float64{0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0, 2}
-	second := []float64{1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4}
-	for i := range first {
-		first[i], second[i] = math.Exp(first[i]), math.Exp(second[i])
-	}
-	u, err := Unpaired(first, second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	near(t, "Welch's lo", math.Log(u.Lo), -3.3654832, 1e-6)
-	near(t, "Welch's hi", math.Log(u.Hi), 0.2054832, 1e-6)
-	near(t, "Welch's p", u.Beyond(0), 0.07939414, 1e-7)
 }
 
 func TestRatiosRefuse(t *testing.T) {
@@ -92,9 +79,6 @@ func TestRatiosRefuse(t *testing.T) {
 		"nothing to go by": {{1, 1}, {0, 1}},
 	} {
 		if r, err := Paired(pairs[0], pairs[1]); err == nil {
-			t.Errorf("%s: %+v", reason, r)
-		}
-		if r, err := Unpaired(pairs[0], pairs[1]); err == nil {
 			t.Errorf("%s: %+v", reason, r)
 		}
 	}

@@ -46,7 +46,6 @@ func (r *reckoning) checks() []Check {
 		{"nothing-lost", "an arm that people use loses updates, and its way of writing does not explain it", r.nothingLost},
 		{"phantoms", "a bug of the benchmark, or a write by another client", r.noPhantoms},
 		{"a-a", "chance, or the order of trials, looks like a difference", r.sameAsItself},
-		{"porcupine", "the oracle has a bug", r.porcupineAgrees},
 		{"accounting", "requests are lost or counted twice", r.accounts},
 		{"littles-law", "time is lost or counted twice", r.littlesLaw},
 		{"void-trials", "trials that went wrong are left out", r.noneVoid},
@@ -148,31 +147,6 @@ func (r *reckoning) sameAsItself() (*bool, string) {
 	return new(true), strings.Join(rows, "; ")
 }
 
-// porcupineAgrees evaluates the results of oracle.CrossCheck in the trials: "agrees", "disagrees" or
-// "undecided", each with a reason after a colon.
-func (r *reckoning) porcupineAgrees() (*bool, string) {
-	agrees, undecided := 0, 0
-	var others []string
-	for _, t := range r.counting() {
-		switch word, _, _ := strings.Cut(t.Oracle.Porcupine, ":"); {
-		case word == "":
-		case word == "agrees":
-			agrees++
-		case strings.HasPrefix(word, "undecided"):
-			undecided++
-		default:
-			others = append(others, t.ID+" "+t.Oracle.Porcupine)
-		}
-	}
-	switch {
-	case len(others) > 0:
-		return new(false), several(others)
-	case agrees == 0:
-		return nil, fmt.Sprintf("porcupine could not decide any of %d histories", undecided)
-	}
-	return new(true), fmt.Sprintf("porcupine agrees with the oracle on %d of %d histories, and disagrees on none", agrees, agrees+undecided)
-}
-
 // accounts checks that the 2xx responses to writes match the acknowledged writes, and the 409 responses match the stale
 // writes and conflicts. It looks only at gridWorkload, in which each intent is exactly one write.
 func (r *reckoning) accounts() (*bool, string) {
@@ -193,13 +167,13 @@ func (r *reckoning) accounts() (*bool, string) {
 
 func accountError(t results.Trial) float64 {
 	written, refused := 0, 0
-	for name, r := range t.Client.Requests {
+	for name, count := range t.Client.Requests {
 		switch verb, code, _ := strings.Cut(name, " "); {
 		case verb == "GET":
 		case strings.HasPrefix(code, "2"):
-			written += r.Count
+			written += count
 		case code == "409":
-			refused += r.Count
+			refused += count
 		}
 	}
 	return max(off(written, t.Oracle.Acknowledged), off(refused, t.Client.StaleWrites+t.Client.Conflicts))

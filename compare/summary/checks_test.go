@@ -32,7 +32,6 @@ func TestChecksFail(t *testing.T) {
 				tr.Timed.Landed *= 2
 			}
 		}),
-		"porcupine":  func(_ *results.Run, trials []results.Trial) { trials[0].Oracle.Porcupine = "disagrees: so" },
 		"accounting": func(_ *results.Run, trials []results.Trial) { trials[0].Client.StaleWrites += 1000 },
 		"littles-law": everyTrial(func(tr *results.Trial) {
 			if tr.Arm == "apply" {

@@ -93,8 +93,8 @@ func milliseconds(seconds func(results.Trial) *float64) func(results.Trial) *flo
 
 func requests(t results.Trial) int {
 	total := 0
-	for _, r := range t.Client.Requests {
-		total += r.Count
+	for _, count := range t.Client.Requests {
+		total += count
 	}
 	return total
 }

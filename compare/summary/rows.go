@@ -101,6 +101,8 @@ func newGroup(decisions decided.File, cell results.PlannedCell, arm string, aa b
 	return g
 }
 
+func (g group) label() string { return g.row.Arm + " in " + g.row.Name }
+
 // values returns the values of a measure in all trials of the group. It returns nil if any trial has no value.
 func (g group) values(of func(results.Trial) *float64) []float64 {
 	var values []float64
@@ -139,8 +141,8 @@ func (g group) verbs() map[string]float64 {
 	landed, verbs := 0, map[string]float64{}
 	for _, t := range g.trials {
 		landed += t.All.Landed
-		for verb, r := range t.Client.Requests {
-			verbs[verb] += float64(r.Count)
+		for verb, count := range t.Client.Requests {
+			verbs[verb] += float64(count)
 		}
 	}
 	for verb := range verbs {

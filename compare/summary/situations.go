@@ -35,9 +35,6 @@ func (r *reckoning) situations() []Situation {
 	return all
 }
 
-// Explain describes the result of a contest as a Situation.
-func (s Summary) Explain(c Contest) Situation { return situation(s.Rows, c.Cell, c) }
-
 // inWords maps the name of a measure to its unit as written in a sentence.
 var inWords = map[string]string{
 	goodput: "intents a second", serverCPU: "ms of the API server's CPU", "p99_ms": "ms for 99 in 100", "requests_per_intent": "requests an intent",

@@ -55,15 +55,10 @@ type reckoning struct {
 	contests    []Contest
 }
 
-func newReckoning(m Measured) *reckoning {
-	r := &reckoning{decided: decided.Now, run: m.Run, trials: m.Trials, groups: groupsOf(decided.Now, m.Run, m.Trials)}
-	r.void = r.voidRun()
-	return r
-}
-
 // Of returns the summary of a run with these trials.
 func Of(run results.Run, trials []results.Trial) Summary {
-	r := newReckoning(Measured{run, trials})
+	r := &reckoning{decided: decided.Now, run: run, trials: trials, groups: groupsOf(decided.Now, run, trials)}
+	r.void = r.voidRun()
 	primary := r.findPrimary()
 	r.compareAll()
 	s := Summary{

@@ -231,35 +231,3 @@ func TestJSONLines(t *testing.T) {
 		t.Errorf("%v", counts)
 	}
 }
-
-// TestDiff: two runs of which one arm became slower, and one loses what it did not.
-func TestDiff(t *testing.T) {
-	run, trials := madeUp()
-	before := summary.Measured{Run: run, Trials: trials}
-	same := summary.Diff(before, before)
-	for _, row := range same.Rows {
-		if row.Changed() {
-			t.Errorf("%+v", row)
-		}
-	}
-	run, trials = madeUp()
-	run.Environment.CPU = "another"
-	for i := range trials {
-		switch tr := &trials[i]; {
-		case tr.Arm == "ssa" && tr.Cell.String() == "hot-object w4 m4":
-			tr.Timed.Landed /= 2
-		case tr.Arm == "apply" && tr.Cell.String() == "hot-object w1 m4" && tr.Block == 0:
-			tr.Oracle.Lost = 1
-		}
-	}
-	d := summary.Diff(before, summary.Measured{Run: run, Trials: trials})
-	var changed []string
-	for _, row := range d.Rows {
-		if row.Changed() {
-			changed = append(changed, row.Arm+" "+row.Cell+" "+string(row.Verdict))
-		}
-	}
-	if len(changed) != 2 || !slices.Contains(changed, "ssa hot-object w4 m4 worse") || len(d.Warnings) != 1 {
-		t.Errorf("%q, %q", changed, d.Warnings)
-	}
-}

@@ -1,79 +1,23 @@
 package target
 
 import (
-	"context"
-	"os/exec"
 	"runtime/debug"
-	"slices"
 	"strings"
 )
 
-// module is the module path of this project.
-const module = "coapply.dev"
-
-// takePart lists the modules that may influence the results. Their code runs in a trial, or evaluates its measurements.
-var takePart = []string{
-	"github.com/HdrHistogram/hdrhistogram-go", "github.com/anishathalye/porcupine", "golang.org/x/net", "golang.org/x/perf",
-	"gonum.org/v1/gonum", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime",
-	"sigs.k8s.io/structured-merge-diff/v4", "sigs.k8s.io/structured-merge-diff/v6",
-}
-
-// modules returns the versions of the modules in takePart, as the go command has recorded them in this program.
-func modules() map[string]string {
+// commit returns the commit of coapply from which this program was built, with "+changes" for a checkout with changes.
+// It returns "" for a program that imports the benchmark, and for go run and go test, which record no commit.
+func commit() string {
 	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return nil
-	}
-	versions := map[string]string{}
-	for _, dependency := range info.Deps {
-		if slices.Contains(takePart, dependency.Path) {
-			versions[dependency.Path] = dependency.Version
-		}
-	}
-	return versions
-}
-
-// commit returns the commit of coapply from which this program was built. For a program that imports the benchmark, it
-// returns the version of the imported module. For go run and go test, it asks git for the commit in the current folder.
-func commit(ctx context.Context) string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	if !ok || !strings.HasPrefix(info.Main.Path, "coapply.dev") {
 		return ""
 	}
 	settings := map[string]string{}
 	for _, setting := range info.Settings {
 		settings[setting.Key] = setting.Value
 	}
-	if revision := settings["vcs.revision"]; revision != "" && strings.HasPrefix(info.Main.Path, module) {
-		return withChanges(revision, settings["vcs.modified"] == "true")
+	if settings["vcs.modified"] == "true" {
+		return settings["vcs.revision"] + "+changes"
 	}
-	for _, dependency := range info.Deps {
-		if dependency.Path == module && dependency.Replace == nil { // a module that is replaced by a folder has no version
-			return dependency.Version
-		}
-	}
-	return checkedOut(ctx)
-}
-
-func withChanges(revision string, changed bool) string {
-	if changed {
-		return revision + "+changes"
-	}
-	return revision
-}
-
-// checkedOut returns the commit of the checkout in the current folder. It returns "" outside of a checkout of this project.
-func checkedOut(ctx context.Context) string {
-	if path, err := exec.CommandContext(ctx, "go", "list", "-m").Output(); err != nil || !strings.HasPrefix(string(path), module) {
-		return ""
-	}
-	revision, err := exec.CommandContext(ctx, "git", "rev-parse", "HEAD").Output()
-	if err != nil {
-		return ""
-	}
-	changes, err := exec.CommandContext(ctx, "git", "status", "--porcelain").Output()
-	if err != nil {
-		return ""
-	}
-	return withChanges(strings.TrimSpace(string(revision)), len(changes) > 0)
+	return settings["vcs.revision"]
 }

@@ -20,16 +20,16 @@ const localNodes = 2
 
 // Local starts a control plane for a run on this machine, with simulated nodes and the project's CustomResourceDefinitions.
 // etcd uses fsync. The first call takes minutes, because it downloads and builds the programs into the user's cache. log
-// gets one line for each step; it may be nil. ctx is used only for the start. Close stops the control plane.
+// gets one line for each step. ctx is used only for the start. Close stops the control plane.
 func Local(ctx context.Context, log io.Writer) (*Target, error) {
-	if log == nil {
-		log = io.Discard
-	}
 	cluster, err := localcluster.Start(ctx, localcluster.Options{Name: "compare", Nodes: localNodes, Log: log})
 	if err != nil {
 		return nil, err
 	}
-	t, err := onInstalled(ctx, cluster, log)
+	var t *Target
+	if err = install(cluster.Config()); err == nil {
+		t, err = On(ctx, cluster, log)
+	}
 	if err != nil {
 		return nil, errors.Join(err, cluster.Stop(context.WithoutCancel(ctx)))
 	}
@@ -37,19 +37,9 @@ func Local(ctx context.Context, log io.Writer) (*Target, error) {
 	return t, nil
 }
 
-func onInstalled(ctx context.Context, cluster *localcluster.Cluster, log io.Writer) (*Target, error) {
-	if err := install(cluster.Config()); err != nil {
-		return nil, err
-	}
-	return On(ctx, cluster, log)
-}
-
 // On prepares a run on a local control plane that the caller has started, and on which the
 // CustomResourceDefinitions are installed. Close does not stop this control plane.
 func On(ctx context.Context, cluster *localcluster.Cluster, log io.Writer) (*Target, error) {
-	if log == nil {
-		log = io.Discard
-	}
 	t, err := newTarget(cluster.Config(), log)
 	if err != nil {
 		return nil, err

@@ -104,87 +104,24 @@ func fileSystem(folder string) string {
 	return found
 }
 
-// limits returns the CPU and memory limits of this process's control group as text. In version 2 of control groups,
-// lower limits of parent groups also apply. root is the root folder; it is "/" except in tests.
-func limits(root string) string {
-	path, ok := group(root)
-	if !ok {
+// limits returns the CPU and memory limits of this process's control group (version 2) as text. Without control groups
+// of version 2, it returns "".
+func limits() string {
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
 		return ""
 	}
-	var cpus, bytes float64
-	for mount := filepath.Join(root, "sys", "fs", "cgroup"); ; path = filepath.Dir(path) {
-		at := filepath.Join(mount, path)
-		cpus = lesser(cpus, quotient(content(at, "cpu.max")))
-		bytes = lesser(bytes, quotient(content(at, "memory.max")))
-		if path == "/" {
-			break
-		}
+	groups, err := os.OpenRoot("/sys/fs/cgroup")
+	if err != nil {
+		return ""
 	}
-	v1 := func(controller, file string) string {
-		return content(filepath.Join(root, "sys", "fs", "cgroup", controller), file)
-	}
-	cpus = lesser(cpus, quotient(v1("cpu", "cpu.cfs_quota_us")+" "+v1("cpu", "cpu.cfs_period_us")))
-	if limit := quotient(v1("memory", "memory.limit_in_bytes")); limit < 1<<60 { // version 1's "none"
-		bytes = lesser(bytes, limit)
-	}
+	defer groups.Close()
+	folder := strings.TrimPrefix(strings.TrimSpace(string(own)), "0::/")
 	var text []string
-	if cpus > 0 {
-		text = append(text, fmt.Sprintf("%.4g CPUs", cpus))
-	}
-	if bytes > 0 {
-		text = append(text, fmt.Sprintf("%.1f GiB", bytes/(1<<30)))
-	}
-	if len(text) == 0 {
-		return "none"
+	for _, file := range []string{"cpu.max", "memory.max"} {
+		if limit, err := groups.ReadFile(filepath.Join(folder, file)); err == nil {
+			text = append(text, file+" "+strings.TrimSpace(string(limit)))
+		}
 	}
 	return strings.Join(text, ", ")
-}
-
-// group returns the path of this process's control group of version 2, or "/" if the system has only version 1. It
-// returns false if the path cannot be read.
-func group(root string) (string, bool) {
-	lines, err := os.ReadFile(filepath.Join(root, "proc", "self", "cgroup"))
-	if err != nil {
-		return "", false
-	}
-	for line := range strings.Lines(string(lines)) {
-		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
-			return filepath.Clean(path), true
-		}
-	}
-	return "/", true
-}
-
-func content(folder, file string) string {
-	text, _ := os.ReadFile(filepath.Join(folder, file)) // without the file there is no limit
-	return strings.TrimSpace(string(text))
-}
-
-// quotient parses a control group file that contains a number, or a quota and a period. It returns the number, or the
-// quota divided by the period. It returns 0 if there is no limit ("max", -1 or empty content).
-func quotient(text string) float64 {
-	fields := strings.Fields(text)
-	if len(fields) == 0 {
-		return 0
-	}
-	quota, err := strconv.ParseFloat(fields[0], 64)
-	if err != nil || quota <= 0 {
-		return 0
-	}
-	if len(fields) == 1 {
-		return quota
-	}
-	period, err := strconv.ParseFloat(fields[1], 64)
-	if err != nil || period <= 0 {
-		return 0
-	}
-	return quota / period
-}
-
-// lesser returns the lower of two limits; 0 means that there is no limit.
-func lesser(a, b float64) float64 {
-	if a == 0 || (b > 0 && b < a) {
-		return b
-	}
-	return a
 }

@@ -14,7 +14,7 @@ func memory() uint64 { return 0 }
 
 func fileSystem(string) string { return "" }
 
-func limits(string) string { return "" }
+func limits() string { return "" }
 
 func allowed() ([]int, error) { return nil, errors.New("pinning to CPU cores requires Linux") }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -16,17 +15,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/platform/api/v1alpha1"
 )
 
 const (
-	// These two labels are on all objects that a run creates.
+	// This label is on all objects that a run creates.
 	managedByLabel, managedBy = "app.kubernetes.io/managed-by", "coapply-compare"
-	runLabel                  = "compare.coapply.dev/run"
 	// account is the name of the service account under which arms write.
 	account = "writer"
 	// tokenLife is the lifetime of the service account's token. It is longer than any run. A long lifetime is
@@ -40,7 +39,7 @@ const (
 func newTarget(admin *rest.Config, log io.Writer) (*Target, error) {
 	admin = rest.CopyConfig(admin)
 	unhindered(admin)
-	t := &Target{admin: admin, namespace: "compare-" + rand.String(8), run: string(uuid.NewUUID()), log: log}
+	t := &Target{admin: admin, namespace: "compare-" + rand.String(8), log: log}
 	var err error
 	if t.http, err = rest.HTTPClientFor(admin); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
@@ -64,13 +63,13 @@ func (t *Target) opened(ctx context.Context) (*Target, error) {
 
 func (t *Target) open(ctx context.Context) error {
 	fmt.Fprintln(t.log, "making the namespace", t.namespace)
-	objects, err := t.objects(ctx)
-	if err != nil {
-		return err
-	}
-	for _, object := range objects {
-		if err := t.create(ctx, object); err != nil {
-			return err
+	for _, object := range t.objects() {
+		err := t.client.Create(ctx, object, client.FieldOwner(managedBy))
+		if !apierrors.IsAlreadyExists(err) && !apierrors.IsForbidden(err) { // after another error, the object may exist
+			t.created = append(t.created, object)
+		}
+		if err != nil {
+			return fmt.Errorf("creating %T %s: %w", object, client.ObjectKeyFromObject(object), err)
 		}
 	}
 	if err := t.newUser(ctx); err != nil {
@@ -82,23 +81,30 @@ func (t *Target) open(ctx context.Context) error {
 		return err
 	}
 	t.several = t.manyServers(ctx)
-	if t.several {
-		fmt.Fprintln(t.log, "the cluster has several API servers, and each counts only its own requests: their metrics are left out")
-	}
-	t.level = t.priority(ctx)
 	t.environment = t.describe(ctx)
 	return nil
 }
 
-// objects returns the objects that a run needs, in the order in which they must be created.
-func (t *Target) objects(ctx context.Context) ([]client.Object, error) {
-	rules, err := t.namespacedRules(ctx)
-	if err != nil {
-		return nil, err
+// objects returns the objects that a run needs, in the order in which they must be created. Only on a local control
+// plane does the benchmark's user get cluster-wide rights.
+func (t *Target) objects() []client.Object {
+	rules := func(resources map[string][]string) (all []rbacv1.PolicyRule) {
+		for group, names := range resources {
+			all = append(all, rbacv1.PolicyRule{
+				APIGroups: []string{group}, Resources: names,
+				Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"},
+			})
+		}
+		return all
+	}
+	namespaced := map[string][]string{
+		"": {"configmaps", "pods", "services"}, "apps": {"deployments", "statefulsets"}, "discovery.k8s.io": {"endpointslices"},
+	}
+	if t.IsLocal() {
+		namespaced[v1alpha1.SchemeGroupVersion.Group] = []string{"devboxes", "devboxes/status"}
 	}
 	in := func(namespace, name string) metav1.ObjectMeta {
-		labels := map[string]string{managedByLabel: managedBy, runLabel: t.run}
-		return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}
+		return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{managedByLabel: managedBy}}
 	}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: t.namespace, Name: account}}
 	role := func(kind, name string) rbacv1.RoleRef {
@@ -107,32 +113,15 @@ func (t *Target) objects(ctx context.Context) ([]client.Object, error) {
 	objects := []client.Object{
 		&corev1.Namespace{ObjectMeta: in("", t.namespace)},
 		&corev1.ServiceAccount{ObjectMeta: in(t.namespace, account)},
-		&rbacv1.Role{ObjectMeta: in(t.namespace, account), Rules: rules},
+		&rbacv1.Role{ObjectMeta: in(t.namespace, account), Rules: rules(namespaced)},
 		&rbacv1.RoleBinding{ObjectMeta: in(t.namespace, account), RoleRef: role("Role", account), Subjects: subjects},
 	}
 	if t.IsLocal() {
 		objects = append(objects,
-			&rbacv1.ClusterRole{ObjectMeta: in("", t.namespace), Rules: clusterRules},
+			&rbacv1.ClusterRole{ObjectMeta: in("", t.namespace), Rules: rules(map[string][]string{"": {"namespaces", "nodes"}})},
 			&rbacv1.ClusterRoleBinding{ObjectMeta: in("", t.namespace), RoleRef: role("ClusterRole", t.namespace), Subjects: subjects})
 	}
-	return objects, nil
-}
-
-func (t *Target) create(ctx context.Context, object client.Object) error {
-	t.created = append(t.created, object) // even if the creation fails: the object may exist nevertheless
-	if err := t.client.Create(ctx, object, client.FieldOwner(managedBy)); err != nil {
-		return fmt.Errorf("creating %s: %w", t.title(object), err)
-	}
-	return nil
-}
-
-// title describes an object in messages, such as "Role compare-abc/writer".
-func (t *Target) title(object client.Object) string {
-	kind := "object"
-	if known, err := t.client.GroupVersionKindFor(object); err == nil {
-		kind = known.Kind
-	}
-	return kind + " " + strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/")
+	return objects
 }
 
 // newUser gets a token of the service account and makes the configuration of the benchmark's user from it. The
@@ -167,14 +156,13 @@ func (t *Target) waitUsable(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making a client for the service account: %w", err)
 	}
-	asUser := &Target{set: user}
 	missing := "the service account's rights"
 	err = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		missing = "the service account's rights"
 		namespaced := &authorizationv1.ResourceAttributes{Namespace: t.namespace, Verb: "create", Resource: "configmaps"}
-		allowed, err := asUser.mayI(ctx, namespaced)
+		allowed, err := may(ctx, user, namespaced)
 		if err == nil && allowed && t.IsLocal() {
-			allowed, err = asUser.mayI(ctx, &authorizationv1.ResourceAttributes{Verb: "create", Resource: "namespaces"})
+			allowed, err = may(ctx, user, &authorizationv1.ResourceAttributes{Verb: "create", Resource: "namespaces"})
 		}
 		if err != nil || !allowed || !t.IsLocal() {
 			return allowed, err
@@ -190,4 +178,14 @@ func (t *Target) waitUsable(ctx context.Context) error {
 		return fmt.Errorf("waiting for %s: %w", missing, err)
 	}
 	return nil
+}
+
+func may(ctx context.Context, user kubernetes.Interface, do *authorizationv1.ResourceAttributes) (bool, error) {
+	review, err := user.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: do},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("asking the API server for rights on this cluster: %w", err)
+	}
+	return review.Status.Allowed, nil
 }

@@ -19,7 +19,6 @@ import (
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,7 +36,6 @@ type Target struct {
 	admin, user *rest.Config
 	namespace   string
 	environment results.Environment
-	level       priority
 	// several means that there is more than one API server. Then the metrics of the API server are not read: a
 	// page has the metrics of only one of them.
 	several bool
@@ -51,7 +49,6 @@ type Target struct {
 	http    *http.Client // the connection of client and set, which are the administrator's clients
 	client  client.Client
 	set     kubernetes.Interface
-	run     string          // the value of the label runLabel on all objects that this run creates
 	created []client.Object // in the order of their creation
 }
 
@@ -86,35 +83,11 @@ func (t *Target) Close(ctx context.Context) error {
 		return t.cluster.Stop(ctx)
 	}
 	var trouble []error
-	var left []client.Object
 	for _, object := range slices.Backward(t.created) {
-		if err := t.remove(ctx, object); err != nil {
-			left = append(left, object)
-			trouble = append(trouble, fmt.Errorf("deleting %s: %w: delete the object by hand", t.title(object), err))
+		if err := client.IgnoreNotFound(t.client.Delete(ctx, object)); err != nil {
+			trouble = append(trouble, fmt.Errorf("deleting %T %s: %w: delete the object by hand", object, client.ObjectKeyFromObject(object), err))
 		}
 	}
-	slices.Reverse(left)
-	t.created = left
-	if len(trouble) > 0 {
-		return fmt.Errorf("cleaning up after the benchmark: %w", errors.Join(trouble...))
-	}
-	return nil
-}
-
-// remove deletes an object if the object has this run's label. It first reads the object, because another run may
-// have created an object with the same name.
-func (t *Target) remove(ctx context.Context, object client.Object) error {
-	live := object.DeepCopyObject().(client.Object)
-	if err := t.client.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if live.GetLabels()[runLabel] != t.run || live.GetDeletionTimestamp() != nil {
-		return nil
-	}
-	uid := live.GetUID()
-	err := t.client.Delete(ctx, live, client.Preconditions{UID: &uid})
-	if apierrors.IsConflict(err) { // by now, another object has this name
-		return nil
-	}
-	return client.IgnoreNotFound(err)
+	t.created = nil
+	return errors.Join(trouble...)
 }

@@ -23,7 +23,7 @@ type cache struct {
 
 // startCache starts a cache and waits until it has synced.
 func startCache(ctx context.Context, s *session, namespace string, kinds []compare.Kind, shared bool) (*cache, error) {
-	connected, err := connect(s.user, nil, func(next http.RoundTripper) http.RoundTripper { return delay(next, s.rtt) })
+	connected, err := connect(s.user, func(next http.RoundTripper) http.RoundTripper { return delay(next, s.rtt) })
 	if err != nil {
 		return nil, fmt.Errorf("making the client of the cache: %w", err)
 	}

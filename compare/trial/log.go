@@ -119,16 +119,12 @@ func (l *log) acknowledged(kind string) uint64 {
 // count computes the counts and latencies of the trial's result.
 func (l *log) count(t *results.Trial) (err error) {
 	t.Measured = max(0, l.until-l.from)
-	t.PerWriter = make([]int, len(l.writers))
 	latency, service := newLatencies(), newLatencies()
-	for i, w := range l.writers {
+	for _, w := range l.writers {
 		for _, m := range w.Intents {
 			add(&t.All, m)
 			if l.timed(m.Ended) {
 				add(&t.Timed, m)
-				if m.Outcome == history.Landed {
-					t.PerWriter[i]++
-				}
 			}
 			if l.timed(m.Due) {
 				latency.add(m, m.Due)
@@ -139,29 +135,23 @@ func (l *log) count(t *results.Trial) (err error) {
 		t.Client.Own += w.Own
 		t.Client.Waited += w.Waited
 	}
-	unstarted, timed := l.unstarted()
-	latency.notLanded += timed
-	t.Open = l.open(unstarted)
+	latency.notLanded += l.unstarted()
+	t.Open = l.open()
 	if t.Latency, err = latency.result(); err == nil {
 		t.Service, err = service.result()
 	}
 	return err
 }
 
-// unstarted returns the number of arrivals that no writer had started when the trial ended. timed is the number of
-// such arrivals in the timed part.
-func (l *log) unstarted() (all, timed int) {
+// unstarted returns the number of arrivals in the timed part that no writer had started when the trial ended.
+func (l *log) unstarted() int {
+	n := 0
 	for _, at := range l.left {
-		due := l.start + at
-		if due > l.until {
-			continue
-		}
-		all++
-		if due >= l.from {
-			timed++
+		if l.timed(l.start + at) {
+			n++
 		}
 	}
-	return all, timed
+	return n
 }
 
 func (l *log) timed(at time.Duration) bool { return l.from <= at && at <= l.until }
@@ -198,15 +188,11 @@ func (l *latencies) add(m measured, from time.Duration) {
 		l.notLanded++
 		return
 	}
-	record(l.landed, m.Ended-from-m.Paused)
+	latency := (m.Ended - from - m.Paused).Microseconds()
+	_ = l.landed.RecordValue(min(max(latency, 1), l.landed.HighestTrackableValue())) // cannot fail: the value is in the range
 }
 
 func (l *latencies) result() (results.Latency, error) {
 	encoded, err := results.EncodeHistogram(l.landed)
 	return results.Latency{Histogram: encoded, NotLanded: l.notLanded}, err
-}
-
-// record adds a latency to a histogram. It limits the latency to the range of the histogram.
-func record(histogram *hdrhistogram.Histogram, latency time.Duration) {
-	_ = histogram.RecordValue(min(max(latency.Microseconds(), 1), histogram.HighestTrackableValue()))
 }

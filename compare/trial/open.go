@@ -44,11 +44,11 @@ func (a *arrivals) take() (time.Duration, bool) {
 const convergeBound = 5 * time.Second
 
 // open returns the results that only an open loop has. It returns nil for a closed loop.
-func (l *log) open(unstarted int) *results.Open {
+func (l *log) open() *results.Open {
 	if l.arrivals == nil {
 		return nil
 	}
-	open := &results.Open{Arrived: len(l.arrivals.times), Unstarted: unstarted}
+	open := &results.Open{Arrived: len(l.arrivals.times)}
 	var landed []time.Duration
 	for _, w := range l.writers {
 		for _, m := range w.Intents {
@@ -64,7 +64,6 @@ func (l *log) open(unstarted int) *results.Open {
 			done++
 		}
 		open.Backlog = i + 1 - done
-		open.PeakBacklog = max(open.PeakBacklog, open.Backlog)
 	}
 	if n := len(landed); n > 0 && n == open.Arrived {
 		open.Converged = new(max(0, landed[n-1]-l.start-l.arrivals.times[n-1]))

@@ -46,7 +46,7 @@ func TestWritersInSeveralProcesses(t *testing.T) {
 		if len(wrote) != 4 || tr.All.Landed == 0 || tr.All.Landed != tr.Oracle.Found || tr.Server.Revisions != tr.All.Landed {
 			t.Errorf("round %d: writers %v, %+v, %+v, %d revisions", round, wrote, tr.All, tr.Oracle, tr.Server.Revisions)
 		}
-		if sent := tr.Client.Requests["PUT 200"].Count; sent != tr.All.Landed || tr.Client.Connections < processes || tr.Client.CPU <= 0 {
+		if sent := tr.Client.Requests["PUT 200"]; sent != tr.All.Landed || tr.Client.CPU <= 0 {
 			t.Errorf("round %d: %d requests of %d, %+v", round, sent, tr.All.Landed, tr.Client)
 		}
 		if len(pool.children) != max(processes, len(pool.children)) || round == 2 && len(pool.children) != 4 {

@@ -27,16 +27,12 @@ type Spec struct {
 	Seed         uint64
 	// Pool holds the processes in which the writers run. It must be set if the benchmark has more than one process.
 	Pool *Pool
-	// CrossCheck means that a linearisability checker also judges the history.
-	CrossCheck bool
 }
 
 // Recorded is the result of a trial.
 type Recorded struct {
 	Trial   results.Trial
 	History history.History
-	// Object is one of the objects at the end of the trial, as YAML; "" if there is none.
-	Object string
 }
 
 // Run runs a trial. If anything fails, including a panic of the arm or the workload, the returned trial is void. Run returns
@@ -58,7 +54,7 @@ func run(ctx context.Context, p place, spec Spec) (Recorded, error) {
 		t.void(errors.New("interrupted"))
 	}
 	t.judge()
-	return Recorded{Trial: t.result, History: t.history, Object: t.object}, nil
+	return Recorded{Trial: t.result, History: t.history}, nil
 }
 
 // Time limits of the steps, so that no trial hangs.
@@ -72,12 +68,6 @@ const (
 
 // measure runs the trial, from its preparation to its cleanup.
 func (t *trial) measure(ctx context.Context) error {
-	switch {
-	case t.Cell.Rounds > 0 && t.Cell.Rate > 0:
-		return errors.New("the cell sets both Rounds and Rate: a trial can have only one of them")
-	case t.Cell.Processes > 1 && (t.Workload.Attach == nil || t.Pool == nil || t.Cell.Rounds > 0):
-		return errors.New("a cell with several processes needs Spec.Pool, Workload.Attach, and no rounds")
-	}
 	var err error
 	if t.session, err = newSession(t.place, t.Cell.RTT); err != nil {
 		return err
@@ -131,15 +121,10 @@ func (t *trial) judge() {
 	if gap := t.result.Oracle.Gap; gap != "" {
 		t.void(errors.New(gap))
 	}
-	if t.CrossCheck && t.result.Void == "" {
-		t.result.Oracle.Porcupine = oracle.CrossCheck(t.history, crossCheckBound)
-	}
 	if err := t.log.count(&t.result); err != nil {
 		t.void(err)
 	}
 }
-
-const crossCheckBound = 20 * time.Second
 
 func bounded(ctx context.Context, bound time.Duration, step func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, bound)

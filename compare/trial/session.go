@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -61,7 +60,7 @@ var codecs = serializer.NewCodecFactory(scheme).WithoutConversion()
 // discovery, because discovery requests of the other clients would be counted.
 func newSession(p place, rtt time.Duration) (*session, error) {
 	s := &session{user: p.user, rtt: rtt, tally: newTally(), byManager: map[string]*connection{}}
-	admin, err := connect(p.admin, nil, waiting)
+	admin, err := connect(p.admin, waiting)
 	if err != nil {
 		return nil, fmt.Errorf("making the administrator's HTTP client: %w", err)
 	}
@@ -79,19 +78,11 @@ func newSession(p place, rtt time.Duration) (*session, error) {
 // connect returns a connection with its own HTTP transport, which also authenticates the requests. All clients made
 // from the connection's config share this transport, use JSON and have no rate limit.
 func connect(
-	base *rest.Config, dialled func(), wrap func(http.RoundTripper) http.RoundTripper,
+	base *rest.Config, wrap func(http.RoundTripper) http.RoundTripper,
 ) (*connection, error) {
 	config := rest.CopyConfig(base)
-	dial := config.Dial
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
-	}
-	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dial(ctx, network, address)
-		if err == nil && dialled != nil {
-			dialled()
-		}
-		return conn, err
+	if config.Dial == nil { // a function of its own, so that client-go does not share the transport with other clients
+		config.Dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
 	config.Wrap(wrap)
 	httpClient, err := rest.HTTPClientFor(config)
@@ -131,7 +122,7 @@ func (s *session) of(manager string) *connection {
 // connectUser makes a connection of the benchmark's user. It panics on an error, because compare.Session cannot return an
 // error. The trial is then void.
 func (s *session) connectUser() *connection {
-	made, err := connect(s.user, func() { s.tally.count(&s.tally.client.Connections) }, func(next http.RoundTripper) http.RoundTripper {
+	made, err := connect(s.user, func(next http.RoundTripper) http.RoundTripper {
 		return &counting{next: delay(next, s.rtt), tally: s.tally}
 	})
 	if err == nil {

@@ -3,16 +3,11 @@ package trial
 import (
 	"encoding/json"
 	"fmt"
-
-	"sigs.k8s.io/yaml"
-
-	"coapply.dev/compare"
 )
 
 // sizes contains the number and the JSON sizes of the trial's objects at the end of the trial.
 type sizes struct {
 	objects, bytes, managedFields int
-	yaml                          string // the first object
 }
 
 // add counts and measures the items that are objects of the trial. It returns the highest revision of these objects.
@@ -24,7 +19,7 @@ func (s *sizes) add(w *watch, items []json.RawMessage, fields fieldsOf) (highest
 		}
 		for _, version := range found { // at most one
 			highest = max(highest, version.Revision)
-			if err := s.measure(w.kind, version.Object, item); err != nil {
+			if err := s.measure(version.Object, item); err != nil {
 				return 0, err
 			}
 		}
@@ -32,7 +27,7 @@ func (s *sizes) add(w *watch, items []json.RawMessage, fields fieldsOf) (highest
 	return highest, nil
 }
 
-func (s *sizes) measure(kind compare.Kind, name string, item json.RawMessage) error {
+func (s *sizes) measure(name string, item json.RawMessage) error {
 	var metadata struct {
 		Metadata struct {
 			ManagedFields json.RawMessage `json:"managedFields"`
@@ -42,11 +37,6 @@ func (s *sizes) measure(kind compare.Kind, name string, item json.RawMessage) er
 	s.objects++
 	s.bytes += len(item)
 	s.managedFields += len(metadata.Metadata.ManagedFields)
-	if err == nil && s.yaml == "" {
-		var text []byte
-		text, err = yaml.JSONToYAML(item)
-		s.yaml = fmt.Sprintf("apiVersion: %s\nkind: %s\n%s", kind.GroupVersion(), kind.Kind, text) // items of lists have no kind
-	}
 	if err != nil {
 		return fmt.Errorf("reading %s at the end of the trial: %w", name, err)
 	}

@@ -3,14 +3,12 @@ package trial
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"k8s.io/client-go/tools/metrics"
 	_ "sigs.k8s.io/controller-runtime/pkg/metrics" // registers, in its init function, the metric that the init function below wraps
 
@@ -19,17 +17,15 @@ import (
 
 // tally counts the requests of the trial's clients.
 type tally struct {
-	mu        sync.Mutex
-	client    results.Client
-	latencies map[string]*hdrhistogram.Histogram
-	protocols []string
-	silence   int // number of consecutive requests without a response
+	mu      sync.Mutex
+	client  results.Client
+	silence int // number of consecutive requests without a response
 	// answers and failures are the numbers of requests with and without a response, except requests that were cancelled by
 	// this program.
 	answers, failures int
 }
 
-func newTally() *tally { return &tally{latencies: map[string]*hdrhistogram.Histogram{}} }
+func newTally() *tally { return &tally{client: results.Client{Requests: map[string]int{}}} }
 
 // count increments one of the client's counts.
 func (t *tally) count(n *int) {
@@ -38,47 +34,29 @@ func (t *tally) count(n *int) {
 	*n++
 }
 
-func (t *tally) answered(response *http.Response, sent int64) {
+func (t *tally) answered(sent int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.silence = 0
 	t.answers++
 	t.client.BytesUp += sent
-	if !slices.Contains(t.protocols, response.Proto) {
-		t.protocols = append(t.protocols, response.Proto)
-	}
-	if response.StatusCode == http.StatusTooManyRequests {
-		t.client.Throttled++
-	}
 }
 
-// noAnswer is used in place of a status code if there was no response.
-const noAnswer = "none"
-
-func (t *tally) unanswered(request *http.Request, after time.Duration) {
+func (t *tally) unanswered(request *http.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.record(verb(request)+" "+noAnswer, after)
+	t.client.Requests[verb(request)+" none"]++
 	if request.Context().Err() == nil { // otherwise this program has cancelled the request
 		t.silence++
 		t.failures++
 	}
 }
 
-func (t *tally) read(key string, after time.Duration, bytes int64) {
+func (t *tally) read(key string, bytes int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.client.BytesDown += bytes
-	t.record(key, after)
-}
-
-func (t *tally) record(key string, after time.Duration) {
-	histogram, ok := t.latencies[key]
-	if !ok {
-		histogram = results.NewHistogram()
-		t.latencies[key] = histogram
-	}
-	record(histogram, after)
+	t.client.Requests[key]++
 }
 
 // silentFor returns the number of consecutive requests without a response.
@@ -94,16 +72,8 @@ func (t *tally) result() (results.Client, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	client := t.client
-	client.Protocol = strings.Join(t.protocols, ", ")
-	client.Requests = map[string]results.Requests{}
-	for key, histogram := range t.latencies {
-		encoded, err := results.EncodeHistogram(histogram)
-		if err != nil {
-			return client, fmt.Errorf("encoding the latencies of the requests %s: %w", key, err)
-		}
-		client.Requests[key] = results.Requests{Count: int(histogram.TotalCount()), Histogram: encoded}
-	}
-	if len(t.latencies) > 0 && t.failures >= t.answers {
+	client.Requests = maps.Clone(client.Requests)
+	if len(client.Requests) > 0 && t.failures >= t.answers {
 		return client, fmt.Errorf("the API server could not be reached: %d requests had an answer, %d had none", t.answers, t.failures)
 	}
 	if client.LimiterWaits > 0 {

@@ -47,23 +47,23 @@ func attemptOf(ctx context.Context) *attempt {
 
 // RoundTrip sends a request. The request is counted when the response body has been read to the end or closed.
 func (c *counting) RoundTrip(request *http.Request) (*http.Response, error) {
-	began, of := time.Now(), attemptOf(request.Context())
+	of := attemptOf(request.Context())
 	of.requests.Add(1)
 	response, err := c.next.RoundTrip(request)
 	if err != nil {
 		if writes(request) {
 			of.open.Add(1)
 		}
-		c.tally.unanswered(request, time.Since(began))
+		c.tally.unanswered(request)
 		return nil, err
 	}
 	if writes(request) && response.StatusCode == http.StatusGatewayTimeout {
 		of.open.Add(1)
 	}
 	key := fmt.Sprintf("%s %d", verb(request), response.StatusCode)
-	c.tally.answered(response, max(0, request.ContentLength))
+	c.tally.answered(max(0, request.ContentLength))
 	response.Body = &countedBody{ReadCloser: response.Body, done: func(read int64) {
-		c.tally.read(key, time.Since(began), read)
+		c.tally.read(key, read)
 	}}
 	if response.StatusCode == http.StatusConflict && (request.Method == http.MethodPut || request.Method == http.MethodPatch) {
 		return c.classify(response)

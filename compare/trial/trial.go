@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/procfs"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,7 +32,6 @@ type trial struct {
 
 	result  results.Trial
 	history history.History
-	object  string
 	gap     string
 }
 
@@ -42,22 +40,9 @@ func newTrial(p place, spec Spec) *trial {
 	t := &trial{Spec: spec, place: p, log: newLog(now, spec.Cell.Writers)}
 	t.result = results.Trial{
 		ID: spec.ID, Cell: spec.Cell, Arm: spec.Arm.Name, AA: spec.AA, Block: spec.Block, Order: spec.Order, Seed: spec.Seed,
-		Started: now.UTC(), LoadAverage: loadAverage(),
+		Started: now.UTC(),
 	}
 	return t
-}
-
-// loadAverage returns the load average of the last minute, or nil if the system does not provide it.
-func loadAverage() *float64 {
-	proc, err := procfs.NewDefaultFS()
-	if err != nil {
-		return nil
-	}
-	load, err := proc.LoadAvg()
-	if err != nil {
-		return nil
-	}
-	return &load.Load1
 }
 
 // void makes the trial void. If there are several reasons, they are joined.
@@ -151,10 +136,12 @@ func (t *trial) settle(ctx context.Context, w *watches) error {
 	}
 	w.stop()
 	t.result.Server.ObjectBytes, t.result.Server.ManagedFieldsBytes = size.mean()
-	t.object = size.yaml
-	seen, err := w.read(t.fields)
-	t.history.Versions, t.result.Server.WatchEvents, t.result.Server.Revisions = seen.versions, seen.events, seen.revisions
-	return err
+	seen, initial, err := w.read(t.fields)
+	if err != nil {
+		return err
+	}
+	t.history.Versions, t.result.Server.Revisions = seen, len(seen)-initial
+	return nil
 }
 
 func (t *trial) fields(object *unstructured.Unstructured) (fields map[string]string, err error) {

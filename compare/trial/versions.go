@@ -46,42 +46,33 @@ func (e event) revision() (string, error) {
 // fieldsOf returns the tracked fields of an object, or nil if the object does not belong to the trial.
 type fieldsOf func(*unstructured.Unstructured) (map[string]string, error)
 
-// watched contains the versions of the trial's objects that the watches have seen.
-type watched struct {
-	versions []history.Version // sorted by revision
-	// events is the number of all events, including repeated events. revisions is the number of versions that are newer than
-	// the start of the watches.
-	events, revisions int
-}
-
-// read parses the events that the watches stored. The watches must have ended.
-func (w *watches) read(fields fieldsOf) (seen watched, err error) {
+// read parses the events that the watches stored. The watches must have ended. It returns the versions of the trial's
+// objects, sorted by revision, and the number of those that are not newer than the start of the watches.
+func (w *watches) read(fields fieldsOf) (versions []history.Version, initial int, err error) {
 	for _, one := range w.all {
 		for _, item := range one.initial {
-			if seen.versions, err = one.version(seen.versions, event{Object: item}, fields); err != nil {
-				return seen, err
+			if versions, err = one.version(versions, event{Object: item}, fields); err != nil {
+				return nil, 0, err
 			}
 		}
 	}
-	initial := len(seen.versions)
+	initial = len(versions)
 	for _, one := range w.all {
 		for _, line := range one.lines {
 			e, err := parseEvent(line)
 			if err == nil && e.Type != "BOOKMARK" && e.Type != "ERROR" {
-				seen.versions, err = one.version(seen.versions, e, fields)
+				versions, err = one.version(versions, e, fields)
 			}
 			if err != nil {
-				return seen, fmt.Errorf("processing an event from the watch of %s: %w", one.kind.Resource, err)
+				return nil, 0, fmt.Errorf("processing an event from the watch of %s: %w", one.kind.Resource, err)
 			}
 		}
 	}
-	seen.events = len(seen.versions) - initial
-	slices.SortStableFunc(seen.versions, func(a, b history.Version) int { return cmp.Compare(a.Revision, b.Revision) })
-	seen.versions = slices.CompactFunc(seen.versions, func(a, b history.Version) bool {
+	slices.SortStableFunc(versions, func(a, b history.Version) int { return cmp.Compare(a.Revision, b.Revision) })
+	versions = slices.CompactFunc(versions, func(a, b history.Version) bool {
 		return a.Revision == b.Revision && a.Object == b.Object
 	})
-	seen.revisions = len(seen.versions) - initial
-	return seen, nil
+	return versions, initial, nil
 }
 
 // version appends the version of the object in an event to the given versions, if the object belongs to the trial.

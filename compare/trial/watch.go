@@ -31,7 +31,6 @@ type watch struct {
 
 	mu      sync.Mutex
 	lines   [][]byte
-	bytes   int
 	changed chan struct{} // closed and replaced when a line is added or gap is set
 	gap     error
 }
@@ -75,12 +74,8 @@ func (w *watch) begin(ctx context.Context) error {
 	return err
 }
 
-const (
-	// watchPatience is the maximum time for which a watch tries to reconnect. The API server stores events for longer.
-	watchPatience = 5 * time.Second
-	// watchMemory is the maximum size of the lines that a watch stores.
-	watchMemory = 512 << 20
-)
+// watchPatience is the maximum time for which a watch tries to reconnect. The API server stores events for longer.
+const watchPatience = 5 * time.Second
 
 // follow runs the watch until the context ends or the watch misses versions.
 func (w *watch) follow(ctx context.Context) {
@@ -119,9 +114,7 @@ func (w *watch) stream(ctx context.Context) error {
 		if err != nil {
 			return nil // not an error: the server ends watches, and connections may break
 		}
-		if w.add(line); w.bytes > watchMemory {
-			return &hopelessError{fmt.Errorf("the stored events exceed %d MiB: use smaller objects or a shorter trial", watchMemory>>20)}
-		}
+		w.add(line)
 	}
 }
 
@@ -141,7 +134,6 @@ func (w *watch) add(line []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lines = append(w.lines, line)
-	w.bytes += len(line)
 	w.tell()
 }
 

@@ -25,7 +25,7 @@ type watches struct {
 
 // startWatches starts the watches. When it returns, no later write can be missed.
 func startWatches(ctx context.Context, p place, kinds []compare.Kind) (*watches, error) {
-	c, err := connect(p.admin, nil, func(next http.RoundTripper) http.RoundTripper { return next })
+	c, err := connect(p.admin, func(next http.RoundTripper) http.RoundTripper { return next })
 	if err != nil {
 		return nil, fmt.Errorf("making the HTTP client of the watches: %w", err)
 	}

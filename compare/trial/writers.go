@@ -68,7 +68,7 @@ func (t *trial) writeTimed(ctx, open context.Context, stop func(error), writers 
 	client, failure := t.session.tally.result()
 	client.CPU = (after - before).Seconds()
 	if len(t.parts) > 0 {
-		client, failure = results.MergeClients(append(t.parts, client)...)
+		client, failure = results.MergeClients(append(t.parts, client)...), nil
 	}
 	t.result.Client = client
 	return errors.Join(failureOf(ctx, open), err, failure, t.lost)

@@ -34,8 +34,7 @@ func newDeployments(stage compare.Stage) deployments {
 func prepareDeployments(ctx context.Context, stage compare.Stage) (compare.Run, error) {
 	r := newDeployments(stage)
 	return r, together(ctx, max(stage.Objects, 1), func(ctx context.Context, i int) error {
-		labels := map[string]string{trialLabel: trialName(stage)}
-		return deployment.Prepare(ctx, stage.Admin, stage.Namespace, r.name(i), labels)
+		return deployment.Prepare(ctx, stage.Admin, stage.Namespace, r.name(i))
 	})
 }
 
@@ -51,11 +50,6 @@ func (r deployments) Next(_ context.Context, writer, sequence int) (compare.Inte
 	object, err := deployment.Unstructured(deployment.Intent(r.stage.Namespace, intent.Name, j, value))
 	if err != nil {
 		return intent, false, err
-	}
-	if j == 0 { // prepareDeployments made manager 0 the owner of this label, too
-		labels := object.GetLabels()
-		labels[trialLabel] = trialName(r.stage)
-		object.SetLabels(labels)
 	}
 	intent.Configure = func(*unstructured.Unstructured) map[string]any { return object.DeepCopy().Object }
 	return intent, true, nil

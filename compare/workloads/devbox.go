@@ -29,7 +29,7 @@ func devboxStatus() compare.Workload {
 			Writers: 4, Objects: 1, Managers: len(statusParts), Warmup: 500 * time.Millisecond, Duration: 2500 * time.Millisecond,
 		},
 		Fixed:   []string{"managers"},
-		Needs:   "devboxes.platform.coapply.dev",
+		Local:   true,
 		Arms:    []string{"gmu-default-retry", "gmu-requeue", "gmu-unbounded", "gmu-lanes", "gmu-replace", "patch-lock", "update", "ssa", "ssa-lanes", "apply"},
 		Prepare: prepareDevbox,
 	}

@@ -62,13 +62,6 @@ func (r counters) Next(_ context.Context, writer, sequence int) (compare.Intent,
 		}
 		return map[string]any{"data": map[string]any{counterKey: next}}
 	}
-	intent.Replace = func(object *unstructured.Unstructured) error {
-		next, err := incremented(object)
-		if err != nil {
-			return err
-		}
-		return unstructured.SetNestedMap(object.Object, map[string]any{counterKey: next}, "data")
-	}
 	return intent, true, nil
 }
 

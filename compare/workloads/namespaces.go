@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/compare"
 )
@@ -51,17 +49,17 @@ func (r *namespaces) Next(_ context.Context, writer, round int) (compare.Intent,
 	if r.over(round) {
 		return compare.Intent{}, false, nil
 	}
-	own, value := ownAnnotation(writer), uniqueValue(writer, round)
+	own, value, owner := ownAnnotation(writer), uniqueValue(writer, round), r.name(round)
 	modify := func(o *unstructured.Unstructured) error {
 		return errors.Join(
-			unstructured.SetNestedField(o.Object, trialName(r.stage), "metadata", "labels", ownerLabel),
+			unstructured.SetNestedField(o.Object, owner, "metadata", "labels", ownerLabel),
 			unstructured.SetNestedField(o.Object, value, "metadata", "annotations", own),
 		)
 	}
 	return compare.Intent{
 		Writer: writer, Sequence: round,
 		Kind: r.kind.GroupVersionKind, Name: r.name(round), Manager: managerName(writer),
-		Wants:     map[string]string{ownerLabel: trialName(r.stage), own: value},
+		Wants:     map[string]string{ownerLabel: owner, own: value},
 		Configure: configured(modify),
 		Modify:    modify,
 		Creates:   true,
@@ -78,20 +76,4 @@ func (r *namespaces) Fields(o *unstructured.Unstructured) map[string]string {
 		fields[ownerLabel] = owner
 	}
 	return fields
-}
-
-// Clean deletes the trial's namespaces, but does not wait until the controller manager has emptied them.
-func (r *namespaces) Clean(ctx context.Context) error {
-	var list corev1.NamespaceList
-	if err := r.stage.Admin.List(ctx, &list); err != nil {
-		return fmt.Errorf("listing the trial's namespaces: %w", err)
-	}
-	var errs []error
-	for i := range list.Items {
-		ours := strings.HasPrefix(list.Items[i].Name, inTrial(r.stage, "user-"))
-		if ours && list.Items[i].DeletionTimestamp == nil { // deleting a namespace twice is an error
-			errs = append(errs, client.IgnoreNotFound(r.stage.Admin.Delete(ctx, &list.Items[i])))
-		}
-	}
-	return errors.Join(errs...)
 }

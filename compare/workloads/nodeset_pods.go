@@ -109,20 +109,3 @@ func (r *nodesets) Finish(ctx context.Context) (map[string]float64, error) {
 	}
 	return counted, nil
 }
-
-// Clean deletes the pods without a grace period, because they never ran.
-func (r *nodesets) Clean(ctx context.Context) error {
-	sets, err := r.pods(ctx, r.stage.Admin)
-	if err != nil {
-		return fmt.Errorf("listing the trial's pods: %w", err)
-	}
-	for _, pods := range sets {
-		for i := range pods {
-			err := r.stage.Admin.Delete(ctx, &pods[i], client.GracePeriodSeconds(0))
-			if client.IgnoreNotFound(err) != nil {
-				return fmt.Errorf("deleting pod %s: %w", pods[i].GetName(), err)
-			}
-		}
-	}
-	return nil
-}

@@ -38,6 +38,10 @@ func (o ofKind) has(object *unstructured.Unstructured, prefix string) bool {
 	return strings.HasPrefix(object.GetName(), inTrial(o.stage, prefix))
 }
 
+// Clean implements compare.Run. It deletes all objects of the trial without their finalizers, and without a grace
+// period, because no pod of a trial runs.
+func (o ofKind) Clean(ctx context.Context) error { return clean(ctx, o.stage, o.kind) }
+
 // objects is the base of workloads with a fixed number of objects. The objects are created at the start, and each
 // writer writes to the objects in turn.
 type objects struct{ ofKind }
@@ -45,9 +49,6 @@ type objects struct{ ofKind }
 func newObjects(stage compare.Stage, of schema.GroupVersionKind, resource string) objects {
 	return objects{ofKind{stage, compare.Kind{GroupVersionKind: of, Resource: resource}}}
 }
-
-// Clean implements compare.Run.
-func (o objects) Clean(ctx context.Context) error { return clean(ctx, o.stage, o.kind) }
 
 func (o objects) name(i int) string { return inTrial(o.stage, strconv.Itoa(i)) }
 

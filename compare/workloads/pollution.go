@@ -2,7 +2,6 @@ package workloads
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -55,9 +54,6 @@ type pollution struct {
 func preparePollution(ctx context.Context, stage compare.Stage) (compare.Run, error) {
 	kind := compare.Kind{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Resource: "configmaps"}
 	r := &pollution{ofKind: ofKind{stage, kind}}
-	if stage.Writers != 1 {
-		return r, fmt.Errorf("cache-pollution with %d writers: use 1, because with several writers the order of events would be random", stage.Writers)
-	}
 	for i := range stage.Objects {
 		intent := r.intent(-1, i)
 		stage.Note(intent)
@@ -183,12 +179,4 @@ func (r *pollution) Finish(context.Context) (map[string]float64, error) {
 		"polluted_reads":            float64(r.polluted),
 		"polluted_reads_per_intent": float64(r.polluted) / float64(r.looks),
 	}, nil
-}
-
-func (r *pollution) Clean(ctx context.Context) error {
-	var errs []error
-	for i := range r.stage.Objects {
-		errs = append(errs, client.IgnoreNotFound(r.stage.Admin.Delete(ctx, build(r.stage, r.kind, r.intent(-1, i).Name, nil))))
-	}
-	return errors.Join(errs...)
 }

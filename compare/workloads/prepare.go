@@ -12,15 +12,8 @@ import (
 	"coapply.dev/compare"
 )
 
-const (
-	// trialLabel is a label on every object that create makes; its value is the name of the trial.
-	trialLabel = domain + "trial"
-	// preparer is the field manager for writes that prepare or clean up a trial.
-	preparer = "compare-prepare"
-)
-
-// trialName returns the trial's prefix without the dash at the end, so that it is a valid label value.
-func trialName(stage compare.Stage) string { return strings.TrimSuffix(stage.Prefix, "-") }
+// preparer is the field manager for writes that prepare or clean up a trial.
+const preparer = "compare-prepare"
 
 // managerName returns the name of the j-th field manager of a trial.
 func managerName(j int) string { return fmt.Sprintf("m%d", j) }
@@ -39,11 +32,8 @@ func build(stage compare.Stage, kind compare.Kind, name string, fields map[strin
 	return object
 }
 
-// create creates an object of the trial, with trialLabel on it.
 func create(ctx context.Context, stage compare.Stage, kind compare.Kind, name string, fields map[string]any) error {
-	object := build(stage, kind, name, fields)
-	object.SetLabels(map[string]string{trialLabel: trialName(stage)})
-	if err := stage.Admin.Create(ctx, object, client.FieldOwner(preparer)); err != nil {
+	if err := stage.Admin.Create(ctx, build(stage, kind, name, fields), client.FieldOwner(preparer)); err != nil {
 		return fmt.Errorf("creating %s %s for the trial: %w", kind.Kind, name, err)
 	}
 	return nil
@@ -65,11 +55,11 @@ func own(ctx context.Context, stage compare.Stage, kind compare.Kind, name, subr
 	return nil
 }
 
-// clean deletes the objects of one kind that create made. It also removes their finalizers.
+// clean deletes the objects of one kind whose names begin with the prefix of the trial.
 func clean(ctx context.Context, stage compare.Stage, kind compare.Kind) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersionKind)
-	options := []client.ListOption{client.MatchingLabels{trialLabel: trialName(stage)}}
+	var options []client.ListOption
 	if !kind.Cluster {
 		options = append(options, client.InNamespace(stage.Namespace))
 	}
@@ -78,6 +68,9 @@ func clean(ctx context.Context, stage compare.Stage, kind compare.Kind) error {
 	}
 	return together(ctx, len(list.Items), func(ctx context.Context, i int) error {
 		object := &list.Items[i]
+		if !strings.HasPrefix(object.GetName(), inTrial(stage, "")) || object.GetDeletionTimestamp() != nil {
+			return nil
+		}
 		if err := remove(ctx, stage.Admin, object); err != nil {
 			return fmt.Errorf("cleaning up after the trial: deleting %s %s: %w", kind.Kind, object.GetName(), err)
 		}
@@ -93,5 +86,5 @@ func remove(ctx context.Context, admin client.Client, object *unstructured.Unstr
 			return client.IgnoreNotFound(err)
 		}
 	}
-	return client.IgnoreNotFound(admin.Delete(ctx, object))
+	return client.IgnoreNotFound(admin.Delete(ctx, object, client.GracePeriodSeconds(0), client.PropagationPolicy("Background")))
 }

@@ -167,5 +167,5 @@ func (r *slurm) statefulSet(i int) *appsv1.StatefulSet {
 	}
 }
 
-// slicePatience limits how long Finish waits for EndpointSlices and ready endpoints. Usually both exist already.
+// slicePatience limits how long Finish waits for EndpointSlices. Usually they exist already.
 const slicePatience = 30 * time.Second

@@ -2,7 +2,6 @@ package workloads
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -160,15 +159,4 @@ func (r *uncordon) Fields(o *unstructured.Unstructured) map[string]string {
 		return nil
 	}
 	return maintenanceFields(o)
-}
-
-// Clean deletes the nodes. The garbage collector deletes their leases.
-func (r *uncordon) Clean(ctx context.Context) error {
-	var errs []error
-	for _, name := range r.nodes {
-		node := &corev1.Node{}
-		node.Name = name
-		errs = append(errs, client.IgnoreNotFound(r.stage.Admin.Delete(ctx, node)))
-	}
-	return errors.Join(errs...)
 }

@@ -1,5 +1,5 @@
 // Command mine is the command compare with an additional arm and workload. To measure an arm or workload of your own,
-// copy this file and replace the code after the function catalogue.
+// copy this folder, point the replacements in go.mod to a checkout of coapply, and replace the code after the function catalogue.
 package main
 
 import (

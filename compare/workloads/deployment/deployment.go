@@ -50,14 +50,10 @@ func Intent(namespace, name string, j int, value string) *appsv1ac.DeploymentApp
 	return config.WithLabels(map[string]string{"cost-centre": "research"})
 }
 
-// Prepare creates the Deployment: each field manager applies its intent, one after the other. The first manager also applies labels.
-func Prepare(ctx context.Context, c client.Client, namespace, name string, labels map[string]string) error {
+// Prepare creates the Deployment: each field manager applies its intent, one after the other.
+func Prepare(ctx context.Context, c client.Client, namespace, name string) error {
 	for j := range Managers {
-		config := Intent(namespace, name, j, Start)
-		if j == 0 {
-			config.WithLabels(labels)
-		}
-		if err := c.Apply(ctx, config, client.FieldOwner(Manager(j))); err != nil {
+		if err := c.Apply(ctx, Intent(namespace, name, j, Start), client.FieldOwner(Manager(j))); err != nil {
 			return fmt.Errorf("applying as %s to Deployment %s: %w", Manager(j), name, err)
 		}
 	}
