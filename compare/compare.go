@@ -4,8 +4,8 @@
 //
 // The packages arms and workloads implement the arms and workloads of the benchmark. Package trial runs one trial.
 // Package history defines the record of a trial, and package oracle finds lost updates in this record. Package bench
-// runs many trials, and package results defines the stored data. The packages statistics and summary evaluate the
-// data, and package report shows the results. Package commands implements the command line. Package peers compares
+// runs many trials, and package results defines the stored data. Package decided has the questions
+// and plans. The packages statistics and summary evaluate the data, and package report shows the results. Package commands implements the command line. Package peers compares
 // coapply with other libraries. docs/benchmarking.md explains the method.
 package compare
 

@@ -18,30 +18,28 @@ type step struct {
 	seed  uint64
 }
 
-// order returns all trials of the plan in the order of execution. In each block, every arm of every cell runs once,
-// in random order. Changes over time therefore affect all arms alike. The same seed results in the same order. The
-// method is called randomised multiple interleaved trials (Abedi and Brecht, ICPE 2017).
+// order returns all trials of the plan in the order of execution. In each block, the cells come in random order, and the
+// arms of a cell run one after the other, because neighbouring trials share the state of the machine. The arm that begins
+// changes from block to block, so that no arm always comes first. The same seed results in the same order.
 func order(plan []results.PlannedCell, seed uint64) []step {
 	random := rand.New(rand.NewPCG(seed, 0))
 	var steps []step
 	for block := range maxBlocks(plan) {
-		var here []step
-		for i, cell := range plan {
+		for _, i := range random.Perm(len(plan)) {
+			cell := plan[i]
 			if block >= cell.Blocks {
 				continue
 			}
+			var arms []step
 			for _, arm := range cell.Arms {
-				here = append(here, step{cell: i, arm: arm, block: block})
+				arms = append(arms, step{cell: i, arm: arm, block: block, seed: random.Uint64()})
 			}
 			if cell.AA != "" {
-				here = append(here, step{cell: i, arm: cell.AA, aa: true, block: block})
+				arms = append(arms, step{cell: i, arm: cell.AA, aa: true, block: block, seed: random.Uint64()})
 			}
+			first := block % len(arms)
+			steps = append(append(steps, arms[first:]...), arms[:first]...)
 		}
-		random.Shuffle(len(here), func(i, j int) { here[i], here[j] = here[j], here[i] })
-		for i := range here {
-			here[i].seed = random.Uint64()
-		}
-		steps = append(steps, here...)
 	}
 	return steps
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"coapply.dev/compare"
+	"coapply.dev/compare/decided"
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/target"
 	"coapply.dev/compare/trial"
@@ -123,7 +124,15 @@ const voidPause = 2 * time.Second
 func (b *bench) trials(ctx context.Context) error {
 	steps := order(b.Run.Plan, b.Run.Seed)
 	voids := 0
+	first := pilot{}
 	for number, s := range steps {
+		cell := &b.Run.Plan[s.cell]
+		if cell.Pilot && s.block >= decided.Now.Power.Pilot {
+			cell.Blocks = first.blocks(s.cell)
+		}
+		if s.block >= cell.Blocks {
+			continue
+		}
 		if ctx.Err() != nil {
 			return b.interrupted(len(steps))
 		}
@@ -137,6 +146,7 @@ func (b *bench) trials(ctx context.Context) error {
 		if err := b.folder.Append(t); err != nil {
 			return err
 		}
+		first.add(s.cell, t)
 		if t.Void == "" {
 			fmt.Fprintf(b.Progress, "%s: %d of %d\n", t.ID, number+1, len(steps))
 			b.measured++

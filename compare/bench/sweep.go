@@ -3,7 +3,6 @@ package bench
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -48,17 +47,13 @@ func (s Sweep) Plan(c compare.Catalogue, set func(flag string) bool) ([]results.
 			plan = append(plan, cell)
 		}
 	}
-	return append(plan, s.shape().controls(c)...), nil
-}
-
-func (s Sweep) shape() shape {
-	return shape{warmup: s.Warmup, duration: s.Duration, roundsAtMost: math.MaxInt}
+	return append(plan, controls(c)...), nil
 }
 
 // cells returns a cell of the workload for each combination of the listed values.
 func (s Sweep) cells(w compare.Workload, arms []string) (cells []results.PlannedCell) {
 	for _, p := range s.combinations() {
-		cell := s.shape().cell(w, p)
+		cell := planned(w, p)
 		cell.Arms, cell.Blocks, cell.Baseline, cell.AA = arms, s.Trials, arms[0], arms[0]
 		cells = append(cells, cell)
 	}

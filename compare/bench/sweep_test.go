@@ -16,13 +16,13 @@ func TestSweepRefuses(t *testing.T) {
 		set    string // flags, separated by blanks
 		want   string
 	}{
-		{"a workload twice", func(s *Sweep) { s.Workloads = []string{"rounds", "rounds"} }, "", "--workload has rounds twice"},
+		{"a workload twice", func(s *Sweep) { s.Workloads = []string{"ten-reconcilers", "ten-reconcilers"} }, "", "--workload has ten-reconcilers twice"},
 		{"a number twice", func(s *Sweep) { s.Writers = []int{4, 8, 4} }, "", "--writers has 4 twice"},
 		{"a round trip twice", func(s *Sweep) { s.RTT = []time.Duration{1e6, 1e6} }, "", "--rtt has 1ms twice"},
 		{"a rate that is no number", func(s *Sweep) { s.Rate = math.NaN() }, "", "--rate NaN"},
 		{"two ends", func(s *Sweep) { s.Rounds = 3 }, "rounds duration", "a trial ends after 3 rounds, so --warmup and --duration have no effect"},
-		{"another end than the workload's", func(s *Sweep) { s.Workloads = []string{"rounds"} }, "warmup", "ends after 20 rounds, so --warmup"},
-		{"a rate where the workload counts", func(s *Sweep) { s.Workloads, s.Rate = []string{"rounds"}, 5 }, "rate", "leave --rate out"},
+		{"another end than the workload's", func(s *Sweep) { s.Workloads = []string{"ten-reconcilers"} }, "warmup", "ends after 20 rounds, so --warmup"},
+		{"a rate where the workload counts", func(s *Sweep) { s.Workloads, s.Rate = []string{"ten-reconcilers"}, 5 }, "rate", "leave --rate out"},
 	} {
 		s := Sweep{Workloads: []string{"hot-object"}, Trials: 6, Duration: time.Second}
 		test.change(&s)

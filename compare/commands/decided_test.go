@@ -7,56 +7,45 @@ import (
 	"coapply.dev/compare/bench"
 	"coapply.dev/compare/decided"
 	"coapply.dev/compare/results"
-	"coapply.dev/compare/summary"
 )
 
-// TestReviewHasWhatWasDecided: the review measures every cell that is decided on, with the arms that are compared first,
-// often enough for a verdict, and no other cell of that workload.
+// TestReviewHasWhatWasDecided: the review measures every cell of the 2×2 with its four arms, and all names in decided.yaml
+// are those of arms and workloads.
 func TestReviewHasWhatWasDecided(t *testing.T) {
-	plan := bench.Plan(Catalogue(), bench.Review)
-	cells := map[string]results.PlannedCell{}
-	for _, cell := range plan {
-		if cell.Control {
-			continue
-		}
-		cells[cell.String()] = cell
-		if cell.Workload == "hot-object" && cell.Rate == 0 && !slices.Contains(decided.Now.Primary, cell.String()) {
-			t.Errorf("%s is measured, and not decided on", cell)
+	catalogue, cells := Catalogue(), map[string]results.PlannedCell{}
+	for _, cell := range bench.Plan(catalogue, bench.Review) {
+		if !cell.Control {
+			cells[cell.String()] = cell
 		}
 	}
-	for _, name := range decided.Now.Primary {
-		cell, found := cells[name]
-		if !found || cell.Blocks < decided.Now.Trials || !slices.Contains(cell.Arms, decided.Now.Ours) || !slices.Contains(cell.Arms, decided.Now.Plain) {
-			t.Errorf("%s: %+v", name, cell)
+	square := decided.Now.Square
+	for _, name := range decided.Now.SquareCells() {
+		for _, arm := range []string{square.GMU, square.SSA, square.GMUTurns, square.SSATurns} {
+			if cell, found := cells[name]; !found || !cell.Pilot || !slices.Contains(cell.Arms, arm) {
+				t.Errorf("%s, %s: %+v", name, arm, cell)
+			}
 		}
 	}
-	for _, s := range decided.Now.Situations {
-		known := slices.ContainsFunc(summary.Measures, func(m summary.Measure) bool { return m.Name == s.Measure })
-		if cell, found := cells[s.Cell]; !found || cell.Blocks < decided.Now.Trials || !known {
-			t.Errorf("%s: %s, %s: %+v", s.Situation, s.Cell, s.Measure, cell)
-		}
+	names := []string{decided.Now.Ours}
+	for _, c := range decided.Now.Comparisons {
+		names = append(names, c.Arm, c.Against)
 	}
 	for _, loss := range decided.Now.Losses {
-		for _, name := range loss.Arms {
-			if _, found := Catalogue().Arm(name); !found {
-				t.Errorf("there is no arm %s", name)
+		names = append(names, loss.Arms...)
+	}
+	for profile, sweeps := range decided.Now.Profiles {
+		for _, s := range sweeps {
+			names = append(names, s.Arms...)
+			for _, name := range s.Workloads {
+				if _, found := catalogue.Workload(name); !found {
+					t.Errorf("%s: there is no workload %s", profile, name)
+				}
 			}
 		}
 	}
-}
-
-// TestPerformanceIsComplete: the catalogue has each arm and workload of the profile performance.
-func TestPerformanceIsComplete(t *testing.T) {
-	workloads := map[string]bool{}
-	for _, cell := range bench.Plan(Catalogue(), bench.Performance) {
-		workloads[cell.Workload] = true
-		for _, name := range cell.Arms {
-			if _, found := Catalogue().Arm(name); !found {
-				t.Errorf("%s: there is no arm %s", cell, name)
-			}
+	for _, name := range names {
+		if _, found := catalogue.Arm(name); !found {
+			t.Errorf("there is no arm %s", name)
 		}
-	}
-	if len(workloads) != 4 {
-		t.Errorf("the workloads are %v, want 4", workloads)
 	}
 }

@@ -15,14 +15,18 @@ import (
 
 func renderCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "render DIR",
+		Use:   "render DIR [AGAIN]",
 		Short: "Write the report again, from a run's data alone",
 		Long: `Write the report again, from a run's data alone: run.json and trials.jsonl. The same data
-gives the same bytes. It works after a run that was killed, too.`,
-		Example: "  compare render review",
-		Args:    cobra.ExactArgs(1),
+gives the same bytes. It works after a run that was killed, too.
+
+With the folder AGAIN of a second run of the same plan, the report in DIR is about both: it shows
+both ratios, and a comparison has a verdict only if both runs have it.`,
+		Example: `  compare render review
+  compare render review review-again`,
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			void, err := render(args[0], cmd.OutOrStdout())
+			void, err := render(cmd.OutOrStdout(), args...)
 			if err == nil && void {
 				return errFound
 			}
@@ -31,14 +35,22 @@ gives the same bytes. It works after a run that was killed, too.`,
 	}
 }
 
-// render computes all derived files in the folder of a run, and prints the answers to the four questions of the
-// report. It returns true if the whole run is void.
-func render(dir string, out io.Writer) (void bool, err error) {
+// render computes all derived files in the folder of a run, and prints the answers of the report. A second folder is that of
+// the same run, made again. render returns true if the whole run is void.
+func render(out io.Writer, dirs ...string) (void bool, err error) {
+	dir := dirs[0]
 	run, trials, err := results.Load(dir)
 	if err != nil {
 		return false, err
 	}
 	s := summary.Of(run, trials)
+	if len(dirs) > 1 {
+		again, more, err := results.Load(dirs[1])
+		if err != nil {
+			return false, err
+		}
+		s = summary.Repeated(run, trials, summary.Of(again, more))
+	}
 	for _, file := range []struct {
 		name string
 		make func() ([]byte, error)
@@ -66,6 +78,9 @@ func say(dir string, s summary.Summary, out io.Writer) error {
 		lines = append(lines, "This run is void: "+s.Void)
 	}
 	lines = append(lines, s.Notes...)
+	for _, square := range s.Squares {
+		lines = append(lines, square.Situation+": "+square.Answer)
+	}
 	for _, answer := range s.Answers {
 		lines = append(lines, answer.Question+" "+strings.ReplaceAll(answer.Text, "`", ""))
 	}

@@ -104,7 +104,7 @@ func (f *runFlags) run(cmd *cobra.Command, catalogue compare.Catalogue) error {
 	if _, _, err := results.Load(f.dir); err != nil && failure != nil {
 		return failure // there are no results to report
 	}
-	void, err := render(f.dir, cmd.OutOrStdout())
+	void, err := render(cmd.OutOrStdout(), f.dir)
 	switch {
 	case failure != nil || err != nil:
 		return errors.Join(failure, err)

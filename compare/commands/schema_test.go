@@ -28,8 +28,7 @@ func TestResultsSchema(t *testing.T) {
 	}
 	written := map[string]reflect.Type{}
 	for _, root := range []any{
-		summary.Info{}, summary.Answer{}, summary.Situation{}, summary.Row{}, summary.Comparison{}, summary.Contest{},
-		summary.System{}, summary.Check{},
+		summary.Info{}, summary.Square{}, summary.Answer{}, summary.Row{}, summary.Comparison{}, summary.System{}, summary.Check{},
 	} {
 		writtenTypes(reflect.TypeOf(root), written)
 	}

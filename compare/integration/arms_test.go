@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,7 +16,6 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/compare"
 	"coapply.dev/compare/arms"
-	"coapply.dev/compare/decided"
 	recorded "coapply.dev/compare/history"
 	"coapply.dev/test/kit"
 )
@@ -78,7 +78,7 @@ func (w armWorld) checkLanded(t *testing.T, arm compare.Arm, intent compare.Inte
 	}
 	manager, operation := intent.Manager, metav1.ManagedFieldsOperationUpdate
 	switch {
-	case decided.Now.Applies(arm.Name):
+	case strings.HasPrefix(arm.Name, "ssa"), strings.HasPrefix(arm.Name, "apply"):
 		operation = metav1.ManagedFieldsOperationApply
 	case arm.Name == "shared-manager":
 		manager, operation = "shared", metav1.ManagedFieldsOperationApply
@@ -129,7 +129,7 @@ func TestCompareArmsCreateAtOnce(t *testing.T) {
 	for _, arm := range partArms() {
 		landed := 1 // AlreadyExists is no stale write
 		switch {
-		case decided.Now.Applies(arm.Name) || slices.Contains([]string{"gmu-requeue", "gmu-unbounded", "gmu-lanes", "shared-manager"}, arm.Name):
+		case strings.HasPrefix(arm.Name, "ssa") || strings.HasPrefix(arm.Name, "apply") || slices.Contains([]string{"gmu-requeue", "gmu-unbounded", "gmu-lanes", "shared-manager"}, arm.Name):
 			landed = 2
 		case arm.Name == "update": // the fallback creates nothing
 			landed = 0

@@ -3,8 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"coapply.dev/compare/decided"
 	"coapply.dev/compare/statistics"
@@ -23,73 +21,63 @@ type forest struct {
 type place struct{ At, Label string }
 
 type forestRow struct {
-	Cell, Text, Verdict, Class, First string
-	Against                           string
-	Lo, At, Width                     string // positions in per cent; empty if the ratio cannot be drawn
+	Cell, Text, Verdict, Class string
+	Lo, At, Width              string // positions in per cent; empty if the ratio cannot be drawn
 }
 
-// newForest returns the forest plot of one family of comparisons. If the argument first is not empty, each
-// row also shows this text, followed by the best arm of the cell.
-func newForest(s summary.Summary, family, measure, title, first string) forest {
-	f := forest{Title: title}
+// newForest returns the forest plot of the goodput of one family of comparisons.
+func newForest(s summary.Summary, family decided.Comparison) forest {
+	f := forest{Title: "Writes that landed, " + family.Text}
 	lo, hi := 0.5, 2.0
+	var drawn []summary.Comparison
 	for _, c := range s.Comparisons {
-		if c.Family == family && c.Measure == measure && drawable(c.Lo) && drawable(c.Hi) {
-			lo, hi = min(lo, c.Lo), max(hi, c.Hi)
+		if c.Family == family.Name && c.Measure == goodput {
+			drawn = append(drawn, c)
+			if drawable(c.Lo) && drawable(c.Hi) {
+				lo, hi = min(lo, c.Lo), max(hi, c.Hi)
+			}
 		}
 	}
 	low, high := math.Log(lo)-0.1, math.Log(hi)+0.1
 	at := func(ratio float64) float64 { return 100 * (min(max(math.Log(ratio), low), high) - low) / (high - low) }
-	for _, t := range logTicks(low, high, at) {
-		f.Ticks = append(f.Ticks, place{per(t.At), t.Label + "×"})
+	step := 2.0 // between two ticks
+	for math.Pow(step, 5) < hi/lo {
+		step *= step
 	}
-	if len(f.Ticks) > 5 {
-		f.Ticks = slices.DeleteFunc(f.Ticks, func(p place) bool { return !strings.HasPrefix(strings.TrimLeft(p.Label, "0."), "1") })
+	for v := math.Pow(step, math.Ceil(low/math.Log(step))); math.Log(v) <= high; v *= step {
+		f.Ticks = append(f.Ticks, place{per(at(v)), fmt.Sprintf("%g×", v)})
 	}
-	margin := 1 + decided.Now.Margin
+	margin := 1 + decided.Now.Margins.Other
 	f.Margin = [2]string{per(at(1 / margin)), per(at(margin) - at(1/margin))}
-	for _, c := range s.Comparisons {
-		if c.Family == family && c.Measure == measure {
-			f.Rows = append(f.Rows, newForestRow(s, c, at, first))
+	for _, c := range drawn {
+		row := forestRow{Cell: phrase(s, c.Cell), Text: times(c), Verdict: verdict(c), Class: class(c)}
+		if drawable(c.Ratio) && drawable(c.Lo) && drawable(c.Hi) {
+			row.Lo, row.At, row.Width = per(at(c.Lo)), per(at(c.Ratio)), per(max(0, at(c.Hi)-at(c.Lo)))
 		}
+		f.Rows = append(f.Rows, row)
 	}
 	return f
 }
 
-func newForestRow(s summary.Summary, c summary.Comparison, at func(float64) float64, first string) forestRow {
-	row := forestRow{
-		Cell: phrase(s, c.Cell), Text: summary.Times(c.Ratio, c.Lo, c.Hi), Verdict: string(c.Verdict), Against: c.Against,
-		Class: map[statistics.Verdict]string{statistics.Better: "better", statistics.Worse: "worse"}[c.Verdict],
+// times formats the ratio of a comparison, and that of the second run if there is one.
+func times(c summary.Comparison) string {
+	text := summary.Times(c.Ratio, c.Lo, c.Hi)
+	if c.Again != nil {
+		text += "; " + summary.Times(c.Again.Ratio, c.Again.Lo, c.Again.Hi)
 	}
-	if c.Verdict == statistics.NoVerdict {
-		row.Verdict += ": " + c.Why
-	}
-	if drawable(c.Ratio) && drawable(c.Lo) && drawable(c.Hi) {
-		row.Lo, row.At, row.Width = per(at(c.Lo)), per(at(c.Ratio)), per(max(0, at(c.Hi)-at(c.Lo)))
-	}
-	if first != "" {
-		row.First = leader(s, c.Cell, c.Measure, first)
-	}
-	return row
+	return text
 }
 
-// leader returns a text that names the winner of a cell, or the arms that share the lead if there is no winner.
-func leader(s summary.Summary, cell, measure, first string) string {
-	for _, c := range s.Contests {
-		if c.Cell != cell || c.Measure != measure {
-			continue
-		}
-		switch {
-		case c.Why != "":
-			return first + ": no verdict"
-		case c.Winner != "" && len(c.Arms) > 1:
-			return fmt.Sprintf("%s: %s, %s %s", first, summary.Arm(c.Winner), summary.Times(c.Ratio, c.Lo, c.Hi), summary.Arm(c.Arms[1]))
-		case c.Winner != "":
-			return fmt.Sprintf("%s: %s, no other arm was eligible", first, summary.Arm(c.Winner))
-		}
-		return first + ": nobody (`" + strings.Join(c.Shared, "`, `") + "`)"
+func verdict(c summary.Comparison) string {
+	if c.Verdict == statistics.NoVerdict {
+		return string(c.Verdict) + ": " + c.Why
 	}
-	return ""
+	return string(c.Verdict)
+}
+
+// class is the CSS class of a comparison.
+func class(c summary.Comparison) string {
+	return map[statistics.Verdict]string{statistics.Better: "better", statistics.Worse: "worse"}[c.Verdict]
 }
 
 // phrase returns a description of the cell with this name.

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"coapply.dev/compare/results"
@@ -20,12 +21,16 @@ func Markdown(run results.Run, s summary.Summary) []byte {
 	for _, note := range s.Notes {
 		fmt.Fprintf(&out, "\n> %s\n", plain(note))
 	}
+	for _, one := range p.Situations {
+		fmt.Fprintf(&out, "\n## %s\n\n%s\n", plain(one.Name), plain(one.Answer))
+		table(&out, "", []string{"round trip", "turns", "get-modify-update", "Server-Side Apply", "Server-Side Apply : get-modify-update", "the same for CPU"}, halfRows(one))
+	}
 	for _, a := range s.Answers {
 		fmt.Fprintf(&out, "\n**%s** %s\n", plain(a.Question), plain(a.Text))
 	}
-	table(&out, "Your situation", []string{"your situation", "use this", "because"}, situationRows(s))
-	table(&out, "Cells", []string{"cell", "goodput, ours against plain", "CPU of the API server, ours against plain", "fastest of all",
-		"goodput, plain against the best other way"}, cellRows(p))
+	for _, f := range p.Forests {
+		table(&out, f.Title, []string{"cell", "ratio", "verdict"}, forestRows(f))
+	}
 	table(&out, "Correctness", []string{"arm", "trials", "acknowledged", "lost", "most given up"}, lossRows(p.Losses))
 	table(&out, "Systems", []string{"system", "published", "figure", "measured", "kind"}, systemRows(s))
 	fmt.Fprintf(&out, "\n## Method\n\n")
@@ -39,42 +44,21 @@ func Markdown(run results.Run, s summary.Summary) []byte {
 	return visible([]byte(out.String()))
 }
 
-func situationRows(s summary.Summary) [][]string {
+func halfRows(s situation) [][]string {
 	var rows [][]string
-	for _, one := range s.Situations {
-		rows = append(rows, []string{one.Situation, list(one.Use), one.Because})
+	for turns, halves := range map[string][]half{"no": s.Alone, "yes": s.Turns} {
+		for _, h := range halves {
+			rows = append(rows, []string{h.RTT, turns, h.GMU, h.SSA, h.Ratio + " " + h.Verdict, h.CPU})
+		}
 	}
+	slices.SortStableFunc(rows, func(a, b []string) int { return strings.Compare(a[1], b[1]) })
 	return rows
 }
 
-// list returns the recommended arms as text. If there are several, none of them was shown to be better than the others.
-func list(arms []string) string {
-	if len(arms) == 0 {
-		return "–"
-	}
-	return "`" + strings.Join(arms, "` or `") + "`"
-}
-
-// cellRows returns a table with one row for each cell. A row shows the cell's comparison in each of the three forest plots.
-func cellRows(p page) [][]string {
+func forestRows(f forest) [][]string {
 	var rows [][]string
-	at := func(f forest, cell string) forestRow {
-		for _, r := range f.Rows {
-			if r.Cell == cell {
-				return r
-			}
-		}
-		return forestRow{Text: summary.NA}
-	}
-	for _, r := range p.Forests["fastest"].Rows {
-		cost, avoid := at(p.Forests["cost"], r.Cell), at(p.Forests["avoid"], r.Cell)
-		against := avoid.Text + " " + avoid.Verdict
-		if avoid.Against != "" {
-			against = "`" + avoid.Against + "`: " + against
-		}
-		rows = append(rows, []string{
-			r.Cell, r.Text + " " + r.Verdict, cost.Text + " " + cost.Verdict, strings.TrimPrefix(r.First, "fastest of all: "), against,
-		})
+	for _, r := range f.Rows {
+		rows = append(rows, []string{r.Cell, r.Text, r.Verdict})
 	}
 	return rows
 }
@@ -103,7 +87,10 @@ func table(out *strings.Builder, title string, columns []string, rows [][]string
 	if len(rows) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "\n## %s\n\n| %s |\n|%s\n", title, strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
+	if title != "" {
+		fmt.Fprintf(out, "\n## %s\n", plain(title))
+	}
+	fmt.Fprintf(out, "\n| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
 	for _, row := range rows {
 		for i := range row {
 			row[i] = strings.ReplaceAll(plain(row[i]), "|", `\|`)

@@ -92,14 +92,15 @@ func HTML(run results.Run, s summary.Summary) ([]byte, error) {
 type page struct {
 	summary.Summary
 	Title, Scope string
-	Chart        chart
-	Forests      map[string]forest
+	Square       decided.Square
+	Situations   []situation
+	Texts        map[string]string // the answers to the questions after the first, by name
+	Forests      []forest
 	Losses       []lossRow
 	Failed       []summary.Check
 	Method       []fact
 	Arms         []results.ArmInfo
 	Decided      string
-	Command      string
 	Files        []fact
 }
 
@@ -107,14 +108,16 @@ type fact struct{ Name, Text string }
 
 func newPage(run results.Run, s summary.Summary) page {
 	p := page{
-		Summary: s, Title: title(run), Scope: scope(run, s), Chart: newChart(s.Rows), Losses: losses(s), Failed: failedChecks(s),
-		Method: method(run, s), Arms: run.Arms, Decided: decided.Text(), Command: run.Command, Files: beside,
+		Summary: s, Title: title, Scope: scope(run, s), Square: decided.Now.Square, Situations: newSituations(s), Texts: map[string]string{},
+		Losses: losses(s), Failed: failedChecks(s), Method: method(run, s), Arms: run.Arms, Decided: decided.Text(), Files: beside,
 	}
-	ours, plain := decided.Now.Ours, decided.Now.Plain
-	p.Forests = map[string]forest{
-		"fastest": newForest(s, "ours", goodput, fmt.Sprintf("Goodput of %s against %s", ours, plain), "fastest of all"),
-		"cost":    newForest(s, "ours", serverCPU, fmt.Sprintf("CPU of the API server for each write, %s against %s", ours, plain), "cheapest of all"),
-		"avoid":   newForest(s, "avoid", goodput, fmt.Sprintf("Goodput of %s against the best way without Server-Side Apply", plain), ""),
+	for _, a := range s.Answers {
+		p.Texts[a.Name] = a.Text
+	}
+	for _, family := range decided.Now.Comparisons {
+		if f := newForest(s, family); len(f.Rows) > 0 {
+			p.Forests = append(p.Forests, f)
+		}
 	}
 	return p
 }
@@ -125,9 +128,7 @@ const (
 	serverCPU = "apiserver_cpu_ms_per_intent"
 )
 
-func title(run results.Run) string {
-	return "Ways to write to one Kubernetes object, compared: " + either(run.Profile) + " run"
-}
+const title = "Should my controllers use Server-Side Apply or get-modify-update?"
 
 // scope returns a line for the head of the report: versions, cores, number of trials and date.
 func scope(run results.Run, s summary.Summary) string {
@@ -138,7 +139,7 @@ func scope(run results.Run, s summary.Summary) string {
 		cores += fmt.Sprintf(" (%d for the servers, %d for the writers)", len(e.ServerCores), len(e.GeneratorCores))
 	}
 	parts = append(parts, cores, summary.Count(s.Run.Trials)+" trials", run.Started.UTC().Format("2006-01-02"))
-	return strings.Join(parts, " · ")
+	return strings.Join(append(parts, either(run.Profile)+" run"), " · ")
 }
 
 func either(text string) string {
@@ -172,7 +173,7 @@ type lossRow struct {
 }
 
 // losses returns the rows of the table of losses. Each row shows an arm's number of lost updates over all cells, and
-// the arm's highest share of given-up intents in a cell of chartWorkload.
+// the arm's highest share of given-up intents in a cell.
 func losses(s summary.Summary) []lossRow {
 	var rows []lossRow
 	for _, arm := range armsOf(s.Rows) {
@@ -187,7 +188,7 @@ func losses(s summary.Summary) []lossRow {
 			if r.LostUpdates > 0 && !slices.Contains(where, r.Workload) {
 				where = append(where, r.Workload)
 			}
-			if share := r.Measures["give_up_share"].Mean; r.Workload == chartWorkload && share > worst {
+			if share := r.Measures["give_up_share"].Mean; share > worst {
 				worst, row.GaveUp = share, summary.Percent(share)+" ("+summary.Phrase(r.Cell)+")"
 			}
 		}
@@ -228,11 +229,11 @@ func method(run results.Run, s summary.Summary) []fact {
 	}
 	return []fact{
 		{"Repeat it", run.Command},
-		{"Trials", fmt.Sprintf("%s of %s planned, %s void; each block of a cell runs each arm once, in random order (seed %d)",
+		{"Trials", fmt.Sprintf("%s of %s planned, %s void; in each block the arms of a cell run one after the other, in an order that changes from block to block (seed %d)",
 			summary.Count(s.Run.Trials), summary.Count(s.Run.Planned), summary.Count(s.Run.VoidTrials), run.Seed)},
-		{"Comparison", fmt.Sprintf("the mean logarithm of the ratios within blocks, with Student's 95 %% interval; better, worse: beyond %s, "+
-			"equivalent: within; adjusted after Holm for all cells of a question", summary.Percent(s.Run.Margin))},
-		{"First of all", "named only if it beats every other arm of the cell that lost nothing and gave up next to nothing"},
+		{"Comparison", fmt.Sprintf("the mean logarithm of the ratios within blocks, with Student's 95 %% interval; better, worse: beyond the margin (%s in the 2×2, "+
+			"%s elsewhere), equivalent: within; adjusted after Holm for all cells of a question",
+			summary.Percent(decided.Now.Margins.Square), summary.Percent(decided.Now.Margins.Other))},
 		{"Cores", pinned},
 		{"Machine", fmt.Sprintf("%s, %s, kernel %s, limits %s", either(e.CPU), e.OS, either(e.Kernel), either(e.Limits))},
 		{"Disk", fmt.Sprintf("%s, a write of 4 KiB with fsync takes %s", either(e.FileSystem), fsync)},

@@ -177,31 +177,30 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestFirstScreen has scope, answers, chart and situations, in this order, before everything else.
+// TestFirstScreen has the 2×2 before everything else.
 func TestFirstScreen(t *testing.T) {
 	run, s := sample()
 	html := page(t, run, s)
 	at := -1
 	for _, part := range []string{
-		`class="scope"`, "Which is fastest for my writers", "What does it cost the API server?", "Is anything lost or given up?",
-		"When should I not use Server-Side Apply?", `class="panel"`, "Your situation", `id="fastest"`, `id="cost"`, `id="lost"`, `id="avoid"`,
-		`id="systems"`, `id="method"`, `id="checks"`,
+		`class="scope"`, "Four processes, one object", "Without turns", "With turns", "One process with four writers, one object", "64 objects",
+		`id="lost"`, `id="avoid"`, `id="coapply"`, `class="forest"`, `id="systems"`, `id="method"`, `id="checks"`,
 	} {
-		next := strings.Index(html, part)
-		if next < at {
-			t.Errorf("%q is at %d, before %d", part, next, at)
+		next := strings.Index(html[at+1:], part) + at + 1
+		if next <= at {
+			t.Errorf("%q is missing, or too early", part)
 		}
 		at = next
 	}
-	if panels := strings.Count(html, `class="panel"`); panels != 2 {
-		t.Errorf("%d panels", panels)
+	if tables := strings.Count(html, `class="square"`); tables != 6 {
+		t.Errorf("%d tables of the 2×2", tables)
 	}
 }
 
 // TestNothing: a run without anything has a report, which says so.
 func TestNothing(t *testing.T) {
 	s := summary.Of(results.Run{}, nil)
-	has(t, page(t, results.Run{}, s), "This run is void", "n/a", "none of the cells that the chart shows", "No answer: the run is void.")
+	has(t, page(t, results.Run{}, s), "This run is void", "n/a", "no cell of the 2×2", "No answer: the run is void.")
 	has(t, string(report.Markdown(results.Run{}, s)), "This run is void")
 }
 
@@ -210,7 +209,7 @@ func TestSaid(t *testing.T) {
 	run, trials := summarytest.Run(blocks)
 	run.Decided = "feed"
 	for i := range trials {
-		if tr := &trials[i]; tr.Arm == "apply" && tr.Cell.String() == "hot-object w4 m4" {
+		if tr := &trials[i]; tr.Arm == "apply" && tr.Cell.String() == "hot-object w16 m4" {
 			tr.Load.Bottleneck = "generator"
 		}
 	}
@@ -219,7 +218,7 @@ func TestSaid(t *testing.T) {
 	has(t, html, "Exploratory: the decided.yaml of the run (feed)", `Checks that failed: <a href="#checks">decided</a>`)
 	has(t, html, "no verdict: apply: the load generator is the bottleneck, in 8 of 8 trials")
 	has(t, text, "> Exploratory", "no verdict: apply: the load generator is the bottleneck")
-	first, _, _ := strings.Cut(html, `id="fastest"`)
+	first, _, _ := strings.Cut(html, `id="lost"`)
 	hasNot(t, first, "bottleneck, in 8 of 8")
 }
 
@@ -232,11 +231,10 @@ func TestHostile(t *testing.T) {
 	e := statistics.Estimate{Mean: 1}
 	cell := compare.Cell{Workload: "hot-object", Parameters: compare.Parameters{Writers: 1, Managers: 1}}
 	s := summary.Summary{
-		Void: evil, Notes: []string{evil}, Answers: []summary.Answer{{Name: "fastest", Question: evil, Text: evil}},
+		Void: evil, Notes: []string{evil}, Answers: []summary.Answer{{Name: "lost", Question: evil, Text: evil}},
 		Rows:        []summary.Row{{Name: evil, Cell: cell, Arm: evil, LostUpdates: 1, Measures: map[string]statistics.Estimate{"goodput_per_s": e, "give_up_share": e}}},
-		Comparisons: []summary.Comparison{{Family: "ours", Cell: evil, Arm: evil, Against: evil, Measure: "goodput_per_s", Ratio: 1, Lo: 1, Hi: 1, Verdict: "no verdict", Why: evil}},
-		Contests:    []summary.Contest{{Cell: evil, Measure: "goodput_per_s", Arms: []string{evil}, Winner: evil}},
-		Situations:  []summary.Situation{{Situation: evil, Use: []string{evil}, Because: evil}},
+		Comparisons: []summary.Comparison{{Family: "coapply", Cell: evil, Arm: evil, Against: evil, Measure: "goodput_per_s", Ratio: 1, Lo: 1, Hi: 1, Verdict: "no verdict", Why: evil}},
+		Squares:     []summary.Square{{Situation: evil, Answer: evil, Rows: []summary.SquareRow{{Cell: evil}}}},
 		Systems:     []summary.System{{Workload: evil, Claim: evil, Measured: evil, Kind: evil, Contradiction: evil}},
 		Checks:      []summary.Check{{Name: evil, Threat: evil, State: "failed", Seen: evil}},
 	}

@@ -44,6 +44,8 @@ type PlannedCell struct {
 	AA       string `json:"aa,omitempty"`
 	// Control means that the cell has the negative controls.
 	Control bool `json:"control,omitempty"`
+	// Pilot means that the first blocks decided on Blocks. Until then, Blocks is the largest possible number.
+	Pilot bool `json:"pilot,omitempty"`
 }
 
 // ArmInfo describes an arm in the report.

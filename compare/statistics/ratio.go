@@ -98,3 +98,14 @@ func (r Ratio) tail(distance float64) float64 {
 	}
 	return distuv.StudentsT{Sigma: 1, Nu: r.freedom}.Survival(distance / r.deviation)
 }
+
+// Samples returns how many blocks find a ratio that differs from 1 by the margin in four of five runs, given the logarithms
+// of the ratios in a pilot. The difference counts from 1, at the 95 % level of a single comparison.
+func Samples(pilot []float64, margin float64) int {
+	if len(pilot) < EnoughForInterval {
+		return math.MaxInt
+	}
+	normal := distuv.UnitNormal
+	needed := (normal.Quantile(1-(1-Confidence)/2) + normal.Quantile(0.8)) * stat.StdDev(pilot, nil) / math.Log1p(margin)
+	return int(math.Ceil(needed*needed)) + 2 // Student's quantiles are wider than the normal ones
+}

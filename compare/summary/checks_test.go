@@ -83,9 +83,9 @@ func TestNotes(t *testing.T) {
 	}
 	run.Ended = nil
 	s = summary.Of(run, trials)
-	has(t, strings.Join(s.Notes, "\n"), "Incomplete", "none of the primary cells")
-	if len(s.Situations) == 0 || contest(t, s, "hot-object w64 m4 o7").Cell == "" {
-		t.Errorf("its own cells are not compared: %+v", s.Situations)
+	has(t, strings.Join(s.Notes, "\n"), "Incomplete")
+	if len(s.Squares) != 0 || len(s.Comparisons) == 0 {
+		t.Errorf("%d situations of the 2×2 in other cells, and %d comparisons", len(s.Squares), len(s.Comparisons))
 	}
 }
 
@@ -98,10 +98,8 @@ func TestVoid(t *testing.T) {
 	for _, a := range s.Answers {
 		has(t, a.Text, "No answer: the run is void.")
 	}
-	for _, c := range s.Contests {
-		if c.Winner != "" {
-			t.Errorf("a winner in a void run: %+v", c)
-		}
+	for _, square := range s.Squares {
+		has(t, square.Answer, "No answer: the run is void.")
 	}
 	if s = summary.Of(results.Run{}, nil); !strings.Contains(s.Void, "no negative control was planned") {
 		t.Errorf("of nothing: %q", s.Void)

@@ -6,16 +6,15 @@ import (
 )
 
 // JSONLines returns the content of the file results.jsonl: one JSON object per line. Each object has a single key, which is
-// the type of the item: run, answer, situation, row, comparison, contest, system or check. The value is the item itself.
+// the type of the item: run, answer, square, row, comparison, system or check. The value is the item itself.
 func (s Summary) JSONLines() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	err := encoder.Encode(map[string]Info{"run": s.Run})
 	err = lines(encoder, err, "answer", s.Answers)
-	err = lines(encoder, err, "situation", s.Situations)
+	err = lines(encoder, err, "square", s.Squares)
 	err = lines(encoder, err, "row", s.Rows)
 	err = lines(encoder, err, "comparison", s.Comparisons)
-	err = lines(encoder, err, "contest", s.Contests)
 	err = lines(encoder, err, "system", s.Systems)
 	err = lines(encoder, err, "check", s.Checks)
 	return out.Bytes(), err

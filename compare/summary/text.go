@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"coapply.dev/compare"
 	"coapply.dev/compare/statistics"
@@ -106,7 +107,7 @@ func Phrase(c compare.Cell) string {
 		parts = append(parts, Count(c.Processes)+" processes")
 	}
 	if c.RTT > 0 {
-		parts = append(parts, strings.Replace(c.RTT.String(), "ms", " ms", 1))
+		parts = append(parts, Milliseconds(c.RTT))
 	}
 	if c.Managers != usualManagers {
 		parts = append(parts, plural(c.Managers, "manager"))
@@ -134,14 +135,13 @@ func Arm(name string) string { return "`" + name + "`" }
 
 func arm(name string) string { return Arm(name) }
 
-func arms(names []string, and string) string {
-	marked := make([]string, len(names))
-	for i, name := range names {
-		marked[i] = arm(name)
+// list joins names, such as "a, b and c".
+func list(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
 	}
-	if len(marked) < 2 {
-		return strings.Join(marked, "")
-	}
-	last := len(marked) - 1
-	return strings.Join(marked[:last], ", ") + " " + and + " " + marked[last]
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
+
+// Milliseconds formats a round-trip time, such as "5 ms".
+func Milliseconds(d time.Duration) string { return fmt.Sprintf("%g ms", d.Seconds()*1000) }

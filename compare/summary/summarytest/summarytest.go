@@ -53,30 +53,31 @@ func Run(blocks int) (results.Run, []results.Trial) {
 	return run, trials
 }
 
-// plan returns the cells of a small review: primary cells of decided.yaml, and cells of some other workloads.
+// plan returns the cells of a small review: the 2×2, cells with more arms, and cells of some other workloads.
 func plan(blocks int) []results.PlannedCell {
-	grid := []string{"gmu-default-retry", "gmu-requeue", "gmu-unbounded", "patch-lock", "gmu-lanes", "update", "ssa", "ssa-lanes", "apply"}
+	more := []string{"gmu-default-retry", "gmu-requeue", "gmu-unbounded", "patch-lock", "update", "ssa", "apply"}
 	var cells []results.PlannedCell
-	add := func(workload string, writers, processes, managers int, rtt time.Duration, arms ...string) {
+	add := func(workload string, writers, processes, objects, managers int, rtt time.Duration, arms ...string) {
 		cells = append(cells, results.PlannedCell{
 			Arms: arms, Baseline: arms[0], Blocks: blocks, Cell: compare.Cell{Workload: workload, Parameters: compare.Parameters{
-				Writers: writers, Processes: processes, Managers: managers, RTT: rtt, Objects: 1,
+				Writers: writers, Processes: processes, Managers: managers, RTT: rtt, Objects: objects,
 				Warmup: 300 * time.Millisecond, Duration: 1500 * time.Millisecond,
 			}},
 		})
 	}
-	for _, rtt := range []time.Duration{0, 5 * time.Millisecond} {
-		for _, writers := range []int{1, 4, 16, 64} {
-			add("hot-object", writers, 1, 4, rtt, grid...)
+	for _, where := range [][2]int{{4, 1}, {1, 1}, {1, 64}} { // processes and objects
+		for _, rtt := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond} {
+			add("hot-object", 4, where[0], where[1], 4, rtt, "gmu-requeue", "ssa", "gmu-lanes", "ssa-lanes")
 		}
 	}
-	add("hot-object", 4, 4, 4, time.Millisecond, grid...)
+	add("hot-object", 1, 1, 1, 4, 0, more...)
+	add("hot-object", 16, 1, 1, 4, 0, more...)
 	cells[1].AA, cells[2].AA = "ssa", "gmu-requeue"
-	add("ten-reconcilers", 10, 1, 10, 0, "gmu-default-retry", "naive", "ssa")
-	add("steady-state", 4, 1, 4, 0, "gmu-requeue", "ssa", "apply")
-	add("increment", 8, 1, 1, 0, "gmu-requeue", "ssa", "apply", "update")
-	add("devbox-status", 4, 1, 4, 0, "gmu-default-retry", "gmu-replace", "ssa", "apply")
-	add("hot-object", 4, 1, 4, 0, "put-no-rv", "shared-manager")
+	add("ten-reconcilers", 10, 1, 1, 10, 0, "gmu-default-retry", "naive", "ssa")
+	add("steady-state", 4, 1, 1, 4, 0, "gmu-requeue", "ssa", "apply")
+	add("increment", 8, 1, 1, 1, 0, "gmu-requeue", "ssa", "apply", "update")
+	add("devbox-status", 4, 1, 1, 4, 0, "gmu-default-retry", "gmu-replace", "ssa", "apply")
+	add("hot-object", 4, 1, 1, 4, 0, "put-no-rv", "shared-manager")
 	last := &cells[len(cells)-1]
 	last.Control, last.Baseline, last.Blocks = true, "", min(blocks, 2)
 	return cells
@@ -157,6 +158,7 @@ func trial(cell results.PlannedCell, arm string, aa bool, block, order int, shar
 	if w.turns {
 		meeting = float64(cell.Processes)
 	}
+	meeting = max(1, meeting/float64(cell.Objects))
 	contended := 1 - 1/meeting
 	giveUp, stale := w.giveUp*contended, w.stale*contended
 	goodput := (1 - giveUp) * min(float64(cell.Writers)*1000/(w.ms+cell.RTT.Seconds()*1000), 1000/(w.busy*(1+0.18*(meeting-1))))

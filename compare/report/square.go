@@ -1,0 +1,60 @@
+package report
+
+import (
+	"strings"
+
+	"coapply.dev/compare/summary"
+)
+
+// situation is a part of the first screen: the 2×2 of one situation.
+type situation struct {
+	Name, Answer string
+	Alone, Turns []half // without and with turns, one for each round-trip time
+}
+
+// half is a row of one of the two tables of a situation: both protocols and their comparison.
+type half struct{ RTT, GMU, SSA, Ratio, CPU, Verdict, Class string }
+
+func newSituations(s summary.Summary) []situation {
+	var all []situation
+	for _, square := range s.Squares {
+		one := situation{Name: square.Situation, Answer: square.Answer}
+		for _, row := range square.Rows {
+			one.Alone = append(one.Alone, newHalf(row, 0))
+			one.Turns = append(one.Turns, newHalf(row, 1))
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// newHalf returns the row of a cell without turns (0) or with turns (1).
+func newHalf(row summary.SquareRow, turns int) half {
+	gmu, ssa := row.Arms[2*turns], row.Arms[2*turns+1]
+	h := half{RTT: summary.Milliseconds(max(gmu.RTT, ssa.RTT)), GMU: figures(gmu), SSA: figures(ssa), Ratio: summary.NA, CPU: summary.NA}
+	if c := row.Goodput[turns]; c.Family != "" {
+		h.Ratio, h.Verdict, h.Class = times(c), verdict(c), class(c)
+	}
+	if c := row.CPU[turns]; c.Family != "" {
+		h.CPU = times(c)
+	}
+	return h
+}
+
+// figures returns goodput, CPU of the API server and attempts of an arm.
+func figures(row summary.Row) string {
+	if row.Arm == "" {
+		return summary.NA
+	}
+	parts := []string{"n/a"}
+	if e, ok := row.Measures[goodput]; ok {
+		parts[0] = summary.Number(e.Mean) + "/s"
+	}
+	if e, ok := row.Measures[serverCPU]; ok {
+		parts = append(parts, summary.Number(e.Mean)+" ms")
+	}
+	if e, ok := row.Measures["server_attempts_per_write"]; ok {
+		parts = append(parts, summary.Number(e.Mean)+" updates")
+	}
+	return strings.Join(parts, ", ")
+}

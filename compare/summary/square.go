@@ -1,0 +1,132 @@
+package summary
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"coapply.dev/compare/decided"
+	"coapply.dev/compare/statistics"
+)
+
+// Square is the 2×2 of one situation: two protocols, without and with turns, at several round-trip times.
+type Square struct {
+	Situation string      `json:"situation"` // the name of the situation
+	Answer    string      `json:"answer"`    // what the figures say, in plain English
+	Rows      []SquareRow `json:"rows"`      // one for each cell that the run has measured
+}
+
+// SquareRow has the results of the four arms of the 2×2 in one cell.
+type SquareRow struct {
+	Cell string `json:"cell"` // the name of the cell
+	// Arms are the results of get-modify-update and Server-Side Apply without turns, and of both with turns. An arm that
+	// was not measured has no measures.
+	Arms [4]Row `json:"-"`
+	// Comparisons by goodput and by CPU of the API server: Server-Side Apply against get-modify-update, without and with turns.
+	Goodput, CPU [2]Comparison `json:"-"`
+}
+
+// squares returns the 2×2 of each situation of which the run has cells.
+func (s Summary) squares(decisions decided.File) []Square {
+	arms := [4]string{decisions.Square.GMU, decisions.Square.SSA, decisions.Square.GMUTurns, decisions.Square.SSATurns}
+	var all []Square
+	for _, situation := range decisions.Square.Situations {
+		square := Square{Situation: situation.Name}
+		for _, cell := range situation.Cells {
+			row := SquareRow{Cell: cell}
+			measured := false
+			for i, arm := range arms {
+				for _, r := range s.Rows {
+					if r.Name == cell && r.Arm == arm && !r.AA && !r.Control {
+						row.Arms[i], measured = r, true
+					}
+				}
+			}
+			for i, family := range []string{Protocol, ProtocolTurns} {
+				row.Goodput[i], _ = s.Of(family, cell, goodput)
+				row.CPU[i], _ = s.Of(family, cell, serverCPU)
+			}
+			if measured {
+				square.Rows = append(square.Rows, row)
+			}
+		}
+		if len(square.Rows) > 0 {
+			square.Answer = "No answer: the run is void."
+			if s.Void == "" {
+				square.Answer = s.answer(situation)
+			}
+			all = append(all, square)
+		}
+	}
+	return all
+}
+
+// answer says in plain English what the comparisons of a situation show.
+func (s Summary) answer(situation decided.Situation) string {
+	var parts []string
+	for _, q := range []struct{ family, text string }{
+		{Protocol, "Without turns, Server-Side Apply against get-modify-update"}, {ProtocolTurns, "The same with turns"},
+		{TurnsSSA, "Server-Side Apply with turns against without"}, {TurnsGMU, "get-modify-update with turns against without"},
+	} {
+		shown := s.shown(q.family, goodput, situation.Cells, s.roundTrips)
+		if cost := s.shown(q.family, serverCPU, situation.Cells, s.roundTrips); shown != "" && cost != "" {
+			shown += "; " + cost
+		}
+		if shown != "" {
+			parts = append(parts, q.text+": "+shown+".")
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// roundTrips names cells by their round-trip times, such as "at 0 ms and 5 ms".
+func (s Summary) roundTrips(cells []string) string {
+	var names []string
+	for _, cell := range cells {
+		for _, row := range s.Rows {
+			if name := Milliseconds(row.RTT); row.Name == cell && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return "at " + list(names)
+}
+
+// count names cells by their number.
+func (Summary) count(cells []string) string { return "in " + plural(len(cells), "cell") }
+
+// verdicts has the words for the verdicts by a measure.
+var verdicts = map[string]map[statistics.Verdict]string{
+	goodput: {
+		statistics.Better: "more writes land", statistics.Worse: "fewer writes land", statistics.Equivalent: "as many writes land",
+		statistics.Undecided: "no difference in writes is shown",
+	},
+	serverCPU: {
+		statistics.Better: "a write costs the API server less CPU", statistics.Worse: "a write costs the API server more CPU",
+		statistics.Equivalent: "a write costs as much CPU", statistics.Undecided: "no difference in CPU is shown",
+	},
+}
+
+// shown describes the verdicts of a family in some cells by goodput or CPU, with the ranges of the ratios. The function
+// where names the cells of a verdict. It returns "" if the run has none of the comparisons.
+func (s Summary) shown(family, measure string, cells []string, where func([]string) string) string {
+	var parts []string
+	for _, verdict := range []statistics.Verdict{statistics.Better, statistics.Worse, statistics.Equivalent, statistics.Undecided} {
+		var in []string
+		lo, hi := math.Inf(1), 0.0
+		for _, cell := range cells {
+			if c, found := s.Of(family, cell, measure); found && c.Verdict == verdict {
+				in, lo, hi = append(in, cell), min(lo, c.Ratio), max(hi, c.Ratio)
+			}
+		}
+		switch {
+		case len(in) == 0:
+		case digits(lo) == digits(hi):
+			parts = append(parts, fmt.Sprintf("%s %s (%s×)", verdicts[measure][verdict], where(in), digits(lo)))
+		default:
+			parts = append(parts, fmt.Sprintf("%s %s (%s to %s×)", verdicts[measure][verdict], where(in), digits(lo), digits(hi)))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
