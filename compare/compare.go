@@ -3,10 +3,10 @@
 // with parameters. The arms in a cell are compared with each other.
 //
 // The packages arms and workloads implement the arms and workloads of the benchmark. Package trial runs one trial.
-// Package history defines the record of a trial, and package oracle finds lost updates in this record. Package bench
-// runs many trials, and package results defines the stored data. Package decided has the questions
-// and plans. The packages statistics and summary evaluate the data, and package report shows the results. Package commands implements the command line. Package peers compares
-// coapply with other libraries. docs/benchmarking.md explains the method.
+// Package history defines the record of a trial, and package oracle finds lost updates in this record. Package decided has
+// the questions and plans. Package bench runs many trials, and package results defines the stored data. The packages
+// statistics and summary evaluate the data, and package report shows the results. Package commands implements the command
+// line. Package peers compares coapply with other libraries. docs/benchmarking.md explains the method.
 package compare
 
 import (

@@ -79,7 +79,7 @@ func say(dir string, s summary.Summary, out io.Writer) error {
 	}
 	lines = append(lines, s.Notes...)
 	for _, square := range s.Squares {
-		lines = append(lines, square.Situation+": "+square.Answer)
+		lines = append(append(lines, square.Situation), square.Answer...)
 	}
 	for _, answer := range s.Answers {
 		lines = append(lines, answer.Question+" "+strings.ReplaceAll(answer.Text, "`", ""))

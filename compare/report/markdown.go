@@ -22,7 +22,10 @@ func Markdown(run results.Run, s summary.Summary) []byte {
 		fmt.Fprintf(&out, "\n> %s\n", plain(note))
 	}
 	for _, one := range p.Situations {
-		fmt.Fprintf(&out, "\n## %s\n\n%s\n", plain(one.Name), plain(one.Answer))
+		fmt.Fprintf(&out, "\n## %s\n\n", plain(one.Name))
+		for _, sentence := range one.Answer {
+			fmt.Fprintf(&out, "- %s\n", plain(sentence))
+		}
 		table(&out, "", []string{"round trip", "turns", "get-modify-update", "Server-Side Apply", "Server-Side Apply : get-modify-update", "the same for CPU"}, halfRows(one))
 	}
 	for _, a := range s.Answers {

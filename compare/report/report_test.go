@@ -234,7 +234,7 @@ func TestHostile(t *testing.T) {
 		Void: evil, Notes: []string{evil}, Answers: []summary.Answer{{Name: "lost", Question: evil, Text: evil}},
 		Rows:        []summary.Row{{Name: evil, Cell: cell, Arm: evil, LostUpdates: 1, Measures: map[string]statistics.Estimate{"goodput_per_s": e, "give_up_share": e}}},
 		Comparisons: []summary.Comparison{{Family: "coapply", Cell: evil, Arm: evil, Against: evil, Measure: "goodput_per_s", Ratio: 1, Lo: 1, Hi: 1, Verdict: "no verdict", Why: evil}},
-		Squares:     []summary.Square{{Situation: evil, Answer: evil, Rows: []summary.SquareRow{{Cell: evil}}}},
+		Squares:     []summary.Square{{Situation: evil, Answer: []string{evil}, Rows: []summary.SquareRow{{Cell: evil}}}},
 		Systems:     []summary.System{{Workload: evil, Claim: evil, Measured: evil, Kind: evil, Contradiction: evil}},
 		Checks:      []summary.Check{{Name: evil, Threat: evil, State: "failed", Seen: evil}},
 	}

@@ -8,7 +8,8 @@ import (
 
 // situation is a part of the first screen: the 2×2 of one situation.
 type situation struct {
-	Name, Answer string
+	Name         string
+	Answer       []string
 	Alone, Turns []half // without and with turns, one for each round-trip time
 }
 

@@ -45,10 +45,6 @@ func OfLogarithms(logs []float64) Ratio {
 	return newRatio(len(logs), mean, deviation/math.Sqrt(float64(len(logs))), float64(len(logs)-1))
 }
 
-// Apart returns a Ratio above every margin, for two arms whose ratio does not exist because one value is 0. The caller must
-// have checked that each of the n samples of the first arm is better than every sample of the second arm.
-func Apart(n int) Ratio { return Ratio{N: n, log: math.Inf(1), freedom: float64(n - 1)} }
-
 func newRatio(n int, log, deviation, freedom float64) Ratio {
 	r := Ratio{N: n, Ratio: math.Exp(log), log: log, deviation: deviation, freedom: freedom}
 	if n >= EnoughForInterval {
@@ -64,20 +60,6 @@ func positive(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
 // small value shows that it differs by more.
 func (r Ratio) Beyond(margin float64) float64 {
 	return min(1, 2*r.tail(math.Abs(r.log)-math.Log1p(margin)))
-}
-
-// Above returns the one-sided p-value of the hypothesis that the ratio is at most 1 plus the margin. A small
-// value shows that it is greater.
-func (r Ratio) Above(margin float64) float64 { return r.tail(r.log - math.Log1p(margin)) }
-
-// Inverse returns the ratio of the second measure to the first.
-func (r Ratio) Inverse() Ratio {
-	i := r
-	i.Ratio, i.log = 1/r.Ratio, -r.log
-	if r.Lo > 0 {
-		i.Lo, i.Hi = 1/r.Hi, 1/r.Lo
-	}
-	return i
 }
 
 // Within returns the p-value of two one-sided tests (Schuirmann 1987) of the hypothesis that the ratio differs

@@ -111,7 +111,6 @@ func TestJudge(t *testing.T) {
 		{"so wide that it shows nothing", Case{Ratio: OfLogarithms(logs(1.1, .8))}, 0, Undecided},
 		{"sure enough alone", Case{Ratio: OfLogarithms(logs(1.13, .07))}, 0, Better},
 		{"not among twenty", Case{Ratio: OfLogarithms(logs(1.13, .07))}, 19, Undecided},
-		{"and not if it was picked as the best of twenty", Case{Ratio: OfLogarithms(logs(1.13, .07)), Picked: 20}, 0, Undecided},
 		{"no noise at all", Case{Ratio: OfLogarithms(logs(2, 0))}, 0, Better},
 		{"two blocks say nothing", Case{Ratio: OfLogarithms([]float64{1, 1})}, 0, Undecided},
 	} {

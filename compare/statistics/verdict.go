@@ -32,9 +32,6 @@ const (
 // Case is one comparison of a family, as the input of Judge.
 type Case struct {
 	Ratio Ratio
-	// Picked is the number of candidates if one of the arms was selected by its measurements. It is 0 or 1 if both
-	// arms were chosen before the run.
-	Picked int
 	// Cost means that lower values are better.
 	Cost bool
 }
@@ -53,7 +50,7 @@ type Judged struct {
 func Judge(family []Case, margin float64) []Judged {
 	p := make([]float64, len(family))
 	for i, c := range family {
-		p[i] = min(1, float64(max(1, c.Picked))*min(c.Ratio.Beyond(margin), c.Ratio.Within(margin)))
+		p[i] = min(c.Ratio.Beyond(margin), c.Ratio.Within(margin))
 	}
 	adjusted, judged := Holm(p), make([]Judged, len(family))
 	for i, c := range family {
@@ -72,21 +69,6 @@ func (c Case) word(margin, p float64) Verdict {
 		return Better
 	}
 	return Worse
-}
-
-// First returns the p-value of the hypothesis that the first arm of several is not the best arm. The ratios compare
-// the first arm with each other arm. A ratio above 1 means that the first arm is better. The largest p-value of these
-// comparisons counts, because the best arm must beat every other arm. This p-value is multiplied by the number of
-// arms, because the first arm was selected by its measurements.
-func First(ratios []Ratio, margin float64) float64 {
-	if len(ratios) == 0 {
-		return 1
-	}
-	hardest := 0.0
-	for _, r := range ratios {
-		hardest = max(hardest, r.Above(margin))
-	}
-	return min(1, hardest*float64(len(ratios)+1))
 }
 
 // Holm returns p-values, adjusted by Holm's method (1979) for their number, in the same order. If adjusted

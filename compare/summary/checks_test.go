@@ -99,7 +99,7 @@ func TestVoid(t *testing.T) {
 		has(t, a.Text, "No answer: the run is void.")
 	}
 	for _, square := range s.Squares {
-		has(t, square.Answer, "No answer: the run is void.")
+		has(t, square.Answer[0], "No answer: the run is void.")
 	}
 	if s = summary.Of(results.Run{}, nil); !strings.Contains(s.Void, "no negative control was planned") {
 		t.Errorf("of nothing: %q", s.Void)

@@ -11,10 +11,6 @@ type Measure struct {
 	of func(results.Trial) *float64
 }
 
-// counts reports whether the measure is a number of requests or responses. Such a measure does not depend on
-// how busy the load generator is.
-func (m Measure) counts() bool { return m.Unit == "requests" || m.Unit == "answers" }
-
 // The names of the measures that answer the questions about speed and cost.
 const (
 	goodput   = "goodput_per_s"

@@ -13,7 +13,7 @@ import (
 // Square is the 2×2 of one situation: two protocols, without and with turns, at several round-trip times.
 type Square struct {
 	Situation string      `json:"situation"` // the name of the situation
-	Answer    string      `json:"answer"`    // what the figures say, in plain English
+	Answer    []string    `json:"answer"`    // what the figures say, in sentences
 	Rows      []SquareRow `json:"rows"`      // one for each cell that the run has measured
 }
 
@@ -52,7 +52,7 @@ func (s Summary) squares(decisions decided.File) []Square {
 			}
 		}
 		if len(square.Rows) > 0 {
-			square.Answer = "No answer: the run is void."
+			square.Answer = []string{"No answer: the run is void."}
 			if s.Void == "" {
 				square.Answer = s.answer(situation)
 			}
@@ -62,9 +62,9 @@ func (s Summary) squares(decisions decided.File) []Square {
 	return all
 }
 
-// answer says in plain English what the comparisons of a situation show.
-func (s Summary) answer(situation decided.Situation) string {
-	var parts []string
+// answer says what the comparisons of a situation show, a sentence for each question.
+func (s Summary) answer(situation decided.Situation) []string {
+	var sentences []string
 	for _, q := range []struct{ family, text string }{
 		{Protocol, "Without turns, Server-Side Apply against get-modify-update"}, {ProtocolTurns, "The same with turns"},
 		{TurnsSSA, "Server-Side Apply with turns against without"}, {TurnsGMU, "get-modify-update with turns against without"},
@@ -74,14 +74,20 @@ func (s Summary) answer(situation decided.Situation) string {
 			shown += "; " + cost
 		}
 		if shown != "" {
-			parts = append(parts, q.text+": "+shown+".")
+			sentences = append(sentences, q.text+": "+shown+".")
 		}
 	}
-	return strings.Join(parts, " ")
+	if len(sentences) == 0 {
+		sentences = []string{"No verdict: the tables say why, or too few trials count."}
+	}
+	return sentences
 }
 
 // roundTrips names cells by their round-trip times, such as "at 0 ms and 5 ms".
-func (s Summary) roundTrips(cells []string) string {
+func (s Summary) roundTrips(cells []string, all bool) string {
+	if all {
+		return "at every round-trip time"
+	}
 	var names []string
 	for _, cell := range cells {
 		for _, row := range s.Rows {
@@ -94,7 +100,7 @@ func (s Summary) roundTrips(cells []string) string {
 }
 
 // count names cells by their number.
-func (Summary) count(cells []string) string { return "in " + plural(len(cells), "cell") }
+func (Summary) count(cells []string, _ bool) string { return "in " + plural(len(cells), "cell") }
 
 // verdicts has the words for the verdicts by a measure.
 var verdicts = map[string]map[statistics.Verdict]string{
@@ -109,9 +115,13 @@ var verdicts = map[string]map[statistics.Verdict]string{
 }
 
 // shown describes the verdicts of a family in some cells by goodput or CPU, with the ranges of the ratios. The function
-// where names the cells of a verdict. It returns "" if the run has none of the comparisons.
-func (s Summary) shown(family, measure string, cells []string, where func([]string) string) string {
+// where names the cells of a verdict, given whether they are all of several. It returns "" if the run has none of the comparisons.
+func (s Summary) shown(family, measure string, cells []string, where func(cells []string, all bool) string) string {
 	var parts []string
+	compared := slices.DeleteFunc(slices.Clone(cells), func(cell string) bool {
+		c, found := s.Of(family, cell, measure)
+		return !found || c.Ratio == 0
+	})
 	for _, verdict := range []statistics.Verdict{statistics.Better, statistics.Worse, statistics.Equivalent, statistics.Undecided} {
 		var in []string
 		lo, hi := math.Inf(1), 0.0
@@ -120,12 +130,13 @@ func (s Summary) shown(family, measure string, cells []string, where func([]stri
 				in, lo, hi = append(in, cell), min(lo, c.Ratio), max(hi, c.Ratio)
 			}
 		}
+		place := where(in, len(in) > 1 && len(in) == len(compared))
 		switch {
 		case len(in) == 0:
 		case digits(lo) == digits(hi):
-			parts = append(parts, fmt.Sprintf("%s %s (%s×)", verdicts[measure][verdict], where(in), digits(lo)))
+			parts = append(parts, fmt.Sprintf("%s %s (%s×)", verdicts[measure][verdict], place, digits(lo)))
 		default:
-			parts = append(parts, fmt.Sprintf("%s %s (%s to %s×)", verdicts[measure][verdict], where(in), digits(lo), digits(hi)))
+			parts = append(parts, fmt.Sprintf("%s %s (%s to %s×)", verdicts[measure][verdict], place, digits(lo), digits(hi)))
 		}
 	}
 	return strings.Join(parts, "; ")
