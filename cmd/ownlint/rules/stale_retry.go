@@ -70,19 +70,25 @@ func (c *checker) refreshed(attempt *ssa.Function, w flow.Write) bool {
 	return found
 }
 
-// mayRead reports whether a call passes the object to a function that may read it from the API server.
+// mayRead reports whether a call passes the object to a function that may read it from the API server, or its metadata to a
+// function that may set the resourceVersion.
 func (c *checker) mayRead(call ssa.CallInstruction, place flow.Place) bool {
 	common := call.Common()
 	if kube.RequestOf(call) != nil || common.IsInvoke() && flow.PlaceOf(common.Value) == place {
 		return false
+	}
+	method := common.Signature().Recv() != nil
+	for i, arg := range common.Args {
+		if (i > 0 || !method) && flow.PlaceOf(arg) == (flow.Place{Base: place.Base, Path: place.Path + ".ObjectMeta"}) {
+			return true // such as a function that copies the resourceVersion of the object that was read
+		}
 	}
 	if kube.Is(common, kube.ControllerUtil, "AddFinalizer", "RemoveFinalizer", "ContainsFinalizer", "SetControllerReference", "SetOwnerReference") ||
 		kube.Is(common, kube.Client, "ObjectKeyFromObject") || c.CalleeEffects(common) != nil {
 		return false
 	}
 	for i, arg := range common.Args {
-		method := i == 0 && common.Signature().Recv() != nil
-		if flow.PlaceOf(arg) == place && !method {
+		if flow.PlaceOf(arg) == place && (i > 0 || !method) {
 			return true
 		}
 	}

@@ -198,7 +198,9 @@ func effectChanges(call ssa.CallInstruction, e *Effects) []Change {
 	var list []Change
 	for i, arg := range call.Common().Args[:min(len(call.Common().Args), len(e.Params))] {
 		if object, fields := objectOf(arg); object != nil && len(fields) == 0 {
-			list = append(list, objectChange(call, arg, e.Params[i].Changes, true)...)
+			p := e.Params[i]
+			list = append(list, objectChange(call, arg, p.Sure, true)...)
+			list = append(list, objectChange(call, arg, p.Changes&^p.Sure, false)...)
 		}
 	}
 	return list

@@ -19,6 +19,7 @@ type Effects struct {
 // Effect is what a function does with one argument.
 type Effect struct {
 	Changes Area
+	Sure    Area // the part of Changes that the function makes itself, or by functions that are known to make it
 	Reads   bool // the function reads the object from the API server or the cache
 	Updates bool // the function sends the whole object
 	Written Area // what the function changes before it sends the whole object
@@ -72,6 +73,9 @@ func (p *Package) effectsOf(fn *ssa.Function) *Effects {
 		for _, c := range b.Changes {
 			if i := paramOf(fn, c.Place); i >= 0 {
 				e.Params[i].Changes |= c.Area
+				if c.Sure {
+					e.Params[i].Sure |= c.Area
+				}
 			}
 		}
 		for _, r := range b.reads {

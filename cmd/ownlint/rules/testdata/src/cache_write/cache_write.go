@@ -47,7 +47,36 @@ func uncopied(ctx context.Context, c client.Client) error {
 	return nil
 }
 
+// change changes the node before it copies it.
+func change(node *corev1.Node) { node.Spec.Unschedulable = true }
+
+func changedInside(nodes corelisters.NodeLister) error {
+	node, err := nodes.Get("a")
+	if err != nil {
+		return err
+	}
+	change(node) // want `Get returned belongs to the cache`
+	return nil
+}
+
 // Cases that are not reported.
+
+type statusUpdater interface {
+	UpdateStatus(ctx context.Context, node *corev1.Node) error
+}
+
+// update passes the node to a method that perhaps changes it.
+func update(ctx context.Context, updater statusUpdater, node *corev1.Node) error {
+	return updater.UpdateStatus(ctx, node)
+}
+
+func passed(ctx context.Context, nodes corelisters.NodeLister, updater statusUpdater) error {
+	node, err := nodes.Get("a")
+	if err != nil {
+		return err
+	}
+	return update(ctx, updater, node)
+}
 
 func copied(ctx context.Context, nodes corelisters.NodeLister, c client.Client) error {
 	node, err := nodes.Get("a")

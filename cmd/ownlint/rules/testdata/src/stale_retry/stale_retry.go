@@ -3,6 +3,7 @@ package staleretry
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -94,6 +95,21 @@ func (r *reconciler) readInHelper(ctx context.Context, database *v1.Database) er
 			return err
 		}
 		return r.Update(ctx, database)
+	})
+}
+
+// merge copies the resourceVersion of the object that was read.
+func merge(to *metav1.ObjectMeta, from metav1.ObjectMeta) { to.ResourceVersion = from.ResourceVersion }
+
+func mergedInside(ctx context.Context, c kubernetes.Interface, desired *corev1.Service) error {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		live, err := c.CoreV1().Services("a").Get(ctx, desired.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		merge(&desired.ObjectMeta, live.ObjectMeta)
+		_, err = c.CoreV1().Services("a").Update(ctx, desired, metav1.UpdateOptions{})
+		return err
 	})
 }
 
