@@ -13,8 +13,6 @@ type Workload struct {
 	Name string
 	// Summary is a description in one line, for lists and the report.
 	Summary string
-	// Claims are the claims of papers and documents that the workload checks.
-	Claims []Claim
 	// Demonstration means that the construction of the workload decides the outcome, such as by a barrier between
 	// read and write. The results then show how something fails. They do not show how often it fails.
 	Demonstration bool
@@ -38,22 +36,6 @@ type Workload struct {
 	// Attach returns the Run of a trial that another process has prepared, for writers in this process. Only
 	// Next of this Run is called. Attach is nil if the writers of the workload cannot be spread over processes.
 	Attach func(Stage) Run
-}
-
-// Claim is a published claim that a workload measures.
-type Claim struct {
-	// Text is the claim in our own words.
-	Text string `json:"text"`
-	// Measure is the name of the measure that the claim is about, such as "requests_per_intent". Arm is the name of
-	// the arm. Value is the published value.
-	Measure string  `json:"measure,omitempty"`
-	Arm     string  `json:"arm,omitempty"`
-	Value   float64 `json:"value,omitempty"`
-	// Against is the arm with which the claim compares Arm; "" if there is none. If Against is set, the measure is
-	// goodput, and Value is the ratio.
-	Against string `json:"against,omitempty"`
-	// Contradiction explains how the claim contradicts itself; "" if it does not.
-	Contradiction string `json:"contradiction,omitempty"`
 }
 
 // Stage contains everything that a trial provides to its workload.

@@ -107,7 +107,7 @@ func (b *bench) describe() {
 	for _, w := range b.Catalogue.Workloads {
 		if workloads[w.Name] {
 			b.Run.Workloads = append(b.Run.Workloads, results.WorkloadInfo{
-				Name: w.Name, Summary: w.Summary, Demonstration: w.Demonstration, Claims: w.Claims,
+				Name: w.Name, Summary: w.Summary, Demonstration: w.Demonstration,
 			})
 		}
 	}

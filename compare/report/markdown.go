@@ -35,7 +35,6 @@ func Markdown(run results.Run, s summary.Summary) []byte {
 		table(&out, f.Title, []string{"cell", "ratio", "verdict"}, forestRows(f))
 	}
 	table(&out, "Correctness", []string{"arm", "trials", "acknowledged", "lost", "most given up"}, lossRows(p.Losses))
-	table(&out, "Systems", []string{"system", "published", "figure", "measured", "kind"}, systemRows(s))
 	fmt.Fprintf(&out, "\n## Method\n\n")
 	for _, f := range p.Method {
 		fmt.Fprintf(&out, "- %s: %s\n", f.Name, plain(f.Text))
@@ -70,18 +69,6 @@ func lossRows(losses []lossRow) [][]string {
 	var rows [][]string
 	for _, l := range losses {
 		rows = append(rows, []string{"`" + l.Arm + "`", summary.Count(l.Trials), l.Acknowledged, l.Lost, l.GaveUp})
-	}
-	return rows
-}
-
-func systemRows(s summary.Summary) [][]string {
-	var rows [][]string
-	for _, one := range s.Systems {
-		claim := one.Claim
-		if one.Contradiction != "" {
-			claim += " (" + one.Contradiction + ")"
-		}
-		rows = append(rows, []string{one.Workload, claim, one.Claimed, one.Measured, one.Kind})
 	}
 	return rows
 }

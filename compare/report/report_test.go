@@ -184,7 +184,7 @@ func TestFirstScreen(t *testing.T) {
 	at := -1
 	for _, part := range []string{
 		`class="scope"`, "Four processes, one object", "Without turns", "With turns", "One process with four writers, one object", "64 objects",
-		`id="lost"`, `id="avoid"`, `id="coapply"`, `class="forest"`, `id="systems"`, `id="method"`, `id="checks"`,
+		`id="lost"`, `id="avoid"`, `id="coapply"`, `class="forest"`, `id="method"`, `id="checks"`,
 	} {
 		next := strings.Index(html[at+1:], part) + at + 1
 		if next <= at {
@@ -235,7 +235,6 @@ func TestHostile(t *testing.T) {
 		Rows:        []summary.Row{{Name: evil, Cell: cell, Arm: evil, LostUpdates: 1, Measures: map[string]statistics.Estimate{"goodput_per_s": e, "give_up_share": e}}},
 		Comparisons: []summary.Comparison{{Family: "coapply", Cell: evil, Arm: evil, Against: evil, Measure: "goodput_per_s", Ratio: 1, Lo: 1, Hi: 1, Verdict: "no verdict", Why: evil}},
 		Squares:     []summary.Square{{Situation: evil, Answer: []string{evil}, Rows: []summary.SquareRow{{Cell: evil}}}},
-		Systems:     []summary.System{{Workload: evil, Claim: evil, Measured: evil, Kind: evil, Contradiction: evil}},
 		Checks:      []summary.Check{{Name: evil, Threat: evil, State: "failed", Seen: evil}},
 	}
 	html := page(t, run, s)

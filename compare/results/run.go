@@ -59,8 +59,7 @@ type WorkloadInfo struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
 	// Demonstration means that the workload provokes failures: its results show how arms fail, and not how often.
-	Demonstration bool            `json:"demonstration,omitempty"`
-	Claims        []compare.Claim `json:"claims,omitempty"`
+	Demonstration bool `json:"demonstration,omitempty"`
 }
 
 // Environment describes where a run was made. A value that could not be determined is "" or nil, and is shown as n/a.

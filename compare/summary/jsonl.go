@@ -6,7 +6,7 @@ import (
 )
 
 // JSONLines returns the content of the file results.jsonl: one JSON object per line. Each object has a single key, which is
-// the type of the item: run, answer, square, row, comparison, system or check. The value is the item itself.
+// the type of the item: run, answer, square, row, comparison or check. The value is the item itself.
 func (s Summary) JSONLines() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -15,7 +15,6 @@ func (s Summary) JSONLines() ([]byte, error) {
 	err = lines(encoder, err, "square", s.Squares)
 	err = lines(encoder, err, "row", s.Rows)
 	err = lines(encoder, err, "comparison", s.Comparisons)
-	err = lines(encoder, err, "system", s.Systems)
 	err = lines(encoder, err, "check", s.Checks)
 	return out.Bytes(), err
 }

@@ -23,7 +23,6 @@ type Summary struct {
 	Comparisons []Comparison
 	Squares     []Square
 	Answers     []Answer
-	Systems     []System
 	Checks      []Check
 }
 
@@ -72,7 +71,7 @@ func of(run results.Run, trials []results.Trial, again []Comparison) Summary {
 	r.repeat(again)
 	s := Summary{Run: r.info(), Void: r.void, Notes: r.notes(), Rows: r.rows(), Comparisons: r.comparisons}
 	s.Squares = s.squares(r.decided)
-	s.Answers, s.Systems, s.Checks = r.answers(s), r.systems(), r.checks()
+	s.Answers, s.Checks = r.answers(s), r.checks()
 	return s
 }
 

@@ -153,18 +153,6 @@ func TestNoVerdict(t *testing.T) {
 	}
 }
 
-// TestSystems: a published figure beside what was measured, and what kind it is.
-func TestSystems(t *testing.T) {
-	run, trials := madeUp()
-	var all []string
-	for _, one := range summary.Of(run, trials).Systems {
-		all = append(all, strings.Join([]string{one.Workload, one.Claimed, one.Measured, one.Kind}, " | "))
-	}
-	text := strings.Join(all, "\n")
-	has(t, text, "ten-reconcilers | 90 % given up | 8", "| demonstration", "ten-reconcilers | 3.5 requests | ", "ten-reconcilers | 50 ms | ",
-		"devbox-status | 1.115× | ", "× [", "| measurement", " writes")
-}
-
 // TestJSONLines: each line is one thing, and says which.
 func TestJSONLines(t *testing.T) {
 	run, trials := madeUp()

@@ -63,14 +63,6 @@ func plural(n int, what string) string {
 	return Count(n) + " " + what
 }
 
-// Estimated formats a mean with its interval.
-func Estimated(e statistics.Estimate) string {
-	if e.Lo == nil || e.Hi == nil {
-		return Number(e.Mean)
-	}
-	return fmt.Sprintf("%s [%s, %s]", Number(e.Mean), Number(*e.Lo), Number(*e.Hi))
-}
-
 // estimatedShare formats the mean of a share as a percentage. The interval does not go above 100 %.
 func estimatedShare(e statistics.Estimate) string {
 	if e.Lo == nil || e.Hi == nil {

@@ -18,13 +18,6 @@ func devboxStatus() compare.Workload {
 		Name: "devbox-status",
 		Summary: "the status of a Devbox, written by four reconcilers: phase, lastContainerStatus, contentID, network; " +
 			"each write contains all fields of its reconciler",
-		Claims: []compare.Claim{
-			{
-				Text:    "a closure that replaces the whole status (latest.Status = mine) loses the fields of others without any 409",
-				Measure: "lost_updates", Arm: "gmu-replace",
-			},
-			{Text: "a closure that sets only its own fields loses no fields", Measure: "lost_updates", Arm: "gmu-default-retry", Value: 0},
-		},
 		Defaults: compare.Parameters{
 			Writers: 4, Objects: 1, Managers: len(statusParts), Warmup: 500 * time.Millisecond, Duration: 2500 * time.Millisecond,
 		},

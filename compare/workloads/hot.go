@@ -16,23 +16,6 @@ func hotObject() compare.Workload {
 		Name: "hot-object",
 		Summary: "ConfigMaps in which each manager has a key of its own; all managers apply their keys before the trial, " +
 			"so that every arm finds the same number of managers",
-		Claims: []compare.Claim{
-			{
-				Text: "Kubernetes' scheduler benchmark (120534), which reads from a cache: for a single writer Server-Side Apply has " +
-					"12.5 % less throughput than update",
-				Arm: "ssa", Against: "gmu-requeue", Value: 0.875,
-			},
-			{
-				Text: "the same with several writers: Server-Side Apply has 11.5 % more throughput than update",
-				Arm:  "ssa", Against: "gmu-default-retry", Value: 1.115,
-			},
-			{
-				Text:    "NVIDIA's DRA driver (822): Server-Side Apply lowers conflicts by several orders of magnitude",
-				Measure: "stale_writes", Arm: "ssa",
-				Contradiction: "the same driver went back to update within days (835): convergence by Server-Side Apply performed " +
-					"and scaled worse; the server repeats a lost race inside, where the client does not see it",
-			},
-		},
 		Defaults: compare.Parameters{
 			Writers: 8, Objects: 1, Managers: 4, Warmup: 500 * time.Millisecond, Duration: 2500 * time.Millisecond,
 		},
@@ -50,7 +33,7 @@ func sizedObject(kilobytes int) compare.Workload {
 	w := hotObject()
 	w.Name = fmt.Sprintf("%s-%dkb", w.Name, kilobytes)
 	w.Summary = fmt.Sprintf("like hot-object, with an annotation of %d kB that another field manager has applied", kilobytes)
-	w.Claims, w.Arms = nil, nil
+	w.Arms = nil
 	w.Prepare = func(ctx context.Context, stage compare.Stage) (compare.Run, error) {
 		run, err := prepareHotObject(ctx, stage)
 		if err != nil {

@@ -17,12 +17,6 @@ func increment() compare.Workload {
 		Name: "increment",
 		Summary: "one counter that every intent increases by one: Server-Side Apply sends a value computed from an earlier read, " +
 			"and loses increments without any 409, unless it also sends the resourceVersion",
-		Claims: []compare.Claim{
-			{
-				Text:    "an increment in the closure is safe when it is repeated on a fresh read after a stale write",
-				Measure: "lost_updates", Arm: "gmu-default-retry", Value: 0,
-			},
-		},
 		Defaults: compare.Parameters{
 			Writers: 8, Objects: 1, Managers: 1, Warmup: 500 * time.Millisecond, Duration: 2500 * time.Millisecond,
 		},

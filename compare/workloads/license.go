@@ -18,13 +18,6 @@ func licenseFinalizer() compare.Workload {
 		Name: "license-finalizer",
 		Summary: "controllers that each keep one finalizer of theirs on an object (a ConfigMap stands in for the License): " +
 			"each finalizer is replaced by a new one, and then ensured, although it exists already",
-		Claims: []compare.Claim{
-			{Text: "a finalizer is ensured before anything else; if it exists already, nothing is written"},
-			{
-				Text:    "a closure that replaces the list loses the finalizers of others without any 409",
-				Measure: "lost_updates", Arm: "gmu-replace",
-			},
-		},
 		Defaults: compare.Parameters{
 			Writers: 8, Objects: 1, Managers: 8, Warmup: 500 * time.Millisecond, Duration: 2500 * time.Millisecond,
 		},

@@ -19,21 +19,6 @@ func nodesetScale() compare.Workload {
 		Name: "nodeset-scale",
 		Summary: "two reconciles of one set of pods both see 2 of 5 pods and create the missing ones; arms that count pods also " +
 			"scale from 5 pods down to 3 in every other round; arms with deterministic names do not count, and only scale up",
-		Claims: []compare.Claim{
-			{
-				Text:    "two reconciles that both see 2 of 5 create 6 pods if they only count: 3 too many",
-				Measure: "extra.duplicates_per_round", Arm: "naive", Value: 3,
-			},
-			{
-				Text:    "expectations let the second reconcile do nothing: 3 pods in all",
-				Measure: "extra.duplicates_per_round", Arm: "expectations", Value: 0,
-			},
-			{
-				Text:    "deterministic names under Server-Side Apply: 3 pods in all, and no state to keep",
-				Measure: "extra.duplicates_per_round", Arm: "apply", Value: 0,
-			},
-			{Text: "a stale scale-down is worse than a stale scale-up: it deletes pods that were wanted"},
-		},
 		Demonstration: true,
 		Defaults:      compare.Parameters{Writers: 2, Objects: 1, Managers: 1, Rounds: 6},
 		Fixed:         []string{"objects", "managers", "rate", "warmup", "duration"},

@@ -22,17 +22,6 @@ func cachePollution() compare.Workload {
 		Name: "cache-pollution",
 		Summary: "a cache without copies (UnsafeDisableDeepCopy): before the first write of each intent, another reader " +
 			"reads the object from the cache, and another client changes the object",
-		Claims: []compare.Claim{
-			{
-				Text:    "code that modifies an object of the cache without a copy shows other readers values that the server never had",
-				Measure: "extra.polluted_reads_per_intent", Arm: "gmu-requeue", Value: 1,
-				Contradiction: "controller-runtime copies by default: this happens only with UnsafeDisableDeepCopy",
-			},
-			{
-				Text:    "Server-Side Apply changes no object that was read",
-				Measure: "extra.polluted_reads_per_intent", Arm: "ssa", Value: 0,
-			},
-		},
 		Demonstration: true,
 		Defaults:      compare.Parameters{Writers: 1, Objects: 4, Managers: 1, Rounds: 20},
 		Fixed: []string{

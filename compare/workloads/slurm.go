@@ -21,17 +21,6 @@ func slurmService() compare.Workload {
 		Name: "slurm-service",
 		Summary: "the Service of a Slurm controller: one reconciler owns port, selector and owner, each has an annotation, " +
 			"the API server adds the address",
-		Claims: []compare.Claim{
-			{
-				Text:    "login and REST clients find slurmctld through the Service: an EndpointSlice appears for it",
-				Measure: "extra.endpoint_slices_per_service", Arm: "apply", Value: 1,
-			},
-			{
-				Text:    "a closure that replaces the whole of what its writer knows loses what others wrote, without any 409",
-				Measure: "lost_updates", Arm: "gmu-replace",
-				Contradiction: "such a closure is often said to lose the cluster IP as well, but the API server restores the cluster IP",
-			},
-		},
 		Defaults: compare.Parameters{Writers: 4, Objects: 4, Managers: 4},
 		Arms:     []string{"gmu-default-retry", "gmu-replace", "ssa", "apply"},
 		Local:    true,

@@ -13,10 +13,6 @@ func steadyState() compare.Workload {
 		Name: "steady-state",
 		Summary: "intents that find nothing to change, in a closed loop without think time: compare the requests per intent; " +
 			"the goodput shows only how fast an arm does nothing",
-		Claims: []compare.Claim{
-			{Text: "a reconcile from a cache that compares before it writes makes no request", Measure: "requests_per_intent", Arm: "gmu-requeue", Value: 0},
-			{Text: "plain Server-Side Apply makes one request, the PATCH", Measure: "requests_per_intent", Arm: "ssa", Value: 1},
-		},
 		Defaults: compare.Parameters{
 			Writers: 4, Objects: 1, Managers: 4, Warmup: 500 * time.Millisecond, Duration: 1500 * time.Millisecond,
 		},

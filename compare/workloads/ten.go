@@ -11,25 +11,8 @@ import (
 // the same time.
 func tenReconcilers() compare.Workload {
 	return compare.Workload{
-		Name:    "ten-reconcilers",
-		Summary: "rounds in which ten reconcilers write one object at once, each a key of its own, held between GET and PUT until all have read",
-		Claims: []compare.Claim{
-			{Text: "without retry 1 of 10 succeeds and 9 fail", Measure: "give_up_share", Arm: "naive", Value: 0.9},
-			{Text: "without retry the round takes 20 calls, for the one that succeeds", Measure: "requests_per_intent", Arm: "naive", Value: 20},
-			{Text: "without retry a write takes 50 ms in the mean", Measure: "latency_ms", Arm: "naive", Value: 50},
-			{Text: "with DefaultRetry all 10 succeed", Measure: "give_up_share", Arm: "gmu-default-retry", Value: 0},
-			{
-				Text:    "with DefaultRetry the round takes 35 calls: 10 GET, 15 GET of retries, 10 UPDATE",
-				Measure: "requests_per_intent", Arm: "gmu-default-retry", Value: 3.5,
-				Contradiction: "15 retries imply 25 UPDATEs, so 50 calls; and if of those that are left one succeeds at each attempt, " +
-					"as the first claim has it, 5 attempts are enough for 5 of 10",
-			},
-			{Text: "with DefaultRetry a write takes 80 ms in the mean", Measure: "latency_ms", Arm: "gmu-default-retry", Value: 80},
-			{
-				Text:          "retrying costs 75 % more calls",
-				Contradiction: "35 against 20 are calls of a round; for each write that succeeds they are 3.5 against 20",
-			},
-		},
+		Name:          "ten-reconcilers",
+		Summary:       "rounds in which ten reconcilers write one object at once, each a key of its own, held between GET and PUT until all have read",
 		Demonstration: true,
 		Defaults:      compare.Parameters{Writers: 10, Objects: 1, Managers: 10, Rounds: 30},
 		Fixed:         []string{"objects", "rate", "warmup", "duration"},

@@ -18,20 +18,6 @@ func nodeUncordon() compare.Workload {
 		Name: "node-uncordon",
 		Summary: "nodes of the local cluster, uncordoned 15 at once, while kubelets and the node lifecycle controller write to them; " +
 			"with fewer objects than writers, several operators uncordon the same node at once",
-		Claims: []compare.Claim{
-			{
-				Text:    "without retry about 5 % of uncordons end in a stale write, so about 95 % succeed",
-				Measure: "stale_writes_per_intent", Arm: "naive", Value: 0.05,
-			},
-			{
-				Text:    "with retries (4 attempts, waits of 100, 200, 400 ms) below 0.1 % fail, so more than 99.9 % succeed",
-				Measure: "give_up_rate", Arm: "gmu-exponential", Value: 0.001,
-				Contradiction: "for attempts that fail independently 0.05⁴ is 0.0006 %, far below 0.1 %: " +
-					"the figure holds only if a node that is stale once is likely to be so again",
-			},
-			{Text: "an operator's retries by hand go from 1-3 to 0"},
-			{Text: "a batch is 7 nodes, 15 at most at once: the 15 are never reached within a batch; this measures 15"},
-		},
 		Defaults: compare.Parameters{Writers: 15, Objects: 15, Managers: 1, Rounds: 29},
 		Fixed:    []string{"managers", "rate", "warmup", "duration"},
 		Arms:     []string{"naive", "gmu-exponential", "ssa", "apply"},

@@ -1,5 +1,5 @@
 // Package workloads defines the workloads of the benchmark. Most of them imitate the writes of the example platform
-// to one kind of object, and check published claims about such writes. Each of the others shows a single effect.
+// to one kind of object. Each of the others shows a single effect.
 package workloads
 
 import "coapply.dev/compare"
