@@ -146,6 +146,10 @@ mutants: go ## Change the code here and there, and list what no test notices: FO
 scale: control-plane ## Measure the platform with 1,000 Devboxes, 200 Users and 500 pods of a NodeSet: docs/scale.md
 	COAPPLY_SCALE=full go test -timeout 60m -count 1 -v -run '^TestScale$$' ./test/integration/platform
 
+systems: control-plane ## Print what was published about other systems, beside what these tests measure
+	@out=$$(cd compare/integration && go test -count 1 -v -run '^TestSystem' . 2>&1) || { printf '%s\n' "$$out"; exit 1; }; \
+		printf '%-17s %-43s %-15s %s\n' system published figure measured; printf '%s\n' "$$out" | sed -n 's/^.*go:[0-9]*: published: //p'
+
 # Lines of Go without tests and generated code, and exported functions, types and methods of the public packages.
 lines = git ls-files -- $(1) | grep '\.go$$' | grep -v -e _test.go -e zz_generated -e /applyconfiguration/ | xargs cat | wc -l
 PUBLIC = $$(go list ./... | grep -v -e /internal -e /cmd -e /test/ -e /platform -e /docs -e /config -e /examples)
@@ -256,4 +260,4 @@ bin/.dev-tools: tools/dev/go.mod tools/dev/go.sum | go
 go:
 	@command -v go >/dev/null || { echo 'make: go is not on the PATH: install Go 1.26 or later' >&2; exit 1; }
 
-.PHONY: help demo run test test-unit test-integration test-compare soak faults explore neighbours versions fuzz mutants scale size lint verify generate bench compare build build-installer krew clean control-plane go
+.PHONY: help demo run test test-unit test-integration test-compare soak faults explore neighbours versions fuzz mutants scale systems size lint verify generate bench compare build build-installer krew clean control-plane go

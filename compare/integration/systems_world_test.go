@@ -2,11 +2,13 @@ package compare
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -24,11 +26,51 @@ import (
 type playedSystem struct {
 	outcomes map[recorded.Outcome]int
 	extra    map[string]float64
+	// requests are those of the arm. resource is the resource that it writes.
+	requests *kit.Recorder
+	resource string
 	// left are the objects before Clean, by name.
 	left map[string]*unstructured.Unstructured
 }
 
-// playSystem runs a workload as a trial does, without its counting, and wants nothing to be left of it.
+// landed returns the number of intents that landed.
+func (p playedSystem) landed() int { return p.outcomes[recorded.Landed] }
+
+// sent returns the number of requests for the workload's resource that the arm sent with a verb, or with any verb if the verb is "".
+func (p playedSystem) sent(verb string) int {
+	return p.requests.Count(kit.Request{Verb: verb, Resource: p.resource})
+}
+
+// stale returns the number of updates that the API server rejected. All other updates of intents landed.
+func (p playedSystem) stale() int { return p.sent("update") - p.landed() }
+
+// giveUps formats the share of the intents that did not land.
+func (p playedSystem) giveUps() string {
+	all := 0
+	for _, n := range p.outcomes {
+		all += n
+	}
+	return percent(all-p.landed(), all) + " give up"
+}
+
+// percent formats n as a share of all.
+func percent(n, all int) string { return fmt.Sprintf("%.3g %%", 100*float64(n)/float64(all)) }
+
+// published logs a row of the table that make systems prints: what was published about a system, the published figure, and the figure measured
+// here. Further lines of the text, such as a contradiction, are rows without figures.
+func published(t *testing.T, system, text, figure, measured string) {
+	t.Helper()
+	for line := range strings.SplitSeq(text, "\n") {
+		row := strings.TrimRight(fmt.Sprintf("%-17s %-43s %-15s %s", system, line, figure, measured), " ")
+		if utf8.RuneCountInString(row) > 100 {
+			t.Errorf("this row is wider than 100 columns: %s", row)
+		}
+		t.Log("published: " + row)
+		system, figure, measured = "", "", ""
+	}
+}
+
+// playSystem runs a workload as a trial does, but counts only the requests, and wants nothing to be left of it.
 func playSystem(t *testing.T, config *rest.Config, workloadName, armName string, change func(*compare.Parameters)) playedSystem {
 	t.Helper()
 	workload, found := compare.Catalogue{Workloads: workloads.All()}.Workload(workloadName)
@@ -37,8 +79,12 @@ func playSystem(t *testing.T, config *rest.Config, workloadName, armName string,
 	}
 	arm := armNamed(t, armName)
 	c := kit.NewClient(t, config)
+	requests := &kit.Recorder{}
+	counted := rest.CopyConfig(config)
+	counted.Wrap(requests.Wrap)
+	writes := kit.NewClient(t, counted)
 	session := compare.Session{
-		Client: func(string) client.Client { return c }, Config: func(string) *rest.Config { return rest.CopyConfig(config) },
+		Client: func(string) client.Client { return writes }, Config: func(string) *rest.Config { return rest.CopyConfig(counted) },
 		Schemas: schemasOf(t, config),
 	}
 	stage := compare.Stage{
@@ -58,7 +104,7 @@ func playSystem(t *testing.T, config *rest.Config, workloadName, armName string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := playedSystem{outcomes: writeAll(t, run, stage, arm, writer)}
+	p := playedSystem{requests: requests, resource: run.Kinds()[0].Resource, outcomes: writeAll(t, run, stage, arm, writer)}
 	if p.extra, err = run.Finish(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -72,7 +118,7 @@ func playSystem(t *testing.T, config *rest.Config, workloadName, armName string,
 	return p
 }
 
-// writeAll has all writers write all their intents, with the workload's background beside them.
+// writeAll has all writers write the intents of Rounds rounds, with the workload's background beside them.
 func writeAll(t *testing.T, run compare.Run, stage compare.Stage, arm compare.Arm, writer compare.Writer) map[recorded.Outcome]int {
 	t.Helper()
 	var mu sync.Mutex
@@ -91,7 +137,7 @@ func writeAll(t *testing.T, run compare.Run, stage compare.Stage, arm compare.Ar
 				if err != nil {
 					t.Errorf("intent %d of writer %d: %v", sequence, i, err)
 				}
-				if !more {
+				if !more || sequence == stage.Rounds {
 					return
 				}
 				parts := intent.Parts
