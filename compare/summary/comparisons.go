@@ -137,7 +137,7 @@ func (r *reckoning) incomparable(a, b group) string {
 
 // paired returns the ratio of two groups, over the blocks in which both have a valid trial.
 func paired(a, b group, measure string) (statistics.Ratio, error) {
-	m, _ := measureOf(measure)
+	m := measureOf(measure)
 	byBlock := map[int]*float64{}
 	for _, t := range b.trials {
 		byBlock[t.Block] = m.of(t)
@@ -157,8 +157,7 @@ func (r *reckoning) judge(family []Comparison, margin float64) {
 	var cases []statistics.Case
 	for _, c := range family {
 		if c.Verdict == "" {
-			m, _ := measureOf(c.Measure)
-			cases = append(cases, statistics.Case{Ratio: c.measured, Cost: m.Cost})
+			cases = append(cases, statistics.Case{Ratio: c.measured, Cost: measureOf(c.Measure).Cost})
 		}
 	}
 	judged := statistics.Judge(cases, margin)

@@ -42,13 +42,13 @@ var Measures = []Measure{
 	{"own_share", "share", "of the writers' time in the benchmark's own code", true, ownShare},
 }
 
-func measureOf(name string) (Measure, bool) {
+func measureOf(name string) Measure {
 	for _, m := range Measures {
 		if m.Name == name {
-			return m, true
+			return m
 		}
 	}
-	return Measure{}, false
+	return Measure{}
 }
 
 func percentile(p float64) func(results.Trial) *float64 {
