@@ -53,6 +53,9 @@ ONLY ?=
 # Of make bench: the name of the benchmarks follows.
 BENCH = -run '^$$' -benchmem -timeout 2h -bench
 
+# CORPUS=update: make corpus writes the findings.
+CORPUS ?=
+
 # Of make explore: a world of test/explore, and a schedule in it.
 WORLD =
 SCHEDULE =
@@ -124,6 +127,9 @@ faults: control-plane ## Have each write, read and event of each reconciler meet
 		grep -E '^( *--- FAIL|ok|FAIL)' ../../bin/faults.log; sed -n '/^TEST  *PASSED/,/^$$/p;/^TEST  *COUNTED/,/^\(ok\|FAIL\)/p' ../../bin/faults.log; exit $$status; }
 explore: go ## Run the real code in every order of requests, cache events and faults, and find planted faults (ten minutes); WORLD='NAME' SCHEDULE='A B' run one
 	cd test/explore && COAPPLY_WORLD='$(WORLD)' COAPPLY_SCHEDULE='$(SCHEDULE)' go test -count 1 -timeout 1h
+
+corpus: go ## Run ownlint on the operators of cmd/ownlint/testdata/corpus, and compare its findings with those committed (an hour)
+	cd cmd/ownlint && COAPPLY_CORPUS='$(or $(CORPUS),check)' go test -count 1 -timeout 3h -v -run '^TestCorpus$$' .
 
 neighbours: control-plane ## Run kubectl, the autoscaler and Flux's apply beside the platform; ALL=1: Helm, the VPA, Argo CD's engine as well (the first build takes minutes)
 	cd test/neighbours && for module in . $(if $(ALL),argocd vpa); do (cd $$module && go mod tidy -diff) || exit 1; done && go vet . && \
@@ -260,4 +266,4 @@ bin/.dev-tools: tools/dev/go.mod tools/dev/go.sum | go
 go:
 	@command -v go >/dev/null || { echo 'make: go is not on the PATH: install Go 1.26 or later' >&2; exit 1; }
 
-.PHONY: help demo run test test-unit test-integration test-compare soak faults explore neighbours versions fuzz mutants scale systems size lint verify generate bench compare build build-installer krew clean control-plane go
+.PHONY: help corpus demo run test test-unit test-integration test-compare soak faults explore neighbours versions fuzz mutants scale systems size lint verify generate bench compare build build-installer krew clean control-plane go

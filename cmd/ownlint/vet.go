@@ -120,7 +120,7 @@ func skip(config string) bool {
 		ImportPath, VetxOutput   string
 		PackageFile, PackageVetx map[string]string
 	}
-	content, err := os.ReadFile(config)
+	content, err := os.ReadFile(config) //nolint:gosec // the go command names the file
 	if err != nil || json.Unmarshal(content, &cfg) != nil || !cfg.VetxOnly {
 		return false
 	}
