@@ -130,6 +130,7 @@ func TestRestartSendsNothing(t *testing.T) {
 	p.Quiet(t, time.Second)
 	stop()
 	before := len(p.Writes.About(p.Namespace, "/box"))
+	was := p.Get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox).Status
 	p.Applies.Take()
 
 	pauseBox(t, p, "box", "true")
@@ -144,7 +145,7 @@ func TestRestartSendsNothing(t *testing.T) {
 	})
 	p.Quiet(t, time.Second)
 	if sent := p.Writes.About(p.Namespace, "/box"); len(sent) > before {
-		t.Errorf("written: %v", sent[before:])
+		t.Errorf("written: %v; status (-before the restart +now):\n%s", sent[before:], cmp.Diff(was, p.Get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox).Status))
 	}
 }
 
