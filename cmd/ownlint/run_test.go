@@ -130,3 +130,11 @@ func TestVetTool(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// TestParseFailure: if a rule fails, the user gets the error of the rule.
+func TestParseFailure(t *testing.T) {
+	_, err := parse([]byte(`{"a": {"wide_update": {"error": "internal error of ownlint"}}}`))
+	if err == nil || err.Error() != "internal error of ownlint" {
+		t.Errorf("%v", err)
+	}
+}

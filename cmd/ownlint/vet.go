@@ -69,7 +69,7 @@ func parse(out []byte) ([]finding, error) {
 	wd, _ := os.Getwd()
 	seen := make(map[finding]bool) // a package with tests is checked twice
 	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
-		var packages map[string]map[string][]struct{ Category, Posn, Message string }
+		var packages map[string]map[string]json.RawMessage
 		err := decoder.Decode(&packages)
 		if errors.Is(err, io.EOF) {
 			break
@@ -78,7 +78,15 @@ func parse(out []byte) ([]finding, error) {
 			return nil, fmt.Errorf("reading the output of go vet: %w", err)
 		}
 		for _, analyzers := range packages {
-			for _, diagnostics := range analyzers {
+			for _, result := range analyzers {
+				var diagnostics []struct{ Category, Posn, Message string }
+				var failure struct{ Error string }
+				if err := json.Unmarshal(result, &failure); err == nil {
+					return nil, errors.New(failure.Error) // of a rule that failed
+				}
+				if err := json.Unmarshal(result, &diagnostics); err != nil {
+					return nil, fmt.Errorf("reading the output of go vet: %w", err)
+				}
 				for _, d := range diagnostics {
 					f := finding{file: d.Posn, rule: d.Category, message: d.Message}
 					if at := position.FindStringSubmatch(d.Posn); at != nil {

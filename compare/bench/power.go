@@ -11,7 +11,7 @@ import (
 )
 
 // pilot keeps the goodput of the first blocks of the cells whose number of blocks follows from a pilot.
-type pilot map[int]map[string][]float64 // by cell and arm, in the order of the blocks
+type pilot map[int]map[string]map[int]float64 // by cell, arm and block
 
 // add records a trial of a cell.
 func (p pilot) add(cell int, t results.Trial) {
@@ -20,9 +20,12 @@ func (p pilot) add(cell int, t results.Trial) {
 		return
 	}
 	if p[cell] == nil {
-		p[cell] = map[string][]float64{}
+		p[cell] = map[string]map[int]float64{}
 	}
-	p[cell][t.Arm] = append(p[cell][t.Arm], *goodput)
+	if p[cell][t.Arm] == nil {
+		p[cell][t.Arm] = map[int]float64{}
+	}
+	p[cell][t.Arm][t.Block] = *goodput
 }
 
 // blocks returns the number of blocks that a cell gets after its pilot: enough for the noisiest pair of its arms.
@@ -31,10 +34,12 @@ func (p pilot) blocks(cell int) int {
 	arms := slices.Sorted(maps.Keys(p[cell]))
 	for i, a := range arms {
 		for _, b := range arms[:i] {
-			x, y := p[cell][a], p[cell][b]
-			logs := make([]float64, min(len(x), len(y)))
-			for k := range logs {
-				logs[k] = math.Log(x[k] / y[k])
+			var logs []float64
+			for block := range power.Pilot {
+				x, y := p[cell][a][block], p[cell][b][block]
+				if x > 0 && y > 0 { // neither trial of the pair is void
+					logs = append(logs, math.Log(x/y))
+				}
 			}
 			needed = max(needed, statistics.Samples(logs, decided.Now.Margins.Square))
 		}
