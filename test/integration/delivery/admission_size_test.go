@@ -19,25 +19,12 @@ import (
 // testMetadataSize: an object of ours has 32 KiB of metadata at most, and 512 entries. One that
 // had more before can still be changed, as long as it does not grow.
 func testMetadataSize(t *testing.T, g *guarded) {
-	box := func(name string, change func(*v1alpha1.Devbox)) *v1alpha1.Devbox {
-		box := &v1alpha1.Devbox{ObjectMeta: metav1.ObjectMeta{Namespace: g.namespace, Name: name}, Spec: v1alpha1.DevboxSpec{Image: "i"}}
-		change(box)
-		return box
-	}
 	const (
 		limit    = 32768
-		most     = 512
 		tooLarge = "and may have 32768"
 		tooMany  = "and there may be 512"
 	)
-	notes := func(n int) func(*v1alpha1.Devbox) {
-		return func(b *v1alpha1.Devbox) {
-			b.Annotations = map[string]string{}
-			for i := range n {
-				b.Annotations[fmt.Sprint("a", i)] = ""
-			}
-		}
-	}
+	box := func(name string, change func(*v1alpha1.Devbox)) *v1alpha1.Devbox { return newBox(g.namespace, name, change) }
 	for _, test := range []struct {
 		reason string
 		change func(*v1alpha1.Devbox)
@@ -119,6 +106,26 @@ func testMetadataSize(t *testing.T, g *guarded) {
 		}
 		if alone := !strings.Contains(test.patch, "metadata"); alone != (g.excluded(t) > before) {
 			t.Errorf("%s: an update is let through unseen where it leaves the metadata alone, and only there", test.reason)
+		}
+	}
+}
+
+// newBox is a Devbox to be created.
+func newBox(namespace, name string, change func(*v1alpha1.Devbox)) *v1alpha1.Devbox {
+	box := &v1alpha1.Devbox{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.DevboxSpec{Image: "i"}}
+	change(box)
+	return box
+}
+
+// most is how many entries the metadata of a Devbox may have.
+const most = 512
+
+// notes sets n annotations.
+func notes(n int) func(*v1alpha1.Devbox) {
+	return func(b *v1alpha1.Devbox) {
+		b.Annotations = map[string]string{}
+		for i := range n {
+			b.Annotations[fmt.Sprint("a", i)] = ""
 		}
 	}
 }

@@ -64,10 +64,11 @@ func newGuarded(t *testing.T) *guarded {
 	kit.WaitFor(t, "the policies are in force", func() string {
 		name := g.scale(t, g.person, client.DryRunAll, client.FieldOwner(powerManager))
 		fields := g.merge(t, g.person, `{"metadata":{"managedFields":[{}]}}`, client.DryRunAll)
-		if denied(name) && denied(fields) {
+		size := g.person.Create(t.Context(), newBox(g.namespace, "box", notes(most+1)), client.DryRunAll)
+		if denied(name) && denied(fields) && apierrors.IsInvalid(size) {
 			return ""
 		}
-		return errorText(name) + ", " + errorText(fields)
+		return errorText(name) + ", " + errorText(fields) + ", " + errorText(size)
 	})
 	return g
 }
