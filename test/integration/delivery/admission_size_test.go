@@ -24,7 +24,9 @@ func testMetadataSize(t *testing.T, g *guarded) {
 		tooLarge = "and may have 32768"
 		tooMany  = "and there may be 512"
 	)
-	box := func(name string, change func(*v1alpha1.Devbox)) *v1alpha1.Devbox { return newBox(g.namespace, name, change) }
+	box := func(name string, change func(*v1alpha1.Devbox)) *v1alpha1.Devbox {
+		return newBox(g.namespace, name, change)
+	}
 	for _, test := range []struct {
 		reason string
 		change func(*v1alpha1.Devbox)

@@ -126,7 +126,14 @@ func TestRestartSendsNothing(t *testing.T) {
 	stop := p.Run(t, restConfig, apply.Force)
 	p.Create(t, "box")
 	waitForPhase(t, p, "box", v1alpha1.PhaseRunning)
-	kit.WaitFor(t, "every reconciler reports", func() string { return kit.UnlessApplied(p.Get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox)) })
+	// Ready is the last condition to change: it follows the status of the Deployment, which the Deployment controller
+	// may write seconds after the pod runs.
+	kit.WaitFor(t, "the box is ready", func() string {
+		if status := p.Get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox).Status; !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) {
+			return fmt.Sprint(status.Conditions)
+		}
+		return ""
+	})
 	p.Quiet(t, time.Second)
 	stop()
 	before := len(p.Writes.About(p.Namespace, "/box"))
