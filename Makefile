@@ -162,7 +162,7 @@ PUBLIC = $$(go list ./... | grep -v -e /internal -e /cmd -e /test/ -e /platform 
 
 size: go ## Print the lines of each part and the size of the API, and fail above the budgets
 	@fail=0; row() { printf '%-32s %6d of %6d\n' "$$1" "$$2" "$$3"; [ "$$2" -le "$$3" ] || { fail=1; over="$$over $$1,"; }; }; \
-	row 'core' $$($(call lines,':(glob)*.go' apply fieldowners ':!apply/applytest')) 17000; \
+	row 'core' $$($(call lines,':(glob)*.go' apply fieldowners ':!apply/applytest')) 17300; \
 	row 'applytest' $$($(call lines,apply/applytest)) 2950; \
 	row 'plugin' $$($(call lines,cmd/kubectl-fieldowners)) 7600; \
 	row 'platform and cmd/manager' $$($(call lines,platform cmd/manager)) 5700; \

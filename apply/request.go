@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,7 @@ import (
 	"coapply.dev/apply/internal/hidden"
 	"coapply.dev/apply/internal/ledger"
 	"coapply.dev/apply/internal/wire"
+	"coapply.dev/apply/lanes"
 	"coapply.dev/fieldowners"
 )
 
@@ -28,7 +30,7 @@ type request struct {
 
 // send sends one apply, and returns the API server's response. It records the write and the new resourceVersion.
 func (c *call) send(ctx context.Context, r request) (*answer, error) {
-	if err := ctx.Err(); err != nil {
+	if err := c.pace(ctx, r); err != nil {
 		return nil, err
 	}
 	c.outcome.Attempts++
@@ -36,7 +38,9 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 	wide := r.force || r.form.hasBody() // the apply may change fields of other managers
 	attempt := c.sending()
 	c.exchange.Calling()
+	began := time.Now()
 	decoded, err := c.apply(ctx, r.form, r.form.Fresh(applyconfig.Ref(r.form.ref), r.pin), r.force)
+	took := time.Since(began)
 	err = hidden.InError(c.ref.GroupKind(), err)
 	c.exchange.Called(err)
 	err = c.checkNotFound(ctx, r.form.Subresource, err)
@@ -55,10 +59,24 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 	}
 	landed := &answer{sent: r.form, response: applyconfig.ResponseIn(decoded), status: c.exchange.LastStatus()}
 	c.judge(landed, attempt, wide)
+	if landed.action != Unchanged {
+		lanes.Landed(ctx, c.config.FieldManager, took, landed.head().ManagedFields)
+	}
 	if c.outcome.Action == "" && landed.action != Unchanged && !c.dryRun {
 		c.outcome.Action = landed.action
 	}
 	return landed, nil
+}
+
+// pace waits until the lane permits the next apply of this process (see lanes.Pace). An apply that is pinned to a
+// resourceVersion does not wait: the API server does not repeat it, and a wait would make its read older.
+func (c *call) pace(ctx context.Context, r request) error {
+	if err := ctx.Err(); err != nil || c.dryRun || r.pin.ResourceVersion != "" {
+		return err
+	}
+	start := time.Now()
+	defer func() { c.waited += time.Since(start) }()
+	return lanes.Pace(ctx)
 }
 
 // sending records that an apply is about to be sent. For a dry run it records nothing, and returns nil.

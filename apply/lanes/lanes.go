@@ -19,10 +19,12 @@
 //     without a read. Nobody overtakes a caller that waits to be alone.
 //  4. Each field manager has at most one joint write in the lane, so that its writes keep their order. If its next
 //     write has to wait for this reason, writes of other field managers may overtake it.
-//  5. A Set keeps no state of objects without writers, except the measurements of up to 1024 lanes in which joint writes
-//     have waited. They are used for one second.
+//  5. A Set keeps no state of objects without writers, with two exceptions: the measurements of up to 1024 lanes in which
+//     joint writes have waited, which are used for one second, and the measurements of up to 1024 objects to which other
+//     processes write.
 //  6. The writers of other processes do not use the lane. Their writes can still conflict with the writes of this
-//     process.
+//     process. If two or more other processes write to the object, and applies take long, a process pauses between its
+//     writes (see Pace).
 //
 // Use the same Set for all Appliers and Updaters of a process.
 //
@@ -60,6 +62,9 @@ type Set struct {
 	lanes map[Key]*lane // the lanes that at least one writer uses or waits for
 	paces map[Key]pace  // the measurements of lanes that were removed
 	trip  roundTrip     // the round-trip time to the API server
+
+	managers map[string]bool // the field managers of this process
+	crowds   map[Key]crowd   // the objects to which other processes write, at most maxPaces
 }
 
 // New returns a Set that measures the round-trip time and the duration of writes, and adapts the number of concurrent writes
@@ -211,6 +216,9 @@ func (s *Set) arrive(ctx context.Context, object Key, alone bool, by string) *vi
 		}
 		delete(s.paces, object)
 		s.lanes[object] = l
+	}
+	if by != "" {
+		s.uses(by)
 	}
 	v := &visit{Context: ctx, lane: l, by: by, alone: alone}
 	l.waiting = append(l.waiting, v)
