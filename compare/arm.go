@@ -17,7 +17,8 @@ type Arm struct {
 	// Control means that the arm is a negative control: it must lose updates. If it loses none, the oracle may
 	// be unable to find lost updates, and the run is void.
 	Control bool
-	// Cached means that the arm reads from a cache of the trial's objects. Then Session.Cache is set.
+	// Cached means that the arm reads from a cache of the trial's objects. Then Session.Cache is set, for all arms of the
+	// cell, so that all have the costs of the informers.
 	Cached bool
 	// Whole means that Write gets all parts of an intent in one call. Otherwise, Write gets one part in each call.
 	Whole bool
@@ -54,7 +55,7 @@ type Session struct {
 	// Schemas gets the OpenAPI schemas of the API server. These requests are not counted, because a process
 	// gets the schemas only once.
 	Schemas openapi.Client
-	// Cache reads the trial's objects from informers. It is nil unless Arm.Cached is set.
+	// Cache reads the trial's objects from informers. It is nil unless Arm.Cached is set for an arm of the cell.
 	Cache client.Reader
 }
 

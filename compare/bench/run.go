@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"coapply.dev/compare"
@@ -173,10 +174,12 @@ func (b *bench) interrupted(planned int) error {
 }
 
 func (b *bench) spec(number int, s step) trial.Spec {
-	cell := b.Run.Plan[s.cell].Cell
+	planned := b.Run.Plan[s.cell]
+	cell := planned.Cell
 	arm, _ := b.Catalogue.Arm(s.arm) // exists, because the plan was checked
 	workload, _ := b.Catalogue.Workload(cell.Workload)
+	cached := slices.ContainsFunc(b.Catalogue.Arms, func(a compare.Arm) bool { return a.Cached && slices.Contains(planned.Arms, a.Name) })
 	return trial.Spec{
-		ID: s.id(number, cell), Cell: cell, Arm: arm, Workload: workload, AA: s.aa, Block: s.block, Order: number, Seed: s.seed,
+		ID: s.id(number, cell), Cell: cell, Arm: arm, Workload: workload, AA: s.aa, Block: s.block, Order: number, Seed: s.seed, Cached: cached,
 	}
 }

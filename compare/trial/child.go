@@ -60,7 +60,7 @@ func attach(ctx context.Context, catalogue compare.Catalogue, a assignment) (*tr
 		return nil, fmt.Errorf("the writer process has no arm %s or no workload %s, or Workload.Attach is nil", a.Arm, a.Cell.Workload)
 	}
 	user := &rest.Config{Host: a.Host, BearerToken: a.Token, TLSClientConfig: a.TLS, QPS: -1}
-	t := newTrial(place{admin: user, user: user, namespace: a.Namespace}, Spec{Cell: a.Cell, Arm: arm, Workload: workload, Seed: a.Seed})
+	t := newTrial(place{admin: user, user: user, namespace: a.Namespace}, Spec{Cell: a.Cell, Arm: arm, Workload: workload, Seed: a.Seed, Cached: a.Cached})
 	t.process = a.Process
 	t.log.began = t.log.began.Add(a.Began.Sub(t.log.began)) // keeps the reading of this process's monotonic clock
 	var err error

@@ -146,7 +146,7 @@ func (t *trial) assign(ctx context.Context) error {
 	for i, c := range t.children {
 		if err := c.order(order{Trial: &assignment{
 			Host: user.Host, Token: user.BearerToken, TLS: user.TLSClientConfig, Namespace: t.place.namespace, Prefix: t.prefix(),
-			Cell: t.Cell, Arm: t.Arm.Name, Seed: t.Seed, Process: i, Began: t.log.began,
+			Cell: t.Cell, Arm: t.Arm.Name, Seed: t.Seed, Cached: t.Cached, Process: i, Began: t.log.began,
 		}}); err != nil {
 			return fmt.Errorf("a writer process ended before the trial started: %w", err)
 		}
@@ -242,6 +242,7 @@ type assignment struct {
 	Cell              compare.Cell
 	Arm               string
 	Seed              uint64
+	Cached            bool
 	Process           int
 	Began             time.Time // the beginning of the trial, to which all times are relative
 }

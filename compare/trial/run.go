@@ -25,6 +25,8 @@ type Spec struct {
 	AA           bool
 	Block, Order int
 	Seed         uint64
+	// Cached means that the trial has a cache of its objects, because an arm of its cell needs one.
+	Cached bool
 	// Pool holds the processes in which the writers run. It must be set if the benchmark has more than one process.
 	Pool *Pool
 }
