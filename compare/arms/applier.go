@@ -15,15 +15,20 @@ import (
 // applier returns a writer that uses coapply's Applier. There is one Applier for each field manager. All Appliers
 // share the lanes and the steady-state check. The writer calls intent.Pause before it enters the lane. A call inside
 // the lane would deadlock: Pause waits for all writers, and the other writers may be waiting for the lane.
-func applier(s compare.Session) writer { return inLanes(s, lanes.New()) }
+func applier(s compare.Session) writer { return inLanes(s, lanes.New(), apply.Policy{}) }
+
+// applierWith is like applier, but settles ownership conflicts by the given decision.
+func applierWith(decision apply.Decision) func(compare.Session) writer {
+	return func(s compare.Session) writer { return inLanes(s, lanes.New(), apply.OnConflict(decision)) }
+}
 
 // applierOfWidth is like applier, but the given number is the maximum number of concurrent writes to an object.
 func applierOfWidth(width int) func(compare.Session) writer {
-	return func(s compare.Session) writer { return inLanes(s, lanes.OfWidth(width)) }
+	return func(s compare.Session) writer { return inLanes(s, lanes.OfWidth(width), apply.Policy{}) }
 }
 
-func inLanes(s compare.Session, shared *lanes.Set) writer {
-	byManager := appliers{lanes: shared}
+func inLanes(s compare.Session, shared *lanes.Set, policy apply.Policy) writer {
+	byManager := appliers{lanes: shared, policy: policy}
 	byManager.steady, byManager.unfit = apply.NewSteadyState(s.Cache, s.Schemas)
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 		c := s.Client(intent.Manager)
@@ -77,6 +82,7 @@ func seen(ctx context.Context, cache client.Reader, intent compare.Intent) clien
 // appliers are the Appliers of one process, by field manager.
 type appliers struct {
 	lanes  *lanes.Set
+	policy apply.Policy
 	steady *apply.SteadyState
 	unfit  error // why steady could not be created
 	made   perManager[*apply.Applier]
@@ -91,7 +97,7 @@ func (a *appliers) of(manager string, s compare.Session) (*apply.Applier, error)
 		if err != nil {
 			return nil, err
 		}
-		return apply.New(c, apply.Config{FieldManager: manager, LiveReader: c, Lanes: a.lanes, Steady: a.steady})
+		return apply.New(c, apply.Config{FieldManager: manager, LiveReader: c, Policy: a.policy, Lanes: a.lanes, Steady: a.steady})
 	})
 }
 

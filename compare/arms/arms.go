@@ -5,6 +5,7 @@ package arms
 import (
 	"context"
 
+	"coapply.dev/apply"
 	"coapply.dev/compare"
 )
 
@@ -42,12 +43,24 @@ func All() []compare.Arm {
 			Summary: "Server-Side Apply, not forced",
 		},
 		{
+			Name: "ssa-force", New: made(ssaForce),
+			Summary: "Server-Side Apply with force: takes fields that other managers own",
+		},
+		{
 			Name: "ssa-lanes", New: made(ssaLanes),
 			Summary: "Server-Side Apply, not forced, one write at a time per object in this process",
 		},
 		{
 			Name: "apply", New: made(applier), Cached: true,
 			Summary: "coapply's Applier: Server-Side Apply in lanes that rejects ownership conflicts, and sends nothing if nothing changes",
+		},
+		{
+			Name: "apply-force", New: made(applierWith(apply.Force)), Cached: true,
+			Summary: "like apply, but takes the fields that other managers own, after it has seen who owns them",
+		},
+		{
+			Name: "apply-relinquish", New: made(applierWith(apply.Relinquish)), Cached: true,
+			Summary: "like apply, but leaves contested fields to their owners, and applies the rest of the intent",
 		},
 		{
 			Name: "apply-1", New: made(applierOfWidth(1)), Cached: true,

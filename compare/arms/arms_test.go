@@ -19,7 +19,7 @@ func TestAll(t *testing.T) {
 	}
 	want := []string{
 		"gmu-default-retry", "gmu-requeue", "gmu-unbounded", "patch-lock", "gmu-lanes", "update",
-		"ssa", "ssa-lanes", "apply", "apply-1", "apply-2", "apply-3", "apply-4",
+		"ssa", "ssa-force", "ssa-lanes", "apply", "apply-force", "apply-relinquish", "apply-1", "apply-2", "apply-3", "apply-4",
 		"naive", "expectations", "gmu-replace", "gmu-exponential",
 		"put-no-rv", "shared-manager",
 	}

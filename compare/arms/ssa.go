@@ -24,6 +24,18 @@ func ssa(s compare.Session) writer {
 	}
 }
 
+// ssaForce is like ssa, but takes the fields that other managers own.
+func ssaForce(s compare.Session) writer {
+	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
+		c := s.Client(intent.Manager)
+		config, err := configure(ctx, c, intent)
+		if err != nil {
+			return compare.Receipt{}, err
+		}
+		return serverSideApply(ctx, c, intent, config, client.ApplyOptions{FieldManager: intent.Manager, Force: new(true)})
+	}
+}
+
 // ssaLanes is like ssa, but a lane for each object serialises the writers of the process. A writer calls intent.Pause
 // before it enters the lane. A call inside the lane would deadlock: Pause waits for all writers, and the other
 // writers may be waiting for the lane.

@@ -35,6 +35,7 @@ func Markdown(run results.Run, s summary.Summary) []byte {
 		table(&out, f.Title, []string{"cell", "ratio", "verdict"}, forestRows(f))
 	}
 	table(&out, "Correctness", []string{"arm", "trials", "acknowledged", "lost", "most given up"}, lossRows(p.Losses))
+	table(&out, "What does a contested field cost?", []string{"arm", "writes that landed", "rejected or given up", "requests for a write", "median time", "whose value stays"}, contestedCells(p.Contested))
 	fmt.Fprintf(&out, "\n## Method\n\n")
 	for _, f := range p.Method {
 		fmt.Fprintf(&out, "- %s: %s\n", f.Name, plain(f.Text))
@@ -71,6 +72,14 @@ func lossRows(losses []lossRow) [][]string {
 		rows = append(rows, []string{"`" + l.Arm + "`", summary.Count(l.Trials), l.Acknowledged, l.Lost, l.GaveUp})
 	}
 	return rows
+}
+
+func contestedCells(rows []contestedRow) [][]string {
+	var cells [][]string
+	for _, r := range rows {
+		cells = append(cells, []string{"`" + r.Arm + "`", r.Landed, r.Rejected, r.Requests, r.Median, r.Owner})
+	}
+	return cells
 }
 
 func table(out *strings.Builder, title string, columns []string, rows [][]string) {

@@ -97,6 +97,7 @@ type page struct {
 	Texts        map[string]string // the answers to the questions after the first, by name
 	Forests      []forest
 	Losses       []lossRow
+	Contested    []contestedRow
 	Failed       []summary.Check
 	Method       []fact
 	Arms         []results.ArmInfo
@@ -109,7 +110,7 @@ type fact struct{ Name, Text string }
 func newPage(run results.Run, s summary.Summary) page {
 	p := page{
 		Summary: s, Title: title, Scope: scope(run, s), Square: decided.Now.Square, Situations: newSituations(s), Texts: map[string]string{},
-		Losses: losses(s), Failed: failedChecks(s), Method: method(run, s), Arms: run.Arms, Decided: decided.Text(), Files: beside,
+		Losses: losses(s), Contested: contestedRows(s), Failed: failedChecks(s), Method: method(run, s), Arms: run.Arms, Decided: decided.Text(), Files: beside,
 	}
 	for _, a := range s.Answers {
 		p.Texts[a.Name] = a.Text
@@ -188,7 +189,7 @@ func losses(s summary.Summary) []lossRow {
 			if r.LostUpdates > 0 && !slices.Contains(where, r.Workload) {
 				where = append(where, r.Workload)
 			}
-			if share := r.Measures["give_up_share"].Mean; share > worst {
+			if share := r.Measures["give_up_share"].Mean; share > worst && r.Workload != contestedField { // which has a table of its own
 				worst, row.GaveUp = share, summary.Percent(share)+" ("+summary.Phrase(r.Cell)+")"
 			}
 		}

@@ -42,7 +42,7 @@ func newHalf(row summary.SquareRow, turns int) half {
 	return h
 }
 
-// figures returns goodput, CPU of the API server and attempts of an arm.
+// figures returns goodput, CPU of the API server, attempts and fairness of an arm.
 func figures(row summary.Row) string {
 	if row.Arm == "" {
 		return summary.NA
@@ -56,6 +56,9 @@ func figures(row summary.Row) string {
 	}
 	if e, ok := row.Measures["server_attempts_per_write"]; ok {
 		parts = append(parts, summary.Number(e.Mean)+" updates")
+	}
+	if e, ok := row.Measures["fairness"]; ok {
+		parts = append(parts, "fairness "+summary.Number(e.Mean))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -30,6 +30,9 @@ type Trial struct {
 	// Timed counts the intents that ended in the timed part. In contrast, Latency contains the intents that began in
 	// the timed part, even if they ended later.
 	Timed Counts `json:"timed"`
+	// Fewest and Most are the smallest and the largest number of intents of one writer that landed in the timed part.
+	Fewest int `json:"fewest"`
+	Most   int `json:"most"`
 	// All counts the intents of the whole trial, including the warm-up. Server and Oracle are about all of these intents.
 	All Counts `json:"all"`
 	// Latency is the time from the start of an intent until the intent landed. In an open loop, an intent starts at

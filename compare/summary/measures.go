@@ -15,6 +15,7 @@ type Measure struct {
 const (
 	goodput   = "goodput_per_s"
 	serverCPU = "apiserver_cpu_ms_per_intent"
+	fairness  = "fairness"
 )
 
 // Measures lists all measures, in the order of the documentation. "Per intent" means divided by the number of intents
@@ -23,6 +24,7 @@ var Measures = []Measure{
 	{goodput, "/s", "intents a second that landed and were found at their revision", false, results.Trial.Goodput},
 	{"p50_ms", "ms", "median latency of an intent, from the time at which it was to begin", true, percentile(50)},
 	{"p99_ms", "ms", "99th percentile of the same latency", true, percentile(99)},
+	{fairness, "share", "fewest intents of a writer that landed, divided by the most of a writer", false, fairShare},
 	{"give_up_share", "share", "share of the intents that did not land", true, giveUps},
 	{"requests_per_intent", "requests", "of all verbs", true, perIntent(func(t results.Trial) *float64 { return new(float64(requests(t))) })},
 	{"stale_writes_per_intent", "answers", "409 because of an old resourceVersion", true, perIntent(func(t results.Trial) *float64 { return new(float64(t.Client.StaleWrites)) })},
@@ -59,6 +61,13 @@ func percentile(p float64) func(results.Trial) *float64 {
 		}
 		return d.Percentile(p)
 	}
+}
+
+func fairShare(t results.Trial) *float64 {
+	if t.Most == 0 {
+		return nil
+	}
+	return new(float64(t.Fewest) / float64(t.Most))
 }
 
 func giveUps(t results.Trial) *float64 {

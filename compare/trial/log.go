@@ -120,7 +120,8 @@ func (l *log) acknowledged(kind string) uint64 {
 func (l *log) count(t *results.Trial) (err error) {
 	t.Measured = max(0, l.until-l.from)
 	latency, service := newLatencies(), newLatencies()
-	for _, w := range l.writers {
+	for i, w := range l.writers {
+		before := t.Timed.Landed
 		for _, m := range w.Intents {
 			add(&t.All, m)
 			if l.timed(m.Ended) {
@@ -130,6 +131,10 @@ func (l *log) count(t *results.Trial) (err error) {
 				latency.add(m, m.Due)
 				service.add(m, m.Began)
 			}
+		}
+		landed := t.Timed.Landed - before
+		if t.Most = max(t.Most, landed); i == 0 || landed < t.Fewest {
+			t.Fewest = landed
 		}
 		t.Client.Busy += w.Busy
 		t.Client.Own += w.Own

@@ -7,7 +7,7 @@ import "coapply.dev/compare"
 // All returns the workloads, in the order in which the report shows them.
 func All() []compare.Workload {
 	return []compare.Workload{
-		hotObject(),
+		hotObject(), contestedField(),
 		tenReconcilers(),
 		devboxStatus(),
 		licenseFinalizer(),
