@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -23,8 +24,9 @@ type APIServer struct {
 
 // StartAPIServer builds the binaries if necessary and starts etcd and kube-apiserver. If KUBEBUILDER_ASSETS is
 // set, it builds nothing, and uses the binaries in that folder. log receives the progress; nil discards it. A
-// failed start leaves no process and no run folder. The context bounds only the start: end the API server with Stop.
-func StartAPIServer(ctx context.Context, log io.Writer) (*APIServer, error) {
+// failed start leaves no process and no run folder. The context bounds only the start: end the API server with Stop. Each of
+// the flags is an additional flag of kube-apiserver, such as audit-log-path=FILE.
+func StartAPIServer(ctx context.Context, log io.Writer, flags ...string) (*APIServer, error) {
 	if log == nil {
 		log = io.Discard
 	}
@@ -37,7 +39,7 @@ func StartAPIServer(ctx context.Context, log io.Writer) (*APIServer, error) {
 		return nil, err
 	}
 	s := &APIServer{run: r}
-	if err := s.start(ctx); err != nil {
+	if err := s.start(ctx, flags); err != nil {
 		return nil, errors.Join(err, s.Stop(context.WithoutCancel(ctx)))
 	}
 	fmt.Fprintln(log, "ready:", s.config.Host)
@@ -53,7 +55,7 @@ func apiServerBinaries(ctx context.Context, log io.Writer) (Binaries, error) {
 
 // start starts etcd and kube-apiserver with envtest. If the context ends, start kills the processes of the run, so
 // that envtest fails at once: the Start method of envtest takes no context.
-func (s *APIServer) start(ctx context.Context) error {
+func (s *APIServer) start(ctx context.Context, flags []string) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.run.end(context.WithoutCancel(ctx)) })
 	defer stop()
 	// envtest starts the programs up to five times. With its default of 20 seconds a busy machine was too slow.
@@ -61,6 +63,10 @@ func (s *APIServer) start(ctx context.Context) error {
 	b := s.run.binaries()
 	plane := &s.environment.ControlPlane
 	plane.GetAPIServer().Path, plane.GetAPIServer().CertDir = b.KubeAPIServer, filepath.Join(s.run.dir, "certs")
+	for _, flag := range flags {
+		name, value, _ := strings.Cut(flag, "=")
+		plane.GetAPIServer().Configure().Append(name, value)
+	}
 	plane.Etcd = &envtest.Etcd{Path: b.Etcd, DataDir: filepath.Join(s.run.dir, "etcd")}
 	plane.KubectlPath = b.Kubectl
 	logDir := filepath.Join(s.run.dir, "logs")

@@ -1,0 +1,131 @@
+// Package trace implements the command trace of the plugin. The command reads audit logs of the API server, and shows who
+// wrote which object, and who took which field from whom.
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
+)
+
+type command struct {
+	*objects.Reader
+
+	output, object, path string
+	perMinute            int
+}
+
+// New returns the cobra command for "kubectl fieldowners trace".
+func New(p *objects.Reader) *cobra.Command {
+	c := &command{Reader: p, output: "text"}
+	cmd := &cobra.Command{
+		Use:   "trace FILE...",
+		Short: "Show from audit logs who really wrote, and who took which field from whom",
+		Long: `Show from audit logs of the API server who wrote which objects, which applies changed
+nothing, who took which field from whom, which writes were refused, and who fights.
+Unlike the name of a field manager, the user in an audit log is authenticated.
+
+FILE is a log of audit.k8s.io/v1 events, a line each, plain or compressed by gzip; - is
+stdin. Several logs, such as those of several API servers, are merged by time. Owners and
+values need the level RequestResponse; for requests at lower levels, only the writers are
+shown.
+
+Exit codes: 0 no field was taken, 1 fields were taken or managers fight, 2 an error.`,
+		Example: `  kubectl fieldowners trace audit.log
+  kubectl fieldowners trace audit-*.log.gz -o json
+  kubectl fieldowners trace audit.log --object deployments/web -n shop --path .spec.replicas`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	console.OneOf(cmd, flags, &c.output, "output", "o", "", "text", "json", "yaml")
+	flags.StringVar(&c.object, "object", "", "the history of one object, TYPE/NAME: a resource or kind, with its group if needed")
+	flags.StringVar(&c.path, "path", "", "only this `field` and what is below it, such as .spec.replicas")
+	flags.IntVar(&c.perMinute, "fights-per-minute", 5, "report a fight if a field changes owners more often than this in a minute")
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return cmd
+}
+
+func (c *command) selection(cmd *cobra.Command) (s selection, err error) {
+	if s.path, err = view.ParsePath(c.path); err != nil {
+		return s, console.UsageError(cmd, "--path: %w", err)
+	}
+	if cmd.Flags().Changed("namespace") {
+		if s.namespace, _, err = c.Namespace(); err != nil {
+			return s, err
+		}
+	}
+	if c.object == "" {
+		return s, nil
+	}
+	resource, name, found := strings.Cut(c.object, "/")
+	if !found || resource == "" || name == "" || strings.Contains(name, "/") {
+		return s, console.UsageError(cmd, "--object is %s, want TYPE/NAME, such as deployments/web or deployments.apps/web", view.Safe(c.object))
+	}
+	s.resource, s.name = schema.ParseGroupResource(resource), name
+	return s, nil
+}
+
+func (c *command) run(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return console.UsageError(cmd, "which audit log? Name a file, or - for stdin")
+	}
+	asked, err := c.selection(cmd)
+	if err != nil {
+		return err
+	}
+	t, err := newTracer(asked, c.perMinute)
+	if err != nil {
+		return console.UsageError(cmd, "--fights-per-minute: %w", err)
+	}
+	var logs []*reader
+	for _, name := range args {
+		log := c.In
+		if name != "-" {
+			file, err := os.Open(name)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			log = file
+		}
+		logs = append(logs, newReader(name, log))
+	}
+	merge(logs, t.event)
+	r := t.finish()
+	var broken []error
+	for _, log := range logs {
+		r.Events += log.events
+		r.Unreadable += log.unreadable
+		if log.err != nil && !errors.Is(log.err, io.EOF) {
+			broken = append(broken, log.err)
+		}
+	}
+	if r.Events == 0 {
+		return errors.Join(append(broken, fmt.Errorf("%s: none of the %d lines is an audit event of audit.k8s.io/v1", view.Safe(strings.Join(args, ", ")), r.Unreadable))...)
+	}
+	if err := c.Structured(c.output, r); err != nil {
+		return err
+	}
+	if c.output == "text" {
+		r.print(c.Out, c.Screen(false), asked)
+	}
+	switch {
+	case len(broken) > 0:
+		return errors.Join(broken...)
+	case len(r.Taken)+len(r.Fights) > 0:
+		return console.ErrFound
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package trace
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
+	"coapply.dev/fieldowners"
+)
+
+// Report is the result of a trace. Its JSON is the output of -o json. The format is stable: fields may be added.
+type Report struct {
+	From time.Time `json:"from,omitzero"` // the time of the first write
+	To   time.Time `json:"to,omitzero"`   // the time of the last write
+
+	Events     int `json:"events"`     // the number of events that were read
+	Unreadable int `json:"unreadable"` // the number of lines that are not audit events
+	// Levels is the number of requests that can change objects, by audit level. Only RequestResponse shows owners.
+	Levels map[string]int `json:"levels"`
+	// Disordered is the number of writes that came after a later write of the same object.
+	Disordered    int `json:"disordered"`
+	UnreadEntries int `json:"unreadEntries"` // the number of managed fields entries that cannot be parsed
+	Objects       int `json:"objects"`       // the number of objects with a known state
+
+	Writers []*Writer  `json:"writers"`
+	Taken   []*Taken   `json:"taken"`
+	Refused []*Refused `json:"refused"`
+	Fights  []Fight    `json:"fights"`
+	// History has the changes of the object that --object names.
+	History []Change `json:"history,omitempty"`
+}
+
+// Writer is a client that sends one kind of request.
+type Writer struct {
+	writerKey
+
+	Writes    int `json:"writes"`    // the requests that succeeded
+	Unchanged int `json:"unchanged"` // the writes that did not change the object
+	Conflicts int `json:"conflicts"` // the requests that were refused because another field manager owns a field
+	Stale     int `json:"stale"`     // the requests that were refused because the object had changed or been recreated
+	Failed    int `json:"failed"`    // all other requests that did not succeed
+}
+
+type writerKey struct {
+	User      string `json:"user"`
+	UserAgent string `json:"userAgent"`
+	Manager   string `json:"manager"`
+	Verb      string `json:"verb"`
+	Resource  string `json:"resource"` // such as deployments.apps/scale
+}
+
+// Requests returns the number of requests of the writer.
+func (w *Writer) Requests() int { return w.Writes + w.Conflicts + w.Stale + w.Failed }
+
+// Taken is a field of one object that one field manager took from another one, once or several times.
+type Taken struct {
+	takenKey
+
+	Object view.Ref  `json:"object"`
+	User   string    `json:"user"`
+	Times  int       `json:"times"`
+	Last   time.Time `json:"last"`
+	// Before and After are the values at the last time, as JSON; "" means that the field did not exist, or is not known.
+	Before string `json:"before"`
+	After  string `json:"after"`
+	// Inferred means that the log does not show the new owner. For example, a response of /scale has no managed fields.
+	Inferred bool `json:"inferred,omitempty"`
+}
+
+type takenKey struct {
+	key key
+
+	Path string `json:"path"`
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// Refused is an ownership conflict: the API server refused applies because another field manager owns a field.
+type Refused struct {
+	Object  view.Ref  `json:"object"`
+	Path    string    `json:"serverPath"` // as the API server writes it
+	Manager string    `json:"manager"`
+	Owner   string    `json:"owner"`
+	User    string    `json:"user"`
+	Times   int       `json:"times"`
+	Last    time.Time `json:"last"`
+}
+
+type refusedKey struct {
+	key                  key
+	path, manager, owner string
+}
+
+// Fight is a fight for a field, or a loop of writes, as the command watch reports them.
+type Fight struct {
+	Time    time.Time `json:"time"`
+	Object  view.Ref  `json:"object"`
+	Path    string    `json:"path,omitempty"` // "" for a loop
+	Message string    `json:"message"`
+}
+
+// Change is one change of the object that --object names.
+type Change struct {
+	Time    time.Time `json:"time"`
+	What    string    `json:"what"` // created, first seen, taken, changed, deleted, conflict or stale write
+	Path    string    `json:"path,omitempty"`
+	Manager string    `json:"manager"`
+	From    string    `json:"from,omitempty"` // the manager that lost the field
+	User    string    `json:"user"`
+	Before  string    `json:"before,omitempty"`
+	After   string    `json:"after,omitempty"`
+}
+
+// selection is the object and field that the history is about.
+type selection struct {
+	resource schema.GroupResource // a resource or a kind; empty for all objects
+	name     string
+	// namespace is "" for all namespaces.
+	namespace string
+	path      fieldowners.Path
+}
+
+func (s selection) namesOne() bool { return s.name != "" }
+
+// object reports whether an object is selected.
+func (s selection) object(k key) bool {
+	if s.namespace != "" && k.namespace != s.namespace || s.name != "" && k.name != s.name {
+		return false
+	}
+	if s.resource.Resource == "" {
+		return true
+	}
+	typed := strings.ToLower(s.resource.Resource)
+	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: typed})
+	return (s.resource.Group == "" || s.resource.Group == k.group) && (k.resource == typed || k.resource == plural.Resource)
+}
+
+func (r *Report) saw(e *event) {
+	if r.From.IsZero() {
+		r.From = e.StageTimestamp
+	}
+	r.To = e.StageTimestamp
+	if r.Levels == nil {
+		r.Levels = map[string]int{}
+	}
+	r.Levels[e.Level]++
+}
+
+// writer returns the Writer of a request.
+func (t *tracer) writer(e *event, manager string) *Writer {
+	resource := schema.GroupResource{Group: e.ObjectRef.APIGroup, Resource: e.ObjectRef.Resource}.String()
+	if e.ObjectRef.Subresource != "" {
+		resource += "/" + e.ObjectRef.Subresource
+	}
+	k := writerKey{User: userOf(e), UserAgent: e.UserAgent, Manager: manager, Verb: e.Verb, Resource: resource}
+	if t.writers[k] == nil {
+		t.writers[k] = &Writer{writerKey: k}
+	}
+	return t.writers[k]
+}
+
+// take records that a field changed its owner.
+func (t *tracer) take(w write, o *object, m fieldowners.Moved, before, after any, inferred bool) {
+	old, now := shown(m.Path, o.ref, before, before != nil), shown(m.Path, o.ref, after, after != nil)
+	t.history(w.event, m.To.String(), &m.Path, "taken", old, now)
+	if n := len(t.report.History); n > 0 && t.asked.namesOne() && t.asked.under(m.Path) {
+		t.report.History[n-1].From = m.From.String()
+	}
+	if !t.asked.under(m.Path) {
+		return
+	}
+	k := takenKey{w.key, m.Path.String(), m.From.String(), m.To.String()}
+	if t.taken[k] == nil {
+		t.taken[k] = &Taken{takenKey: k, Object: o.ref}
+	}
+	one := t.taken[k]
+	one.Times++
+	one.User, one.Last, one.Before, one.After, one.Inferred = userOf(w.event), w.StageTimestamp, old, now, inferred
+}
+
+func (s selection) under(path fieldowners.Path) bool { return path.HasPrefix(s.path) }
+
+// history adds a change to the history of the object that --object names. path is nil for a change of the whole object.
+func (t *tracer) history(e *event, manager string, path *fieldowners.Path, what, before, after string) {
+	if !t.asked.namesOne() || path != nil && !t.asked.under(*path) {
+		return
+	}
+	c := Change{Time: e.StageTimestamp, What: what, Manager: manager, User: userOf(e), Before: before, After: after}
+	if path != nil {
+		c.Path = path.String()
+	}
+	t.report.History = append(t.report.History, c)
+}
+
+// finish returns the report.
+func (t *tracer) finish() Report {
+	for _, w := range t.held {
+		t.apply(w)
+	}
+	r := t.report
+	slices.SortStableFunc(r.History, func(a, b Change) int { return a.Time.Compare(b.Time) })
+	r.Objects = len(t.objects)
+	r.Writers = slices.SortedFunc(maps.Values(t.writers), func(a, b *Writer) int {
+		return cmp.Or(b.Requests()-a.Requests(), cmp.Compare(a.User+a.Manager+a.Verb+a.Resource, b.User+b.Manager+b.Verb+b.Resource), cmp.Compare(a.UserAgent, b.UserAgent))
+	})
+	r.Taken = slices.SortedFunc(maps.Values(t.taken), func(a, b *Taken) int {
+		return cmp.Or(b.Times-a.Times, a.Last.Compare(b.Last), cmp.Compare(a.Path+a.From+a.To, b.Path+b.From+b.To))
+	})
+	r.Refused = slices.SortedFunc(maps.Values(t.refused), func(a, b *Refused) int {
+		return cmp.Or(b.Times-a.Times, a.Last.Compare(b.Last), cmp.Compare(a.Path+a.Manager+a.Owner, b.Path+b.Manager+b.Owner))
+	})
+	return r
+}
