@@ -59,11 +59,14 @@ var (
 	objectsPage string
 	//go:embed audit.html
 	auditPage string
+	//go:embed trace.html
+	tracePage string
 )
 
 var (
 	objectsTemplate = parse(objectsPage)
 	auditTemplate   = parse(auditPage)
+	traceTemplate   = parse(tracePage)
 )
 
 // parse returns the template of a page: content within the frame page.html. The style sheet is a

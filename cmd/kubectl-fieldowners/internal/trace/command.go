@@ -3,17 +3,17 @@
 package trace
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/auditlog"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/page"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
@@ -41,13 +41,13 @@ shown.
 
 Exit codes: 0 no field was taken, 1 fields were taken or managers fight, 2 an error.`,
 		Example: `  kubectl fieldowners trace audit.log
-  kubectl fieldowners trace audit-*.log.gz -o json
+  kubectl fieldowners trace audit-*.log.gz -o html > trace.html
   kubectl fieldowners trace audit.log --object deployments/web -n shop --path .spec.replicas`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
 	}
 	flags := cmd.Flags()
-	console.OneOf(cmd, flags, &c.output, "output", "o", "", "text", "json", "yaml")
+	console.OneOf(cmd, flags, &c.output, "output", "o", "", "text", "json", "yaml", "html")
 	flags.StringVar(&c.object, "object", "", "the history of one object, TYPE/NAME: a resource or kind, with its group if needed")
 	flags.StringVar(&c.path, "path", "", "only this `field` and what is below it, such as .spec.replicas")
 	flags.IntVar(&c.perMinute, "fights-per-minute", 5, "report a fight if a field changes owners more often than this in a minute")
@@ -57,12 +57,12 @@ Exit codes: 0 no field was taken, 1 fields were taken or managers fight, 2 an er
 	return cmd
 }
 
-func (c *command) selection(cmd *cobra.Command) (s selection, err error) {
-	if s.path, err = view.ParsePath(c.path); err != nil {
+func (c *command) selection(cmd *cobra.Command) (s auditlog.Selection, err error) {
+	if s.Path, err = view.ParsePath(c.path); err != nil {
 		return s, console.UsageError(cmd, "--path: %w", err)
 	}
 	if cmd.Flags().Changed("namespace") {
-		if s.namespace, _, err = c.Namespace(); err != nil {
+		if s.Namespace, _, err = c.Namespace(); err != nil {
 			return s, err
 		}
 	}
@@ -73,7 +73,7 @@ func (c *command) selection(cmd *cobra.Command) (s selection, err error) {
 	if !found || resource == "" || name == "" || strings.Contains(name, "/") {
 		return s, console.UsageError(cmd, "--object is %s, want TYPE/NAME, such as deployments/web or deployments.apps/web", view.Safe(c.object))
 	}
-	s.resource, s.name = schema.ParseGroupResource(resource), name
+	s.Resource, s.Name = schema.ParseGroupResource(resource), name
 	return s, nil
 }
 
@@ -81,51 +81,52 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return console.UsageError(cmd, "which audit log? Name a file, or - for stdin")
 	}
+	if c.perMinute < 1 {
+		return console.UsageError(cmd, "--fights-per-minute is %d, want at least 1", c.perMinute)
+	}
 	asked, err := c.selection(cmd)
 	if err != nil {
 		return err
 	}
-	t, err := newTracer(asked, c.perMinute)
-	if err != nil {
-		return console.UsageError(cmd, "--fights-per-minute: %w", err)
-	}
-	var logs []*reader
+	var logs []auditlog.Log
 	for _, name := range args {
-		log := c.In
-		if name != "-" {
-			file, err := os.Open(name)
-			if err != nil {
-				return err
-			}
-			defer file.Close()
-			log = file
+		if name == "-" {
+			logs = append(logs, auditlog.Log{Name: "stdin", Reader: c.In})
+			continue
 		}
-		logs = append(logs, newReader(name, log))
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		logs = append(logs, auditlog.Log{Name: name, Reader: file})
 	}
-	merge(logs, t.event)
-	r := t.finish()
-	var broken []error
-	for _, log := range logs {
-		r.Events += log.events
-		r.Unreadable += log.unreadable
-		if log.err != nil && !errors.Is(log.err, io.EOF) {
-			broken = append(broken, log.err)
-		}
+	r, err := auditlog.Trace(logs, asked, c.perMinute)
+	if r.Events == 0 && err == nil {
+		err = fmt.Errorf("%s: none of the %d lines is an audit event of audit.k8s.io/v1", view.Safe(strings.Join(args, ", ")), r.Unreadable)
 	}
 	if r.Events == 0 {
-		return errors.Join(append(broken, fmt.Errorf("%s: none of the %d lines is an audit event of audit.k8s.io/v1", view.Safe(strings.Join(args, ", ")), r.Unreadable))...)
-	}
-	if err := c.Structured(c.output, r); err != nil {
 		return err
 	}
-	if c.output == "text" {
-		r.print(c.Out, c.Screen(false), asked)
+	if printing := c.print(cmd, args, r, asked); printing != nil {
+		return printing
 	}
 	switch {
-	case len(broken) > 0:
-		return errors.Join(broken...)
+	case err != nil: // what could be read was printed anyway
+		return err
 	case len(r.Taken)+len(r.Fights) > 0:
 		return console.ErrFound
 	}
 	return nil
+}
+
+func (c *command) print(cmd *cobra.Command, args []string, r auditlog.Report, asked auditlog.Selection) error {
+	switch c.output {
+	case "text":
+		printReport(c.Out, c.Screen(false), r, asked.Name != "")
+		return nil
+	case "html":
+		return page.Trace(c.Out, page.NewAbout(c.Reader, cmd, objects.Source{Files: args}, nil), r)
+	}
+	return c.Structured(c.output, r)
 }

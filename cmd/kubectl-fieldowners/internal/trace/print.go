@@ -10,25 +10,26 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/auditlog"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
 // mostRows is the maximum number of rows of a table for people. -o json has all rows.
 const mostRows = 20
 
-// print writes the report as text.
-func (r Report) print(w io.Writer, screen view.Screen, asked selection) {
+// printReport writes a report as text. With history, it writes the history of an object.
+func printReport(w io.Writer, screen view.Screen, r auditlog.Report, history bool) {
 	total, requests := 0, 0
 	for _, one := range r.Writers {
 		total += one.Writes
 		requests += one.Requests()
 	}
 	fmt.Fprintf(w, "%s, %s that write, %s to %s\n", english.Plural(r.Events, "event", ""), english.Plural(requests, "request", ""), stamp(r.From), stamp(r.To))
-	for _, note := range r.notes() {
+	for _, note := range r.Notes() {
 		fmt.Fprintln(w, view.Wrap(note, "", screen.Width))
 	}
-	if asked.namesOne() {
-		r.printHistory(w, screen)
+	if history {
+		printHistory(w, screen, r.History)
 		return
 	}
 	var rows [][]string
@@ -66,9 +67,9 @@ func (r Report) print(w io.Writer, screen view.Screen, asked selection) {
 	more(w, len(r.Fights))
 }
 
-func (r Report) printHistory(w io.Writer, screen view.Screen) {
+func printHistory(w io.Writer, screen view.Screen, history []auditlog.Change) {
 	var rows [][]string
-	for _, c := range r.History {
+	for _, c := range history {
 		values := ""
 		if c.Before+c.After != "" {
 			values = value(c.Before) + " -> " + value(c.After)
@@ -81,24 +82,6 @@ func (r Report) printHistory(w io.Writer, screen view.Screen) {
 	}
 	fmt.Fprintln(w)
 	screen.Table(w, []string{"TIME", "WHAT", "FIELD", "VALUES", "MANAGER", "USER"}, rows)
-}
-
-// notes returns what the log cannot show.
-func (r Report) notes() []string {
-	var notes []string
-	if r.Unreadable > 0 {
-		notes = append(notes, english.Plural(r.Unreadable, "line", "")+" skipped: not audit events, or cut off")
-	}
-	if low := r.Levels["Metadata"] + r.Levels["Request"]; low > 0 {
-		notes = append(notes, fmt.Sprintf("%s at the level Metadata or Request: without the response, neither owners nor values nor unchanged writes are shown", english.Plural(low, "request", "")))
-	}
-	if r.Disordered > 0 {
-		notes = append(notes, english.Plural(r.Disordered, "write", "")+" came after a later write of the same object, and were not compared: is a log missing?")
-	}
-	if r.UnreadEntries > 0 {
-		notes = append(notes, english.Plural(r.UnreadEntries, "managed fields entry", "managed fields entries")+" could not be parsed")
-	}
-	return notes
 }
 
 // table writes a table with a title, unless it has no rows.

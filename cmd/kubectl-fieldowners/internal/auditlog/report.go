@@ -1,12 +1,14 @@
-package trace
+package auditlog
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -34,6 +36,8 @@ type Report struct {
 	Fights  []Fight    `json:"fights"`
 	// History has the changes of the object that --object names.
 	History []Change `json:"history,omitempty"`
+	// Moves has the first changes of owners, in the order of time, for a picture.
+	Moves []Move `json:"-"`
 }
 
 // Writer is a client that sends one kind of request.
@@ -57,6 +61,15 @@ type writerKey struct {
 
 // Requests returns the number of requests of the writer.
 func (w *Writer) Requests() int { return w.Writes + w.Conflicts + w.Stale + w.Failed }
+
+// Move is one change of the owner of a field.
+type Move struct {
+	Time     time.Time
+	From, To string
+}
+
+// mostMoves is the maximum number of Report.Moves.
+const mostMoves = 2000
 
 // Taken is a field of one object that one field manager took from another one, once or several times.
 type Taken struct {
@@ -117,28 +130,27 @@ type Change struct {
 	After   string    `json:"after,omitempty"`
 }
 
-// selection is the object and field that the history is about.
-type selection struct {
-	resource schema.GroupResource // a resource or a kind; empty for all objects
-	name     string
-	// namespace is "" for all namespaces.
-	namespace string
-	path      fieldowners.Path
+// Selection selects the objects and fields of a trace. With a Name, the report has their history.
+type Selection struct {
+	Resource  schema.GroupResource // a resource or a kind; empty for all objects
+	Name      string               // "" for all objects
+	Namespace string               // "" for all namespaces
+	Path      fieldowners.Path     // the zero value for all fields
 }
 
-func (s selection) namesOne() bool { return s.name != "" }
+func (s Selection) namesOne() bool { return s.Name != "" }
 
 // object reports whether an object is selected.
-func (s selection) object(k key) bool {
-	if s.namespace != "" && k.namespace != s.namespace || s.name != "" && k.name != s.name {
+func (s Selection) object(k key) bool {
+	if s.Namespace != "" && k.namespace != s.Namespace || s.Name != "" && k.name != s.Name {
 		return false
 	}
-	if s.resource.Resource == "" {
+	if s.Resource.Resource == "" {
 		return true
 	}
-	typed := strings.ToLower(s.resource.Resource)
+	typed := strings.ToLower(s.Resource.Resource)
 	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: typed})
-	return (s.resource.Group == "" || s.resource.Group == k.group) && (k.resource == typed || k.resource == plural.Resource)
+	return (s.Resource.Group == "" || s.Resource.Group == k.group) && (k.resource == typed || k.resource == plural.Resource)
 }
 
 func (r *Report) saw(e *event) {
@@ -175,6 +187,9 @@ func (t *tracer) take(w write, o *object, m fieldowners.Moved, before, after any
 	if !t.asked.under(m.Path) {
 		return
 	}
+	if len(t.report.Moves) < mostMoves {
+		t.report.Moves = append(t.report.Moves, Move{w.StageTimestamp, m.From.String(), m.To.String()})
+	}
 	k := takenKey{w.key, m.Path.String(), m.From.String(), m.To.String()}
 	if t.taken[k] == nil {
 		t.taken[k] = &Taken{takenKey: k, Object: o.ref}
@@ -184,7 +199,7 @@ func (t *tracer) take(w write, o *object, m fieldowners.Moved, before, after any
 	one.User, one.Last, one.Before, one.After, one.Inferred = userOf(w.event), w.StageTimestamp, old, now, inferred
 }
 
-func (s selection) under(path fieldowners.Path) bool { return path.HasPrefix(s.path) }
+func (s Selection) under(path fieldowners.Path) bool { return path.HasPrefix(s.Path) }
 
 // history adds a change to the history of the object that --object names. path is nil for a change of the whole object.
 func (t *tracer) history(e *event, manager string, path *fieldowners.Path, what, before, after string) {
@@ -216,4 +231,22 @@ func (t *tracer) finish() Report {
 		return cmp.Or(b.Times-a.Times, a.Last.Compare(b.Last), cmp.Compare(a.Path+a.Manager+a.Owner, b.Path+b.Manager+b.Owner))
 	})
 	return r
+}
+
+// Notes returns sentences about what the logs do not show.
+func (r Report) Notes() []string {
+	var notes []string
+	if r.Unreadable > 0 {
+		notes = append(notes, english.Plural(r.Unreadable, "line", "")+" skipped: not audit events, or cut off")
+	}
+	if low := r.Levels["Metadata"] + r.Levels["Request"]; low > 0 {
+		notes = append(notes, fmt.Sprintf("%s at the level Metadata or Request: without the response, neither owners nor values nor unchanged writes are shown", english.Plural(low, "request", "")))
+	}
+	if r.Disordered > 0 {
+		notes = append(notes, english.Plural(r.Disordered, "write", "")+" came after a later write of the same object, and were not compared: is a log missing?")
+	}
+	if r.UnreadEntries > 0 {
+		notes = append(notes, english.Plural(r.UnreadEntries, "managed fields entry", "managed fields entries")+" could not be parsed")
+	}
+	return notes
 }

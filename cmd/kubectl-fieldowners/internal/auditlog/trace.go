@@ -1,4 +1,4 @@
-package trace
+package auditlog
 
 import (
 	"cmp"
@@ -40,7 +40,7 @@ type object struct {
 // tracer computes a Report from events in the order of time.
 type tracer struct {
 	report  Report
-	asked   selection
+	asked   Selection
 	objects map[key]*object
 	writers map[writerKey]*Writer
 	taken   map[takenKey]*Taken
@@ -59,7 +59,7 @@ type write struct {
 	revision uint64
 }
 
-func newTracer(asked selection, fightsPerMinute int) (*tracer, error) {
+func newTracer(asked Selection, fightsPerMinute int) (*tracer, error) {
 	detector, err := fights.New(fightsPerMinute)
 	return &tracer{
 		asked: asked, objects: map[key]*object{}, writers: map[writerKey]*Writer{}, taken: map[takenKey]*Taken{},

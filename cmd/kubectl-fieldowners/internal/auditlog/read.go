@@ -1,4 +1,8 @@
-package trace
+// Package auditlog evaluates audit logs of the API server: who wrote which objects, and who took which field from whom.
+//
+// The logs are read as streams. Memory is bounded by the number of objects, writers and changes of owners. Lines that are
+// not audit events are counted and skipped.
+package auditlog
 
 import (
 	"bufio"
@@ -127,6 +131,37 @@ func (r *reader) line() (line []byte, err error) {
 			line = line[:maxLine+1]
 		}
 	}
+}
+
+// Log is an audit log: a line of JSON for each event of audit.k8s.io/v1, plain or compressed by gzip.
+type Log struct {
+	Name string
+	io.Reader
+}
+
+// Trace returns the report of some logs. The events of each log must be in the order of the log. perMinute is the number of
+// changes of a field's owner in a minute that make a fight. The errors say which logs could not be read to the end; the
+// report then has what was read before.
+func Trace(logs []Log, asked Selection, perMinute int) (Report, error) {
+	t, err := newTracer(asked, perMinute)
+	if err != nil {
+		return Report{}, err
+	}
+	var readers []*reader
+	for _, log := range logs {
+		readers = append(readers, newReader(log.Name, log))
+	}
+	merge(readers, t.event)
+	report := t.finish()
+	var errs []error
+	for _, r := range readers {
+		report.Events += r.events
+		report.Unreadable += r.unreadable
+		if !errors.Is(r.err, io.EOF) {
+			errs = append(errs, r.err)
+		}
+	}
+	return report, errors.Join(errs...)
 }
 
 // merge calls use for the events of all logs, sorted by time. Each log must be sorted itself, as the API server writes it.

@@ -1,4 +1,4 @@
-package trace
+package auditlog
 
 import (
 	"bytes"
@@ -34,19 +34,14 @@ func plain(t testing.TB) []byte {
 	return text
 }
 
-// traced returns the report of some logs, and the errors of their readers.
-func traced(t testing.TB, logs ...[]byte) (Report, []*reader) {
+// traced returns the report of some logs, and the error.
+func traced(t testing.TB, texts ...[]byte) (Report, error) {
 	t.Helper()
-	tracer, err := newTracer(selection{}, 5)
-	if err != nil {
-		t.Fatal(err)
+	var logs []Log
+	for i, text := range texts {
+		logs = append(logs, Log{fmt.Sprint("log", i), bytes.NewReader(text)})
 	}
-	var readers []*reader
-	for i, log := range logs {
-		readers = append(readers, newReader(fmt.Sprint("log", i), bytes.NewReader(log)))
-	}
-	merge(readers, tracer.event)
-	return tracer.finish(), readers
+	return Trace(logs, Selection{}, 5)
 }
 
 func asJSON(t *testing.T, r Report) string {
@@ -130,15 +125,14 @@ func TestHostile(t *testing.T) {
 		[]byte(`{"kind":"Event","apiVersion":"v1"}` + "\n"), []byte(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","verb":"patch"}` + "\n"),
 		lines[1][:len(lines[1])/2], []byte("\n"), lines[2], lines[3][:len(lines[3])-2],
 	}, nil)
-	got, readers := traced(t, log)
-	if readers[0].unreadable != 10 || readers[0].events != 3 || got.Objects != 1 || !errors.Is(readers[0].err, io.EOF) {
-		t.Errorf("%d lines unreadable, %d events, %d objects, %v", readers[0].unreadable, readers[0].events, got.Objects, readers[0].err)
+	if got, err := traced(t, log); got.Unreadable != 10 || got.Events != 3 || got.Objects != 1 || err != nil {
+		t.Errorf("%d lines unreadable, %d events, %d objects, %v", got.Unreadable, got.Events, got.Objects, err)
 	}
-	if _, readers := traced(t, web[:len(web)/2]); !errors.Is(readers[0].err, io.ErrUnexpectedEOF) || readers[0].events == 0 {
-		t.Errorf("a compressed log that is cut off: %d events, %v", readers[0].events, readers[0].err)
+	if got, err := traced(t, web[:len(web)/2]); !errors.Is(err, io.ErrUnexpectedEOF) || got.Events == 0 {
+		t.Errorf("a compressed log that is cut off: %d events, %v", got.Events, err)
 	}
-	if _, readers := traced(t, []byte{0x1f, 0x8b, 1}); readers[0].err == nil || errors.Is(readers[0].err, io.EOF) {
-		t.Errorf("not compressed: %v", readers[0].err)
+	if _, err := traced(t, []byte{0x1f, 0x8b, 1}); err == nil {
+		t.Error("a log that only begins like a compressed one: no error")
 	}
 }
 
