@@ -73,6 +73,20 @@ func TestCheck(t *testing.T) {
 	if got := strings.ReplaceAll(stdout, namespace, "NAMESPACE"); code != 1 || got != want || stderr != "" {
 		t.Errorf("exit code %d\n%s\n%s", code, cmp.Diff(want, got), stderr)
 	}
+	// The same for a pull request, with a second object that would be created.
+	both := writtenFile(t, "both.yaml", strings.Replace(strings.Replace(service, "8443", "9443", 1), "team: a", "team: b", 1)+
+		"---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: "+namespace+"}}\n")
+	stdout, stderr, code = plugin(t, "check", "-f", both, "--field-manager", "second", "-o", "markdown")
+	want = "**Server-side apply as `second`.** 2 objects: 2 conflicts in 1 object, 1 would be created, 0 unchanged.\n" + `
+| Object | Field | Owner | Value now | Value in the file |
+|---|---|---|---|---|
+| 'Service NAMESPACE/web' | '.metadata.labels.team' | 'first/Apply' | '"a"' | '"b"' |
+| 'Service NAMESPACE/web' | '.spec.ports[port=443,protocol="TCP"].targetPort' | 'first/Apply' | '8443' | '9443' |
+`
+	if got := strings.NewReplacer(namespace, "NAMESPACE", "`", "'").Replace(stdout); code != 1 || !strings.HasPrefix(got, strings.ReplaceAll(want, "`", "'")) ||
+		!strings.Contains(got, "- 'ConfigMap NAMESPACE/settings'\n  - would be created\n") || stderr != "" {
+		t.Errorf("exit code %d\n%s\n%s", code, got, stderr)
+	}
 	// The owner itself meets no conflict.
 	stdout, stderr, code = plugin(t, "check", "-f", wanted, "--field-manager", "first", "-o", "json")
 	if code != 0 || !strings.Contains(stdout, `"conflicts": []`) || !strings.Contains(stdout, `"after": 9443`) || stderr != "" {

@@ -47,7 +47,8 @@ certain. Validation, admission and defaults are left out.
 Exit codes: 0 no conflict; 1 conflicts; 2 an error, or the API server refuses the file.`,
 		Example: `  kubectl fieldowners check -f web.yaml --field-manager ci
   kubectl kustomize . | kubectl fieldowners check -f - --field-manager ci
-  kubectl fieldowners check -f web.yaml --field-manager ci -o json`,
+  helm template web ./chart | kubectl fieldowners check -f - --field-manager helm
+  kubectl fieldowners check -f web.yaml --field-manager ci -o markdown   # for a pull request`,
 		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
@@ -55,7 +56,7 @@ Exit codes: 0 no conflict; 1 conflicts; 2 an error, or the API server refuses th
 	flags.StringSliceVarP(&c.files, "filename", "f", nil, "`files` to be applied, - for stdin")
 	flags.StringVar(&c.manager, "field-manager", "", "the `name` of the field manager that would apply the files")
 	flags.StringVar(&c.subresource, "subresource", "", "the `subresource` to which the files would be applied, such as status")
-	console.OneOf(cmd, flags, &c.output, "output", "o", "", "text", "json", "yaml")
+	console.OneOf(cmd, flags, &c.output, "output", "o", "", "text", "json", "yaml", "markdown")
 	return cmd
 }
 
@@ -72,7 +73,7 @@ func (c *command) run(cmd *cobra.Command) error {
 	}
 	items, failed, err := c.checkFiles(cmd.Context())
 	if err == nil {
-		err = c.print(items)
+		err = c.print(items, failed)
 	}
 	if failed && (err == nil || errors.Is(err, console.ErrFound)) {
 		err = console.ErrSaid

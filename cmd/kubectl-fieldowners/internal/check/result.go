@@ -137,7 +137,7 @@ func takeoverOf(live fieldowners.Ownership, intent map[string]any) *takeover {
 	return &found
 }
 
-func (c *command) print(items []result) error {
+func (c *command) print(items []result, failed bool) error {
 	conflicts, takeovers := 0, 0
 	for _, item := range items {
 		conflicts += len(item.Conflicts)
@@ -147,6 +147,12 @@ func (c *command) print(items []result) error {
 		if c.output == "text" {
 			c.text(item)
 		}
+	}
+	switch {
+	case c.output == "markdown":
+		c.markdown(items, failed)
+	case c.output == "text" && len(items) > 1:
+		fmt.Fprintln(c.Out, summary(items))
 	}
 	if err := c.Structured(c.output, list{FieldManager: c.manager, Items: items}); err != nil {
 		return err
@@ -162,7 +168,6 @@ func (c *command) print(items []result) error {
 
 func (c *command) text(item result) {
 	palette := c.Screen(false).Palette
-	object := view.Ref{Kind: item.Kind, Namespace: item.Namespace, Name: item.Name}
 	verdict := "no conflict"
 	switch {
 	case len(item.Conflicts) > 0:
@@ -173,7 +178,7 @@ func (c *command) text(item result) {
 	if item.Computed {
 		verdict += ", computed without a dry run, because you may not patch"
 	}
-	fmt.Fprintln(c.Out, palette.Strong(object.String()+": "+verdict))
+	fmt.Fprintln(c.Out, palette.Strong(item.ref()+": "+verdict))
 	for _, conflict := range item.Conflicts {
 		fmt.Fprintf(c.Out, "  %s\n", view.Safe(cmp.Or(conflict.Path, conflict.ServerPath)))
 		fmt.Fprintf(c.Out, "      %s wants %s, %s has %s\n",
