@@ -9,7 +9,7 @@ package report
 import (
 	"bytes"
 	"crypto/sha256"
-	"embed"
+	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"html/template"
@@ -24,28 +24,24 @@ import (
 	"coapply.dev/compare/summary"
 )
 
-//go:embed page.html page.css
-var files embed.FS
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed page.css
+	pageCSS string
 
-var pageTemplate = parse()
+	pageTemplate = parse()
+)
 
 // parse returns the template of the page, with the style sheet in it. The Content-Security-Policy permits only
 // this style sheet, by its hash.
 func parse() *template.Template {
-	frame, err := files.ReadFile("page.html")
-	if err != nil {
-		panic(err) // impossible: the file is embedded
-	}
-	css, err := files.ReadFile("page.css")
-	if err != nil {
-		panic(err)
-	}
-	style := strings.Join(strings.Fields(string(css)), " ")
+	style := strings.Join(strings.Fields(pageCSS), " ")
 	hash := sha256.Sum256([]byte(style))
 	whole := strings.NewReplacer(
 		"STYLE", style,
 		"POLICY", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(hash[:])+"'; form-action 'none'; base-uri 'none'",
-	).Replace(string(frame))
+	).Replace(pageHTML)
 	return template.Must(template.New("page").Funcs(template.FuncMap{"marked": marked, "cut": cut}).Parse(whole))
 }
 
@@ -88,28 +84,27 @@ func HTML(run results.Run, s summary.Summary) ([]byte, error) {
 	return visible(out.Bytes()), nil
 }
 
-// page is the data of the template page.html.
+// page is the data of the templates page.html and page.md.tmpl.
 type page struct {
 	summary.Summary
-	Title, Scope string
-	Square       decided.Square
-	Situations   []situation
-	Texts        map[string]string // the answers to the questions after the first, by name
-	Forests      []forest
-	Losses       []lossRow
-	Failed       []summary.Check
-	Method       []fact
-	Arms         []results.ArmInfo
-	Decided      string
-	Files        []fact
+	Scope      string
+	Square     decided.Square
+	Situations []situation
+	Texts      map[string]string // the answers to the questions after the first, by name
+	Forests    []forest
+	Losses     []lossRow
+	Failed     []summary.Check
+	Method     []fact
+	Arms       []results.ArmInfo
+	Decided    string
 }
 
 type fact struct{ Name, Text string }
 
 func newPage(run results.Run, s summary.Summary) page {
 	p := page{
-		Summary: s, Title: title, Scope: scope(run, s), Square: decided.Now.Square, Situations: newSituations(s), Texts: map[string]string{},
-		Losses: losses(s), Failed: failedChecks(s), Method: method(run, s), Arms: run.Arms, Decided: decided.Text(), Files: beside,
+		Summary: s, Scope: scope(run, s), Square: decided.Now.Square, Situations: newSituations(s), Texts: map[string]string{},
+		Losses: losses(s), Failed: failedChecks(s), Method: method(run, s), Arms: run.Arms, Decided: decided.Text(),
 	}
 	for _, a := range s.Answers {
 		p.Texts[a.Name] = a.Text
@@ -127,8 +122,6 @@ const (
 	goodput   = "goodput_per_s"
 	serverCPU = "apiserver_cpu_ms_per_intent"
 )
-
-const title = "Should my controllers use Server-Side Apply or get-modify-update?"
 
 // scope returns a line for the head of the report: versions, cores, number of trials and date.
 func scope(run results.Run, s summary.Summary) string {
@@ -241,13 +234,4 @@ func method(run results.Run, s summary.Summary) []fact {
 		{"Commit", fmt.Sprintf("%s, %s", either(e.Commit), either(e.Go))},
 		{"Decided", "sha256 " + s.Run.Decided},
 	}
-}
-
-// beside describes the other files in the folder of a run.
-var beside = []fact{
-	{"run.json", "the plan of the run, and its environment"},
-	{"trials.jsonl", "every trial as it was measured, a line each"},
-	{"results.jsonl", "all values computed from these two files, a line each"},
-	{"results.bench", "for benchstat"},
-	{"report.md", "this report in short"},
 }
