@@ -3,7 +3,9 @@ package target
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -21,11 +23,11 @@ func kernel() string {
 }
 
 func cpuModel() string {
-	fs, err := procfs.NewDefaultFS()
+	proc, err := procfs.NewDefaultFS()
 	if err != nil {
 		return ""
 	}
-	cpus, err := fs.CPUInfo()
+	cpus, err := proc.CPUInfo()
 	if err != nil || len(cpus) == 0 {
 		return ""
 	}
@@ -47,15 +49,12 @@ func allowed() ([]int, error) {
 	return cores, nil
 }
 
-// confine pins all threads of a process to the given cores. The process id 0 stands for this process. Threads and
-// child processes that start later inherit the pinning.
+// confine pins all threads of a process to the given cores. Threads and child processes that start later inherit the
+// pinning.
 func confine(pid int, cores []int) error {
 	var set unix.CPUSet
 	for _, core := range cores {
 		set.Set(core)
-	}
-	if pid == 0 {
-		pid = os.Getpid()
 	}
 	for range 2 { // twice, for threads that were started by a thread that was not pinned yet
 		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
@@ -76,11 +75,11 @@ func confine(pid int, cores []int) error {
 }
 
 func memory() uint64 {
-	fs, err := procfs.NewDefaultFS()
+	proc, err := procfs.NewDefaultFS()
 	if err != nil {
 		return 0
 	}
-	info, err := fs.Meminfo()
+	info, err := proc.Meminfo()
 	if err != nil || info.MemTotalBytes == nil {
 		return 0
 	}
@@ -111,15 +110,11 @@ func limits() string {
 	if err != nil {
 		return ""
 	}
-	groups, err := os.OpenRoot("/sys/fs/cgroup")
-	if err != nil {
-		return ""
-	}
-	defer groups.Close()
+	groups := os.DirFS("/sys/fs/cgroup")
 	folder := strings.TrimPrefix(strings.TrimSpace(string(own)), "0::/")
 	var text []string
 	for _, file := range []string{"cpu.max", "memory.max"} {
-		if limit, err := groups.ReadFile(filepath.Join(folder, file)); err == nil {
+		if limit, err := fs.ReadFile(groups, path.Join(folder, file)); err == nil {
 			text = append(text, file+" "+strings.TrimSpace(string(limit)))
 		}
 	}
