@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -91,16 +92,8 @@ func (c *counting) classify(response *http.Response) (*http.Response, error) {
 }
 
 func namesOwners(body []byte) bool {
-	var status metav1.Status
-	if json.Unmarshal(body, &status) != nil || status.Details == nil {
-		return false
-	}
-	for _, cause := range status.Details.Causes {
-		if cause.Type == metav1.CauseTypeFieldManagerConflict {
-			return true
-		}
-	}
-	return false
+	var status apierrors.StatusError
+	return json.Unmarshal(body, &status.ErrStatus) == nil && apierrors.HasStatusCause(&status, metav1.CauseTypeFieldManagerConflict)
 }
 
 func writes(request *http.Request) bool { return request.Method != http.MethodGet }
