@@ -62,17 +62,12 @@ func loadRun(folder string) (Run, error) {
 	if err != nil {
 		return Run{}, fmt.Errorf("reading a run: %w", err)
 	}
-	var version struct { // checked first, because fields may have other types in another schema
-		Schema string `json:"schema"`
-	}
-	if err := json.Unmarshal(data, &version); err != nil {
-		return Run{}, fmt.Errorf("reading %s: %w", path, err)
-	}
-	if version.Schema != Schema {
-		return Run{}, fmt.Errorf("%s has schema %q, but this version of compare reads only %s: repeat the run", path, version.Schema, Schema)
-	}
 	var run Run
-	if err := json.Unmarshal(data, &run); err != nil {
+	err = json.Unmarshal(data, &run)
+	if run.Schema != Schema && (err == nil || run.Schema != "") { // another schema may also have fields of other types
+		return Run{}, fmt.Errorf("%s has schema %q, but this version of compare reads only %s: repeat the run", path, run.Schema, Schema)
+	}
+	if err != nil {
 		return Run{}, fmt.Errorf("reading %s: %w", path, err)
 	}
 	return run, nil
