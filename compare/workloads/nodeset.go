@@ -39,7 +39,7 @@ type nodesets struct {
 	ofKind
 
 	rounds atomic.Int64 // number of rounds that have begun
-	gate   *gate        // steps of round r: 3r: round r-1 has ended; 3r+1: the pods of round r exist; 3r+2: all have read
+	gate   *gate        // steps of round r: 2r: its pods exist; 2r+1: all writers have read
 }
 
 func prepareNodeset(_ context.Context, stage compare.Stage) (compare.Run, error) {
@@ -68,22 +68,16 @@ func (r *nodesets) sizes(round int) (before, after int) {
 }
 
 func (r *nodesets) Next(ctx context.Context, writer, round int) (compare.Intent, bool, error) {
-	if err := r.gate.pass(ctx, writer, 3*round); err != nil {
-		return compare.Intent{}, false, err
-	}
-	if r.over(round) {
-		return compare.Intent{}, false, nil
-	}
 	if writer == 0 {
 		if err := r.found(ctx, round); err != nil {
 			return compare.Intent{}, false, err
 		}
 	}
-	if err := r.gate.pass(ctx, writer, 3*round+1); err != nil {
+	if err := r.gate.pass(ctx, writer, 2*round); err != nil {
 		return compare.Intent{}, false, err
 	}
 	_, replicas := r.sizes(round)
-	pause := func(ctx context.Context) error { return r.gate.pass(ctx, writer, 3*round+2) }
+	pause := func(ctx context.Context) error { return r.gate.pass(ctx, writer, 2*round+1) }
 	intent := compare.Intent{
 		Writer: writer, Sequence: round, Kind: r.kind.GroupVersionKind,
 		Namespace: r.stage.Namespace, Name: r.set(round), Manager: nodesetManager, Replicas: replicas, Pause: pause,

@@ -30,11 +30,11 @@ func (r *nodesets) found(ctx context.Context, round int) error {
 		}
 	}
 	r.rounds.Store(int64(round) + 1)
-	if r.stage.Cache == nil || r.stage.Cache() == nil {
+	if r.cache() == nil {
 		return nil
 	}
 	return wait.PollUntilContextTimeout(ctx, time.Millisecond, podPatience, true, func(ctx context.Context) (bool, error) {
-		pods, err := r.pods(ctx, r.stage.Cache())
+		pods, err := r.pods(ctx, r.cache())
 		return len(pods[r.set(round)]) == before, err
 	})
 }
@@ -43,15 +43,11 @@ func (r *nodesets) found(ctx context.Context, round int) error {
 // only a moment after its creation.
 func (r *nodesets) create(ctx context.Context, intent compare.Intent) error {
 	return wait.PollUntilContextTimeout(ctx, nodePoll, podPatience, true, func(ctx context.Context) (bool, error) {
-		pod := &unstructured.Unstructured{Object: intent.Configure(nil)}
-		pod.SetGroupVersionKind(intent.Kind)
-		pod.SetNamespace(intent.Namespace)
-		pod.SetName(intent.Name)
 		var err error
 		if appliesFields(r.stage.Arm) {
-			err = r.stage.Admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(pod), client.FieldOwner(intent.Manager))
+			err = own(ctx, r.stage, r.kind, intent.Name, "", intent.Manager, intent.Configure(nil))
 		} else {
-			err = r.stage.Admin.Create(ctx, pod, client.FieldOwner(intent.Manager))
+			err = r.stage.Admin.Create(ctx, build(r.stage, r.kind, intent.Name, intent.Configure(nil)), client.FieldOwner(intent.Manager))
 		}
 		if apierrors.IsForbidden(err) {
 			return false, nil
@@ -85,24 +81,22 @@ func (r *nodesets) Finish(ctx context.Context) (map[string]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("counting pods: %w", err)
 	}
-	var grown, shrunk, pods, duplicates, missing, gone float64
+	var grown, shrunk, duplicates, missing, gone float64
 	for round := range int(r.rounds.Load()) {
 		_, wanted := r.sizes(round)
-		have := len(sets[r.set(round)])
+		surplus := float64(len(sets[r.set(round)]) - wanted)
 		if r.shrinks(round) {
 			shrunk++
-			gone += float64(max(0, wanted-have))
+			gone += max(0, -surplus)
 			continue
 		}
 		grown++
-		pods += float64(have)
-		duplicates += float64(max(0, have-wanted))
-		missing += float64(max(0, wanted-have))
+		duplicates += max(0, surplus)
+		missing += max(0, -surplus)
 	}
 	counted := map[string]float64{}
 	if grown > 0 {
-		counted["pods_per_round"], counted["duplicates_per_round"] = pods/grown, duplicates/grown
-		counted["missing_per_round"] = missing / grown
+		counted["duplicates_per_round"], counted["missing_per_round"] = duplicates/grown, missing/grown
 	}
 	if shrunk > 0 {
 		counted["deleted_too_many_per_round"] = gone / shrunk

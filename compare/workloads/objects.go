@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/compare"
 )
@@ -32,6 +33,14 @@ func (ofKind) Finish(context.Context) (map[string]float64, error) { return nil, 
 
 // over reports whether the given round is after the last round of the trial. In a trial by time, it returns false.
 func (o ofKind) over(round int) bool { return o.stage.Rounds > 0 && round >= o.stage.Rounds }
+
+// cache returns the cache of the trial, or nil if the trial has none.
+func (o ofKind) cache() client.Reader {
+	if o.stage.Cache == nil {
+		return nil
+	}
+	return o.stage.Cache()
+}
 
 // has reports whether an object belongs to the trial and has a name with the given prefix.
 func (o ofKind) has(object *unstructured.Unstructured, prefix string) bool {
