@@ -33,7 +33,11 @@ that is left out is a no. A write needs no other protections than those that are
 			out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(out, "LAYER\tNEEDED\tWHY")
 			for _, l := range layers(a) {
-				fmt.Fprintf(out, "%s\t%s\t%s\n", l.name, map[bool]string{true: "yes", false: "no"}[l.needed], l.why)
+				if l.needed {
+					fmt.Fprintf(out, "%s\tyes\t%s\n", l.name, l.why)
+				} else {
+					fmt.Fprintf(out, "%s\tno\t%s\n", l.name, l.whyNot)
+				}
 			}
 			fmt.Fprint(out, preconditions)
 			return out.Flush()
@@ -56,11 +60,11 @@ update, patch	resourceVersion
 apply of own fields	none
 `
 
-// layer is one of four protections against lost updates and races, with the reason why it is needed or not.
+// layer is one of four protections against lost updates and races.
 type layer struct {
-	name   string
-	needed bool
-	why    string
+	name        string
+	needed      bool
+	why, whyNot string
 }
 
 // layers returns the four protections:
@@ -69,23 +73,16 @@ type layer struct {
 //   - a retry, for a write that fails because it is based on an outdated read;
 //   - expectations, for two decisions that are based on the same outdated data.
 func layers(a answers) []layer {
-	either := func(needed bool, why, otherwise string) string {
-		if needed {
-			return why
-		}
-		return otherwise
-	}
-	retries := a.updates && a.repeatable
 	noRetry := "a create, a delete or a read never fails as a stale write"
 	if a.updates {
 		noRetry = "return the error, so that the queue calls the reconciler again"
 	}
 	return []layer{
-		{"deep copy", a.cached, either(a.cached, "other code shares the cached object: modify a copy", "the code modifies no object that other code shares")},
-		{"resourceVersion", a.updates, either(a.updates, "without it, the write overwrites what other clients wrote since the read", "the write is no update or patch")},
-		{"retry", retries, either(retries,
-			"RetryOnConflict, with DefaultRetry for many clients on one object, DefaultBackoff for objects that a controller owns", noRetry)},
-		{"expectations", a.counts, either(a.counts,
-			"a count from a cache may be outdated: use expectations, or names derived from the parent", "the decision depends on only one object")},
+		{"deep copy", a.cached, "other code shares the cached object: modify a copy", "the code modifies no object that other code shares"},
+		{"resourceVersion", a.updates, "without it, the write overwrites what other clients wrote since the read", "the write is no update or patch"},
+		{"retry", a.updates && a.repeatable,
+			"RetryOnConflict, with DefaultRetry for many clients on one object, DefaultBackoff for objects that a controller owns", noRetry},
+		{"expectations", a.counts,
+			"a count from a cache may be outdated: use expectations, or names derived from the parent", "the decision depends on only one object"},
 	}
 }

@@ -26,21 +26,15 @@ func Markdown(run results.Run, s summary.Summary) ([]byte, error) {
 	return visible(out.Bytes()), nil
 }
 
-var (
-	special = regexp.MustCompile("[<>|\\[\\]*_\\\\#&`]")
-	code    = regexp.MustCompile("`[A-Za-z0-9 ._-]+`")
-)
+var special = regexp.MustCompile("`[A-Za-z0-9 ._-]+`|[<>|\\[\\]*_\\\\#&`]")
 
 // plain escapes a text so that Markdown shows it unchanged. Names in backticks remain code.
 func plain(text string) string {
 	text = strings.Join(strings.Fields(cut(text)), " ")
-	var out strings.Builder
-	at := 0
-	for _, span := range code.FindAllStringIndex(text, -1) {
-		out.WriteString(special.ReplaceAllString(text[at:span[0]], `\$0`))
-		out.WriteString(text[span[0]:span[1]])
-		at = span[1]
-	}
-	out.WriteString(special.ReplaceAllString(text[at:], `\$0`))
-	return out.String()
+	return special.ReplaceAllStringFunc(text, func(found string) string {
+		if len(found) > 1 {
+			return found
+		}
+		return `\` + found
+	})
 }

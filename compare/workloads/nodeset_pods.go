@@ -16,8 +16,8 @@ import (
 
 const podPatience = 30 * time.Second
 
-// found creates the pods that a set has at the start of a round, in the same way as the arm creates pods. It waits until these pods
-// are in the arm's cache, so that the only staleness in a round comes from its two reconciles, which both read before either writes.
+// found creates the pods that a set has at the start of a round. It waits until these pods are in the arm's cache, so that the
+// only staleness in a round comes from its two reconciles, which both read before either writes.
 func (r *nodesets) found(ctx context.Context, round int) error {
 	before, _ := r.sizes(round)
 	for ordinal := range before {
@@ -25,8 +25,16 @@ func (r *nodesets) found(ctx context.Context, round int) error {
 		if !r.shrinks(round) {
 			r.stage.Note(intent)
 		}
-		if err := r.create(ctx, intent); err != nil {
-			return fmt.Errorf("creating pod %s: %w", intent.Name, err)
+		// Pods are forbidden until the new namespace has its default service account, a moment after its creation.
+		err := wait.PollUntilContextTimeout(ctx, nodePoll, podPatience, true, func(ctx context.Context) (bool, error) {
+			err := own(ctx, r.stage, r.kind, intent.Name, "", intent.Manager, intent.Configure(nil))
+			if apierrors.IsForbidden(err) {
+				return false, nil
+			}
+			return err == nil, err
+		})
+		if err != nil {
+			return err
 		}
 	}
 	r.rounds.Store(int64(round) + 1)
@@ -36,23 +44,6 @@ func (r *nodesets) found(ctx context.Context, round int) error {
 	return wait.PollUntilContextTimeout(ctx, time.Millisecond, podPatience, true, func(ctx context.Context) (bool, error) {
 		pods, err := r.pods(ctx, r.cache())
 		return len(pods[r.set(round)]) == before, err
-	})
-}
-
-// create creates a pod. It retries while pods are forbidden, because a new namespace gets its default service account
-// only a moment after its creation.
-func (r *nodesets) create(ctx context.Context, intent compare.Intent) error {
-	return wait.PollUntilContextTimeout(ctx, nodePoll, podPatience, true, func(ctx context.Context) (bool, error) {
-		var err error
-		if appliesFields(r.stage.Arm) {
-			err = own(ctx, r.stage, r.kind, intent.Name, "", intent.Manager, intent.Configure(nil))
-		} else {
-			err = r.stage.Admin.Create(ctx, build(r.stage, r.kind, intent.Name, intent.Configure(nil)), client.FieldOwner(intent.Manager))
-		}
-		if apierrors.IsForbidden(err) {
-			return false, nil
-		}
-		return err == nil, err
 	})
 }
 
