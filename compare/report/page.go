@@ -8,6 +8,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -126,20 +127,13 @@ const (
 // scope returns a line for the head of the report: versions, cores, number of trials and date.
 func scope(run results.Run, s summary.Summary) string {
 	e := run.Environment
-	parts := []string{"Kubernetes " + either(e.Server), "etcd " + either(e.Etcd) + ", fsync " + either(e.EtcdFsync)}
+	parts := []string{"Kubernetes " + cmp.Or(e.Server, summary.NA), "etcd " + cmp.Or(e.Etcd, summary.NA) + ", fsync " + cmp.Or(e.EtcdFsync, summary.NA)}
 	cores := fmt.Sprintf("%d cores", e.Cores)
 	if len(e.ServerCores) > 0 && len(e.GeneratorCores) > 0 {
 		cores += fmt.Sprintf(" (%d for the servers, %d for the writers)", len(e.ServerCores), len(e.GeneratorCores))
 	}
 	parts = append(parts, cores, summary.Count(s.Run.Trials)+" trials", run.Started.UTC().Format("2006-01-02"))
-	return strings.Join(append(parts, either(run.Profile)+" run"), " · ")
-}
-
-func either(text string) string {
-	if text == "" {
-		return summary.NA
-	}
-	return text
+	return strings.Join(append(parts, cmp.Or(run.Profile, summary.NA)+" run"), " · ")
 }
 
 // failedChecks returns the checks that failed. The first screen of the report names only these; the section
@@ -161,7 +155,6 @@ type lossRow struct {
 	Acknowledged string
 	Lost         string
 	GaveUp       string
-	Width        string // the width of the bar, in per cent
 	Class        string
 }
 
@@ -190,9 +183,6 @@ func losses(s summary.Summary) []lossRow {
 		} else if _, upper, ok := statistics.Proportion(0, row.Trials); ok {
 			row.Lost = "0 (at most in " + summary.Percent(upper) + " of trials)"
 		}
-		if worst > 0 {
-			row.Width = fmt.Sprintf("%.1f%%", 100*min(1, worst))
-		}
 		rows = append(rows, row)
 	}
 	return rows
@@ -212,7 +202,7 @@ func armsOf(rows []summary.Row) []string {
 // method returns the facts about a run for the section about the method.
 func method(run results.Run, s summary.Summary) []fact {
 	e := run.Environment
-	pinned := "not pinned: " + either(e.Unpinned)
+	pinned := "not pinned: " + cmp.Or(e.Unpinned, summary.NA)
 	if len(e.ServerCores) > 0 {
 		pinned = fmt.Sprintf("API server and etcd on cores %v, writers on %v", e.ServerCores, e.GeneratorCores)
 	}
@@ -228,10 +218,10 @@ func method(run results.Run, s summary.Summary) []fact {
 			"%s elsewhere), equivalent: within; adjusted after Holm for all cells of a question",
 			summary.Percent(decided.Now.Margins.Square), summary.Percent(decided.Now.Margins.Other))},
 		{"Cores", pinned},
-		{"Machine", fmt.Sprintf("%s, %s, kernel %s, limits %s", either(e.CPU), e.OS, either(e.Kernel), either(e.Limits))},
-		{"Disk", fmt.Sprintf("%s, a write of 4 KiB with fsync takes %s", either(e.FileSystem), fsync)},
-		{"User", fmt.Sprintf("%s in the groups %s, no client-side rate limit", either(e.User), either(strings.Join(e.Groups, ", ")))},
-		{"Commit", fmt.Sprintf("%s, %s", either(e.Commit), either(e.Go))},
+		{"Machine", fmt.Sprintf("%s, %s, kernel %s, limits %s", cmp.Or(e.CPU, summary.NA), e.OS, cmp.Or(e.Kernel, summary.NA), cmp.Or(e.Limits, summary.NA))},
+		{"Disk", fmt.Sprintf("%s, a write of 4 KiB with fsync takes %s", cmp.Or(e.FileSystem, summary.NA), fsync)},
+		{"User", fmt.Sprintf("%s in the groups %s, no client-side rate limit", cmp.Or(e.User, summary.NA), cmp.Or(strings.Join(e.Groups, ", "), summary.NA))},
+		{"Commit", fmt.Sprintf("%s, %s", cmp.Or(e.Commit, summary.NA), cmp.Or(e.Go, summary.NA))},
 		{"Decided", "sha256 " + s.Run.Decided},
 	}
 }

@@ -1,7 +1,6 @@
 package results
 
 import (
-	"bufio"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -33,7 +32,8 @@ func Load(folder string) (Run, []Trial, error) {
 	return run, trials, nil
 }
 
-// loadTrials reads the trials from trials.jsonl, or from trials.jsonl.gz, the result of `gzip trials.jsonl`.
+// loadTrials reads the trials from trials.jsonl, or from trials.jsonl.gz, the result of `gzip trials.jsonl`. It also reports
+// whether the last line is incomplete.
 func loadTrials(folder string) (trials []Trial, cut bool, err error) {
 	f, err := os.Open(filepath.Join(folder, TrialsFile))
 	compressed := errors.Is(err, fs.ErrNotExist)
@@ -50,10 +50,19 @@ func loadTrials(folder string) (trials []Trial, cut bool, err error) {
 			return nil, false, fmt.Errorf("%s is not a gzip file: %w", f.Name(), err)
 		}
 	}
-	if trials, cut, err = readTrials(from); err != nil {
-		return nil, false, fmt.Errorf("%s: %w", f.Name(), err)
+	for lines := json.NewDecoder(from); ; {
+		var trial Trial
+		err := lines.Decode(&trial)
+		switch {
+		case errors.Is(err, io.EOF):
+			return trials, false, nil
+		case errors.Is(err, io.ErrUnexpectedEOF) && !compressed:
+			return trials, true, nil
+		case err != nil:
+			return nil, false, fmt.Errorf("%s: line %d is not a trial: %w; remove the line to continue without this trial", f.Name(), len(trials)+1, err)
+		}
+		trials = append(trials, trial)
 	}
-	return trials, cut, nil
 }
 
 func loadRun(folder string) (Run, error) {
@@ -71,27 +80,4 @@ func loadRun(folder string) (Run, error) {
 		return Run{}, fmt.Errorf("reading %s: %w", path, err)
 	}
 	return run, nil
-}
-
-// readTrials parses trials.jsonl. It also reports whether the last line is incomplete.
-func readTrials(r io.Reader) (trials []Trial, cut bool, err error) {
-	reader := bufio.NewReader(r)
-	for number := 1; ; number++ {
-		line, end := reader.ReadBytes('\n')
-		if end != nil && !errors.Is(end, io.EOF) {
-			return nil, false, fmt.Errorf("line %d: %w", number, end)
-		}
-		if end != nil && len(line) == 0 {
-			return trials, false, nil
-		}
-		var trial Trial
-		err = json.Unmarshal(line, &trial)
-		switch {
-		case err != nil && end != nil:
-			return trials, true, nil //nolint:nilerr // a line that is cut off is reported by cut
-		case err != nil:
-			return nil, false, fmt.Errorf("line %d is not a trial: %w; remove the line to continue without this trial", number, err)
-		}
-		trials = append(trials, trial)
-	}
 }

@@ -18,8 +18,7 @@ func (t *Target) describe(ctx context.Context, user client.Client) results.Envir
 	e := results.Environment{
 		Commit: commit(), Go: runtime.Version(),
 		OS: runtime.GOOS + "/" + runtime.GOARCH, Kernel: kernel(), CPU: cpuModel(), Cores: runtime.NumCPU(),
-		Memory: memory(), Limits: limits(),
-		LocalCluster: t.IsLocal(), Encoding: "JSON",
+		Limits: limits(), LocalCluster: t.IsLocal(),
 	}
 	if version, err := t.serverVersion(ctx); err == nil {
 		e.Server = version.GitVersion

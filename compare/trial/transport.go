@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -63,9 +64,9 @@ func (c *counting) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	key := fmt.Sprintf("%s %d", verb(request), response.StatusCode)
 	c.tally.answered(max(0, request.ContentLength))
-	response.Body = &countedBody{ReadCloser: response.Body, done: func(read int64) {
-		c.tally.read(key, read)
-	}}
+	body := &countedBody{ReadCloser: response.Body}
+	body.done = sync.OnceFunc(func() { c.tally.read(key, body.read) })
+	response.Body = body
 	if response.StatusCode == http.StatusConflict && (request.Method == http.MethodPut || request.Method == http.MethodPatch) {
 		return c.classify(response)
 	}
@@ -114,34 +115,25 @@ func verb(request *http.Request) string {
 	return request.Method
 }
 
-// countedBody is a response body that calls done once, with the number of bytes read.
+// countedBody is a response body that calls done when it has been read to the end or closed.
 type countedBody struct {
 	io.ReadCloser
-	read int64
-	told bool
-	done func(read int64)
+	read int64 // number of bytes
+	done func()
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
 	if err != nil {
-		b.tell()
+		b.done()
 	}
 	return n, err
 }
 
 func (b *countedBody) Close() error {
-	err := b.ReadCloser.Close()
-	b.tell()
-	return err
-}
-
-func (b *countedBody) tell() {
-	if !b.told {
-		b.told = true
-		b.done(b.read)
-	}
+	defer b.done()
+	return b.ReadCloser.Close()
 }
 
 // waiting returns a transport for the administrator. The duration of an administrator's request in Run.Next counts as

@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -80,8 +81,9 @@ func (o objects) intent(writer, sequence int) compare.Intent {
 // The objects are prepared concurrently.
 func (o objects) prepare(ctx context.Context, fields func() map[string]any, owners func(ctx context.Context, name string) error) error {
 	return together(ctx, max(o.stage.Objects, 1), func(ctx context.Context, i int) error {
-		if err := create(ctx, o.stage, o.kind, o.name(i), fields()); err != nil {
-			return err
+		object := build(o.stage, o.kind, o.name(i), fields())
+		if err := o.stage.Admin.Create(ctx, object, client.FieldOwner(preparer)); err != nil {
+			return fmt.Errorf("creating %s %s for the trial: %w", o.kind.Kind, object.GetName(), err)
 		}
 		return owners(ctx, o.name(i))
 	})

@@ -32,13 +32,6 @@ func build(stage compare.Stage, kind compare.Kind, name string, fields map[strin
 	return object
 }
 
-func create(ctx context.Context, stage compare.Stage, kind compare.Kind, name string, fields map[string]any) error {
-	if err := stage.Admin.Create(ctx, build(stage, kind, name, fields), client.FieldOwner(preparer)); err != nil {
-		return fmt.Errorf("creating %s %s for the trial: %w", kind.Kind, name, err)
-	}
-	return nil
-}
-
 // own makes a manager the owner of fields, by an apply. Otherwise the manager's first write in the trial would
 // also change ownership.
 func own(ctx context.Context, stage compare.Stage, kind compare.Kind, name, subresource, manager string, fields map[string]any) error {
