@@ -162,7 +162,7 @@ func TestCompareTrialWithoutItsServer(t *testing.T) {
 		return &cutting{Writer: writer, line: line}, err
 	}
 	got := runTrial(t, on, spec)
-	if void := got.Trial.Void; !strings.Contains(void, "the watch of configmaps missed versions of objects") {
+	if void := got.Trial.Void; !strings.Contains(void, "connect: connection refused") {
 		t.Errorf("void: %q", void)
 	}
 	if got.Trial.All.Landed == 0 || got.Trial.Measured <= 0 {

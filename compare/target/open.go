@@ -96,28 +96,27 @@ func (t *Target) objects() []client.Object {
 	in := func(namespace, name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{managedByLabel: managedBy}}
 	}
-	rule := func(resources ...string) []rbacv1.PolicyRule {
-		return []rbacv1.PolicyRule{{
-			APIGroups: []string{corev1.GroupName, appsv1.GroupName, v1alpha1.SchemeGroupVersion.Group}, Resources: resources,
-			Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"},
-		}}
-	}
+	rules := []rbacv1.PolicyRule{{
+		APIGroups: []string{corev1.GroupName, appsv1.GroupName, v1alpha1.SchemeGroupVersion.Group},
+		Resources: []string{"configmaps", "pods", "services", "deployments", "devboxes", "devboxes/status", "namespaces", "nodes"},
+		Verbs:     []string{"get", "list", "watch", "create", "update", "patch", "delete"},
+	}}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: t.namespace, Name: account}}
 	role := func(kind, name string) rbacv1.RoleRef {
 		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
 	}
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: t.namespace, Name: account}}
 	objects := []client.Object{
 		&corev1.Namespace{ObjectMeta: in("", t.namespace)},
 		&corev1.ServiceAccount{ObjectMeta: in(t.namespace, account)},
-		&rbacv1.Role{ObjectMeta: in(t.namespace, account), Rules: rule("configmaps", "pods", "services", "deployments", "devboxes", "devboxes/status")},
-		&rbacv1.RoleBinding{ObjectMeta: in(t.namespace, account), RoleRef: role("Role", account), Subjects: subjects},
 	}
 	if t.IsLocal() {
-		objects = append(objects,
-			&rbacv1.ClusterRole{ObjectMeta: in("", t.namespace), Rules: rule("namespaces", "nodes")},
+		return append(objects,
+			&rbacv1.ClusterRole{ObjectMeta: in("", t.namespace), Rules: rules},
 			&rbacv1.ClusterRoleBinding{ObjectMeta: in("", t.namespace), RoleRef: role("ClusterRole", t.namespace), Subjects: subjects})
 	}
-	return objects
+	return append(objects,
+		&rbacv1.Role{ObjectMeta: in(t.namespace, account), Rules: rules},
+		&rbacv1.RoleBinding{ObjectMeta: in(t.namespace, account), RoleRef: role("Role", account), Subjects: subjects})
 }
 
 // newUser gets a token of the service account, and makes the configuration and a client of the benchmark's user with the
@@ -147,17 +146,10 @@ func unhindered(config *rest.Config) {
 
 // waitUsable waits until the service account has its rights: the API server needs a moment to see new roles.
 func (t *Target) waitUsable(ctx context.Context, user client.Client) error {
-	needed := []authorizationv1.ResourceAttributes{{Namespace: t.namespace, Verb: "create", Resource: "configmaps"}}
-	if t.IsLocal() {
-		needed = append(needed, authorizationv1.ResourceAttributes{Verb: "create", Resource: "namespaces"})
-	}
+	needed := &authorizationv1.ResourceAttributes{Namespace: t.namespace, Verb: "create", Resource: "configmaps"}
 	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, readyTimeout, true, func(ctx context.Context) (bool, error) {
-		for _, attributes := range needed {
-			review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes}}
-			if err := user.Create(ctx, &review); err != nil || !review.Status.Allowed {
-				return false, err
-			}
-		}
-		return true, nil
+		review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: needed}}
+		err := user.Create(ctx, &review)
+		return review.Status.Allowed, err
 	})
 }

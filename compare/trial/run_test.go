@@ -176,7 +176,7 @@ func TestTrialsThatAreVoid(t *testing.T) {
 				}
 				return intent(writer, sequence), true, nil
 			}
-		}, "the watch of configmaps missed versions of objects"},
+		}, "connect: connection refused"},
 		"no answer at all": {func(f *fakeServer, _ *plain, s *Spec) {
 			s.Cell.Rounds = 1
 			s.Arm.New = func(session compare.Session) (compare.Writer, error) {

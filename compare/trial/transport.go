@@ -84,17 +84,13 @@ func (c *counting) classify(response *http.Response) (*http.Response, error) {
 		return nil, fmt.Errorf("reading a response with status 409: %w", err)
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
-	if namesOwners(body) {
+	var status apierrors.StatusError
+	if json.Unmarshal(body, &status.ErrStatus) == nil && apierrors.HasStatusCause(&status, metav1.CauseTypeFieldManagerConflict) {
 		c.tally.count(&c.tally.client.Conflicts)
 	} else {
 		c.tally.count(&c.tally.client.StaleWrites)
 	}
 	return response, nil
-}
-
-func namesOwners(body []byte) bool {
-	var status apierrors.StatusError
-	return json.Unmarshal(body, &status.ErrStatus) == nil && apierrors.HasStatusCause(&status, metav1.CauseTypeFieldManagerConflict)
 }
 
 func writes(request *http.Request) bool { return request.Method != http.MethodGet }
