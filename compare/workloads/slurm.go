@@ -3,15 +3,9 @@ package workloads
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/compare"
 )
@@ -99,27 +93,4 @@ func (r slurm) Fields(o *unstructured.Unstructured) map[string]string {
 		return nil
 	}
 	return ownAnnotations(o)
-}
-
-// slicePatience limits how long Finish waits for EndpointSlices. Usually they exist already.
-const slicePatience = 30 * time.Second
-
-// Finish returns the number of EndpointSlices per Service of the trial. Clients of Slurm find slurmctld through them.
-func (r slurm) Finish(ctx context.Context) (map[string]float64, error) {
-	slices := 0
-	err := wait.PollUntilContextTimeout(ctx, nodePoll, slicePatience, true, func(ctx context.Context) (bool, error) {
-		var list discoveryv1.EndpointSliceList
-		err := r.stage.Admin.List(ctx, &list, client.InNamespace(r.stage.Namespace))
-		slices = 0
-		for _, slice := range list.Items {
-			if strings.HasPrefix(slice.Labels[discoveryv1.LabelServiceName], inTrial(r.stage, "")) {
-				slices++
-			}
-		}
-		return slices >= r.stage.Objects, err
-	})
-	if err != nil && (ctx.Err() != nil || !wait.Interrupted(err)) {
-		return nil, fmt.Errorf("listing the EndpointSlices of the trial's Services: %w", err)
-	}
-	return map[string]float64{"endpoint_slices_per_service": float64(slices) / float64(r.stage.Objects)}, nil
 }
