@@ -94,7 +94,7 @@ type page struct {
 	Texts      map[string]string // the answers to the questions after the first, by name
 	Forests    []forest
 	Losses     []lossRow
-	Failed     []summary.Check
+	Failed     []summary.Check // the first screen names only these; the section about the method has all checks
 	Method     []fact
 	Arms       []results.ArmInfo
 	Decided    string
@@ -105,10 +105,15 @@ type fact struct{ Name, Text string }
 func newPage(run results.Run, s summary.Summary) page {
 	p := page{
 		Summary: s, Scope: scope(run, s), Square: decided.Now.Square, Situations: newSituations(s), Texts: map[string]string{},
-		Losses: losses(s), Failed: failedChecks(s), Method: method(run, s), Arms: run.Arms, Decided: decided.Text(),
+		Losses: losses(s), Method: method(run, s), Arms: run.Arms, Decided: decided.Text(),
 	}
 	for _, a := range s.Answers {
 		p.Texts[a.Name] = a.Text
+	}
+	for _, c := range s.Checks {
+		if c.State == "failed" {
+			p.Failed = append(p.Failed, c)
+		}
 	}
 	for _, family := range decided.Now.Comparisons {
 		if f := newForest(s, family); len(f.Rows) > 0 {
@@ -134,18 +139,6 @@ func scope(run results.Run, s summary.Summary) string {
 	}
 	parts = append(parts, cores, summary.Count(s.Run.Trials)+" trials", run.Started.UTC().Format("2006-01-02"))
 	return strings.Join(append(parts, cmp.Or(run.Profile, summary.NA)+" run"), " · ")
-}
-
-// failedChecks returns the checks that failed. The first screen of the report names only these; the section
-// about the method has all checks.
-func failedChecks(s summary.Summary) []summary.Check {
-	var failed []summary.Check
-	for _, c := range s.Checks {
-		if c.State == "failed" {
-			failed = append(failed, c)
-		}
-	}
-	return failed
 }
 
 // lossRow is a row of the table of losses: one arm, over all cells.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"strings"
 
 	"coapply.dev/compare/summary"
@@ -44,18 +45,11 @@ func newHalf(row summary.SquareRow, turns int) half {
 
 // figures returns goodput, CPU of the API server and attempts of an arm.
 func figures(row summary.Row) string {
-	if row.Arm == "" {
-		return summary.NA
+	var parts []string
+	for _, measure := range [][2]string{{goodput, "/s"}, {serverCPU, " ms"}, {"server_attempts_per_write", " updates"}} {
+		if e, ok := row.Measures[measure[0]]; ok {
+			parts = append(parts, summary.Number(e.Mean)+measure[1])
+		}
 	}
-	parts := []string{"n/a"}
-	if e, ok := row.Measures[goodput]; ok {
-		parts[0] = summary.Number(e.Mean) + "/s"
-	}
-	if e, ok := row.Measures[serverCPU]; ok {
-		parts = append(parts, summary.Number(e.Mean)+" ms")
-	}
-	if e, ok := row.Measures["server_attempts_per_write"]; ok {
-		parts = append(parts, summary.Number(e.Mean)+" updates")
-	}
-	return strings.Join(parts, ", ")
+	return cmp.Or(strings.Join(parts, ", "), summary.NA)
 }

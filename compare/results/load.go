@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Load reads a run and its trials from a folder. If the last line of trials.jsonl is cut off, such as after a crash, it is
@@ -24,10 +25,7 @@ func Load(folder string) (Run, []Trial, error) {
 	}
 	if cut {
 		said := fmt.Sprintf("the last line of %s, number %d, is cut off: that trial is lost", TrialsFile, len(trials)+1)
-		if run.Interrupted != "" {
-			said = run.Interrupted + "; " + said
-		}
-		run.Interrupted = said
+		run.Interrupted = strings.TrimPrefix(run.Interrupted+"; "+said, "; ")
 	}
 	return run, trials, nil
 }

@@ -27,13 +27,9 @@ func (t *Target) describe(ctx context.Context, user client.Client) results.Envir
 	if err := user.Create(ctx, &review); err == nil {
 		e.User, e.Groups = review.Status.UserInfo.Username, review.Status.UserInfo.Groups
 	}
-	if t.IsLocal() {
-		t.describeLocal(ctx, &e)
+	if !t.IsLocal() {
+		return e
 	}
-	return e
-}
-
-func (t *Target) describeLocal(ctx context.Context, e *results.Environment) {
 	folder := t.cluster.Dir()
 	e.FileSystem = fileSystem(folder)
 	e.FsyncP50, e.FsyncP99 = measureFsync(ctx, folder)
@@ -43,6 +39,7 @@ func (t *Target) describeLocal(ctx context.Context, e *results.Environment) {
 	if _, arguments, err := (processes{folder}).find("etcd"); err == nil {
 		e.EtcdFsync = fsyncOf(arguments)
 	}
+	return e
 }
 
 // fsyncOf returns "off" if the given arguments of etcd switch fsync off with --unsafe-no-fsync, and otherwise "on".

@@ -43,10 +43,10 @@ func newTarget(admin *rest.Config, log io.Writer) (*Target, error) {
 	unhindered(admin)
 	t := &Target{admin: admin, namespace: "compare-" + rand.String(8), log: log}
 	var err error
-	if t.http, err = rest.HTTPClientFor(admin); err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+	if t.http, err = rest.HTTPClientFor(admin); err == nil {
+		t.client, err = client.New(admin, client.Options{HTTPClient: t.http})
 	}
-	if t.client, err = client.New(admin, client.Options{HTTPClient: t.http}); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
 	return t, nil
@@ -102,9 +102,6 @@ func (t *Target) objects() []client.Object {
 		Verbs:     []string{"get", "list", "watch", "create", "update", "patch", "delete"},
 	}}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: t.namespace, Name: account}}
-	role := func(kind, name string) rbacv1.RoleRef {
-		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
-	}
 	objects := []client.Object{
 		&corev1.Namespace{ObjectMeta: in("", t.namespace)},
 		&corev1.ServiceAccount{ObjectMeta: in(t.namespace, account)},
@@ -112,11 +109,17 @@ func (t *Target) objects() []client.Object {
 	if t.IsLocal() {
 		return append(objects,
 			&rbacv1.ClusterRole{ObjectMeta: in("", t.namespace), Rules: rules},
-			&rbacv1.ClusterRoleBinding{ObjectMeta: in("", t.namespace), RoleRef: role("ClusterRole", t.namespace), Subjects: subjects})
+			&rbacv1.ClusterRoleBinding{
+				ObjectMeta: in("", t.namespace), Subjects: subjects,
+				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: t.namespace},
+			})
 	}
 	return append(objects,
 		&rbacv1.Role{ObjectMeta: in(t.namespace, account), Rules: rules},
-		&rbacv1.RoleBinding{ObjectMeta: in(t.namespace, account), RoleRef: role("Role", account), Subjects: subjects})
+		&rbacv1.RoleBinding{
+			ObjectMeta: in(t.namespace, account), Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
+		})
 }
 
 // newUser gets a token of the service account, and makes the configuration and a client of the benchmark's user with the

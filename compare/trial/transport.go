@@ -52,15 +52,12 @@ func (c *counting) RoundTrip(request *http.Request) (*http.Response, error) {
 	of := attemptOf(request.Context())
 	of.requests.Add(1)
 	response, err := c.next.RoundTrip(request)
+	if writes(request) && (err != nil || response.StatusCode == http.StatusGatewayTimeout) {
+		of.open.Add(1)
+	}
 	if err != nil {
-		if writes(request) {
-			of.open.Add(1)
-		}
 		c.tally.unanswered(request)
 		return nil, err
-	}
-	if writes(request) && response.StatusCode == http.StatusGatewayTimeout {
-		of.open.Add(1)
 	}
 	key := fmt.Sprintf("%s %d", verb(request), response.StatusCode)
 	c.tally.answered(max(0, request.ContentLength))

@@ -47,9 +47,6 @@ func (w *watches) read(fields fieldsOf) (versions []history.Version, initial int
 		}
 	}
 	slices.SortStableFunc(versions, func(a, b history.Version) int { return cmp.Compare(a.Revision, b.Revision) })
-	versions = slices.CompactFunc(versions, func(a, b history.Version) bool {
-		return a.Revision == b.Revision && a.Object == b.Object
-	})
 	return versions, initial, nil
 }
 

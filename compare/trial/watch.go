@@ -54,12 +54,6 @@ func (w *watch) list(ctx context.Context) (list metav1.List, err error) {
 	return list, nil
 }
 
-// begin lists the existing objects. The function follow sees all later writes.
-func (w *watch) begin(ctx context.Context) (err error) {
-	w.initial, err = w.list(ctx)
-	return err
-}
-
 // follow runs the watch until the context ends. If the watch ends earlier, versions are missed: the API server lets a
 // watch run for half an hour at least, so it does not connect again.
 func (w *watch) follow(ctx context.Context) {

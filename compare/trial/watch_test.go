@@ -95,7 +95,7 @@ func TestVersionsOfAllKindsAreInOrder(t *testing.T) {
 	w := &watches{all: []*watch{
 		{kind: configMapKind, lines: [][]byte{
 			[]byte(line("ADDED", configMap("t1", 3, "a"))), []byte(line("BOOKMARK", `{"metadata":{"resourceVersion":"9"}}`)),
-			[]byte(line("MODIFIED", configMap("t1", 5, "b"))), []byte(line("MODIFIED", configMap("t1", 5, "b"))),
+			[]byte(line("MODIFIED", configMap("t1", 5, "b"))),
 		}},
 		{kind: pods, lines: [][]byte{
 			[]byte(line("ADDED", configMap("t2", 4, "c"))), []byte(line("ADDED", configMap("x", 6, "c"))),

@@ -38,7 +38,11 @@ func startWatches(ctx context.Context, p place, kinds []compare.Kind) (*watches,
 	for _, kind := range kinds {
 		one := newWatch(client, kind, p.namespace)
 		one.lost = w.lost
-		if err := bounded(ctx, prepareBound, one.begin); err != nil {
+		err := bounded(ctx, prepareBound, func(ctx context.Context) (err error) {
+			one.initial, err = one.list(ctx)
+			return err
+		})
+		if err != nil {
 			c.close()
 			return nil, err
 		}

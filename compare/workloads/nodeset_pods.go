@@ -14,8 +14,6 @@ import (
 	"coapply.dev/compare"
 )
 
-const podPatience = 30 * time.Second
-
 // found creates the pods that a set has at the start of a round. It waits until these pods are in the arm's cache, so that the
 // only staleness in a round comes from its two reconciles, which both read before either writes.
 func (r *nodesets) found(ctx context.Context, round int) error {
@@ -23,7 +21,7 @@ func (r *nodesets) found(ctx context.Context, round int) error {
 		intent := r.pod(-1, round, ordinal)
 		r.stage.Note(intent)
 		// Pods are forbidden until the new namespace has its default service account, a moment after its creation.
-		err := wait.PollUntilContextTimeout(ctx, nodePoll, podPatience, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, nodePoll, patience, true, func(ctx context.Context) (bool, error) {
 			err := own(ctx, r.stage, r.kind, intent.Name, "", intent.Manager, intent.Configure(nil))
 			if apierrors.IsForbidden(err) {
 				return false, nil
@@ -38,7 +36,7 @@ func (r *nodesets) found(ctx context.Context, round int) error {
 	if r.cache() == nil {
 		return nil
 	}
-	return wait.PollUntilContextTimeout(ctx, time.Millisecond, podPatience, true, func(ctx context.Context) (bool, error) {
+	return wait.PollUntilContextTimeout(ctx, time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		pods, err := r.pods(ctx, r.cache())
 		return len(pods[r.set(round)]) == nodesetSeen, err
 	})
@@ -47,8 +45,7 @@ func (r *nodesets) found(ctx context.Context, round int) error {
 // pods returns the pods of the trial that are not being deleted, by the name of their set.
 func (r *nodesets) pods(ctx context.Context, from client.Reader) (map[string][]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
-	list.SetAPIVersion("v1")
-	list.SetKind("PodList")
+	list.SetGroupVersionKind(r.kind.GroupVersionKind)
 	if err := from.List(ctx, list, client.InNamespace(r.stage.Namespace), client.HasLabels{compare.NodeSetLabel}); err != nil {
 		return nil, err
 	}

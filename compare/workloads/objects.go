@@ -64,6 +64,14 @@ func (o objects) name(i int) string { return inTrial(o.stage, strconv.Itoa(i)) }
 
 func (o objects) mine(object *unstructured.Unstructured) bool { return o.has(object, "") }
 
+// Fields implements compare.Run. The tracked fields are the annotations of the managers.
+func (o objects) Fields(object *unstructured.Unstructured) map[string]string {
+	if !o.mine(object) {
+		return nil
+	}
+	return ownAnnotations(object)
+}
+
 // manager returns the number of the field manager that a writer uses.
 func (o objects) manager(writer int) int { return writer % max(o.stage.Managers, 1) }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +15,9 @@ import (
 
 // preparer is the field manager for writes that prepare or clean up a trial.
 const preparer = "compare-prepare"
+
+// patience is the time limit for waiting until objects can be created, or are in a cache.
+const patience = 30 * time.Second
 
 // managerName returns the name of the j-th field manager of a trial.
 func managerName(j int) string { return fmt.Sprintf("m%d", j) }

@@ -19,7 +19,6 @@ func slurmService() compare.Workload {
 			"the API server adds the address",
 		Defaults: compare.Parameters{Writers: 4, Objects: 4, Managers: 4},
 		Arms:     []string{"gmu-default-retry", "gmu-replace", "ssa", "apply"},
-		Local:    true,
 		Prepare:  prepareSlurm,
 	}
 }
@@ -85,12 +84,4 @@ func (r slurm) modify(service string, manager int, value string) func(*unstructu
 			unstructured.SetNestedSlice(o.Object, ports, "spec", "ports"),
 		)
 	}
-}
-
-// Fields implements compare.Run. The tracked fields are the annotations of the managers.
-func (r slurm) Fields(o *unstructured.Unstructured) map[string]string {
-	if !r.mine(o) {
-		return nil
-	}
-	return ownAnnotations(o)
 }
