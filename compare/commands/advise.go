@@ -8,16 +8,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// answers describes a piece of code that writes to Kubernetes objects, by four yes-or-no questions.
-type answers struct {
-	cached     bool // Does the code modify an object that came from a cache?
-	updates    bool // Does the code update or patch an existing object?
-	repeatable bool // May the write be retried: is it idempotent, without side effects?
-	counts     bool // Does the code write to several objects, or depend on their number?
-}
-
+// adviseCommand returns the command that describes the four protections against lost updates and races:
+//   - a deep copy, for two goroutines that share a cached object;
+//   - the resourceVersion, for two clients that write to one API object;
+//   - a retry, for a write that fails because it is based on an outdated read;
+//   - expectations, for two decisions that are based on the same outdated data.
 func adviseCommand() *cobra.Command {
-	var a answers
+	var cached, updates, repeatable, counts bool
 	cmd := &cobra.Command{
 		Use:   "advise",
 		Short: "Advise which protections a write needs",
@@ -30,20 +27,39 @@ that is left out is a no. A write needs no other protections than those that are
 			if cmd.Flags().NFlag() == 0 {
 				return errors.New("answer at least one of the four questions by a flag; see compare advise --help")
 			}
+			noRetry := "a create, a delete or a read never fails as a stale write"
+			if updates {
+				noRetry = "return the error, so that the queue calls the reconciler again"
+			}
 			out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(out, "LAYER\tNEEDED\tWHY")
-			for _, l := range layers(a) {
-				fmt.Fprintf(out, "%s\t%s\t%s\n", l.name, map[bool]string{true: "yes", false: "no"}[l.needed], l.why)
+			for _, layer := range []struct {
+				name        string
+				needed      bool
+				why, whyNot string
+			}{
+				{"deep copy", cached, "other code shares the cached object: modify a copy", "the code modifies no object that other code shares"},
+				{"resourceVersion", updates, "without it, the write overwrites what other clients wrote since the read", "the write is no update or patch"},
+				{"retry", updates && repeatable,
+					"RetryOnConflict, with DefaultRetry for many clients on one object, DefaultBackoff for objects that a controller owns", noRetry},
+				{"expectations", counts,
+					"a count from a cache may be outdated: use expectations, or names derived from the parent", "the decision depends on only one object"},
+			} {
+				if layer.needed {
+					fmt.Fprintf(out, "%s\tyes\t%s\n", layer.name, layer.why)
+				} else {
+					fmt.Fprintf(out, "%s\tno\t%s\n", layer.name, layer.whyNot)
+				}
 			}
 			fmt.Fprint(out, preconditions)
 			return out.Flush()
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&a.cached, "cached-object", false, "the code modifies an object from a cache")
-	flags.BoolVar(&a.updates, "update", false, "the code updates or patches an existing object")
-	flags.BoolVar(&a.repeatable, "repeatable", false, "the write may be retried without doing anything twice")
-	flags.BoolVar(&a.counts, "counts", false, "the code writes to several objects, or depends on their number")
+	flags.BoolVar(&cached, "cached-object", false, "the code modifies an object from a cache")
+	flags.BoolVar(&updates, "update", false, "the code updates or patches an existing object")
+	flags.BoolVar(&repeatable, "repeatable", false, "the write may be retried without doing anything twice")
+	flags.BoolVar(&counts, "counts", false, "the code writes to several objects, or depends on their number")
 	return cmd
 }
 
@@ -55,37 +71,3 @@ delete	uid
 update, patch	resourceVersion
 apply of own fields	none
 `
-
-// layer is one of four protections against lost updates and races, with the reason why it is needed or not.
-type layer struct {
-	name   string
-	needed bool
-	why    string
-}
-
-// layers returns the four protections:
-//   - a deep copy, for two goroutines that share a cached object;
-//   - the resourceVersion, for two clients that write to one API object;
-//   - a retry, for a write that fails because it is based on an outdated read;
-//   - expectations, for two decisions that are based on the same outdated data.
-func layers(a answers) []layer {
-	either := func(needed bool, why, otherwise string) string {
-		if needed {
-			return why
-		}
-		return otherwise
-	}
-	retries := a.updates && a.repeatable
-	noRetry := "a create, a delete or a read never fails as a stale write"
-	if a.updates {
-		noRetry = "return the error, so that the queue calls the reconciler again"
-	}
-	return []layer{
-		{"deep copy", a.cached, either(a.cached, "other code shares the cached object: modify a copy", "the code modifies no object that other code shares")},
-		{"resourceVersion", a.updates, either(a.updates, "without it, the write overwrites what other clients wrote since the read", "the write is no update or patch")},
-		{"retry", retries, either(retries,
-			"RetryOnConflict, with DefaultRetry for many clients on one object, DefaultBackoff for objects that a controller owns", noRetry)},
-		{"expectations", a.counts, either(a.counts,
-			"a count from a cache may be outdated: use expectations, or names derived from the parent", "the decision depends on only one object")},
-	}
-}

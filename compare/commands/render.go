@@ -57,7 +57,7 @@ func render(out io.Writer, dirs ...string) (void bool, err error) {
 	}{
 		{"results.jsonl", s.JSONLines},
 		{"results.bench", func() ([]byte, error) { return results.Bench(run, trials) }},
-		{"report.md", func() ([]byte, error) { return report.Markdown(run, s), nil }},
+		{"report.md", func() ([]byte, error) { return report.Markdown(run, s) }},
 		{"report.html", func() ([]byte, error) { return report.HTML(run, s) }},
 	} {
 		data, err := file.make()

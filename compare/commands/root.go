@@ -25,7 +25,7 @@ import (
 	"coapply.dev/internal/flagerror"
 )
 
-// The exit codes. exitFound means that a run is void, or that a promise of `compare bench` is missed.
+// The exit codes. exitFound means that a run is void.
 const (
 	exitDone        = 0
 	exitFound       = 1
@@ -39,7 +39,7 @@ func Catalogue() compare.Catalogue {
 }
 
 // Main runs the command compare with the arms and workloads of the catalogue, and returns the exit code. The exit
-// code is 0 for success, 1 if a run is void or a promise of compare bench is missed, 2 for an error, and 130 for an interruption.
+// code is 0 for success, 1 if a run is void, 2 for an error, and 130 for an interruption.
 func Main(catalogue compare.Catalogue) int {
 	klog.SetLogger(logr.Discard()) // client libraries also return their problems as errors
 	ctrllog.SetLogger(logr.Discard())
@@ -65,7 +65,7 @@ func Run(ctx context.Context, catalogue compare.Catalogue, args []string, stream
 	return exitCode(root.ExecuteContext(ctx), streams.Err)
 }
 
-// errFound means that a command has found and printed a void run or a missed promise. The exit code is then 1.
+// errFound means that a command has found and printed a void run. The exit code is then 1.
 var errFound = errors.New("found")
 
 func exitCode(err error, stderr io.Writer) int {

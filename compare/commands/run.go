@@ -2,10 +2,9 @@ package commands
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -87,7 +86,7 @@ func (f *runFlags) run(cmd *cobra.Command, catalogue compare.Catalogue) error {
 		return err
 	}
 	if f.seed == 0 {
-		f.seed = newSeed()
+		f.seed = uint64(rand.Uint32()) + 1
 	}
 	if f.dir == "" {
 		f.dir = "compare-" + time.Now().Format("20060102-150405")
@@ -155,10 +154,4 @@ func (f *runFlags) known(catalogue compare.Catalogue) error {
 		}
 	}
 	return nil
-}
-
-func newSeed() uint64 {
-	var b [4]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return uint64(binary.BigEndian.Uint32(b[:])) + 1
 }

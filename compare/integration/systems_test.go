@@ -121,13 +121,6 @@ func TestSystemNodeSet(t *testing.T) {
 		if test.text != "" {
 			published(t, "nodeset-scale", test.text, test.figure, fmt.Sprintf("%v pods too many", duplicates))
 		}
-		gone, shrinks := got.extra["deleted_too_many_per_round"]
-		if counts := arm == "naive" || arm == "expectations"; shrinks != counts {
-			t.Errorf("%s: shrinking is counted: %v, want %v", arm, shrinks, counts)
-		}
-		if arm == "expectations" && gone != 0 {
-			t.Errorf("%s deleted %v pods too many", arm, gone)
-		}
 		if got.outcomes[recorded.Failed] != 0 {
 			t.Errorf("%s: %v, want none failed", arm, got.outcomes)
 		}
@@ -143,27 +136,21 @@ func TestSystemSlurmService(t *testing.T) {
 		if got.outcomes[recorded.Landed] != 6 && arm != "gmu-default-retry" {
 			t.Errorf("%s: %v, want 6 landed", arm, got.outcomes)
 		}
-		if got.extra["endpoint_slices_per_service"] != 1 {
-			t.Errorf("%s: %v, want a slice with an endpoint", arm, got.extra)
-		}
-		service := got.left["slurm-0-controller"]
+		service := got.left["0"]
 		address, _, _ := unstructured.NestedString(service.Object, "spec", "clusterIP")
-		if address == "" || len(service.GetOwnerReferences()) != 1 {
-			t.Errorf("%s left the service without address or owner: %v", arm, service.Object)
+		if address == "" {
+			t.Errorf("%s left the service without address: %v", arm, service.Object)
 		}
 		own := len(service.GetAnnotations())
 		if (own == 3) != (arm != "gmu-replace") {
 			t.Errorf("%s left %d annotations of 3 managers", arm, own)
 		}
-		switch arm {
-		case "gmu-replace":
+		if arm == "gmu-replace" {
 			addresses := 0
 			if address == "" {
 				addresses = 1
 			}
 			published(t, "slurm-service", "replacing the spec loses the cluster IP\nbut the API server restores the cluster IP", "1 address lost", fmt.Sprintf("%d addresses lost", addresses))
-		case "apply":
-			published(t, "slurm-service", "an EndpointSlice appears for the Service", "1 slice", fmt.Sprintf("%v slice", got.extra["endpoint_slices_per_service"]))
 		}
 	}
 }

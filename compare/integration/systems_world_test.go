@@ -132,12 +132,12 @@ func writeAll(t *testing.T, run compare.Run, stage compare.Stage, arm compare.Ar
 	})
 	for i := range stage.Writers {
 		writers.Go(func() {
-			for sequence := 0; ; sequence++ {
+			for sequence := range stage.Rounds {
 				intent, more, err := run.Next(ctx, i, sequence)
 				if err != nil {
 					t.Errorf("intent %d of writer %d: %v", sequence, i, err)
 				}
-				if !more || sequence == stage.Rounds {
+				if !more {
 					return
 				}
 				parts := intent.Parts

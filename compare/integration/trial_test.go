@@ -126,8 +126,8 @@ func TestCompareTrial(t *testing.T) {
 		if got.All.Landed != o.Acknowledged || got.Server.Revisions != o.Acknowledged {
 			t.Errorf("%s: %d landed, %d acknowledged, %d revisions", c.arm, got.All.Landed, o.Acknowledged, got.Server.Revisions)
 		}
-		if got.Client.LimiterWaits != 0 || got.Server.Updates == nil {
-			t.Errorf("%s: %+v, updates %v", c.arm, got.Client, got.Server.Updates)
+		if got.Client.LimiterWaits != 0 {
+			t.Errorf("%s: %+v", c.arm, got.Client)
 		}
 		if open := got.Open; (open != nil) != (got.Rate > 0) ||
 			open != nil && (open.Arrived < got.All.Intents || (open.Converged == nil) != (open.Arrived > got.All.Landed)) {
@@ -162,7 +162,7 @@ func TestCompareTrialWithoutItsServer(t *testing.T) {
 		return &cutting{Writer: writer, line: line}, err
 	}
 	got := runTrial(t, on, spec)
-	if void := got.Trial.Void; !strings.Contains(void, "the API server cannot be reached") {
+	if void := got.Trial.Void; !strings.Contains(void, "connect: connection refused") {
 		t.Errorf("void: %q", void)
 	}
 	if got.Trial.All.Landed == 0 || got.Trial.Measured <= 0 {

@@ -55,14 +55,5 @@ func (j *judging) went(v int, field string) int64 {
 		}
 		return 0
 	}
-	before := j.Versions[j.before[v]].Fields[field]
-	if before == "" {
-		before = "0"
-	}
-	n, ok := number(before)
-	m, also := number(after)
-	if !ok || !also {
-		return 0
-	}
-	return m - n
+	return grown(j.Versions[j.before[v]].Fields[field], after)
 }

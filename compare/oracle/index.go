@@ -125,7 +125,7 @@ func (x *index) find(op history.Operation, at map[uint64]int) int {
 		return -1
 	}
 	// The write that removes the last finalizer deletes the object. The response to it has the revision before the deletion.
-	if next := x.after[v]; next >= 0 && x.Versions[next].Deleted && len(op.Wants) > 0 && removesAll(op) && !x.holds(v, op) {
+	if next := x.after[v]; next >= 0 && x.Versions[next].Deleted && len(op.Wants) > 0 && removesAll(op) && x.differs(v, op) != "" {
 		return next
 	}
 	return v
@@ -139,9 +139,6 @@ func removesAll(op history.Operation) bool {
 	}
 	return true
 }
-
-// holds reports whether a version has the values that an operation wants.
-func (x *index) holds(v int, op history.Operation) bool { return x.differs(v, op) == "" }
 
 // differs returns the first field whose value is not the one that an operation wants, or "" if there is none.
 func (x *index) differs(v int, op history.Operation) string {
@@ -210,11 +207,14 @@ func number(value string) (int64, bool) {
 }
 
 // isNext reports whether the second value is the first value plus one. An empty value counts as 0.
-func isNext(before, after string) bool {
-	if before == "" {
-		before = "0"
-	}
-	n, ok := number(before)
+func isNext(before, after string) bool { return grown(before, after) == 1 }
+
+// grown returns the difference of two values of a counter, or 0 if one of them is not a number. An empty first value counts as 0.
+func grown(before, after string) int64 {
+	n, ok := number(cmp.Or(before, "0"))
 	m, also := number(after)
-	return ok && also && m == n+1
+	if !ok || !also {
+		return 0
+	}
+	return m - n
 }

@@ -24,9 +24,6 @@ const (
 // kept is the maximum number of violations that are returned in detail.
 const kept = 20
 
-// nobody is the number of a writer that is not known.
-const nobody = -1
-
 // Judge checks every acknowledged write and every version in a history, and counts these violations:
 //
 //   - Not found: the version with the acknowledged revision does not contain the written value. A write that changed
@@ -44,8 +41,7 @@ const nobody = -1
 //
 // Judge accepts any history and never panics. If versions are missing, Gap is set and the counts are meaningless.
 func Judge(h history.History) results.Oracle {
-	x := newIndex(h)
-	return judge(x).found
+	return judge(newIndex(h)).found
 }
 
 func judge(x *index) *judging {
@@ -157,7 +153,7 @@ func (j *judging) violation(kind string, v int, field string, of, by int) {
 
 func (j *judging) writerOf(o int) int {
 	if o < 0 {
-		return nobody
+		return -1
 	}
 	return j.Operations[o].Writer
 }

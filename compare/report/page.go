@@ -8,8 +8,9 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
-	"embed"
+	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"html/template"
@@ -24,28 +25,24 @@ import (
 	"coapply.dev/compare/summary"
 )
 
-//go:embed page.html page.css
-var files embed.FS
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed page.css
+	pageCSS string
 
-var pageTemplate = parse()
+	pageTemplate = parse()
+)
 
 // parse returns the template of the page, with the style sheet in it. The Content-Security-Policy permits only
 // this style sheet, by its hash.
 func parse() *template.Template {
-	frame, err := files.ReadFile("page.html")
-	if err != nil {
-		panic(err) // impossible: the file is embedded
-	}
-	css, err := files.ReadFile("page.css")
-	if err != nil {
-		panic(err)
-	}
-	style := strings.Join(strings.Fields(string(css)), " ")
+	style := strings.Join(strings.Fields(pageCSS), " ")
 	hash := sha256.Sum256([]byte(style))
 	whole := strings.NewReplacer(
 		"STYLE", style,
 		"POLICY", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(hash[:])+"'; form-action 'none'; base-uri 'none'",
-	).Replace(string(frame))
+	).Replace(pageHTML)
 	return template.Must(template.New("page").Funcs(template.FuncMap{"marked": marked, "cut": cut}).Parse(whole))
 }
 
@@ -88,32 +85,36 @@ func HTML(run results.Run, s summary.Summary) ([]byte, error) {
 	return visible(out.Bytes()), nil
 }
 
-// page is the data of the template page.html.
+// page is the data of the templates page.html and page.md.tmpl.
 type page struct {
 	summary.Summary
-	Title, Scope string
-	Square       decided.Square
-	Situations   []situation
-	Texts        map[string]string // the answers to the questions after the first, by name
-	Forests      []forest
-	Losses       []lossRow
-	Contested    []contestedRow
-	Failed       []summary.Check
-	Method       []fact
-	Arms         []results.ArmInfo
-	Decided      string
-	Files        []fact
+	Scope      string
+	Square     decided.Square
+	Situations []situation
+	Texts      map[string]string // the answers to the questions after the first, by name
+	Forests    []forest
+	Losses     []lossRow
+	Contested  []contestedRow
+	Failed     []summary.Check // the first screen names only these; the section about the method has all checks
+	Method     []fact
+	Arms       []results.ArmInfo
+	Decided    string
 }
 
 type fact struct{ Name, Text string }
 
 func newPage(run results.Run, s summary.Summary) page {
 	p := page{
-		Summary: s, Title: title, Scope: scope(run, s), Square: decided.Now.Square, Situations: newSituations(s), Texts: map[string]string{},
-		Losses: losses(s), Contested: contestedRows(s), Failed: failedChecks(s), Method: method(run, s), Arms: run.Arms, Decided: decided.Text(), Files: beside,
+		Summary: s, Scope: scope(run, s), Square: decided.Now.Square, Situations: newSituations(s), Texts: map[string]string{},
+		Losses: losses(s), Contested: contestedRows(s), Method: method(run, s), Arms: run.Arms, Decided: decided.Text(),
 	}
 	for _, a := range s.Answers {
 		p.Texts[a.Name] = a.Text
+	}
+	for _, c := range s.Checks {
+		if c.State == "failed" {
+			p.Failed = append(p.Failed, c)
+		}
 	}
 	for _, family := range decided.Now.Comparisons {
 		if f := newForest(s, family); len(f.Rows) > 0 {
@@ -129,37 +130,16 @@ const (
 	serverCPU = "apiserver_cpu_ms_per_intent"
 )
 
-const title = "Should my controllers use Server-Side Apply or get-modify-update?"
-
 // scope returns a line for the head of the report: versions, cores, number of trials and date.
 func scope(run results.Run, s summary.Summary) string {
 	e := run.Environment
-	parts := []string{"Kubernetes " + either(e.Server), "etcd " + either(e.Etcd) + ", fsync " + either(e.EtcdFsync)}
+	parts := []string{"Kubernetes " + cmp.Or(e.Server, summary.NA), "etcd " + cmp.Or(e.Etcd, summary.NA) + ", fsync " + cmp.Or(e.EtcdFsync, summary.NA)}
 	cores := fmt.Sprintf("%d cores", e.Cores)
 	if len(e.ServerCores) > 0 && len(e.GeneratorCores) > 0 {
 		cores += fmt.Sprintf(" (%d for the servers, %d for the writers)", len(e.ServerCores), len(e.GeneratorCores))
 	}
 	parts = append(parts, cores, summary.Count(s.Run.Trials)+" trials", run.Started.UTC().Format("2006-01-02"))
-	return strings.Join(append(parts, either(run.Profile)+" run"), " · ")
-}
-
-func either(text string) string {
-	if text == "" {
-		return summary.NA
-	}
-	return text
-}
-
-// failedChecks returns the checks that failed. The first screen of the report names only these; the section
-// about the method has all checks.
-func failedChecks(s summary.Summary) []summary.Check {
-	var failed []summary.Check
-	for _, c := range s.Checks {
-		if c.State == "failed" {
-			failed = append(failed, c)
-		}
-	}
-	return failed
+	return strings.Join(append(parts, cmp.Or(run.Profile, summary.NA)+" run"), " · ")
 }
 
 // lossRow is a row of the table of losses: one arm, over all cells.
@@ -169,7 +149,6 @@ type lossRow struct {
 	Acknowledged string
 	Lost         string
 	GaveUp       string
-	Width        string // the width of the bar, in per cent
 	Class        string
 }
 
@@ -198,9 +177,6 @@ func losses(s summary.Summary) []lossRow {
 		} else if _, upper, ok := statistics.Proportion(0, row.Trials); ok {
 			row.Lost = "0 (at most in " + summary.Percent(upper) + " of trials)"
 		}
-		if worst > 0 {
-			row.Width = fmt.Sprintf("%.1f%%", 100*min(1, worst))
-		}
 		rows = append(rows, row)
 	}
 	return rows
@@ -220,7 +196,7 @@ func armsOf(rows []summary.Row) []string {
 // method returns the facts about a run for the section about the method.
 func method(run results.Run, s summary.Summary) []fact {
 	e := run.Environment
-	pinned := "not pinned: " + either(e.Unpinned)
+	pinned := "not pinned: " + cmp.Or(e.Unpinned, summary.NA)
 	if len(e.ServerCores) > 0 {
 		pinned = fmt.Sprintf("API server and etcd on cores %v, writers on %v", e.ServerCores, e.GeneratorCores)
 	}
@@ -236,19 +212,10 @@ func method(run results.Run, s summary.Summary) []fact {
 			"%s elsewhere), equivalent: within; adjusted after Holm for all cells of a question",
 			summary.Percent(decided.Now.Margins.Square), summary.Percent(decided.Now.Margins.Other))},
 		{"Cores", pinned},
-		{"Machine", fmt.Sprintf("%s, %s, kernel %s, limits %s", either(e.CPU), e.OS, either(e.Kernel), either(e.Limits))},
-		{"Disk", fmt.Sprintf("%s, a write of 4 KiB with fsync takes %s", either(e.FileSystem), fsync)},
-		{"User", fmt.Sprintf("%s in the groups %s, no client-side rate limit", either(e.User), either(strings.Join(e.Groups, ", ")))},
-		{"Commit", fmt.Sprintf("%s, %s", either(e.Commit), either(e.Go))},
+		{"Machine", fmt.Sprintf("%s, %s, kernel %s, limits %s", cmp.Or(e.CPU, summary.NA), e.OS, cmp.Or(e.Kernel, summary.NA), cmp.Or(e.Limits, summary.NA))},
+		{"Disk", fmt.Sprintf("%s, a write of 4 KiB with fsync takes %s", cmp.Or(e.FileSystem, summary.NA), fsync)},
+		{"User", fmt.Sprintf("%s in the groups %s, no client-side rate limit", cmp.Or(e.User, summary.NA), cmp.Or(strings.Join(e.Groups, ", "), summary.NA))},
+		{"Commit", fmt.Sprintf("%s, %s", cmp.Or(e.Commit, summary.NA), cmp.Or(e.Go, summary.NA))},
 		{"Decided", "sha256 " + s.Run.Decided},
 	}
-}
-
-// beside describes the other files in the folder of a run.
-var beside = []fact{
-	{"run.json", "the plan of the run, and its environment"},
-	{"trials.jsonl", "every trial as it was measured, a line each"},
-	{"results.jsonl", "all values computed from these two files, a line each"},
-	{"results.bench", "for benchstat"},
-	{"report.md", "this report in short"},
 }

@@ -46,6 +46,15 @@ func page(t *testing.T, run results.Run, s summary.Summary) string {
 	return string(html)
 }
 
+func markdown(t *testing.T, run results.Run, s summary.Summary) string {
+	t.Helper()
+	text, err := report.Markdown(run, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // checkPage parses a page as strictly as XML, and holds it to the elements, attributes and addresses that a
 // self-contained page has.
 func checkPage(t *testing.T, html string) {
@@ -139,7 +148,7 @@ const blocks = 8
 // TestGolden shows what a report consists of: go test ./report -update, then look at testdata/report.html in a browser.
 func TestGolden(t *testing.T) {
 	run, s := sample()
-	html, text := page(t, run, s), string(report.Markdown(run, s))
+	html, text := page(t, run, s), markdown(t, run, s)
 	// The decisions and their hash change with every word of that file.
 	anonymous := strings.NewReplacer(s.Run.Decided, "HASH", s.Run.Decided[:12], "HASH")
 	html = regexp.MustCompile(`(?s)(decided.yaml</summary><pre>).*?(</pre>)`).ReplaceAllString(html, "$1$2")
@@ -167,11 +176,11 @@ func TestGolden(t *testing.T) {
 func TestSame(t *testing.T) {
 	run, s := sample()
 	first, _ := report.HTML(run, s)
-	text := report.Markdown(run, s)
+	text := markdown(t, run, s)
 	for range 2 {
 		run, s = sample()
 		again, err := report.HTML(run, s)
-		if err != nil || !bytes.Equal(first, again) || !bytes.Equal(text, report.Markdown(run, s)) {
+		if err != nil || !bytes.Equal(first, again) || text != markdown(t, run, s) {
 			t.Fatalf("%v, or other bytes", err)
 		}
 	}
@@ -201,7 +210,7 @@ func TestFirstScreen(t *testing.T) {
 func TestNothing(t *testing.T) {
 	s := summary.Of(results.Run{}, nil)
 	has(t, page(t, results.Run{}, s), "This run is void", "n/a", "no cell of the 2×2", "No answer: the run is void.")
-	has(t, string(report.Markdown(results.Run{}, s)), "This run is void")
+	has(t, markdown(t, results.Run{}, s), "This run is void")
 }
 
 // TestSaid: what a reader must know stands at the top, and a cell without a verdict says why in its own row.
@@ -214,7 +223,7 @@ func TestSaid(t *testing.T) {
 		}
 	}
 	s := summary.Of(run, trials)
-	html, text := page(t, run, s), string(report.Markdown(run, s))
+	html, text := page(t, run, s), markdown(t, run, s)
 	has(t, html, "Exploratory: the decided.yaml of the run (feed)", `Checks that failed: <a href="#checks">decided</a>`)
 	has(t, html, "no verdict: apply: the load generator is the bottleneck, in 8 of 8 trials")
 	has(t, text, "> Exploratory", "no verdict: apply: the load generator is the bottleneck")
@@ -240,7 +249,7 @@ func TestHostile(t *testing.T) {
 	html := page(t, run, s)
 	hasNot(t, html, "<script", "\x1b", "\x00", "\u202e")
 	has(t, html, "more characters)")
-	text := string(report.Markdown(run, s))
+	text := markdown(t, run, s)
 	hasNot(t, text, "\x1b", "\x00", "\u202e")
 	if link := regexp.MustCompile(`[^\\]\]\(javascript|[^\\]<script`).FindString(text); link != "" {
 		t.Errorf("report.md has %q", link)

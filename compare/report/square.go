@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"strings"
 
 	"coapply.dev/compare/summary"
@@ -44,21 +45,14 @@ func newHalf(row summary.SquareRow, turns int) half {
 
 // figures returns goodput, CPU of the API server, attempts and fairness of an arm.
 func figures(row summary.Row) string {
-	if row.Arm == "" {
-		return summary.NA
-	}
-	parts := []string{"n/a"}
-	if e, ok := row.Measures[goodput]; ok {
-		parts[0] = summary.Number(e.Mean) + "/s"
-	}
-	if e, ok := row.Measures[serverCPU]; ok {
-		parts = append(parts, summary.Number(e.Mean)+" ms")
-	}
-	if e, ok := row.Measures["server_attempts_per_write"]; ok {
-		parts = append(parts, summary.Number(e.Mean)+" updates")
+	var parts []string
+	for _, measure := range [][2]string{{goodput, "/s"}, {serverCPU, " ms"}, {"server_attempts_per_write", " updates"}} {
+		if e, ok := row.Measures[measure[0]]; ok {
+			parts = append(parts, summary.Number(e.Mean)+measure[1])
+		}
 	}
 	if e, ok := row.Measures["fairness"]; ok {
 		parts = append(parts, "fairness "+summary.Number(e.Mean))
 	}
-	return strings.Join(parts, ", ")
+	return cmp.Or(strings.Join(parts, ", "), summary.NA)
 }

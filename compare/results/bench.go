@@ -8,15 +8,36 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// units are the units of the values in a line of results.bench, in order.
-var units = []struct{ name, better string }{
-	{"intents/s", "higher"},
-	{"p50-ms", "lower"},
-	{"p99-ms", "lower"},
-	{"requests/intent", "lower"},
-	{"apiserver-cpu-ms/intent", "lower"},
-	{"give-ups/intent", "lower"},
-	{"lost-updates", "lower"},
+// units are the values in a line of results.bench, in order. A value that was not measured is nil.
+var units = []struct {
+	name, better string
+	of           func(Trial, Distribution) *float64
+}{
+	{"intents/s", "higher", func(t Trial, _ Distribution) *float64 { return t.Goodput() }},
+	{"p50-ms", "lower", func(_ Trial, latency Distribution) *float64 { return latency.Percentile(50) }},
+	{"p99-ms", "lower", func(_ Trial, latency Distribution) *float64 { return latency.Percentile(99) }},
+	{"requests/intent", "lower", func(t Trial, _ Distribution) *float64 {
+		requests := 0
+		for _, count := range t.Client.Requests {
+			requests += count
+		}
+		return share(float64(requests), t.All.Landed)
+	}},
+	{"apiserver-cpu-ms/intent", "lower", func(t Trial, _ Distribution) *float64 {
+		if t.Server.APIServerCPU == nil {
+			return nil
+		}
+		return share(*t.Server.APIServerCPU*1000, t.All.Landed)
+	}},
+	{"give-ups/intent", "lower", func(t Trial, _ Distribution) *float64 { return share(float64(t.All.GiveUps()), t.All.Intents) }},
+	{"lost-updates", "lower", func(t Trial, _ Distribution) *float64 { return new(float64(t.Oracle.LostUpdates())) }},
+}
+
+func share(sum float64, intents int) *float64 {
+	if intents == 0 {
+		return nil
+	}
+	return new(sum / float64(intents))
 }
 
 // Bench returns the content of results.bench in the Go benchmark format. Each valid trial is one line, and so one sample
@@ -37,9 +58,15 @@ func Bench(run Run, trials []Trial) ([]byte, error) {
 		if trial.Void != "" {
 			continue
 		}
-		values, err := benchValues(trial)
+		latency, err := Merge(trial.Latency)
 		if err != nil {
 			return nil, fmt.Errorf("trial %s: %w", trial.ID, err)
+		}
+		var values []benchfmt.Value
+		for _, unit := range units {
+			if value := unit.of(trial, latency); value != nil {
+				values = append(values, benchfmt.Value{Value: *value, Unit: unit.name})
+			}
 		}
 		result := &benchfmt.Result{
 			Config: benchConfig(run), Name: benchfmt.Name(benchName(trial)), Iters: max(1, trial.Timed.Landed), Values: values,
@@ -85,37 +112,4 @@ func benchName(t Trial) string {
 		name += fmt.Sprintf("/rate=%g", t.Rate)
 	}
 	return name
-}
-
-// benchValues returns the values of a trial, in the order of units.
-func benchValues(t Trial) ([]benchfmt.Value, error) {
-	latency, err := Merge(t.Latency)
-	if err != nil {
-		return nil, err
-	}
-	lost := float64(t.Oracle.LostUpdates())
-	measured := []*float64{t.Goodput(), latency.Percentile(50), latency.Percentile(99), nil, nil, nil, &lost}
-	if landed := float64(t.All.Landed); landed > 0 {
-		requests := 0.0
-		for _, count := range t.Client.Requests {
-			requests += float64(count)
-		}
-		requests /= landed
-		measured[3] = &requests
-		if t.Server.APIServerCPU != nil {
-			cpu := *t.Server.APIServerCPU * 1000 / landed
-			measured[4] = &cpu
-		}
-	}
-	if t.All.Intents > 0 {
-		share := float64(t.All.GiveUps()) / float64(t.All.Intents)
-		measured[5] = &share
-	}
-	var values []benchfmt.Value
-	for i, value := range measured {
-		if value != nil {
-			values = append(values, benchfmt.Value{Value: *value, Unit: units[i].name})
-		}
-	}
-	return values, nil
 }

@@ -18,8 +18,6 @@ const (
 type Folder struct {
 	path   string
 	trials *os.File
-	saved  int
-	size   int64 // size of the saved trials in bytes
 }
 
 // Create creates the folder of a run with an empty file for the trials. It returns an error if the folder is not empty.
@@ -59,23 +57,19 @@ func (f *Folder) SaveRun(run Run) error {
 	return WriteDerived(f.path, RunFile, append(data, '\n'))
 }
 
-// Append saves a trial and returns when it is on the disk. If Append fails, the saved trials are unchanged.
+// Append saves a trial and returns when it is on the disk. After an error, no more trials can be saved: the last line of the
+// file may be incomplete, which Load ignores.
 func (f *Folder) Append(trial Trial) error {
 	line, err := json.Marshal(trial)
-	if err != nil {
-		return fmt.Errorf("encoding trial %s: %w", trial.ID, err)
+	if err == nil {
+		_, err = f.trials.Write(append(line, '\n'))
 	}
-	line = append(line, '\n')
-	if _, err = f.trials.Write(line); err == nil {
+	if err == nil {
 		err = f.trials.Sync()
 	}
 	if err != nil {
-		// Remove the part of the line that was written, such as to a full disk. If this fails, Load reports the invalid line.
-		return errors.Join(fmt.Errorf("trial %s is not saved, but the %d trials before it are: %w", trial.ID, f.saved, err),
-			f.trials.Truncate(f.size))
+		return fmt.Errorf("trial %s is not saved, but the trials before it are: %w", trial.ID, err)
 	}
-	f.size += int64(len(line))
-	f.saved++
 	return nil
 }
 
@@ -85,22 +79,13 @@ func (f *Folder) Close() error { return f.trials.Close() }
 // WriteDerived writes a file into the folder of a run, either completely or not at all. A reader never sees a part of the file.
 func WriteDerived(folder, name string, data []byte) error {
 	path := filepath.Join(folder, name)
-	temporary, err := os.CreateTemp(folder, "."+name+".*")
+	temporary := filepath.Join(folder, "."+name)
+	err := os.WriteFile(temporary, data, 0o644)
+	if err == nil {
+		err = os.Rename(temporary, path)
+	}
 	if err != nil {
 		return fmt.Errorf("%s was not written: %w", path, err)
-	}
-	_, err = temporary.Write(data)
-	if err == nil {
-		err = temporary.Chmod(0o644)
-	}
-	if err == nil {
-		err = temporary.Sync()
-	}
-	if err = errors.Join(err, temporary.Close()); err == nil {
-		err = os.Rename(temporary.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("%s was not written: %w", path, errors.Join(err, os.Remove(temporary.Name())))
 	}
 	return nil
 }

@@ -3,20 +3,14 @@ package results
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// The range of histograms in microseconds, and their number of significant digits. A trial takes less than one hour.
-const (
-	shortest = 1
-	longest  = 3600 * 1000 * 1000
-	digits   = 3
-)
-
 // NewHistogram returns an empty histogram of microseconds, from 1 µs to one hour, with three significant digits. It is not
 // safe for concurrent use: use one for each writer, and merge them.
-func NewHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(shortest, longest, digits) }
+func NewHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, time.Hour.Microseconds(), 3) }
 
 // EncodeHistogram encodes a histogram for trials.jsonl, as HdrHistogram's V2 compressed format in base64. For an empty
 // histogram it returns "".
@@ -46,60 +40,44 @@ type Distribution struct {
 	notLanded int64
 }
 
-// Merge combines the given latencies into one distribution. It returns an error if a histogram is
-// invalid. If several histograms are given, a value above one hour is an error, too.
+// Merge combines the given latencies into one distribution. It returns an error if a histogram is invalid.
 func Merge(latencies ...Latency) (Distribution, error) {
+	if len(latencies) == 0 {
+		return Distribution{landed: NewHistogram()}, nil
+	}
 	var all Distribution
 	for i, latency := range latencies {
-		all.notLanded += int64(latency.NotLanded)
-		if latency.Histogram == "" {
-			continue
-		}
 		h, err := DecodeHistogram(latency.Histogram)
 		if err != nil {
 			return Distribution{}, fmt.Errorf("merging latency %d: %w", i+1, err)
 		}
-		if len(latencies) == 1 {
-			return Distribution{landed: h, notLanded: all.notLanded}, nil // without a copy, which takes as long as decoding
+		if i == 0 {
+			all.landed = h
+		} else {
+			all.landed.Merge(h)
 		}
-		if all.landed == nil {
-			all.landed = NewHistogram()
-		}
-		if dropped := all.landed.Merge(h); dropped > 0 {
-			return Distribution{}, fmt.Errorf("merging latency %d: %d values are longer than one hour", i+1, dropped)
-		}
-	}
-	if all.landed == nil {
-		all.landed = NewHistogram()
+		all.notLanded += int64(latency.NotLanded)
 	}
 	return all, nil
 }
 
-// Landed returns the number of intents that landed.
-func (d Distribution) Landed() int64 { return d.landed.TotalCount() }
-
 // Intents returns the number of all intents.
-func (d Distribution) Intents() int64 { return d.Landed() + d.notLanded }
+func (d Distribution) Intents() int64 { return d.landed.TotalCount() + d.notLanded }
 
 // Mean returns the mean latency in milliseconds of the intents that landed, or nil if none landed.
 func (d Distribution) Mean() *float64 {
-	if d.Landed() == 0 {
+	if d.landed.TotalCount() == 0 {
 		return nil
 	}
-	return milliseconds(d.landed.Mean())
+	return new(d.landed.Mean() / 1000)
 }
 
 // Percentile returns the given percentile of the latencies of all intents in milliseconds, by the nearest-rank
 // method. It returns nil if the percentile is infinite, because too many intents did not land.
 func (d Distribution) Percentile(p float64) *float64 {
-	rank := max(1, int64(math.Ceil(p/100*float64(d.Intents()))))
-	if rank > d.Landed() {
+	rank, landed := max(1, int64(math.Ceil(p/100*float64(d.Intents())))), d.landed.TotalCount()
+	if rank > landed {
 		return nil
 	}
-	return milliseconds(float64(d.landed.ValueAtPercentile(100 * float64(rank) / float64(d.Landed()))))
-}
-
-func milliseconds(microseconds float64) *float64 {
-	ms := microseconds / 1000
-	return &ms
+	return new(float64(d.landed.ValueAtPercentile(100*float64(rank)/float64(landed))) / 1000)
 }

@@ -1,7 +1,6 @@
 package results
 
 import (
-	"bufio"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Load reads a run and its trials from a folder. If the last line of trials.jsonl is cut off, such as after a crash, it is
@@ -25,15 +25,13 @@ func Load(folder string) (Run, []Trial, error) {
 	}
 	if cut {
 		said := fmt.Sprintf("the last line of %s, number %d, is cut off: that trial is lost", TrialsFile, len(trials)+1)
-		if run.Interrupted != "" {
-			said = run.Interrupted + "; " + said
-		}
-		run.Interrupted = said
+		run.Interrupted = strings.TrimPrefix(run.Interrupted+"; "+said, "; ")
 	}
 	return run, trials, nil
 }
 
-// loadTrials reads the trials from trials.jsonl, or from trials.jsonl.gz, the result of `gzip trials.jsonl`.
+// loadTrials reads the trials from trials.jsonl, or from trials.jsonl.gz, the result of `gzip trials.jsonl`. It also reports
+// whether the last line is incomplete.
 func loadTrials(folder string) (trials []Trial, cut bool, err error) {
 	f, err := os.Open(filepath.Join(folder, TrialsFile))
 	compressed := errors.Is(err, fs.ErrNotExist)
@@ -50,10 +48,19 @@ func loadTrials(folder string) (trials []Trial, cut bool, err error) {
 			return nil, false, fmt.Errorf("%s is not a gzip file: %w", f.Name(), err)
 		}
 	}
-	if trials, cut, err = readTrials(from); err != nil {
-		return nil, false, fmt.Errorf("%s: %w", f.Name(), err)
+	for lines := json.NewDecoder(from); ; {
+		var trial Trial
+		err := lines.Decode(&trial)
+		switch {
+		case errors.Is(err, io.EOF):
+			return trials, false, nil
+		case errors.Is(err, io.ErrUnexpectedEOF) && !compressed:
+			return trials, true, nil
+		case err != nil:
+			return nil, false, fmt.Errorf("%s: line %d is not a trial: %w; remove the line to continue without this trial", f.Name(), len(trials)+1, err)
+		}
+		trials = append(trials, trial)
 	}
-	return trials, cut, nil
 }
 
 func loadRun(folder string) (Run, error) {
@@ -62,41 +69,13 @@ func loadRun(folder string) (Run, error) {
 	if err != nil {
 		return Run{}, fmt.Errorf("reading a run: %w", err)
 	}
-	var version struct { // checked first, because fields may have other types in another schema
-		Schema string `json:"schema"`
-	}
-	if err := json.Unmarshal(data, &version); err != nil {
-		return Run{}, fmt.Errorf("reading %s: %w", path, err)
-	}
-	if version.Schema != Schema {
-		return Run{}, fmt.Errorf("%s has schema %q, but this version of compare reads only %s: repeat the run", path, version.Schema, Schema)
-	}
 	var run Run
-	if err := json.Unmarshal(data, &run); err != nil {
+	err = json.Unmarshal(data, &run)
+	if run.Schema != Schema && (err == nil || run.Schema != "") { // another schema may also have fields of other types
+		return Run{}, fmt.Errorf("%s has schema %q, but this version of compare reads only %s: repeat the run", path, run.Schema, Schema)
+	}
+	if err != nil {
 		return Run{}, fmt.Errorf("reading %s: %w", path, err)
 	}
 	return run, nil
-}
-
-// readTrials parses trials.jsonl. It also reports whether the last line is incomplete.
-func readTrials(r io.Reader) (trials []Trial, cut bool, err error) {
-	reader := bufio.NewReader(r)
-	for number := 1; ; number++ {
-		line, end := reader.ReadBytes('\n')
-		if end != nil && !errors.Is(end, io.EOF) {
-			return nil, false, fmt.Errorf("line %d: %w", number, end)
-		}
-		if end != nil && len(line) == 0 {
-			return trials, false, nil
-		}
-		var trial Trial
-		err = json.Unmarshal(line, &trial)
-		switch {
-		case err != nil && end != nil:
-			return trials, true, nil //nolint:nilerr // a line that is cut off is reported by cut
-		case err != nil:
-			return nil, false, fmt.Errorf("line %d is not a trial: %w; remove the line to continue without this trial", number, err)
-		}
-		trials = append(trials, trial)
-	}
 }

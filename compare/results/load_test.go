@@ -86,7 +86,6 @@ func TestLoadRefuses(t *testing.T) {
 		{"no JSON", RunFile, func(string) string { return "hello" }, []string{"run.json: invalid character"}},
 		{"a bad line in the middle", TrialsFile, func(s string) string { return strings.Replace(s, `{"id":"b"`, `{"id":b`, 1) },
 			[]string{"line 2 is not a trial", "remove the line"}},
-		{"an empty line", TrialsFile, func(s string) string { return strings.Replace(s, "\n", "\n\n", 1) }, []string{"line 2 is not a trial"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, dir := create(t, "a", "b", "c")

@@ -9,7 +9,7 @@ import (
 )
 
 // Schema is the version of the format of a run's folder. Folders with another version are rejected.
-const Schema = "coapply.dev/compare/v3"
+const Schema = "coapply.dev/compare/v4"
 
 // Run is the content of run.json: the plan of a run and its environment.
 type Run struct {
@@ -64,13 +64,12 @@ type WorkloadInfo struct {
 
 // Environment describes where a run was made. A value that could not be determined is "" or nil, and is shown as n/a.
 type Environment struct {
-	Commit     string `json:"commit"` // of coapply, with "+changes" for a checkout with changes
+	Commit     string `json:"commit"` // the version of coapply, with its commit, and with "+dirty" for a checkout with changes
 	Go         string `json:"go"`
 	OS         string `json:"os"`
 	Kernel     string `json:"kernel"`
 	CPU        string `json:"cpu"`
 	Cores      int    `json:"cores"`
-	Memory     uint64 `json:"memoryBytes"`
 	Limits     string `json:"limits"` // of the benchmark's control group, such as "cpu.max 200000 100000, memory.max max"
 	FileSystem string `json:"fileSystem"`
 	// FsyncP50 and FsyncP99 are percentiles of the time for a write of 4 KiB with fsync, in the folder of etcd's data.
@@ -84,7 +83,6 @@ type Environment struct {
 	EtcdFsync string   `json:"etcdFsync"`
 	User      string   `json:"user"`
 	Groups    []string `json:"groups"`
-	Encoding  string   `json:"encoding"`
 	// ServerCores are the cores to which the API server and etcd were pinned, and GeneratorCores those of the benchmark's
 	// processes. If they could not be pinned, both are empty, and Unpinned is the reason.
 	ServerCores    []int  `json:"serverCores,omitempty"`

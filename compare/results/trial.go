@@ -44,11 +44,12 @@ type Trial struct {
 	Open *Open `json:"open,omitempty"`
 
 	// Load has the CPU usage of each part of the system.
-	Load   Shares  `json:"load"`
-	Client Client  `json:"client"`
-	Server Server  `json:"server"`
-	Oracle Oracle  `json:"oracle"`
-	Extra  Numbers `json:"extra,omitempty"` // additional numbers of the workload, from compare.Run.Finish
+	Load   Shares `json:"load"`
+	Client Client `json:"client"`
+	Server Server `json:"server"`
+	Oracle Oracle `json:"oracle"`
+	// Extra has additional numbers of the workload, from compare.Run.Finish.
+	Extra map[string]float64 `json:"extra,omitempty"`
 }
 
 // Open has the numbers of an open loop. In an open loop, intents arrive at given times, whether or not earlier intents have ended.
@@ -71,9 +72,6 @@ type Shares struct {
 	// server and etcd. The trial then says nothing about the arm. Otherwise, Bottleneck is "".
 	Bottleneck string `json:"bottleneck,omitempty"`
 }
-
-// Numbers maps names to numbers.
-type Numbers map[string]float64
 
 // Counts has the numbers of intents, in total and by outcome.
 type Counts struct {

@@ -24,9 +24,6 @@ func Mean(samples []float64) (Estimate, bool) {
 	}
 	mean, deviation := stat.MeanStdDev(samples, nil)
 	e := Estimate{N: len(samples), Mean: mean}
-	if e.N == 1 {
-		e.Mean = samples[0]
-	}
 	if e.N >= EnoughForInterval {
 		half := quantile(float64(e.N-1)) * deviation / math.Sqrt(float64(e.N))
 		e.Lo, e.Hi = new(max(mean-half, min(0, slices.Min(samples)))), new(mean+half)

@@ -38,18 +38,12 @@ func Paired(a, b []float64) (Ratio, error) {
 
 // OfLogarithms returns the geometric mean of ratios, given their logarithms. There must be at least one.
 func OfLogarithms(logs []float64) Ratio {
-	if len(logs) == 1 {
-		return newRatio(1, logs[0], 0, 0)
-	}
+	n := float64(len(logs))
 	mean, deviation := stat.MeanStdDev(logs, nil)
-	return newRatio(len(logs), mean, deviation/math.Sqrt(float64(len(logs))), float64(len(logs)-1))
-}
-
-func newRatio(n int, log, deviation, freedom float64) Ratio {
-	r := Ratio{N: n, Ratio: math.Exp(log), log: log, deviation: deviation, freedom: freedom}
-	if n >= EnoughForInterval {
-		half := quantile(freedom) * deviation
-		r.Lo, r.Hi = math.Exp(log-half), math.Exp(log+half)
+	r := Ratio{N: len(logs), Ratio: math.Exp(mean), log: mean, deviation: deviation / math.Sqrt(n), freedom: n - 1}
+	if r.N >= EnoughForInterval {
+		half := quantile(r.freedom) * r.deviation
+		r.Lo, r.Hi = math.Exp(mean-half), math.Exp(mean+half)
 	}
 	return r
 }

@@ -2,44 +2,44 @@ package target
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
 	"runtime"
 	"slices"
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/version"
-	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/compare/results"
 )
 
-// describe returns the environment of a run. A value that the cluster does not expose stays empty.
-func (t *Target) describe(ctx context.Context) results.Environment {
+// describe returns the environment of a run, in which user is the client of the arms' user. A value that the cluster does not
+// expose stays empty.
+func (t *Target) describe(ctx context.Context, user client.Client) results.Environment {
 	e := results.Environment{
 		Commit: commit(), Go: runtime.Version(),
 		OS: runtime.GOOS + "/" + runtime.GOARCH, Kernel: kernel(), CPU: cpuModel(), Cores: runtime.NumCPU(),
-		Memory: memory(), Limits: limits(),
-		LocalCluster: t.IsLocal(), Encoding: "JSON",
+		Limits: limits(), LocalCluster: t.IsLocal(),
 	}
-	e.Server, _ = t.serverVersion(ctx)
-	e.User, e.Groups = t.whoIs(ctx)
-	if t.IsLocal() {
-		t.describeLocal(ctx, &e)
+	if version, err := t.serverVersion(ctx); err == nil {
+		e.Server = version.GitVersion
 	}
-	return e
-}
-
-func (t *Target) describeLocal(ctx context.Context, e *results.Environment) {
+	var review authenticationv1.SelfSubjectReview
+	if err := user.Create(ctx, &review); err == nil {
+		e.User, e.Groups = review.Status.UserInfo.Username, review.Status.UserInfo.Groups
+	}
+	if !t.IsLocal() {
+		return e
+	}
 	folder := t.cluster.Dir()
 	e.FileSystem = fileSystem(folder)
 	e.FsyncP50, e.FsyncP99 = measureFsync(ctx, folder)
-	e.Etcd = etcdVersion(ctx, processes{folder}.etcd())
+	for _, version := range t.Scrape(ctx).etcd[etcdVersion] {
+		e.Etcd = version.GetLabel()[0].GetValue()
+	}
 	if _, arguments, err := (processes{folder}).find("etcd"); err == nil {
 		e.EtcdFsync = fsyncOf(arguments)
 	}
+	return e
 }
 
 // fsyncOf returns "off" if the given arguments of etcd switch fsync off with --unsafe-no-fsync, and otherwise "on".
@@ -51,44 +51,4 @@ func fsyncOf(arguments []string) string {
 		return "off"
 	}
 	return "on"
-}
-
-func (t *Target) serverVersion(ctx context.Context) (string, error) {
-	body, err := t.set.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
-	if err != nil {
-		return "", err
-	}
-	var info version.Info
-	err = json.Unmarshal(body, &info)
-	return info.GitVersion, err
-}
-
-func etcdVersion(ctx context.Context, server string) string {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/version", http.NoBody)
-	if err != nil {
-		return ""
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return ""
-	}
-	defer response.Body.Close()
-	var info struct {
-		Server string `json:"etcdserver"`
-	}
-	_ = json.NewDecoder(response.Body).Decode(&info) // without a version, the field stays empty
-	return info.Server
-}
-
-// whoIs asks the API server for the name and groups of the benchmark's user.
-func (t *Target) whoIs(ctx context.Context) (string, []string) {
-	user, err := kubernetes.NewForConfig(t.user)
-	if err != nil {
-		return "", nil
-	}
-	review, err := user.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-	if err != nil {
-		return "", nil
-	}
-	return review.Status.UserInfo.Username, review.Status.UserInfo.Groups
 }

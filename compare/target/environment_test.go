@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 )
 
 func TestFsyncIsReadFromEtcdsArguments(t *testing.T) {
@@ -17,19 +16,6 @@ func TestFsyncIsReadFromEtcdsArguments(t *testing.T) {
 				t.Errorf("%q: fsync %s; want %s", arguments, got, want)
 			}
 		}
-	}
-}
-
-func TestPercentile(t *testing.T) {
-	var took []time.Duration
-	for i := range 100 {
-		took = append(took, time.Duration(100-i))
-	}
-	if got := percentile(took, 50); got == nil || *got != 51 {
-		t.Errorf("p50 of 1 to 100 is %v; want 51", got)
-	}
-	if got := percentile(took, 99); got == nil || *got != 100 {
-		t.Errorf("p99 of 1 to 100 is %v; want 100", got)
 	}
 }
 

@@ -15,14 +15,12 @@ import (
 	"coapply.dev/internal/localcluster"
 )
 
-// localNodes is the number of nodes of a local control plane. It suffices for the workloads that cordon nodes or schedule pods.
-const localNodes = 2
-
 // Local starts a control plane for a run on this machine, with simulated nodes and the project's CustomResourceDefinitions.
 // etcd uses fsync. The first call takes minutes, because it downloads and builds the programs into the user's cache. log
 // gets one line for each step. ctx is used only for the start. Close stops the control plane.
 func Local(ctx context.Context, log io.Writer) (*Target, error) {
-	cluster, err := localcluster.Start(ctx, localcluster.Options{Name: "compare", Nodes: localNodes, Log: log})
+	// Two nodes suffice for the workloads that cordon nodes or schedule pods.
+	cluster, err := localcluster.Start(ctx, localcluster.Options{Name: "compare", Nodes: 2, Log: log})
 	if err != nil {
 		return nil, err
 	}

@@ -4,28 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
-func kernel() string {
-	var name unix.Utsname
-	if err := unix.Uname(&name); err != nil {
-		return ""
-	}
-	return unix.ByteSliceToString(name.Release[:])
-}
-
 func cpuModel() string {
-	fs, err := procfs.NewDefaultFS()
+	proc, err := procfs.NewDefaultFS()
 	if err != nil {
 		return ""
 	}
-	cpus, err := fs.CPUInfo()
+	cpus, err := proc.CPUInfo()
 	if err != nil || len(cpus) == 0 {
 		return ""
 	}
@@ -47,15 +37,12 @@ func allowed() ([]int, error) {
 	return cores, nil
 }
 
-// confine pins all threads of a process to the given cores. The process id 0 stands for this process. Threads and
-// child processes that start later inherit the pinning.
+// confine pins all threads of a process to the given cores. Threads and child processes that start later inherit the
+// pinning.
 func confine(pid int, cores []int) error {
 	var set unix.CPUSet
 	for _, core := range cores {
 		set.Set(core)
-	}
-	if pid == 0 {
-		pid = os.Getpid()
 	}
 	for range 2 { // twice, for threads that were started by a thread that was not pinned yet
 		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
@@ -73,55 +60,4 @@ func confine(pid int, cores []int) error {
 		}
 	}
 	return nil
-}
-
-func memory() uint64 {
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return 0
-	}
-	info, err := fs.Meminfo()
-	if err != nil || info.MemTotalBytes == nil {
-		return 0
-	}
-	return *info.MemTotalBytes
-}
-
-// fileSystem returns the type of the file system of a folder. Among all mount points above the folder, it uses the
-// nearest one. Of several file systems with this mount point, it uses the one that was mounted last.
-func fileSystem(folder string) string {
-	mounts, err := procfs.GetMounts()
-	if err != nil {
-		return ""
-	}
-	found, at := "", -1
-	for _, mount := range mounts {
-		relative, err := filepath.Rel(mount.MountPoint, folder)
-		if err == nil && filepath.IsLocal(relative) && len(mount.MountPoint) >= at {
-			found, at = mount.FSType, len(mount.MountPoint)
-		}
-	}
-	return found
-}
-
-// limits returns the CPU and memory limits of this process's control group (version 2) as text. Without control groups
-// of version 2, it returns "".
-func limits() string {
-	own, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return ""
-	}
-	groups, err := os.OpenRoot("/sys/fs/cgroup")
-	if err != nil {
-		return ""
-	}
-	defer groups.Close()
-	folder := strings.TrimPrefix(strings.TrimSpace(string(own)), "0::/")
-	var text []string
-	for _, file := range []string{"cpu.max", "memory.max"} {
-		if limit, err := groups.ReadFile(filepath.Join(folder, file)); err == nil {
-			text = append(text, file+" "+strings.TrimSpace(string(limit)))
-		}
-	}
-	return strings.Join(text, ", ")
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,7 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,7 +33,7 @@ const (
 	// tokenLife is the lifetime of the service account's token. It is longer than any run. A long lifetime is
 	// no risk: the token becomes invalid when the service account is deleted at the end of the run.
 	tokenLife = 24 * time.Hour
-	// readyTimeout is the time limit for waiting until the service account has its rights and the namespace can be used.
+	// readyTimeout is the time limit for waiting until the service account has its rights.
 	readyTimeout = 20 * time.Second
 )
 
@@ -41,16 +43,21 @@ func newTarget(admin *rest.Config, log io.Writer) (*Target, error) {
 	unhindered(admin)
 	t := &Target{admin: admin, namespace: "compare-" + rand.String(8), log: log}
 	var err error
-	if t.http, err = rest.HTTPClientFor(admin); err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+	if t.http, err = rest.HTTPClientFor(admin); err == nil {
+		t.client, err = client.New(admin, client.Options{HTTPClient: t.http})
 	}
-	if t.set, err = kubernetes.NewForConfigAndClient(admin, t.http); err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
-	}
-	if t.client, err = client.New(admin, client.Options{HTTPClient: t.http}); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
 	return t, nil
+}
+
+func (t *Target) serverVersion(ctx context.Context) (*version.Info, error) {
+	server, err := discovery.NewDiscoveryClientForConfigAndClient(t.admin, t.http)
+	if err != nil {
+		return nil, err
+	}
+	return server.ServerVersionWithContext(ctx)
 }
 
 // opened creates the objects that a run needs, and returns the Target. If this fails, it deletes the objects that were created.
@@ -72,74 +79,65 @@ func (t *Target) open(ctx context.Context) error {
 			return fmt.Errorf("creating %T %s: %w", object, client.ObjectKeyFromObject(object), err)
 		}
 	}
-	if err := t.newUser(ctx); err != nil {
+	user, err := t.newUser(ctx)
+	if err != nil {
 		return err
 	}
-	ready, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	if err := t.waitUsable(ready); err != nil {
-		return err
+	if err := t.waitUsable(ctx, user); err != nil {
+		return fmt.Errorf("waiting for the rights of the service account: %w", err)
 	}
-	t.several = t.manyServers(ctx)
-	t.environment = t.describe(ctx)
+	t.environment = t.describe(ctx, user)
 	return nil
 }
 
 // objects returns the objects that a run needs, in the order in which they must be created. Only on a local control
 // plane does the benchmark's user get cluster-wide rights.
 func (t *Target) objects() []client.Object {
-	rules := func(resources map[string][]string) (all []rbacv1.PolicyRule) {
-		for group, names := range resources {
-			all = append(all, rbacv1.PolicyRule{
-				APIGroups: []string{group}, Resources: names,
-				Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"},
-			})
-		}
-		return all
-	}
-	namespaced := map[string][]string{
-		"": {"configmaps", "pods", "services"}, "apps": {"deployments", "statefulsets"}, "discovery.k8s.io": {"endpointslices"},
-	}
-	if t.IsLocal() {
-		namespaced[v1alpha1.SchemeGroupVersion.Group] = []string{"devboxes", "devboxes/status"}
-	}
 	in := func(namespace, name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{managedByLabel: managedBy}}
 	}
+	rules := []rbacv1.PolicyRule{{
+		APIGroups: []string{corev1.GroupName, appsv1.GroupName, v1alpha1.SchemeGroupVersion.Group},
+		Resources: []string{"configmaps", "pods", "services", "deployments", "devboxes", "devboxes/status", "namespaces", "nodes"},
+		Verbs:     []string{"get", "list", "watch", "create", "update", "patch", "delete"},
+	}}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: t.namespace, Name: account}}
-	role := func(kind, name string) rbacv1.RoleRef {
-		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
-	}
 	objects := []client.Object{
 		&corev1.Namespace{ObjectMeta: in("", t.namespace)},
 		&corev1.ServiceAccount{ObjectMeta: in(t.namespace, account)},
-		&rbacv1.Role{ObjectMeta: in(t.namespace, account), Rules: rules(namespaced)},
-		&rbacv1.RoleBinding{ObjectMeta: in(t.namespace, account), RoleRef: role("Role", account), Subjects: subjects},
 	}
 	if t.IsLocal() {
-		objects = append(objects,
-			&rbacv1.ClusterRole{ObjectMeta: in("", t.namespace), Rules: rules(map[string][]string{"": {"namespaces", "nodes"}})},
-			&rbacv1.ClusterRoleBinding{ObjectMeta: in("", t.namespace), RoleRef: role("ClusterRole", t.namespace), Subjects: subjects})
+		return append(objects,
+			&rbacv1.ClusterRole{ObjectMeta: in("", t.namespace), Rules: rules},
+			&rbacv1.ClusterRoleBinding{
+				ObjectMeta: in("", t.namespace), Subjects: subjects,
+				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: t.namespace},
+			})
 	}
-	return objects
+	return append(objects,
+		&rbacv1.Role{ObjectMeta: in(t.namespace, account), Rules: rules},
+		&rbacv1.RoleBinding{
+			ObjectMeta: in(t.namespace, account), Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
+		})
 }
 
-// newUser gets a token of the service account and makes the configuration of the benchmark's user from it. The
-// API server accepts the token until the service account is deleted.
-func (t *Target) newUser(ctx context.Context) error {
-	seconds := int64(tokenLife.Seconds())
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
-	request, err := t.set.CoreV1().ServiceAccounts(t.namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("getting a token of the service account %s: %w", account, err)
-	}
-	if life := time.Until(request.Status.ExpirationTimestamp.Time).Round(time.Minute); life < tokenLife/2 {
-		fmt.Fprintf(t.log, "the cluster limits tokens to %v: a longer run fails\n", life)
+// newUser gets a token of the service account, and makes the configuration and a client of the benchmark's user with the
+// token. The API server accepts the token until the service account is deleted.
+func (t *Target) newUser(ctx context.Context) (client.Client, error) {
+	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: account}}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenLife.Seconds()))}}
+	if err := t.client.SubResource("token").Create(ctx, of, request); err != nil {
+		return nil, fmt.Errorf("getting a token of the service account %s: %w", account, err)
 	}
 	t.user = rest.AnonymousClientConfig(t.admin)
 	t.user.BearerToken = request.Status.Token
 	unhindered(t.user)
-	return nil
+	user, err := client.New(t.user, client.Options{Mapper: t.client.RESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the service account: %w", err)
+	}
+	return user, nil
 }
 
 // unhindered switches the client-side rate limit off, and sets the encoding of all requests to JSON. By default,
@@ -149,43 +147,12 @@ func unhindered(config *rest.Config) {
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 }
 
-// waitUsable waits until the service account has its rights. On a local control plane it also waits until the
-// namespace has its default service account, because before that every pod is rejected.
-func (t *Target) waitUsable(ctx context.Context) error {
-	user, err := kubernetes.NewForConfig(t.user)
-	if err != nil {
-		return fmt.Errorf("making a client for the service account: %w", err)
-	}
-	missing := "the service account's rights"
-	err = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		missing = "the service account's rights"
-		namespaced := &authorizationv1.ResourceAttributes{Namespace: t.namespace, Verb: "create", Resource: "configmaps"}
-		allowed, err := may(ctx, user, namespaced)
-		if err == nil && allowed && t.IsLocal() {
-			allowed, err = may(ctx, user, &authorizationv1.ResourceAttributes{Verb: "create", Resource: "namespaces"})
-		}
-		if err != nil || !allowed || !t.IsLocal() {
-			return allowed, err
-		}
-		missing = "the namespace's default service account"
-		_, err = t.set.CoreV1().ServiceAccounts(t.namespace).Get(ctx, "default", metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		return err == nil, err
+// waitUsable waits until the service account has its rights: the API server needs a moment to see new roles.
+func (t *Target) waitUsable(ctx context.Context, user client.Client) error {
+	needed := &authorizationv1.ResourceAttributes{Namespace: t.namespace, Verb: "create", Resource: "configmaps"}
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, readyTimeout, true, func(ctx context.Context) (bool, error) {
+		review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: needed}}
+		err := user.Create(ctx, &review)
+		return review.Status.Allowed, err
 	})
-	if err != nil {
-		return fmt.Errorf("waiting for %s: %w", missing, err)
-	}
-	return nil
-}
-
-func may(ctx context.Context, user kubernetes.Interface, do *authorizationv1.ResourceAttributes) (bool, error) {
-	review, err := user.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: do},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return false, fmt.Errorf("asking the API server for rights on this cluster: %w", err)
-	}
-	return review.Status.Allowed, nil
 }

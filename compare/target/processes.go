@@ -1,16 +1,16 @@
 package target
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
+
+	"github.com/prometheus/procfs"
 )
 
-// processes finds the processes of a local control plane. It reads files that kwokctl writes into its folder.
+// processes finds the processes of a local control plane. Their programs and the files of kwokctl are in its folder.
 type processes struct{ dir string }
 
 // etcd returns the URL of etcd's client port, which also serves etcd's metrics. The URL uses plain HTTP on the
@@ -29,24 +29,15 @@ func (p processes) etcd() string {
 // find returns the process id and the command-line arguments of a running component, such as etcd. It fails on
 // systems without /proc.
 func (p processes) find(piece string) (pid int, arguments []string, err error) {
-	var content []byte
-	files, _ := filepath.Glob(filepath.Join(p.dir, "clusters", "*", "pids", piece+".pid"))
-	for _, file := range files {
-		content, err = os.ReadFile(file)
-	}
-	if err == nil {
-		pid, err = strconv.Atoi(strings.TrimSpace(string(content)))
-	}
+	all, err := procfs.AllProcs()
 	if err != nil {
 		return 0, nil, fmt.Errorf("finding the process of %s: %w", piece, err)
 	}
-	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil {
-		return 0, nil, fmt.Errorf("reading the arguments of %s: %w", piece, err)
+	for _, process := range all {
+		line, err := process.CmdLine()
+		if err == nil && len(line) > 0 && strings.HasPrefix(line[0], p.dir+"/") && filepath.Base(line[0]) == piece {
+			return process.PID, line[1:], nil
+		}
 	}
-	program, rest, _ := bytes.Cut(bytes.TrimSuffix(line, []byte{0}), []byte{0})
-	if !strings.HasPrefix(string(program), p.dir+string(filepath.Separator)) { // another process has its id
-		return 0, nil, fmt.Errorf("the process of %s has ended", piece)
-	}
-	return pid, strings.Split(string(rest), "\x00"), nil
+	return 0, nil, fmt.Errorf("there is no process of %s", piece)
 }

@@ -1,8 +1,6 @@
 package target
 
 import (
-	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/expfmt"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
 	"coapply.dev/compare"
 	"coapply.dev/compare/results"
@@ -41,8 +38,6 @@ func TestFetchPage(t *testing.T) {
 			metrics.ServeHTTP(w, r)
 		case "/broken":
 			w.WriteHeader(http.StatusInternalServerError)
-		case "/forbidden":
-			w.WriteHeader(http.StatusForbidden)
 		default:
 			http.NotFound(w, r)
 		}
@@ -53,47 +48,15 @@ func TestFetchPage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cpu, updates := read.cpu(), read.updates(nil); cpu == nil || *cpu != 3 || updates == nil || *updates != 2 || len(read) != 2 {
+		if cpu, updates := read.cpu(), read.updates([]compare.Kind{kind("", "pods")}); cpu != 3 || updates != 2 || len(read) != 2 {
 			t.Errorf("%s: CPU %v, updates %v, %d names; want 3, 2, 2", path, cpu, updates, len(read))
 		}
 	}
 	if !strings.HasPrefix(binary, "application/vnd.google.protobuf") {
 		t.Errorf("the page came as %q; want the binary form", binary)
 	}
-	for _, path := range []string{"/forbidden", "/missing"} {
-		if read, err := fetchPage(t.Context(), http.DefaultClient, server.URL+path); read != nil || err != nil {
-			t.Errorf("%s: %v, %v; want nil, nil", path, read, err)
-		}
-	}
 	if _, err := fetchPage(t.Context(), http.DefaultClient, server.URL+"/broken"); err == nil {
 		t.Error("/broken: no error")
-	}
-}
-
-// What one of several API servers counts is not what the run cost.
-func TestSeveralServersAreNotScraped(t *testing.T) {
-	for addresses, want := range map[int]bool{0: false, 1: false, 3: true} {
-		scraped := false
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/metrics" {
-				scraped = true
-				return
-			}
-			w.Header().Set("Content-Type", "application/json")
-			endpoints := strings.TrimSuffix(strings.Repeat(`{"addresses":["192.0.2.1"]},`, addresses), ",")
-			fmt.Fprintf(w, `{"kind":"EndpointSliceList","apiVersion":"discovery.k8s.io/v1","items":[{"endpoints":[%s]}]}`, endpoints)
-		}))
-		on, err := newTarget(&rest.Config{Host: server.URL}, io.Discard)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if on.several = on.manyServers(t.Context()); on.several != want {
-			t.Errorf("%d addresses: several %v; want %v", addresses, on.several, want)
-		}
-		if _, err := on.Scrape(t.Context()); err != nil || scraped == want {
-			t.Errorf("%d addresses: scraped %v, %v", addresses, scraped, err)
-		}
-		server.Close()
 	}
 }
 
@@ -136,16 +99,16 @@ func wantServer(t *testing.T, got, want results.Server) {
 }
 
 func TestUntil(t *testing.T) {
-	want := results.Server{APIServerCPU: new(2.5), EtcdCPU: new(0.25), Updates: new(11.0)}
 	before, after := snapshot(t), snapshot(t, later...)
-	wantServer(t, before.Until(after), want)
-
-	want.Updates = new(10.0) // without the leases
-	wantServer(t, before.Until(after, kind("platform.coapply.dev", "devboxes")), want)
+	devboxes := kind("platform.coapply.dev", "devboxes")
+	want := results.Server{APIServerCPU: new(2.5), EtcdCPU: new(0.25), Updates: new(10.0)} // without the leases
+	wantServer(t, before.Until(after, devboxes), want)
 
 	want.Updates = new(0.0) // counted, and none of them
 	wantServer(t, before.Until(after, kind("", "configmaps")), want)
 	wantServer(t, before.Until(after, kind("other.example", "devboxes")), want)
+
+	wantServer(t, after.Until(before, devboxes), results.Server{}) // the servers were restarted
 }
 
 func TestUntilKnowsWhatIsMissing(t *testing.T) {
@@ -154,27 +117,8 @@ func TestUntilKnowsWhatIsMissing(t *testing.T) {
 	wantServer(t, before.Until(Snapshot{}), results.Server{})
 	wantServer(t, Snapshot{}.Until(after), results.Server{})
 
-	after.etcd = nil // forbidden, or not local
-	wantServer(t, before.Until(after), results.Server{APIServerCPU: new(2.5), Updates: new(11.0)})
-	delete(after.apiserver, cpuSeconds)
-	wantServer(t, before.Until(after), results.Server{Updates: new(11.0)})
-}
-
-// Before version 1.34 the API server told etcd's requests apart by another label.
-func TestUntilNeedsTheLabelsThatItSelectsBy(t *testing.T) {
-	other := []string{`resource="`, `type="`}
-	before, after := snapshot(t, other...), snapshot(t, append(other, later...)...)
-	if got := before.Until(after, kind("platform.coapply.dev", "devboxes")).Updates; got != nil {
-		t.Errorf("updates of devboxes are %v; want nil, for the page does not tell them from others", *got)
-	}
-}
-
-func TestUntilOfAProcessThatBeganAgain(t *testing.T) {
-	restart := []string{"process_start_time_seconds 1.7952649678e+09", "process_start_time_seconds 1.7952699999e+09"}
-	wantServer(t, snapshot(t).Until(snapshot(t, append(restart, later...)...)), results.Server{})
-	if got := snapshot(t, later...).Until(snapshot(t)).APIServerCPU; got != nil {
-		t.Errorf("a counter that fell has grown by %v; want nil", *got)
-	}
+	after.etcd = nil
+	wantServer(t, before.Until(after, kind("platform.coapply.dev", "devboxes")), results.Server{APIServerCPU: new(2.5), Updates: new(10.0)})
 }
 
 // A counter with labels is on the page only once it has counted.

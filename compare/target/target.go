@@ -19,7 +19,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,19 +35,14 @@ type Target struct {
 	admin, user *rest.Config
 	namespace   string
 	environment results.Environment
-	// several means that there is more than one API server. Then the metrics of the API server are not read: a
-	// page has the metrics of only one of them.
-	several bool
-	log     io.Writer
+	log         io.Writer
 
 	cluster *localcluster.Cluster // nil for a cluster of the user
-	pins    pinned
-	unpin   func() // undoes the pinning of this process
-	stops   bool   // whether Close stops the cluster
+	unpin   func()                // undoes the pinning of this process
+	stops   bool                  // whether Close stops the cluster
 
-	http    *http.Client // the connection of client and set, which are the administrator's clients
-	client  client.Client
-	set     kubernetes.Interface
+	http    *http.Client    // the administrator's connection
+	client  client.Client   // the administrator's client
 	created []client.Object // in the order of their creation
 }
 

@@ -28,21 +28,15 @@ func guard(what string, call func() error) (err error) {
 	return call()
 }
 
-// panickedAt returns the file and line of a panic: the first line on the stack that is not in package runtime.
+// panickedAt returns the file and line of a panic: the first line on the stack that is not in package runtime. The deferred
+// function that recovers must call it.
 func panickedAt() string {
 	stack := make([]uintptr, 32)
-	frames := runtime.CallersFrames(stack[:runtime.Callers(0, stack)])
-	panicking := false
+	frames := runtime.CallersFrames(stack[:runtime.Callers(3, stack)]) // without runtime.Callers and these two functions
 	for {
 		frame, more := frames.Next()
-		switch inRuntime := strings.HasPrefix(frame.Function, "runtime."); {
-		case frame.Function == "runtime.gopanic":
-			panicking = true
-		case panicking && !inRuntime:
+		if !more || !strings.HasPrefix(frame.Function, "runtime.") {
 			return fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line)
-		}
-		if !more {
-			return "an unknown place"
 		}
 	}
 }

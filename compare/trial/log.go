@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"coapply.dev/compare"
 	"coapply.dev/compare/history"
 	"coapply.dev/compare/results"
@@ -119,17 +117,12 @@ func (l *log) acknowledged(kind string) uint64 {
 // count computes the counts and latencies of the trial's result.
 func (l *log) count(t *results.Trial) (err error) {
 	t.Measured = max(0, l.until-l.from)
-	latency, service := newLatencies(), newLatencies()
 	for i, w := range l.writers {
 		before := t.Timed.Landed
 		for _, m := range w.Intents {
 			add(&t.All, m)
 			if l.timed(m.Ended) {
 				add(&t.Timed, m)
-			}
-			if l.timed(m.Due) {
-				latency.add(m, m.Due)
-				service.add(m, m.Began)
 			}
 		}
 		landed := t.Timed.Landed - before
@@ -140,23 +133,36 @@ func (l *log) count(t *results.Trial) (err error) {
 		t.Client.Own += w.Own
 		t.Client.Waited += w.Waited
 	}
-	latency.notLanded += l.unstarted()
 	t.Open = l.open()
-	if t.Latency, err = latency.result(); err == nil {
-		t.Service, err = service.result()
+	if t.Latency, err = l.latency(func(m measured) time.Duration { return m.Due }); err == nil {
+		t.Service, err = l.latency(func(m measured) time.Duration { return m.Began })
+	}
+	for _, at := range l.left {
+		if l.timed(l.start + at) {
+			t.Latency.NotLanded++
+		}
 	}
 	return err
 }
 
-// unstarted returns the number of arrivals in the timed part that no writer had started when the trial ended.
-func (l *log) unstarted() int {
-	n := 0
-	for _, at := range l.left {
-		if l.timed(l.start + at) {
-			n++
+// latency returns the times from the given start of an intent until the intent landed, for the intents that were due in the
+// timed part.
+func (l *log) latency(start func(measured) time.Duration) (latency results.Latency, err error) {
+	landed := results.NewHistogram()
+	for _, w := range l.writers {
+		for _, m := range w.Intents {
+			switch {
+			case !l.timed(m.Due):
+			case m.Outcome != history.Landed:
+				latency.NotLanded++
+			default:
+				took := (m.Ended - start(m) - m.Paused).Microseconds()
+				_ = landed.RecordValue(min(max(took, 1), landed.HighestTrackableValue())) // cannot fail: the value is in the range
+			}
 		}
 	}
-	return n
+	latency.Histogram, err = results.EncodeHistogram(landed)
+	return latency, err
 }
 
 func (l *log) timed(at time.Duration) bool { return l.from <= at && at <= l.until }
@@ -178,26 +184,4 @@ func add(c *results.Counts, m measured) {
 	if m.Skipped {
 		c.Skipped++
 	}
-}
-
-// latencies collects the latencies of landed intents, and counts the others.
-type latencies struct {
-	landed    *hdrhistogram.Histogram
-	notLanded int
-}
-
-func newLatencies() *latencies { return &latencies{landed: results.NewHistogram()} }
-
-func (l *latencies) add(m measured, from time.Duration) {
-	if m.Outcome != history.Landed {
-		l.notLanded++
-		return
-	}
-	latency := (m.Ended - from - m.Paused).Microseconds()
-	_ = l.landed.RecordValue(min(max(latency, 1), l.landed.HighestTrackableValue())) // cannot fail: the value is in the range
-}
-
-func (l *latencies) result() (results.Latency, error) {
-	encoded, err := results.EncodeHistogram(l.landed)
-	return results.Latency{Histogram: encoded, NotLanded: l.notLanded}, err
 }

@@ -54,24 +54,11 @@ func (p place) load(elapsed time.Duration, client results.Client, server results
 }
 
 func placeOf(t *target.Target) place {
-	p := place{admin: t.Admin(), user: t.User(), namespace: t.Namespace(), scrape: scrapeOf(t)}
+	p := place{admin: t.Admin(), user: t.User(), namespace: t.Namespace()}
 	p.serverCores, p.generatorCores = t.Cores()
-	return p
-}
-
-// scrapeOf returns the function for the field place.scrape. If the counters cannot be read, the results.Server is empty.
-func scrapeOf(t *target.Target) func(context.Context, []compare.Kind) func(context.Context) results.Server {
-	return func(ctx context.Context, kinds []compare.Kind) func(context.Context) results.Server {
-		before, err := t.Scrape(ctx)
-		if err != nil {
-			return func(context.Context) results.Server { return results.Server{} }
-		}
-		return func(ctx context.Context) results.Server {
-			after, err := t.Scrape(ctx)
-			if err != nil {
-				return results.Server{}
-			}
-			return before.Until(after, kinds...)
-		}
+	p.scrape = func(ctx context.Context, kinds []compare.Kind) func(context.Context) results.Server {
+		before := t.Scrape(ctx)
+		return func(ctx context.Context) results.Server { return before.Until(t.Scrape(ctx), kinds...) }
 	}
+	return p
 }

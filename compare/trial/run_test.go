@@ -176,12 +176,11 @@ func TestTrialsThatAreVoid(t *testing.T) {
 				}
 				return intent(writer, sequence), true, nil
 			}
-		}, "the API server cannot be reached"},
+		}, "connect: connection refused"},
 		"no answer at all": {func(f *fakeServer, _ *plain, s *Spec) {
 			s.Cell.Rounds = 1
 			s.Arm.New = func(session compare.Session) (compare.Writer, error) {
 				_ = f.Listener.Close()
-				f.CloseClientConnections()
 				return put(session)
 			}
 		}, "the API server could not be reached: 0 requests had an answer"},

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -50,21 +52,18 @@ func (c *counting) RoundTrip(request *http.Request) (*http.Response, error) {
 	of := attemptOf(request.Context())
 	of.requests.Add(1)
 	response, err := c.next.RoundTrip(request)
+	if writes(request) && (err != nil || response.StatusCode == http.StatusGatewayTimeout) {
+		of.open.Add(1)
+	}
 	if err != nil {
-		if writes(request) {
-			of.open.Add(1)
-		}
 		c.tally.unanswered(request)
 		return nil, err
 	}
-	if writes(request) && response.StatusCode == http.StatusGatewayTimeout {
-		of.open.Add(1)
-	}
 	key := fmt.Sprintf("%s %d", verb(request), response.StatusCode)
 	c.tally.answered(max(0, request.ContentLength))
-	response.Body = &countedBody{ReadCloser: response.Body, done: func(read int64) {
-		c.tally.read(key, read)
-	}}
+	body := &countedBody{ReadCloser: response.Body}
+	body.done = sync.OnceFunc(func() { c.tally.read(key, body.read) })
+	response.Body = body
 	if response.StatusCode == http.StatusConflict && (request.Method == http.MethodPut || request.Method == http.MethodPatch) {
 		return c.classify(response)
 	}
@@ -82,25 +81,13 @@ func (c *counting) classify(response *http.Response) (*http.Response, error) {
 		return nil, fmt.Errorf("reading a response with status 409: %w", err)
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
-	if namesOwners(body) {
+	var status apierrors.StatusError
+	if json.Unmarshal(body, &status.ErrStatus) == nil && apierrors.HasStatusCause(&status, metav1.CauseTypeFieldManagerConflict) {
 		c.tally.count(&c.tally.client.Conflicts)
 	} else {
 		c.tally.count(&c.tally.client.StaleWrites)
 	}
 	return response, nil
-}
-
-func namesOwners(body []byte) bool {
-	var status metav1.Status
-	if json.Unmarshal(body, &status) != nil || status.Details == nil {
-		return false
-	}
-	for _, cause := range status.Details.Causes {
-		if cause.Type == metav1.CauseTypeFieldManagerConflict {
-			return true
-		}
-	}
-	return false
 }
 
 func writes(request *http.Request) bool { return request.Method != http.MethodGet }
@@ -121,34 +108,25 @@ func verb(request *http.Request) string {
 	return request.Method
 }
 
-// countedBody is a response body that calls done once, with the number of bytes read.
+// countedBody is a response body that calls done when it has been read to the end or closed.
 type countedBody struct {
 	io.ReadCloser
-	read int64
-	told bool
-	done func(read int64)
+	read int64 // number of bytes
+	done func()
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
 	if err != nil {
-		b.tell()
+		b.done()
 	}
 	return n, err
 }
 
 func (b *countedBody) Close() error {
-	err := b.ReadCloser.Close()
-	b.tell()
-	return err
-}
-
-func (b *countedBody) tell() {
-	if !b.told {
-		b.told = true
-		b.done(b.read)
-	}
+	defer b.done()
+	return b.ReadCloser.Close()
 }
 
 // waiting returns a transport for the administrator. The duration of an administrator's request in Run.Next counts as

@@ -3,44 +3,22 @@ package trial
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"coapply.dev/compare/history"
 )
 
-// event is one event of a watch, as one line of JSON.
-type event struct {
-	Type   string          `json:"type"`
-	Object json.RawMessage `json:"object"`
-}
-
-func parseEvent(line []byte) (event, error) {
-	var e event
-	if err := json.Unmarshal(line, &e); err != nil {
-		return e, fmt.Errorf("parsing an event: %w", err)
+func parseEvent(line []byte) (event metav1.WatchEvent, err error) {
+	if err = json.Unmarshal(line, &event); err != nil {
+		err = fmt.Errorf("parsing an event: %w", err)
 	}
-	return e, nil
-}
-
-func (e event) revision() (string, error) {
-	var object struct {
-		Metadata struct {
-			ResourceVersion string `json:"resourceVersion"`
-		} `json:"metadata"`
-	}
-	if err := json.Unmarshal(e.Object, &object); err != nil {
-		return "", fmt.Errorf("parsing the object of an event: %w", err)
-	}
-	if object.Metadata.ResourceVersion == "" {
-		return "", errors.New("the object of an event has no resourceVersion")
-	}
-	return object.Metadata.ResourceVersion, nil
+	return event, err
 }
 
 // fieldsOf returns the tracked fields of an object, or nil if the object does not belong to the trial.
@@ -50,8 +28,8 @@ type fieldsOf func(*unstructured.Unstructured) (map[string]string, error)
 // objects, sorted by revision, and the number of those that are not newer than the start of the watches.
 func (w *watches) read(fields fieldsOf) (versions []history.Version, initial int, err error) {
 	for _, one := range w.all {
-		for _, item := range one.initial {
-			if versions, err = one.version(versions, event{Object: item}, fields); err != nil {
+		for _, item := range one.initial.Items {
+			if versions, err = one.version(versions, metav1.WatchEvent{Object: item}, fields); err != nil {
 				return nil, 0, err
 			}
 		}
@@ -69,16 +47,13 @@ func (w *watches) read(fields fieldsOf) (versions []history.Version, initial int
 		}
 	}
 	slices.SortStableFunc(versions, func(a, b history.Version) int { return cmp.Compare(a.Revision, b.Revision) })
-	versions = slices.CompactFunc(versions, func(a, b history.Version) bool {
-		return a.Revision == b.Revision && a.Object == b.Object
-	})
 	return versions, initial, nil
 }
 
 // version appends the version of the object in an event to the given versions, if the object belongs to the trial.
-func (w *watch) version(versions []history.Version, e event, fields fieldsOf) ([]history.Version, error) {
+func (w *watch) version(versions []history.Version, e metav1.WatchEvent, fields fieldsOf) ([]history.Version, error) {
 	object := &unstructured.Unstructured{}
-	if err := utiljson.Unmarshal(e.Object, &object.Object); err != nil { // utiljson parses integers as int64, as clients do
+	if err := utiljson.Unmarshal(e.Object.Raw, &object.Object); err != nil { // utiljson parses integers as int64, as clients do
 		return nil, fmt.Errorf("parsing the object of an event: %w", err)
 	}
 	object.SetGroupVersionKind(w.kind.GroupVersionKind) // items of lists have no kind

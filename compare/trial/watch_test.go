@@ -49,52 +49,6 @@ func version(name string, revision uint64, value string) history.Version {
 	return history.Version{Object: "ConfigMap/n/" + name, Revision: revision, Fields: map[string]string{"f": value}}
 }
 
-// The stream ends after each event, and once in the middle of one.
-func TestAWatchConnectsAgainWithoutAGap(t *testing.T) {
-	f := newFakeServer(t)
-	f.set("t1", "a")
-	f.set("other", "x")
-	for i := range 4 {
-		f.set("t1", fmt.Sprint(i))
-	}
-	f.objects = map[string]string{"t1": configMap("t1", 1, "a"), "other": configMap("other", 2, "x")} // what a list gave at revision 2
-	f.revision = 2
-	var from []string
-	f.stream = func(w http.ResponseWriter, revision string) {
-		var next int
-		_, _ = fmt.Sscan(revision, &next)
-		from = append(from, revision)
-		if next >= len(f.events) {
-			<-f.ends.Done()
-			return
-		}
-		cut := ""
-		if next == 3 {
-			cut = f.events[next+1][:20]
-		}
-		fmt.Fprint(w, f.events[next]+cut)
-	}
-	w := f.watches(t)
-	if err := await(t, w, 6); err != nil {
-		t.Fatal(err)
-	}
-	w.stop()
-	seen, initial, err := w.read(tracked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []history.Version{version("t1", 1, "a"), version("t1", 3, "0"), version("t1", 4, "1"), version("t1", 5, "2"), version("t1", 6, "3")}
-	if diff := cmp.Diff(want, seen); diff != "" {
-		t.Errorf("versions (-want +got):\n%s", diff)
-	}
-	if n := len(seen) - initial; n != 4 {
-		t.Errorf("%d revisions, want 4", n)
-	}
-	if got := strings.Join(from, " "); !strings.HasPrefix(got, "2 3 4 5") {
-		t.Errorf("connected from the revisions %s", got)
-	}
-}
-
 func TestAWatchThatMissedSomethingSaysSo(t *testing.T) {
 	for name, c := range map[string]struct {
 		stream func(http.ResponseWriter, string)
@@ -107,6 +61,9 @@ func TestAWatchThatMissedSomethingSaysSo(t *testing.T) {
 		"410 as an event": {func(w http.ResponseWriter, _ string) {
 			fmt.Fprint(w, line("ERROR", `{"kind":"Status","code":410,"message":"too old"}`))
 		}, "too old"},
+		"an end in the middle of a line": {func(w http.ResponseWriter, _ string) {
+			fmt.Fprint(w, line("ADDED", configMap("t1", 3, "a"))[:20])
+		}, "missed versions"},
 		"a line that is no event": {func(w http.ResponseWriter, _ string) { fmt.Fprint(w, "garbage\n") }, "parsing an event"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +95,7 @@ func TestVersionsOfAllKindsAreInOrder(t *testing.T) {
 	w := &watches{all: []*watch{
 		{kind: configMapKind, lines: [][]byte{
 			[]byte(line("ADDED", configMap("t1", 3, "a"))), []byte(line("BOOKMARK", `{"metadata":{"resourceVersion":"9"}}`)),
-			[]byte(line("MODIFIED", configMap("t1", 5, "b"))), []byte(line("MODIFIED", configMap("t1", 5, "b"))),
+			[]byte(line("MODIFIED", configMap("t1", 5, "b"))),
 		}},
 		{kind: pods, lines: [][]byte{
 			[]byte(line("ADDED", configMap("t2", 4, "c"))), []byte(line("ADDED", configMap("x", 6, "c"))),
@@ -164,14 +121,13 @@ func TestVersionsOfAllKindsAreInOrder(t *testing.T) {
 // A watch may be lost before the writers begin.
 func TestALossIsToldLater(t *testing.T) {
 	w := &watches{}
+	w.missed, w.lost = context.WithCancelCause(t.Context())
 	first := errors.New("first")
 	w.lost(first)
 	w.lost(errors.New("second"))
-	var told error
-	w.onLost(func(err error) { told = err })
-	if !errors.Is(told, first) {
-		t.Errorf("told %v", told)
+	told := make(chan error)
+	w.onLost(func(err error) { told <- err })
+	if err := <-told; !errors.Is(err, first) {
+		t.Errorf("told %v", err)
 	}
-	w.onLost(nil)
-	w.lost(first) // nobody is to be told
 }

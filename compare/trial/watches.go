@@ -17,10 +17,9 @@ type watches struct {
 	connection *connection
 	cancel     context.CancelFunc
 	running    sync.WaitGroup
-
-	mu     sync.Mutex
-	missed error       // the first reason why a watch missed versions
-	stops  func(error) // ends the trial early
+	// missed ends when a watch has missed versions. Its cause is the reason.
+	missed context.Context //nolint:containedctx // it lives as long as the watches
+	lost   context.CancelCauseFunc
 }
 
 // startWatches starts the watches. When it returns, no later write can be missed.
@@ -35,10 +34,15 @@ func startWatches(ctx context.Context, p place, kinds []compare.Kind) (*watches,
 		return nil, fmt.Errorf("making the REST client of the watches: %w", err)
 	}
 	w := &watches{connection: c}
+	w.missed, w.lost = context.WithCancelCause(context.WithoutCancel(ctx))
 	for _, kind := range kinds {
 		one := newWatch(client, kind, p.namespace)
 		one.lost = w.lost
-		if err := bounded(ctx, prepareBound, one.begin); err != nil {
+		err := bounded(ctx, prepareBound, func(ctx context.Context) (err error) {
+			one.initial, err = one.list(ctx)
+			return err
+		})
+		if err != nil {
 			c.close()
 			return nil, err
 		}
@@ -53,25 +57,10 @@ func startWatches(ctx context.Context, p place, kinds []compare.Kind) (*watches,
 	return w, nil
 }
 
-// onLost sets the function that is called if a watch misses versions, or removes it if stop is nil. If a watch has
-// already missed versions, onLost calls stop at once.
+// onLost calls stop as soon as a watch has missed versions, which may be at once. With nil, it does nothing.
 func (w *watches) onLost(stop func(error)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.stops = stop
-	if stop != nil && w.missed != nil {
-		stop(w.missed)
-	}
-}
-
-func (w *watches) lost(err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.missed == nil {
-		w.missed = err
-	}
-	if w.stops != nil {
-		w.stops(err)
+	if stop != nil {
+		context.AfterFunc(w.missed, func() { stop(context.Cause(w.missed)) })
 	}
 }
 

@@ -54,11 +54,3 @@ func (r deployments) Next(_ context.Context, writer, sequence int) (compare.Inte
 	intent.Configure = func(*unstructured.Unstructured) map[string]any { return object.DeepCopy().Object }
 	return intent, true, nil
 }
-
-// Fields implements compare.Run. The tracked fields are the annotations of the managers.
-func (r deployments) Fields(object *unstructured.Unstructured) map[string]string {
-	if !r.mine(object) {
-		return nil
-	}
-	return ownAnnotations(object)
-}

@@ -2,8 +2,9 @@ package workloads
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,18 +34,17 @@ type statusPart struct {
 	key string
 	// value returns the value of the key, with the number n in it. n is unique within the trial.
 	value func(n int) any
-	// tracked is the path, below the key, of the field that contains n. It is empty if the value of the key itself
-	// contains n, as a phase does: the CRD permits any text as a phase.
-	tracked []string
+	// path is the path of the tracked field, which contains n. The CRD permits any text as a phase.
+	path []string
 }
 
 var statusParts = []statusPart{
-	{key: "phase", value: func(n int) any { return "Running-" + strconv.Itoa(n) }},
-	{key: "lastContainerStatus", value: lastContainerStatus, tracked: []string{"containerID"}},
-	{key: "contentID", value: func(n int) any { return "content-" + strconv.Itoa(n) }},
-	{key: "network", tracked: []string{"nodePort"}, value: func(n int) any {
+	{"phase", func(n int) any { return "Running-" + strconv.Itoa(n) }, []string{"status", "phase"}},
+	{"lastContainerStatus", lastContainerStatus, []string{"status", "lastContainerStatus", "containerID"}},
+	{"contentID", func(n int) any { return "content-" + strconv.Itoa(n) }, []string{"status", "contentID"}},
+	{"network", func(n int) any {
 		return map[string]any{"type": string(v1alpha1.NetworkNodePort), "nodePort": int64(n)}
-	}},
+	}, []string{"status", "network", "nodePort"}},
 }
 
 func lastContainerStatus(n int) any {
@@ -55,22 +55,11 @@ func lastContainerStatus(n int) any {
 	}
 }
 
-func (p statusPart) path() []string { return append([]string{"status", p.key}, p.tracked...) }
-
-// read returns the name of the tracked field and, if the object has the field, its value.
-func (p statusPart) read(object *unstructured.Unstructured) (field, value string, found bool) {
-	for _, name := range p.path() {
-		field += "." + name
+// read adds the tracked field and its value to fields, if the object has the field.
+func (p statusPart) read(object map[string]any, fields map[string]string) {
+	if value, found, _ := unstructured.NestedFieldNoCopy(object, p.path...); found {
+		fields[strings.Join(p.path, ".")] = fmt.Sprint(value)
 	}
-	leaf, found, err := unstructured.NestedFieldNoCopy(object.Object, p.path()...)
-	if err != nil || !found {
-		return field, "", false
-	}
-	if number, ok := leaf.(int64); ok {
-		return field, strconv.FormatInt(number, 10), true
-	}
-	value, found = leaf.(string)
-	return field, value, found
 }
 
 type devboxes struct{ objects }
@@ -95,7 +84,6 @@ func prepareDevbox(ctx context.Context, stage compare.Stage) (compare.Run, error
 func (r devboxes) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
 	part := statusParts[r.manager(writer)]
 	value := part.value(1 + sequence*r.stage.Writers + writer)
-	status := func() map[string]any { return map[string]any{part.key: value} }
 
 	intent := r.intent(writer, sequence)
 	intent.Subresource = "status"
@@ -104,13 +92,10 @@ func (r devboxes) Next(_ context.Context, writer, sequence int) (compare.Intent,
 	}
 	intent.Configure = configured(intent.Modify)
 	intent.Replace = func(object *unstructured.Unstructured) error {
-		return unstructured.SetNestedMap(object.Object, status(), "status")
+		return unstructured.SetNestedMap(object.Object, map[string]any{part.key: value}, "status")
 	}
-	field, wanted, found := part.read(&unstructured.Unstructured{Object: map[string]any{"status": status()}})
-	if !found {
-		return compare.Intent{}, false, errors.New("workload devbox-status: the tracked field " + field + " is missing in the new status")
-	}
-	intent.Wants = map[string]string{field: wanted}
+	intent.Wants = map[string]string{}
+	part.read(intent.Configure(nil), intent.Wants)
 	return intent, true, nil
 }
 
@@ -121,9 +106,7 @@ func (r devboxes) Fields(object *unstructured.Unstructured) map[string]string {
 	}
 	fields := map[string]string{}
 	for _, part := range statusParts {
-		if field, value, found := part.read(object); found {
-			fields[field] = value
-		}
+		part.read(object.Object, fields)
 	}
 	return fields
 }

@@ -60,9 +60,6 @@ func (r counters) Next(_ context.Context, writer, sequence int) (compare.Intent,
 }
 
 func incremented(object *unstructured.Unstructured) (string, error) {
-	if object == nil {
-		return "", fmt.Errorf("computing an increment: Intent.ReadsLive is set, but the arm passed no live object")
-	}
 	text, _, err := unstructured.NestedString(object.Object, "data", counterKey)
 	if err != nil {
 		return "", err

@@ -42,9 +42,6 @@ func (r *namespaces) name(round int) string { return inTrial(r.stage, fmt.Sprint
 // Next returns an intent that ensures the namespace of the round. Each writer has a field manager of its own.
 func (r *namespaces) Next(_ context.Context, writer, round int) (compare.Intent, bool, error) {
 	r.gate.arrive(writer, round-1)
-	if r.over(round) {
-		return compare.Intent{}, false, nil
-	}
 	own, value, owner := ownAnnotation(writer), uniqueValue(writer, round), r.name(round)
 	modify := func(o *unstructured.Unstructured) error {
 		return errors.Join(

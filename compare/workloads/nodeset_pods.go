@@ -14,57 +14,38 @@ import (
 	"coapply.dev/compare"
 )
 
-const podPatience = 30 * time.Second
-
-// found creates the pods that a set has at the start of a round, in the same way as the arm creates pods. It waits until these pods
-// are in the arm's cache, so that the only staleness in a round comes from its two reconciles, which both read before either writes.
+// found creates the pods that a set has at the start of a round. It waits until these pods are in the arm's cache, so that the
+// only staleness in a round comes from its two reconciles, which both read before either writes.
 func (r *nodesets) found(ctx context.Context, round int) error {
-	before, _ := r.sizes(round)
-	for ordinal := range before {
+	for ordinal := range nodesetSeen {
 		intent := r.pod(-1, round, ordinal)
-		if !r.shrinks(round) {
-			r.stage.Note(intent)
-		}
-		if err := r.create(ctx, intent); err != nil {
-			return fmt.Errorf("creating pod %s: %w", intent.Name, err)
+		r.stage.Note(intent)
+		// Pods are forbidden until the new namespace has its default service account, a moment after its creation.
+		err := wait.PollUntilContextTimeout(ctx, nodePoll, patience, true, func(ctx context.Context) (bool, error) {
+			err := own(ctx, r.stage, r.kind, intent.Name, "", intent.Manager, intent.Configure(nil))
+			if apierrors.IsForbidden(err) {
+				return false, nil
+			}
+			return err == nil, err
+		})
+		if err != nil {
+			return err
 		}
 	}
 	r.rounds.Store(int64(round) + 1)
-	if r.stage.Cache == nil || r.stage.Cache() == nil {
+	if r.cache() == nil {
 		return nil
 	}
-	return wait.PollUntilContextTimeout(ctx, time.Millisecond, podPatience, true, func(ctx context.Context) (bool, error) {
-		pods, err := r.pods(ctx, r.stage.Cache())
-		return len(pods[r.set(round)]) == before, err
-	})
-}
-
-// create creates a pod. It retries while pods are forbidden, because a new namespace gets its default service account
-// only a moment after its creation.
-func (r *nodesets) create(ctx context.Context, intent compare.Intent) error {
-	return wait.PollUntilContextTimeout(ctx, nodePoll, podPatience, true, func(ctx context.Context) (bool, error) {
-		pod := &unstructured.Unstructured{Object: intent.Configure(nil)}
-		pod.SetGroupVersionKind(intent.Kind)
-		pod.SetNamespace(intent.Namespace)
-		pod.SetName(intent.Name)
-		var err error
-		if appliesFields(r.stage.Arm) {
-			err = r.stage.Admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(pod), client.FieldOwner(intent.Manager))
-		} else {
-			err = r.stage.Admin.Create(ctx, pod, client.FieldOwner(intent.Manager))
-		}
-		if apierrors.IsForbidden(err) {
-			return false, nil
-		}
-		return err == nil, err
+	return wait.PollUntilContextTimeout(ctx, time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		pods, err := r.pods(ctx, r.cache())
+		return len(pods[r.set(round)]) == nodesetSeen, err
 	})
 }
 
 // pods returns the pods of the trial that are not being deleted, by the name of their set.
 func (r *nodesets) pods(ctx context.Context, from client.Reader) (map[string][]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
-	list.SetAPIVersion("v1")
-	list.SetKind("PodList")
+	list.SetGroupVersionKind(r.kind.GroupVersionKind)
 	if err := from.List(ctx, list, client.InNamespace(r.stage.Namespace), client.HasLabels{compare.NodeSetLabel}); err != nil {
 		return nil, err
 	}
@@ -78,34 +59,21 @@ func (r *nodesets) pods(ctx context.Context, from client.Reader) (map[string][]u
 	return sets, nil
 }
 
-// Finish returns mean numbers of pods per round, such as the surplus pods after growing and the missing pods after
-// shrinking.
+// Finish returns the mean numbers of surplus pods and of missing pods per round.
 func (r *nodesets) Finish(ctx context.Context) (map[string]float64, error) {
 	sets, err := r.pods(ctx, r.stage.Admin)
 	if err != nil {
 		return nil, fmt.Errorf("counting pods: %w", err)
 	}
-	var grown, shrunk, pods, duplicates, missing, gone float64
-	for round := range int(r.rounds.Load()) {
-		_, wanted := r.sizes(round)
-		have := len(sets[r.set(round)])
-		if r.shrinks(round) {
-			shrunk++
-			gone += float64(max(0, wanted-have))
-			continue
-		}
-		grown++
-		pods += float64(have)
-		duplicates += float64(max(0, have-wanted))
-		missing += float64(max(0, wanted-have))
+	rounds := r.rounds.Load()
+	if rounds == 0 {
+		return nil, nil
 	}
-	counted := map[string]float64{}
-	if grown > 0 {
-		counted["pods_per_round"], counted["duplicates_per_round"] = pods/grown, duplicates/grown
-		counted["missing_per_round"] = missing / grown
+	var duplicates, missing float64
+	for round := range int(rounds) {
+		surplus := float64(len(sets[r.set(round)]) - nodesetReplicas)
+		duplicates += max(0, surplus)
+		missing += max(0, -surplus)
 	}
-	if shrunk > 0 {
-		counted["deleted_too_many_per_round"] = gone / shrunk
-	}
-	return counted, nil
+	return map[string]float64{"duplicates_per_round": duplicates / float64(rounds), "missing_per_round": missing / float64(rounds)}, nil
 }

@@ -2,11 +2,13 @@ package workloads
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/compare"
 )
@@ -33,6 +35,14 @@ func (ofKind) Finish(context.Context) (map[string]float64, error) { return nil, 
 // over reports whether the given round is after the last round of the trial. In a trial by time, it returns false.
 func (o ofKind) over(round int) bool { return o.stage.Rounds > 0 && round >= o.stage.Rounds }
 
+// cache returns the cache of the trial, or nil if the trial has none.
+func (o ofKind) cache() client.Reader {
+	if o.stage.Cache == nil {
+		return nil
+	}
+	return o.stage.Cache()
+}
+
 // has reports whether an object belongs to the trial and has a name with the given prefix.
 func (o ofKind) has(object *unstructured.Unstructured, prefix string) bool {
 	return strings.HasPrefix(object.GetName(), inTrial(o.stage, prefix))
@@ -54,6 +64,14 @@ func (o objects) name(i int) string { return inTrial(o.stage, strconv.Itoa(i)) }
 
 func (o objects) mine(object *unstructured.Unstructured) bool { return o.has(object, "") }
 
+// Fields implements compare.Run. The tracked fields are the annotations of the managers.
+func (o objects) Fields(object *unstructured.Unstructured) map[string]string {
+	if !o.mine(object) {
+		return nil
+	}
+	return ownAnnotations(object)
+}
+
 // manager returns the number of the field manager that a writer uses.
 func (o objects) manager(writer int) int { return writer % max(o.stage.Managers, 1) }
 
@@ -71,8 +89,9 @@ func (o objects) intent(writer, sequence int) compare.Intent {
 // The objects are prepared concurrently.
 func (o objects) prepare(ctx context.Context, fields func() map[string]any, owners func(ctx context.Context, name string) error) error {
 	return together(ctx, max(o.stage.Objects, 1), func(ctx context.Context, i int) error {
-		if err := create(ctx, o.stage, o.kind, o.name(i), fields()); err != nil {
-			return err
+		object := build(o.stage, o.kind, o.name(i), fields())
+		if err := o.stage.Admin.Create(ctx, object, client.FieldOwner(preparer)); err != nil {
+			return fmt.Errorf("creating %s %s for the trial: %w", o.kind.Kind, object.GetName(), err)
 		}
 		return owners(ctx, o.name(i))
 	})

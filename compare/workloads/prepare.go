@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +15,9 @@ import (
 
 // preparer is the field manager for writes that prepare or clean up a trial.
 const preparer = "compare-prepare"
+
+// patience is the time limit for waiting until objects can be created, or are in a cache.
+const patience = 30 * time.Second
 
 // managerName returns the name of the j-th field manager of a trial.
 func managerName(j int) string { return fmt.Sprintf("m%d", j) }
@@ -30,13 +34,6 @@ func build(stage compare.Stage, kind compare.Kind, name string, fields map[strin
 		object.SetNamespace(stage.Namespace)
 	}
 	return object
-}
-
-func create(ctx context.Context, stage compare.Stage, kind compare.Kind, name string, fields map[string]any) error {
-	if err := stage.Admin.Create(ctx, build(stage, kind, name, fields), client.FieldOwner(preparer)); err != nil {
-		return fmt.Errorf("creating %s %s for the trial: %w", kind.Kind, name, err)
-	}
-	return nil
 }
 
 // own makes a manager the owner of fields, by an apply. Otherwise the manager's first write in the trial would

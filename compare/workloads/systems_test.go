@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"coapply.dev/compare"
@@ -13,9 +12,6 @@ import (
 // The intents of the systems, each with an object as others left it: all ways come to what is wanted, and keep the rest.
 func TestSystemsIntentsComeToWhatTheyWant(t *testing.T) {
 	stage := stageOf(compare.Parameters{Writers: 3, Objects: 2, Managers: 3, Rounds: 9})
-	owner := &appsv1.StatefulSet{}
-	owner.Name = "trial-slurm-0"
-	service := &slurm{ofKind: ofKind{stage: stage}, owners: []*appsv1.StatefulSet{owner, owner}}
 	annotated := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 		ownAnnotation(1): "old", ownAnnotation(7): "old", maintenanceID: "1", maintenanceState: "1", "other": "x",
 	}}, "spec": map[string]any{"unschedulable": true}}
@@ -26,9 +22,8 @@ func TestSystemsIntentsComeToWhatTheyWant(t *testing.T) {
 		"user-namespace":       {&namespaces{ofKind: ofKind{stage: stage}, gate: newGate(3)}, nextOf(t, &namespaces{ofKind: ofKind{stage: stage}, gate: newGate(3)}, 1, 2)},
 		"node-uncordon":        {&uncordon{ofKind: ofKind{stage: stage}}, (&uncordon{ofKind: ofKind{stage: stage}, nodes: []string{"trial-node-00"}}).intent(1, 2)},
 		"nodeset-scale":        {&nodesets{ofKind: ofKind{stage: stage}}, (&nodesets{ofKind: ofKind{stage: stage}}).pod(1, 2, 3)},
-		"slurm-service":        {service, service.intent(1, 2, 0, 1)},
-		"slurm-service, owner": {service, service.intent(0, 2, 0, 0)},
-		"cache-pollution":      {&pollution{ofKind: ofKind{stage: stage}}, (&pollution{ofKind: ofKind{stage: stage}}).intent(2, 0)},
+		"slurm-service":        {newSlurm(stage), nextOf(t, newSlurm(stage), 1, 2)},
+		"slurm-service, owner": {newSlurm(stage), nextOf(t, newSlurm(stage), 0, 2)},
 	} {
 		t.Run(name, func(t *testing.T) { checkWays(t, test.run, test.intent, annotated) })
 	}
@@ -82,12 +77,12 @@ func checkWays(t *testing.T, run compare.Run, intent compare.Intent, before map[
 func TestSystemsLeaveOtherTrialsAlone(t *testing.T) {
 	stage := stageOf(compare.Parameters{Writers: 1})
 	for name, run := range map[string]compare.Run{
-		"trial1-user-0": &namespaces{ofKind: ofKind{stage: stage}}, "trial1-node-00": &uncordon{ofKind: ofKind{stage: stage}}, "trial1-grow-0-0": &nodesets{ofKind: ofKind{stage: stage}},
-		"trial1-slurm-0-controller": &slurm{ofKind: ofKind{stage: stage}}, "trial1-cached-0": &pollution{ofKind: ofKind{stage: stage}},
+		"trial1-user-0": &namespaces{ofKind: ofKind{stage: stage}}, "trial1-node-00": &uncordon{ofKind: ofKind{stage: stage}}, "trial1-set-0-0": &nodesets{ofKind: ofKind{stage: stage}},
+		"trial1-0": newSlurm(stage),
 	} {
 		o := &unstructured.Unstructured{Object: map[string]any{}}
 		o.SetName(name)
-		o.SetLabels(map[string]string{compare.NodeSetLabel: "trial1-grow-0"})
+		o.SetLabels(map[string]string{compare.NodeSetLabel: "trial1-set-0"})
 		if fields := run.Fields(o); fields != nil {
 			t.Errorf("%T tracks %v of %s", run, fields, name)
 		}
