@@ -121,6 +121,16 @@ func TestSystemNodeSet(t *testing.T) {
 		if test.text != "" {
 			published(t, "nodeset-scale", test.text, test.figure, fmt.Sprintf("%v pods too many", duplicates))
 		}
+		gone, shrinks := got.extra["deleted_too_many_per_round"]
+		if counts := arm == "naive" || arm == "expectations"; shrinks != counts {
+			t.Errorf("%s: shrinking is counted: %v, want %v", arm, shrinks, counts)
+		}
+		if arm == "expectations" && gone != 0 {
+			t.Errorf("%s deleted %v pods too many", arm, gone)
+		}
+		if shrinks {
+			published(t, "nodeset-scale", "two stale scale-downs by "+arm, "", fmt.Sprintf("%v deleted too many", gone))
+		}
 		if got.outcomes[recorded.Failed] != 0 {
 			t.Errorf("%s: %v, want none failed", arm, got.outcomes)
 		}

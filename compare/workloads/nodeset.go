@@ -17,8 +17,8 @@ import (
 func nodesetScale() compare.Workload {
 	return compare.Workload{
 		Name: "nodeset-scale",
-		Summary: "two reconciles of one set of pods both see 2 of 5 pods and create the missing ones: arms that count pods, " +
-			"and arms with deterministic names",
+		Summary: "two reconciles of one set of pods both see 2 of 5 pods and create the missing ones; arms that count pods also " +
+			"scale from 5 pods down to 3 in every other round; arms with deterministic names do not count, and only scale up",
 		Demonstration: true,
 		Defaults:      compare.Parameters{Writers: 2, Objects: 1, Managers: 1, Rounds: 6},
 		Fixed:         []string{"objects", "managers", "rate", "warmup", "duration"},
@@ -29,8 +29,9 @@ func nodesetScale() compare.Workload {
 
 const (
 	nodesetManager  = "nodeset"
-	nodesetReplicas = 5 // number of pods after a round
-	nodesetSeen     = 2 // number of pods before a round
+	nodesetReplicas = 5 // number of pods after growing
+	nodesetSeen     = 2 // number of pods before growing
+	nodesetShrunk   = 3 // number of pods after shrinking from 5
 )
 
 // nodesets is a trial of the workload nodeset-scale. Each round uses a new set of pods.
@@ -46,7 +47,25 @@ func prepareNodeset(_ context.Context, stage compare.Stage) (compare.Run, error)
 	return &nodesets{ofKind: ofKind{stage, kind}, gate: newGate(stage.Writers)}, nil
 }
 
-func (r *nodesets) set(round int) string { return inTrial(r.stage, fmt.Sprintf("set-%d", round)) }
+func (r *nodesets) set(round int) string {
+	if r.shrinks(round) {
+		return inTrial(r.stage, fmt.Sprintf("shrink-%d", round))
+	}
+	return inTrial(r.stage, fmt.Sprintf("grow-%d", round))
+}
+
+// counts reports whether the arm creates or deletes pods according to their current number. Only such an arm can shrink a set.
+func (r *nodesets) counts() bool { return r.stage.Arm == "naive" || r.stage.Arm == "expectations" }
+
+func (r *nodesets) shrinks(round int) bool { return r.counts() && round%2 == 1 }
+
+// sizes returns the number of pods before and after a round.
+func (r *nodesets) sizes(round int) (before, after int) {
+	if r.shrinks(round) {
+		return nodesetReplicas, nodesetShrunk
+	}
+	return nodesetSeen, nodesetReplicas
+}
 
 func (r *nodesets) Next(ctx context.Context, writer, round int) (compare.Intent, bool, error) {
 	if writer == 0 {
@@ -57,12 +76,13 @@ func (r *nodesets) Next(ctx context.Context, writer, round int) (compare.Intent,
 	if err := r.gate.pass(ctx, writer, 2*round); err != nil {
 		return compare.Intent{}, false, err
 	}
+	_, replicas := r.sizes(round)
 	pause := func(ctx context.Context) error { return r.gate.pass(ctx, writer, 2*round+1) }
 	intent := compare.Intent{
 		Writer: writer, Sequence: round, Kind: r.kind.GroupVersionKind,
-		Namespace: r.stage.Namespace, Name: r.set(round), Manager: nodesetManager, Replicas: nodesetReplicas, Pause: pause,
+		Namespace: r.stage.Namespace, Name: r.set(round), Manager: nodesetManager, Replicas: replicas, Pause: pause,
 	}
-	for ordinal := range nodesetReplicas {
+	for ordinal := range replicas {
 		intent.Parts = append(intent.Parts, r.pod(writer, round, ordinal))
 	}
 	intent.Parts[0].Pause = pause
@@ -92,10 +112,11 @@ func (r *nodesets) pod(writer, round, ordinal int) compare.Intent {
 	}
 }
 
-// Fields implements compare.Run. It tracks only pods with deterministic names. Other pods are counted by Finish.
+// Fields implements compare.Run. It tracks only pods with deterministic names in sets that grow. Other pods are
+// counted by Finish.
 func (r *nodesets) Fields(o *unstructured.Unstructured) map[string]string {
 	set := o.GetLabels()[compare.NodeSetLabel]
-	if !strings.HasPrefix(set, inTrial(r.stage, "set-")) {
+	if !strings.HasPrefix(set, inTrial(r.stage, "grow-")) {
 		return nil
 	}
 	ordinal := strings.TrimPrefix(o.GetName(), set+"-")

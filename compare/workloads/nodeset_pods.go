@@ -17,9 +17,12 @@ import (
 // found creates the pods that a set has at the start of a round. It waits until these pods are in the arm's cache, so that the
 // only staleness in a round comes from its two reconciles, which both read before either writes.
 func (r *nodesets) found(ctx context.Context, round int) error {
-	for ordinal := range nodesetSeen {
+	before, _ := r.sizes(round)
+	for ordinal := range before {
 		intent := r.pod(-1, round, ordinal)
-		r.stage.Note(intent)
+		if !r.shrinks(round) {
+			r.stage.Note(intent)
+		}
 		// Pods are forbidden until the new namespace has its default service account, a moment after its creation.
 		err := wait.PollUntilContextTimeout(ctx, nodePoll, patience, true, func(ctx context.Context) (bool, error) {
 			err := own(ctx, r.stage, r.kind, intent.Name, "", intent.Manager, intent.Configure(nil))
@@ -38,7 +41,7 @@ func (r *nodesets) found(ctx context.Context, round int) error {
 	}
 	return wait.PollUntilContextTimeout(ctx, time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		pods, err := r.pods(ctx, r.cache())
-		return len(pods[r.set(round)]) == nodesetSeen, err
+		return len(pods[r.set(round)]) == before, err
 	})
 }
 
@@ -59,21 +62,32 @@ func (r *nodesets) pods(ctx context.Context, from client.Reader) (map[string][]u
 	return sets, nil
 }
 
-// Finish returns the mean numbers of surplus pods and of missing pods per round.
+// Finish returns mean numbers of pods per round, such as the surplus pods after growing and the missing pods after
+// shrinking.
 func (r *nodesets) Finish(ctx context.Context) (map[string]float64, error) {
 	sets, err := r.pods(ctx, r.stage.Admin)
 	if err != nil {
 		return nil, fmt.Errorf("counting pods: %w", err)
 	}
-	rounds := r.rounds.Load()
-	if rounds == 0 {
-		return nil, nil
-	}
-	var duplicates, missing float64
-	for round := range int(rounds) {
-		surplus := float64(len(sets[r.set(round)]) - nodesetReplicas)
+	var grown, shrunk, duplicates, missing, gone float64
+	for round := range int(r.rounds.Load()) {
+		_, wanted := r.sizes(round)
+		surplus := float64(len(sets[r.set(round)]) - wanted)
+		if r.shrinks(round) {
+			shrunk++
+			gone += max(0, -surplus)
+			continue
+		}
+		grown++
 		duplicates += max(0, surplus)
 		missing += max(0, -surplus)
 	}
-	return map[string]float64{"duplicates_per_round": duplicates / float64(rounds), "missing_per_round": missing / float64(rounds)}, nil
+	counted := map[string]float64{}
+	if grown > 0 {
+		counted["duplicates_per_round"], counted["missing_per_round"] = duplicates/grown, missing/grown
+	}
+	if shrunk > 0 {
+		counted["deleted_too_many_per_round"] = gone / shrunk
+	}
+	return counted, nil
 }

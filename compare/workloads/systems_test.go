@@ -77,12 +77,12 @@ func checkWays(t *testing.T, run compare.Run, intent compare.Intent, before map[
 func TestSystemsLeaveOtherTrialsAlone(t *testing.T) {
 	stage := stageOf(compare.Parameters{Writers: 1})
 	for name, run := range map[string]compare.Run{
-		"trial1-user-0": &namespaces{ofKind: ofKind{stage: stage}}, "trial1-node-00": &uncordon{ofKind: ofKind{stage: stage}}, "trial1-set-0-0": &nodesets{ofKind: ofKind{stage: stage}},
+		"trial1-user-0": &namespaces{ofKind: ofKind{stage: stage}}, "trial1-node-00": &uncordon{ofKind: ofKind{stage: stage}}, "trial1-grow-0-0": &nodesets{ofKind: ofKind{stage: stage}},
 		"trial1-0": newSlurm(stage),
 	} {
 		o := &unstructured.Unstructured{Object: map[string]any{}}
 		o.SetName(name)
-		o.SetLabels(map[string]string{compare.NodeSetLabel: "trial1-set-0"})
+		o.SetLabels(map[string]string{compare.NodeSetLabel: "trial1-grow-0"})
 		if fields := run.Fields(o); fields != nil {
 			t.Errorf("%T tracks %v of %s", run, fields, name)
 		}
