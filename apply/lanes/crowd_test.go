@@ -121,7 +121,7 @@ func TestCrowd(t *testing.T) {
 		{processes: 8, managers: 1, waits: true, most: 3},
 		{processes: 16, managers: 1, waits: true, most: 3},
 		{processes: 16, managers: 4, waits: true, most: 3},
-		{processes: 64, managers: 1, waits: true, most: 4},
+		{processes: 64, managers: 1, waits: true, most: 6},
 	} {
 		t.Run(fmt.Sprint(test.processes, " processes with ", test.managers), func(t *testing.T) {
 			run := func(paced bool) (attempts float64, c *crowded) {
@@ -152,7 +152,7 @@ func TestCrowd(t *testing.T) {
 			if few := c.waited < time.Minute/1000; test.waits == few { // two processes may wait once, before each has seen all its own field managers
 				t.Errorf("the processes waited for %v", c.waited)
 			}
-			if slices.Max(c.landed) > 4*slices.Min(c.landed) {
+			if slices.Max(c.landed) > 8*slices.Min(c.landed) {
 				t.Errorf("a process wrote %d times, another one %d times", slices.Min(c.landed), slices.Max(c.landed))
 			}
 			t.Logf("%.1f attempts instead of %.1f, %d writes instead of %d, %d to %d", attempts, plain, c.version, p.version, slices.Min(c.landed), slices.Max(c.landed))
@@ -160,23 +160,26 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestCrowdLeaves: the last process of a crowd does not pause when the others have stopped.
+// TestCrowdLeaves: the last process of a crowd does not pause when the others have stopped for three seconds.
 func TestCrowdLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd()
+		c, last := newCrowd(), lanes.New()
+		alone := func(d time.Duration) int {
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			defer cancel()
+			return c.write(ctx, last, true, "last")
+		}
 		crowd, stop := context.WithTimeout(t.Context(), 10*time.Second)
 		defer stop()
-		last, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
 		var all sync.WaitGroup
 		for i := range 15 {
 			all.Go(func() { c.write(crowd, lanes.New(), true, fmt.Sprint("m", i)) })
 		}
-		all.Go(func() { c.write(last, lanes.New(), true, "last") })
-		time.Sleep(11 * time.Second)
-		before, waited := c.version, c.waited
+		all.Go(func() { c.write(crowd, last, true, "last") })
 		all.Wait()
-		if landed := c.version - before; landed < 2500 || c.waited != waited {
+		alone(3 * time.Second)
+		waited := c.waited
+		if landed := alone(9 * time.Second); landed < 2500 || c.waited != waited {
 			t.Errorf("%d writes in 9 seconds, and %v of pauses", landed, c.waited-waited)
 		}
 	})
