@@ -19,7 +19,7 @@ func TestPilot(t *testing.T) {
 		want  func(int) bool
 	}{
 		{"no noise", 0, func(n int) bool { return n == power.Least }},
-		{"some noise", 0.2, func(n int) bool { return n > power.Least && n < power.Most }},
+		{"some noise", 0.17, func(n int) bool { return n > power.Least && n < power.Most }},
 		{"much noise", 1, func(n int) bool { return n == power.Most }},
 	} {
 		first := pilot{}
