@@ -38,7 +38,7 @@ func TestCompareArmsIncrement(t *testing.T) {
 		w.configMap(t, arm.Name)
 	}
 	w = w.withCache(t)
-	lose := []string{"ssa", "apply", "put-no-rv", "shared-manager"}
+	lose := []string{"ssa", "ssa-force", "apply", "put-no-rv", "shared-manager"}
 	for _, arm := range partArms() {
 		if arm.Name == "gmu-replace" {
 			continue // it replaces what it knew before, whatever it reads

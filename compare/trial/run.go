@@ -25,7 +25,7 @@ type Spec struct {
 	AA           bool
 	Block, Order int
 	Seed         uint64
-	// Cached means that the trial has a cache of its objects, because an arm of its cell needs one.
+	// Cached means that the trial has a cache of its objects even if the arm needs none, because another arm of the cell does.
 	Cached bool
 	// Pool holds the processes in which the writers run. It must be set if the benchmark has more than one process.
 	Pool *Pool

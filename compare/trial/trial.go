@@ -87,7 +87,7 @@ func (t *trial) stage(prefix string) compare.Stage {
 
 // startArm makes the writer of the arm. If an arm of the cell or the workload needs a cache, it starts the cache first.
 func (t *trial) startArm(ctx context.Context) error {
-	if t.Cached || t.Workload.SharedCache {
+	if t.Cached || t.Arm.Cached || t.Workload.SharedCache {
 		var err error
 		if t.cache, err = startCache(ctx, t.session, t.place.namespace, t.run.Kinds(), t.Workload.SharedCache); err != nil {
 			return err
