@@ -17,9 +17,10 @@ import (
 // pause.
 //
 // A process does not know which others pause, but it knows two things. The managed fields in the response to an apply
-// name all field managers that have changed the object lately. And the API server takes longer for an apply while it
-// has more applies of the object in progress. So each of k processes pauses k-2 times as long as its last apply took
-// longer than two fast applies. If few writes are in progress, applies are fast, and nobody pauses. If many are in
+// show which field managers have changed fields lately, if they still own some. And the API server takes longer for an
+// apply while it has more applies of the object in progress. So each of k processes pauses for (k-2) * (t - 2f), where
+// t is the time of its last apply, and f the time of its fastest recent apply, or a random time up to twice as long. If
+// few writes are in progress, applies are fast, and nobody pauses. If many are in
 // progress, applies are slow, and all processes pause until few are in progress. The pauses depend only on the last
 // apply, and do not add up, so they end when the other writers stop, or when the API server becomes faster.
 type crowd struct {
@@ -30,17 +31,18 @@ type crowd struct {
 }
 
 const (
-	// aging makes fastest follow an API server that has become slower: each write moves fastest this fraction of the way
-	// to its own time.
+	// aging makes fastest follow an API server that has become slower: each apply moves fastest by 1/aging of the
+	// difference to the time of this apply.
 	aging = 200
-	// ordinary is the first value of crowd.fastest: if all applies of a new crowd are slow, some of its processes must pause.
+	// ordinary is the first value of crowd.fastest: without it, the first apply, even if slow, would count as fast, and no
+	// process would pause.
 	ordinary = 250 * time.Millisecond
 	// longest is the maximum of crowd.pause.
 	longest = 2 * time.Second
 )
 
-// Pace must be called inside a lane before an apply that the API server repeats internally when another write overtakes
-// it. Pace waits if two or more other processes change the object too, and if the last apply took more than twice as
+// Pace must be called inside a lane before an apply that the API server retries internally if another write was stored
+// first. Pace waits if two or more other processes change the object too, and if the last apply took more than twice as
 // long as a fast one. Otherwise it returns at once. An error wraps the error of the context.
 func Pace(inside context.Context) error {
 	v := visitOf(inside)
@@ -92,8 +94,8 @@ func Landed(inside context.Context, manager string, took time.Duration, managed 
 	s.crowds[object] = c
 }
 
-// reserve returns how long the next write of this process to the object must wait. Writes of this process that begin
-// before this write has ended get later times.
+// reserve returns how long the next write of this process to the object must wait. If this process reserves several
+// writes before one of them ends, each of them gets a later time than the one before.
 func (s *Set) reserve(object Key, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +120,7 @@ func pause(processes float64, took, fastest time.Duration) time.Duration {
 	return min(time.Duration((processes-2)*float64(took-2*fastest)), longest)
 }
 
-// jittered returns a random time between one pause and two, so that processes do not write at the same time again.
+// jittered returns a random duration from c.pause to 2*c.pause, so that processes do not write at the same time.
 func (c crowd) jittered() time.Duration {
 	return time.Duration((1 + rand.Float64()) * float64(c.pause))
 }

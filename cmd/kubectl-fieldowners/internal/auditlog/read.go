@@ -42,8 +42,8 @@ type head struct {
 	}
 }
 
-// maxLine is the maximum length of a line in bytes. The API server accepts requests of up to 3 MiB, so that a line with the
-// request and the response is shorter.
+// maxLine is the maximum length of a line in bytes. The API server accepts requests of up to 3 MiB, so a line with the
+// request and the response is usually shorter.
 const maxLine = 16 << 20
 
 // writing are the verbs of requests that can change objects.
@@ -53,7 +53,7 @@ var writing = [][]byte{[]byte(`create"`), []byte(`update"`), []byte(`patch"`), [
 type reader struct {
 	name  string
 	lines *bufio.Reader
-	next  *event // the event that the merge of several logs takes next; nil at the end
+	next  *event // the next event for merge; nil at the end of the log
 
 	events, unreadable int // all events, and the lines that are no events
 	err                error
@@ -105,8 +105,8 @@ func (r *reader) advance() {
 }
 
 // skippable reports whether a line is certainly an event of a request that changes nothing, such as a GET. The API server
-// writes the members of an event in a fixed order, in which the verb precedes all members with content of the client's
-// except for the URI, whose quotes are escaped. A line in another order is parsed.
+// writes the members of an event in a fixed order, in which only two members before the verb have text of the client:
+// auditID and requestURI. Quotes in them are escaped, so they cannot imitate a verb. A line in another order is parsed.
 func skippable(line []byte) bool {
 	if !bytes.HasPrefix(line, []byte(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"`)) || line[len(line)-1] != '}' {
 		return false
@@ -115,7 +115,7 @@ func skippable(line []byte) bool {
 	return found && !slices.ContainsFunc(writing, func(v []byte) bool { return bytes.HasPrefix(verb, v) })
 }
 
-// line returns the next line. A line that is longer than maxLine is returned as one that is not readable.
+// line returns the next line. A line that is longer than maxLine is cut off, so that it counts as unreadable.
 func (r *reader) line() (line []byte, err error) {
 	for {
 		part, err := r.lines.ReadSlice('\n')
@@ -140,8 +140,8 @@ type Log struct {
 }
 
 // Trace returns the report of some logs. The events of each log must be in the order of the log. perMinute is the number of
-// changes of a field's owner in a minute that make a fight. The errors say which logs could not be read to the end; the
-// report then has what was read before.
+// changes of a field's owner in a minute that make a fight. The error names the logs that could not be read to the end; the
+// report then covers the events before the failure.
 func Trace(logs []Log, asked Selection, perMinute int) (Report, error) {
 	t, err := newTracer(asked, perMinute)
 	if err != nil {

@@ -18,14 +18,15 @@ import (
 
 // Report is the result of a trace. Its JSON is the output of -o json. The format is stable: fields may be added.
 type Report struct {
-	From time.Time `json:"from,omitzero"` // the time of the first write
-	To   time.Time `json:"to,omitzero"`   // the time of the last write
+	From time.Time `json:"from,omitzero"` // the time of the first request that can change objects, also if it failed
+	To   time.Time `json:"to,omitzero"`   // the time of the last such request, also if it failed
 
 	Events     int `json:"events"`     // the number of events that were read
 	Unreadable int `json:"unreadable"` // the number of lines that are not audit events
 	// Levels is the number of requests that can change objects, by audit level. Only RequestResponse shows owners.
 	Levels map[string]int `json:"levels"`
-	// Disordered is the number of writes that came after a later write of the same object.
+	// Disordered is the number of writes that the log has after a write with a higher resourceVersion of the same object.
+	// They are not compared.
 	Disordered    int `json:"disordered"`
 	UnreadEntries int `json:"unreadEntries"` // the number of managed fields entries that cannot be parsed
 	Objects       int `json:"objects"`       // the number of objects with a known state
@@ -36,7 +37,7 @@ type Report struct {
 	Fights  []Fight    `json:"fights"`
 	// History has the changes of the object that --object names.
 	History []Change `json:"history,omitempty"`
-	// Moves has the first changes of owners, in the order of time, for a picture.
+	// Moves has the first mostMoves changes of owners in order of time, for the timeline of -o html.
 	Moves []Move `json:"-"`
 }
 
@@ -47,7 +48,7 @@ type Writer struct {
 	Writes    int `json:"writes"`    // the requests that succeeded
 	Unchanged int `json:"unchanged"` // the writes that did not change the object
 	Conflicts int `json:"conflicts"` // the requests that were refused because another field manager owns a field
-	Stale     int `json:"stale"`     // the requests that were refused because the object had changed or been recreated
+	Stale     int `json:"stale"`     // other responses 409, except AlreadyExists: the object had changed or been recreated
 	Failed    int `json:"failed"`    // all other requests that did not succeed
 }
 
@@ -128,6 +129,8 @@ type Change struct {
 	User    string    `json:"user"`
 	Before  string    `json:"before,omitempty"`
 	After   string    `json:"after,omitempty"`
+	// Inferred means that the log does not show the new owner, as in Taken.
+	Inferred bool `json:"inferred,omitempty"`
 }
 
 // Selection selects the objects and fields of a trace. With a Name, the report has their history.
@@ -182,7 +185,7 @@ func (t *tracer) take(w write, o *object, m fieldowners.Moved, before, after any
 	old, now := shown(m.Path, o.ref, before, before != nil), shown(m.Path, o.ref, after, after != nil)
 	t.history(w.event, m.To.String(), &m.Path, "taken", old, now)
 	if n := len(t.report.History); n > 0 && t.asked.namesOne() && t.asked.under(m.Path) {
-		t.report.History[n-1].From = m.From.String()
+		t.report.History[n-1].From, t.report.History[n-1].Inferred = m.From.String(), inferred
 	}
 	if !t.asked.under(m.Path) {
 		return

@@ -118,7 +118,8 @@ func (t *tracer) stored(e *event, k key, w *Writer, manager string) {
 	}
 	// The log has requests in the order in which they ended, which may differ from the order of the writes.
 	at, _ := slices.BinarySearchFunc(t.held, next.revision, func(w write, revision uint64) int { return cmp.Compare(w.revision, revision) })
-	for at < len(t.held) && t.held[at].revision == next.revision { // an apply without changes comes after the write
+	// An apply without changes has the resourceVersion of the write before it. It is inserted after that write.
+	for at < len(t.held) && t.held[at].revision == next.revision {
 		at++
 	}
 	t.held = slices.Insert(t.held, at, next)
@@ -138,7 +139,8 @@ const (
 // apply evaluates a successful write whose response is known.
 func (t *tracer) apply(w write) {
 	o, isScale, head := t.objects[w.key], w.ObjectRef.Subresource == "scale", w.ResponseObject
-	if head.Metadata.UID == "" || isScale && o == nil { // not the object, such as the response of pods/binding
+	// The response is not the object (for example, of pods/binding), or of /scale of an object that was not seen before.
+	if head.Metadata.UID == "" || isScale && o == nil {
 		return
 	}
 	if o == nil || o.uid != head.Metadata.UID {
@@ -224,8 +226,8 @@ func (t *tracer) turn(w write, o *object) {
 	}
 }
 
-// moved returns the fields that changed their owners since the last write. For .spec.replicas, this may be a write through
-// the subresource scale. Its effect was inferred and reported already, but is not in o.ownership.
+// moved returns the fields that changed their owners since the last write. If the last write of .spec.replicas went
+// through /scale, o.ownership does not have its owner, so moved starts from the inferred owner scaledBy.
 func (o *object) moved(diff fieldowners.Difference, after fieldowners.Ownership) []fieldowners.Moved {
 	if o.scaledBy == nil {
 		return diff.Moved
@@ -285,7 +287,7 @@ func valueAt(path fieldowners.Path, object any) any {
 	return value
 }
 
-// isBookkeeping reports whether the API server itself changes the field in each write.
+// isBookkeeping reports whether the API server maintains the field, so that its changes are not shown.
 func isBookkeeping(path fieldowners.Path) bool {
 	text := path.String()
 	return strings.HasPrefix(text, ".metadata.managedFields") || text == ".metadata.resourceVersion" || text == ".metadata.generation"
@@ -349,9 +351,13 @@ func managerOf(query url.Values, userAgent string) string {
 	name, _, _ := strings.Cut(userAgent, "/")
 	short := ""
 	for _, r := range name {
-		if unicode.IsPrint(r) && len(short)+utf8.RuneLen(r) <= validation.FieldManagerMaxLength {
-			short += string(r)
+		if !unicode.IsPrint(r) {
+			continue
 		}
+		if len(short)+utf8.RuneLen(r) > validation.FieldManagerMaxLength {
+			break
+		}
+		short += string(r)
 	}
 	return short
 }

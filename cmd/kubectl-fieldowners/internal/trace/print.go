@@ -78,6 +78,9 @@ func printHistory(w io.Writer, screen view.Screen, history []auditlog.Change) {
 		if c.From != "" {
 			who = view.Safe(c.From) + " -> " + who
 		}
+		if c.Inferred {
+			who += " (inferred)"
+		}
 		rows = append(rows, []string{c.Time.UTC().Format("2006-01-02T15:04:05.000Z"), c.What, view.Safe(c.Path), values, who, view.Safe(c.User)})
 	}
 	fmt.Fprintln(w)
