@@ -19,10 +19,10 @@ import (
 // A process does not know which others pause, but it knows two things. The managed fields in the response to an apply
 // show which field managers have changed fields lately, if they still own some. And the API server takes longer for an
 // apply while it has more applies of the object in progress. So each of k processes pauses for (k-2) * (t - 2f), where
-// t is the time of its last apply, and f the time of its fastest recent apply, or a random time up to twice as long. If
-// few writes are in progress, applies are fast, and nobody pauses. If many are in
-// progress, applies are slow, and all processes pause until few are in progress. The pauses depend only on the last
-// apply, and do not add up, so they end when the other writers stop, or when the API server becomes faster.
+// t is the time of its last apply, and f the time of its fastest recent apply, or for a random time up to twice as long.
+// If few writes are in progress, applies are fast, and nobody pauses. If many are in progress, applies are slow, and all
+// processes pause until few are in progress. The pauses depend only on the last apply, and do not add up, so they end
+// when the other writers stop, or when the API server becomes faster.
 type crowd struct {
 	processes float64       // the estimated number of processes that write to the object
 	fastest   time.Duration // the shortest time of a recent apply
@@ -104,6 +104,9 @@ func (s *Set) reserve(object Key, now time.Time) time.Duration {
 		return 0
 	}
 	begin := c.next
+	if now.Sub(begin) > lingers { // the last apply says nothing about the present
+		c.pause = 0
+	}
 	if begin.Before(now) {
 		begin = now
 	}

@@ -185,6 +185,26 @@ func TestCrowdLeaves(t *testing.T) {
 	})
 }
 
+// TestOldPause: an apply that was slow a minute ago delays no write now, not even the second of two at once.
+func TestOldPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inside, leave, err := lanes.New().Join(t.Context(), deploymentNamed("web"), "m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer leave()
+		now := metav1.Now()
+		lanes.Landed(inside, "m", time.Minute, []metav1.ManagedFieldsEntry{{Manager: "a", Time: &now}, {Manager: "b", Time: &now}})
+		time.Sleep(time.Minute)
+		began := time.Now()
+		for range 2 {
+			if err := lanes.Pace(inside); err != nil || time.Since(began) > 0 {
+				t.Errorf("waited for %v, %v", time.Since(began), err)
+			}
+		}
+	})
+}
+
 // TestPauseEnds: a pause ends with the context, and the error says why there was a pause.
 func TestPauseEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -13,26 +13,19 @@ import (
 )
 
 // ssa applies the intent once. An ownership conflict is an error and is not retried.
-func ssa(s compare.Session) writer {
-	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
-		c := s.Client(intent.Manager)
-		config, err := configure(ctx, c, intent)
-		if err != nil {
-			return compare.Receipt{}, err
-		}
-		return serverSideApply(ctx, c, intent, config, client.ApplyOptions{FieldManager: intent.Manager})
-	}
-}
+func ssa(s compare.Session) writer { return ssaWith(s, nil) }
 
 // ssaForce is like ssa, but takes the fields that other managers own.
-func ssaForce(s compare.Session) writer {
+func ssaForce(s compare.Session) writer { return ssaWith(s, new(true)) }
+
+func ssaWith(s compare.Session, force *bool) writer {
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 		c := s.Client(intent.Manager)
 		config, err := configure(ctx, c, intent)
 		if err != nil {
 			return compare.Receipt{}, err
 		}
-		return serverSideApply(ctx, c, intent, config, client.ApplyOptions{FieldManager: intent.Manager, Force: new(true)})
+		return serverSideApply(ctx, c, intent, config, client.ApplyOptions{FieldManager: intent.Manager, Force: force})
 	}
 }
 

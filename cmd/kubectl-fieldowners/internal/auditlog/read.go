@@ -47,7 +47,7 @@ type head struct {
 const maxLine = 16 << 20
 
 // writing are the verbs of requests that can change objects.
-var writing = [][]byte{[]byte(`create"`), []byte(`update"`), []byte(`patch"`), []byte(`delete"`), []byte(`deletecollection"`)}
+var writing = []string{"create", "update", "patch", "delete", "deletecollection"}
 
 // reader reads the events of one audit log, in the order of the log.
 type reader struct {
@@ -97,7 +97,7 @@ func (r *reader) advance() {
 			continue
 		}
 		r.events++
-		if e.Stage == "ResponseComplete" && e.ObjectRef != nil && slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb) {
+		if e.Stage == "ResponseComplete" && e.ObjectRef != nil && slices.Contains(writing, e.Verb) {
 			e.line = bytes.Clone(line)
 			r.next = e
 		}
@@ -111,8 +111,9 @@ func skippable(line []byte) bool {
 	if !bytes.HasPrefix(line, []byte(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"`)) || line[len(line)-1] != '}' {
 		return false
 	}
-	_, verb, found := bytes.Cut(line, []byte(`","verb":"`))
-	return found && !slices.ContainsFunc(writing, func(v []byte) bool { return bytes.HasPrefix(verb, v) })
+	_, rest, found := bytes.Cut(line, []byte(`","verb":"`))
+	verb, _, ended := bytes.Cut(rest, []byte(`"`))
+	return found && ended && !slices.Contains(writing, string(verb))
 }
 
 // line returns the next line. A line that is longer than maxLine is cut off, so that it counts as unreadable.
@@ -130,53 +131,5 @@ func (r *reader) line() (line []byte, err error) {
 		default: // discard the rest, but keep the beginning, so that the line counts as one
 			line = line[:maxLine+1]
 		}
-	}
-}
-
-// Log is an audit log: a line of JSON for each event of audit.k8s.io/v1, plain or compressed by gzip.
-type Log struct {
-	Name string
-	io.Reader
-}
-
-// Trace returns the report of some logs. The events of each log must be in the order of the log. perMinute is the number of
-// changes of a field's owner in a minute that make a fight. The error names the logs that could not be read to the end; the
-// report then covers the events before the failure.
-func Trace(logs []Log, asked Selection, perMinute int) (Report, error) {
-	t, err := newTracer(asked, perMinute)
-	if err != nil {
-		return Report{}, err
-	}
-	var readers []*reader
-	for _, log := range logs {
-		readers = append(readers, newReader(log.Name, log))
-	}
-	merge(readers, t.event)
-	report := t.finish()
-	var errs []error
-	for _, r := range readers {
-		report.Events += r.events
-		report.Unreadable += r.unreadable
-		if !errors.Is(r.err, io.EOF) {
-			errs = append(errs, r.err)
-		}
-	}
-	return report, errors.Join(errs...)
-}
-
-// merge calls use for the events of all logs, sorted by time. Each log must be sorted itself, as the API server writes it.
-func merge(logs []*reader, use func(*event)) {
-	for {
-		var first *reader
-		for _, r := range logs {
-			if r.next != nil && (first == nil || r.next.StageTimestamp.Before(first.next.StageTimestamp)) {
-				first = r
-			}
-		}
-		if first == nil {
-			return
-		}
-		use(first.next)
-		first.advance()
 	}
 }

@@ -1,10 +1,7 @@
 package auditlog
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -77,14 +74,12 @@ type Taken struct {
 	takenKey
 
 	Object view.Ref  `json:"object"`
-	User   string    `json:"user"`
+	User   string    `json:"user"` // "unknown" if only a response to another client shows the new owner
 	Times  int       `json:"times"`
 	Last   time.Time `json:"last"`
 	// Before and After are the values at the last time, as JSON; "" means that the field did not exist, or is not known.
 	Before string `json:"before"`
 	After  string `json:"after"`
-	// Inferred means that the log does not show the new owner. For example, a response of /scale has no managed fields.
-	Inferred bool `json:"inferred,omitempty"`
 }
 
 type takenKey struct {
@@ -93,6 +88,9 @@ type takenKey struct {
 	Path string `json:"path"`
 	From string `json:"from"`
 	To   string `json:"to"`
+	// Inferred means that the log does not show one of the two owners: a response of /scale has no managed fields. The API
+	// server may then have recorded another owner, or none.
+	Inferred bool `json:"inferred,omitempty"`
 }
 
 // Refused is an ownership conflict: the API server refused applies because another field manager owns a field.
@@ -129,7 +127,7 @@ type Change struct {
 	User    string    `json:"user"`
 	Before  string    `json:"before,omitempty"`
 	After   string    `json:"after,omitempty"`
-	// Inferred means that the log does not show the new owner, as in Taken.
+	// Inferred means that the log does not show one of the two owners, as in Taken.
 	Inferred bool `json:"inferred,omitempty"`
 }
 
@@ -143,6 +141,8 @@ type Selection struct {
 
 func (s Selection) namesOne() bool { return s.Name != "" }
 
+func (s Selection) under(path fieldowners.Path) bool { return path.HasPrefix(s.Path) }
+
 // object reports whether an object is selected.
 func (s Selection) object(k key) bool {
 	if s.Namespace != "" && k.namespace != s.Namespace || s.Name != "" && k.name != s.Name {
@@ -154,86 +154,6 @@ func (s Selection) object(k key) bool {
 	typed := strings.ToLower(s.Resource.Resource)
 	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: typed})
 	return (s.Resource.Group == "" || s.Resource.Group == k.group) && (k.resource == typed || k.resource == plural.Resource)
-}
-
-func (r *Report) saw(e *event) {
-	if r.From.IsZero() {
-		r.From = e.StageTimestamp
-	}
-	r.To = e.StageTimestamp
-	if r.Levels == nil {
-		r.Levels = map[string]int{}
-	}
-	r.Levels[e.Level]++
-}
-
-// writer returns the Writer of a request.
-func (t *tracer) writer(e *event, manager string) *Writer {
-	resource := schema.GroupResource{Group: e.ObjectRef.APIGroup, Resource: e.ObjectRef.Resource}.String()
-	if e.ObjectRef.Subresource != "" {
-		resource += "/" + e.ObjectRef.Subresource
-	}
-	k := writerKey{User: userOf(e), UserAgent: e.UserAgent, Manager: manager, Verb: e.Verb, Resource: resource}
-	if t.writers[k] == nil {
-		t.writers[k] = &Writer{writerKey: k}
-	}
-	return t.writers[k]
-}
-
-// take records that a field changed its owner.
-func (t *tracer) take(w write, o *object, m fieldowners.Moved, before, after any, inferred bool) {
-	old, now := shown(m.Path, o.ref, before, before != nil), shown(m.Path, o.ref, after, after != nil)
-	t.history(w.event, m.To.String(), &m.Path, "taken", old, now)
-	if n := len(t.report.History); n > 0 && t.asked.namesOne() && t.asked.under(m.Path) {
-		t.report.History[n-1].From, t.report.History[n-1].Inferred = m.From.String(), inferred
-	}
-	if !t.asked.under(m.Path) {
-		return
-	}
-	if len(t.report.Moves) < mostMoves {
-		t.report.Moves = append(t.report.Moves, Move{w.StageTimestamp, m.From.String(), m.To.String()})
-	}
-	k := takenKey{w.key, m.Path.String(), m.From.String(), m.To.String()}
-	if t.taken[k] == nil {
-		t.taken[k] = &Taken{takenKey: k, Object: o.ref}
-	}
-	one := t.taken[k]
-	one.Times++
-	one.User, one.Last, one.Before, one.After, one.Inferred = userOf(w.event), w.StageTimestamp, old, now, inferred
-}
-
-func (s Selection) under(path fieldowners.Path) bool { return path.HasPrefix(s.Path) }
-
-// history adds a change to the history of the object that --object names. path is nil for a change of the whole object.
-func (t *tracer) history(e *event, manager string, path *fieldowners.Path, what, before, after string) {
-	if !t.asked.namesOne() || path != nil && !t.asked.under(*path) {
-		return
-	}
-	c := Change{Time: e.StageTimestamp, What: what, Manager: manager, User: userOf(e), Before: before, After: after}
-	if path != nil {
-		c.Path = path.String()
-	}
-	t.report.History = append(t.report.History, c)
-}
-
-// finish returns the report.
-func (t *tracer) finish() Report {
-	for _, w := range t.held {
-		t.apply(w)
-	}
-	r := t.report
-	slices.SortStableFunc(r.History, func(a, b Change) int { return a.Time.Compare(b.Time) })
-	r.Objects = len(t.objects)
-	r.Writers = slices.SortedFunc(maps.Values(t.writers), func(a, b *Writer) int {
-		return cmp.Or(b.Requests()-a.Requests(), cmp.Compare(a.User+a.Manager+a.Verb+a.Resource, b.User+b.Manager+b.Verb+b.Resource), cmp.Compare(a.UserAgent, b.UserAgent))
-	})
-	r.Taken = slices.SortedFunc(maps.Values(t.taken), func(a, b *Taken) int {
-		return cmp.Or(b.Times-a.Times, a.Last.Compare(b.Last), cmp.Compare(a.Path+a.From+a.To, b.Path+b.From+b.To))
-	})
-	r.Refused = slices.SortedFunc(maps.Values(t.refused), func(a, b *Refused) int {
-		return cmp.Or(b.Times-a.Times, a.Last.Compare(b.Last), cmp.Compare(a.Path+a.Manager+a.Owner, b.Path+b.Manager+b.Owner))
-	})
-	return r
 }
 
 // Notes returns sentences about what the logs do not show.

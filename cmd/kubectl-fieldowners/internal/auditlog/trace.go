@@ -2,23 +2,68 @@ package auditlog
 
 import (
 	"cmp"
-	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/fights"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
 )
+
+// Log is an audit log: a line of JSON for each event of audit.k8s.io/v1, plain or compressed by gzip.
+type Log struct {
+	Name string
+	io.Reader
+}
+
+// Trace returns the report of some logs. The events of each log must be in the order of the log. perMinute is the number of
+// changes of a field's owner in a minute that make a fight. The error names the logs that could not be read to the end; the
+// report then covers the events before the failure.
+func Trace(logs []Log, asked Selection, perMinute int) (Report, error) {
+	t, err := newTracer(asked, perMinute)
+	if err != nil {
+		return Report{}, err
+	}
+	var readers []*reader
+	for _, log := range logs {
+		readers = append(readers, newReader(log.Name, log))
+	}
+	merge(readers, t.event)
+	report := t.finish()
+	var errs []error
+	for _, r := range readers {
+		report.Events += r.events
+		report.Unreadable += r.unreadable
+		if !errors.Is(r.err, io.EOF) {
+			errs = append(errs, r.err)
+		}
+	}
+	return report, errors.Join(errs...)
+}
+
+// merge calls use for the events of all logs, sorted by time. Each log must be sorted itself, as the API server writes it.
+func merge(logs []*reader, use func(*event)) {
+	for {
+		var first *reader
+		for _, r := range logs {
+			if r.next != nil && (first == nil || r.next.StageTimestamp.Before(first.next.StageTimestamp)) {
+				first = r
+			}
+		}
+		if first == nil {
+			return
+		}
+		use(first.next)
+		first.advance()
+	}
+}
 
 // key identifies an object.
 type key struct{ group, resource, namespace, name string }
@@ -58,6 +103,8 @@ type write struct {
 	manager  string
 	revision uint64
 }
+
+func (w write) isScale() bool { return w.ObjectRef.Subresource == "scale" }
 
 func newTracer(asked Selection, fightsPerMinute int) (*tracer, error) {
 	detector, err := fights.New(fightsPerMinute)
@@ -118,8 +165,9 @@ func (t *tracer) stored(e *event, k key, w *Writer, manager string) {
 	}
 	// The log has requests in the order in which they ended, which may differ from the order of the writes.
 	at, _ := slices.BinarySearchFunc(t.held, next.revision, func(w write, revision uint64) int { return cmp.Compare(w.revision, revision) })
-	// An apply without changes has the resourceVersion of the write before it. It is inserted after that write.
-	for at < len(t.held) && t.held[at].revision == next.revision {
+	// A write without changes has the resourceVersion of the write before it, and their responses may end in any order. A
+	// response with managed fields shows the new owners in both cases, so it comes before a response of /scale.
+	for at < len(t.held) && t.held[at].revision == next.revision && (next.isScale() || !t.held[at].isScale()) {
 		at++
 	}
 	t.held = slices.Insert(t.held, at, next)
@@ -138,14 +186,14 @@ const (
 
 // apply evaluates a successful write whose response is known.
 func (t *tracer) apply(w write) {
-	o, isScale, head := t.objects[w.key], w.ObjectRef.Subresource == "scale", w.ResponseObject
+	o, head := t.objects[w.key], w.ResponseObject
 	// The response is not the object (for example, of pods/binding), or of /scale of an object that was not seen before.
-	if head.Metadata.UID == "" || isScale && o == nil {
+	if head.Metadata.UID == "" || w.isScale() && o == nil {
 		return
 	}
 	if o == nil || o.uid != head.Metadata.UID {
 		o = &object{uid: head.Metadata.UID}
-		o.ref = view.Ref{APIVersion: head.APIVersion, Kind: head.Kind, Namespace: w.key.namespace, Name: w.key.name}
+		o.ref = view.Ref{APIVersion: head.APIVersion, Kind: head.Kind, Namespace: w.key.namespace, Name: w.key.name, UID: o.uid}
 		t.objects[w.key] = o
 	}
 	switch {
@@ -156,7 +204,7 @@ func (t *tracer) apply(w write) {
 		t.report.Disordered++
 		return
 	}
-	if isScale {
+	if w.isScale() {
 		t.scaled(w, o)
 		return
 	}
@@ -198,7 +246,7 @@ func (t *tracer) compare(w write, o *object, after fieldowners.Ownership) {
 	changed := map[string]bool{}
 	for _, m := range moved {
 		changed[m.Path.String()] = true
-		t.take(w, o, m, valueAt(m.Path, before), valueAt(m.Path, now), m.To.Name != w.manager)
+		t.take(w, o, m, valueAt(m.Path, before), valueAt(m.Path, now), o.infers(m))
 	}
 	if t.asked.namesOne() {
 		for _, c := range fieldowners.Changes(before, now, o.ownership, after) {
@@ -226,149 +274,8 @@ func (t *tracer) turn(w write, o *object) {
 	}
 }
 
-// moved returns the fields that changed their owners since the last write. If the last write of .spec.replicas went
-// through /scale, o.ownership does not have its owner, so moved starts from the inferred owner scaledBy.
-func (o *object) moved(diff fieldowners.Difference, after fieldowners.Ownership) []fieldowners.Moved {
-	if o.scaledBy == nil {
-		return diff.Moved
-	}
-	moved := slices.DeleteFunc(diff.Moved, func(m fieldowners.Moved) bool { return m.Path.Equal(replicas) })
-	owners := after.OwnersOf(replicas)
-	if !slices.ContainsFunc(owners, o.scaledBy.SameWriter) {
-		for _, to := range owners {
-			moved = append(moved, fieldowners.Moved{Path: replicas, From: *o.scaledBy, To: to})
-		}
-	}
-	return moved
-}
-
-var replicas = fieldowners.MustParsePath(".spec.replicas")
-
-// scaled infers the effect of a write through the subresource scale, whose response has no managed fields.
-func (t *tracer) scaled(w write, o *object) {
-	before, now := valueAt(replicas, o.content()), valueAt(replicas, response(w.line))
-	to := fieldowners.Manager{Name: w.manager, Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "scale"}
-	owners := o.ownership.OwnersOf(replicas)
-	if o.scaledBy != nil {
-		owners = []fieldowners.Manager{*o.scaledBy}
-	}
-	o.revision = w.revision
-	if fieldowners.FormatValue(before) == fieldowners.FormatValue(now) {
-		return
-	}
-	for _, from := range owners {
-		if !from.SameWriter(to) {
-			t.take(w, o, fieldowners.Moved{Path: replicas, From: from, To: to}, before, now, true)
-		}
-	}
-	o.scaledBy, o.scaled = &to, now
-}
-
-// content returns the object after the last write; nil if the object did not exist.
-func (o *object) content() any {
-	content := response(o.line)
-	if o.scaledBy != nil {
-		replicas.Set(content, o.scaled)
-	}
-	return content
-}
-
-// response returns the object in the response of an event.
-func response(line []byte) any {
-	var e struct{ ResponseObject any }
-	if len(line) > 0 {
-		_ = json.Unmarshal(line, &e) // succeeds, because the line was parsed before
-	}
-	return e.ResponseObject
-}
-
-func valueAt(path fieldowners.Path, object any) any {
-	value, _ := path.Value(object)
-	return value
-}
-
 // isBookkeeping reports whether the API server maintains the field, so that its changes are not shown.
 func isBookkeeping(path fieldowners.Path) bool {
 	text := path.String()
 	return strings.HasPrefix(text, ".metadata.managedFields") || text == ".metadata.resourceVersion" || text == ".metadata.generation"
-}
-
-// conflict evaluates a response 409.
-func (t *tracer) conflict(e *event, k key, w *Writer, manager string) {
-	ownership := false
-	if details := e.ResponseStatus.Details; details != nil {
-		for _, cause := range details.Causes {
-			if cause.Type != metav1.CauseTypeFieldManagerConflict {
-				continue
-			}
-			ownership = true
-			owner := "unknown"
-			if m, err := fieldowners.ParseCause(cause.Message); err == nil {
-				owner = m.String()
-			}
-			rk := refusedKey{k, cause.Field, manager, owner}
-			if t.refused[rk] == nil {
-				t.refused[rk] = &Refused{Object: refOf(e, k), Path: cause.Field, Manager: manager, Owner: owner, User: userOf(e)}
-			}
-			t.refused[rk].Times++
-			t.refused[rk].Last = e.StageTimestamp
-		}
-	}
-	if ownership {
-		w.Conflicts++
-		t.history(e, manager, nil, "conflict", "", "")
-		return
-	}
-	w.Stale++
-	t.history(e, manager, nil, "stale write", "", "")
-}
-
-func refOf(e *event, k key) view.Ref {
-	return view.Ref{APIVersion: strings.TrimPrefix(k.group+"/"+e.ObjectRef.APIVersion, "/"), Kind: k.resource, Namespace: k.namespace, Name: k.name}
-}
-
-// userOf returns the user of a request. For an impersonated user it also returns who impersonates.
-func userOf(e *event) string {
-	if e.ImpersonatedUser.Username != "" {
-		return e.ImpersonatedUser.Username + " by " + e.User.Username
-	}
-	return e.User.Username
-}
-
-// queryOf returns the parameters in the URI of a request. A parameter that cannot be parsed is left out.
-func queryOf(uri string) url.Values {
-	_, query, _ := strings.Cut(uri, "?")
-	values, _ := url.ParseQuery(query)
-	return values
-}
-
-// managerOf returns the field manager of a request as the API server determines it: the parameter fieldManager, or
-// otherwise the User-Agent up to the first slash.
-func managerOf(query url.Values, userAgent string) string {
-	if given := query.Get("fieldManager"); given != "" {
-		return given
-	}
-	name, _, _ := strings.Cut(userAgent, "/")
-	short := ""
-	for _, r := range name {
-		if !unicode.IsPrint(r) {
-			continue
-		}
-		if len(short)+utf8.RuneLen(r) > validation.FieldManagerMaxLength {
-			break
-		}
-		short += string(r)
-	}
-	return short
-}
-
-// shown returns a value as text; the values of Secrets are hidden.
-func shown(path fieldowners.Path, ref view.Ref, value any, exists bool) string {
-	if !exists {
-		return ""
-	}
-	if fieldowners.IsSecret(ref.GVK().Group, ref.Kind) && path.HoldsSecret() {
-		value = fieldowners.Hide(value)
-	}
-	return fieldowners.FormatValue(value)
 }

@@ -166,7 +166,7 @@ func clusterOf(r *objects.Reader, from objects.Source) string {
 }
 
 // narrowing lists the flags that restrict the fields or objects on a page.
-var narrowing = []string{"path", "manager", "operation", "shared", "unowned", "selector", "field-selector"}
+var narrowing = []string{"object", "path", "manager", "operation", "shared", "unowned", "selector", "field-selector"}
 
 // narrowed returns the flags on the command line that restrict the page, as text for About.Narrowed.
 func narrowed(cmd *cobra.Command) string {

@@ -3,8 +3,10 @@
 package trace
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -89,7 +91,10 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	var logs []auditlog.Log
-	for _, name := range args {
+	for i, name := range args {
+		if slices.Contains(args[:i], name) {
+			return console.UsageError(cmd, "%s is named twice: its writes would count twice", view.Safe(name))
+		}
 		if name == "-" {
 			logs = append(logs, auditlog.Log{Name: "stdin", Reader: c.In})
 			continue
@@ -107,6 +112,9 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	}
 	if r.Events == 0 {
 		return err
+	}
+	if asked.Name != "" && len(r.Writers) == 0 {
+		return errors.Join(err, fmt.Errorf("no request in the logs writes %s: check the type, the name and the namespace (-n)", view.Safe(c.object)))
 	}
 	if printing := c.print(cmd, args, r, asked); printing != nil {
 		return printing

@@ -24,7 +24,11 @@ func printReport(w io.Writer, screen view.Screen, r auditlog.Report, history boo
 		total += one.Writes
 		requests += one.Requests()
 	}
-	fmt.Fprintf(w, "%s, %s that write, %s to %s\n", english.Plural(r.Events, "event", ""), english.Plural(requests, "request", ""), stamp(r.From), stamp(r.To))
+	fmt.Fprintf(w, "%s, %s that can change objects", english.Plural(r.Events, "event", ""), english.Plural(requests, "request", ""))
+	if requests > 0 {
+		fmt.Fprintf(w, ", %s to %s", stamp(r.From), stamp(r.To))
+	}
+	fmt.Fprintln(w)
 	for _, note := range r.Notes() {
 		fmt.Fprintln(w, view.Wrap(note, "", screen.Width))
 	}
