@@ -5,9 +5,6 @@
 # The go command uses all cores by itself, and targets write where others read. So make -j changes nothing.
 .NOTPARALLEL:
 
-HOMEPAGE = $(URL)
-KREW_PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
-
 # Of make soak: no SEED is a new one, a STEP such as races runs alone.
 SEED ?=
 STEP ?=
@@ -65,7 +62,7 @@ FOR ?= 10m
 # What make mutants changes; whose tests it runs beside the package's own.
 PACKAGES ?= ./fieldowners/... ./apply/...
 WITH ?=
-MODULES = . compare compare/examples/mine test/faults cmd/ownlint cmd/ownlint/rules/testdata cmd/ownlint/theft tools/cluster tools/dev
+MODULES = . compare compare/examples/mine test/faults cmd/ownlint cmd/ownlint/rules/testdata cmd/ownlint/theft tools/cluster tools/dev tools/ko
 
 # The version of Kubernetes of the local control plane, as in make demo K8S=1.36.3: a *.mod file in tools/cluster.
 K8S ?=
@@ -231,21 +228,8 @@ build-installer: ## Write dist/install.yaml for kubectl apply --server-side: IMG
 	@[ -s '$(INSTALLER)' ] || { rm -f '$(INSTALLER)'; exit 1; }
 	@echo 'wrote $(INSTALLER) with the image $(IMG)'
 
-krew: go ## Write archives and the krew manifest of the kubectl plugin to dist/: VERSION=v1.2.3 URL=https://...
-	@[ -n "$(VERSION)" ] && [ -n "$(URL)" ] || { echo 'krew: which release? make krew VERSION=v1.2.3 URL=https://host/where/the/archives/will/be' >&2; exit 1; }
-	@mkdir -p dist
-	sed -e '/^#/d' -e 's|VERSION|$(VERSION)|' -e 's|HOMEPAGE|$(HOMEPAGE)|' cmd/kubectl-fieldowners/krew.yaml > dist/fieldowners.yaml
-	@for platform in $(KREW_PLATFORMS); do \
-		os=$${platform%/*}; arch=$${platform#*/}; exe=; [ "$$os" = windows ] && exe=.exe; \
-		archive=kubectl-fieldowners_$(VERSION)_$${os}_$$arch.tar.gz; folder=dist/$${os}_$$arch; \
-		echo "building $$archive"; \
-		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -ldflags '-s -w' -o "$$folder/" ./cmd/kubectl-fieldowners || exit 1; \
-		cp LICENSE NOTICE cmd/kubectl-fieldowners/kubectl_complete-fieldowners "$$folder/" || exit 1; \
-		tar -C "$$folder" -czf "dist/$$archive" . || exit 1; \
-		sum=$$(sha256sum "dist/$$archive" 2>/dev/null || shasum -a 256 "dist/$$archive") || exit 1; rm -r "$$folder"; \
-		printf '  - selector:\n      matchLabels: {os: %s, arch: %s}\n    uri: %s/%s\n    sha256: %s\n    bin: kubectl-fieldowners%s\n' \
-			"$$os" "$$arch" '$(URL)' "$$archive" "$${sum%% *}" "$$exe" >> dist/fieldowners.yaml; done
-	@echo 'wrote dist/fieldowners.yaml'
+release: go ## Build the release of a tagged commit into dist/: VERSION=v0.1.0 URL=https://...; IMG=REGISTRY/coapply-manager pushes the image too
+	@VERSION='$(VERSION)' URL='$(URL)' PLATFORMS='$(PLATFORMS)' tools/release.sh
 
 clean: build ## Delete what was built, the control plane in the user's cache folder included
 	bin/platform clean
@@ -266,4 +250,4 @@ bin/.dev-tools: tools/dev/go.mod tools/dev/go.sum | go
 go:
 	@command -v go >/dev/null || { echo 'make: go is not on the PATH: install Go 1.26 or later' >&2; exit 1; }
 
-.PHONY: help corpus demo run test test-unit test-integration test-compare soak faults explore neighbours versions fuzz mutants scale systems size lint verify generate bench compare build build-installer krew clean control-plane go
+.PHONY: help corpus demo run test test-unit test-integration test-compare soak faults explore neighbours versions fuzz mutants scale systems size lint verify generate bench compare build build-installer release clean control-plane go

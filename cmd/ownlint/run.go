@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 
 	"coapply.dev/cmd/ownlint/rules"
@@ -34,6 +35,7 @@ Flags:
                     merge patches of lists; the controller needs the RBAC verb patch, and the result does not import coapply
   -sarif            print SARIF
   -tags LIST        comma-separated build tags
+  -version          print the version
 
 Rules:
 %s
@@ -60,6 +62,7 @@ type settings struct {
 	fix      fixFlag
 	sarif    bool
 	tags     string
+	version  bool
 	patterns []string
 }
 
@@ -71,6 +74,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		return exitUsage
+	}
+	if s.version {
+		info, _ := debug.ReadBuildInfo() // every build with modules has a BuildInfo
+		fmt.Fprintln(stdout, "ownlint", info.Main.Version, info.GoVersion)
+		return exitClean
 	}
 	found, complete, err := vet(s, stderr)
 	if err != nil {
@@ -112,6 +120,7 @@ func parseFlags(args []string, stderr io.Writer) (settings, error) {
 	flags.Var(&s.fix, "fix", "")
 	flags.BoolVar(&s.sarif, "sarif", false, "")
 	flags.StringVar(&s.tags, "tags", "", "")
+	flags.BoolVar(&s.version, "version", false, "")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}

@@ -20,6 +20,7 @@ import (
 	"coapply.dev/compare"
 	"coapply.dev/compare/arms"
 	"coapply.dev/compare/bench"
+	"coapply.dev/compare/target"
 	"coapply.dev/compare/trial"
 	"coapply.dev/compare/workloads"
 	"coapply.dev/internal/flagerror"
@@ -94,6 +95,7 @@ and count every lost update. A run writes a folder with a report for a design re
   compare run --workload hot-object --arms gmu-default-retry,ssa --writers 1,8,32 --trials 10
   compare render review                     # the report again, from the data
   compare advise --update --repeatable      # the protections that a write needs`,
+		Version:       target.Commit(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

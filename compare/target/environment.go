@@ -16,7 +16,7 @@ import (
 // expose stays empty.
 func (t *Target) describe(ctx context.Context, user client.Client) results.Environment {
 	e := results.Environment{
-		Commit: commit(), Go: runtime.Version(),
+		Commit: Commit(), Go: runtime.Version(),
 		OS: runtime.GOOS + "/" + runtime.GOARCH, Kernel: kernel(), CPU: cpuModel(), Cores: runtime.NumCPU(),
 		Limits: limits(), LocalCluster: t.IsLocal(),
 	}

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// commit returns the version of coapply from which this program was built. It names the commit, unless a tag does, and ends with
+// Commit returns the version of coapply from which this program was built. It names the commit, unless a tag does, and ends with
 // "+dirty" for a checkout with changes. It returns "" for a program that imports the benchmark.
-func commit() string {
+func Commit() string {
 	if info, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(info.Main.Path, "coapply.dev") {
 		return info.Main.Version
 	}

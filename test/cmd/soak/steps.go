@@ -46,6 +46,7 @@ var steps = []step{
 	{name: "tokens that are replaced", arguments: []string{"-run", "^TestToken$", "./test/integration/delivery"}},
 	{name: "the demo as recorded", arguments: []string{"-run", "^TestDemoAsRecorded$", "./test/integration/delivery"}},
 	{name: "control planes that are killed", arguments: []string{"./test/integration/localcluster"}},
+	{name: "a release", arguments: []string{"./test/release"}, compiles: true},
 	{name: "unit tests", arguments: []string{".", "./apply/...", "./cmd/...", "./examples/...", "./fieldowners/...", "./internal/...", "./platform/..."}},
 	{name: "apply", arguments: []string{"-short", "./test/integration/apply"}},
 	{name: "steady", arguments: []string{"-short", "./test/integration/steady"}},
