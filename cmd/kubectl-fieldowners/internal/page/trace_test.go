@@ -19,6 +19,7 @@ func TestTrace(t *testing.T) {
 		report.Moves = append(report.Moves, m)
 		report.Taken = append(report.Taken, &auditlog.Taken{Times: 1, User: "\x1b[31m<b>"})
 	}
+	report.History = []auditlog.Change{{Time: begin, What: "taken", Path: ".spec.replicas", Manager: "<b>\x1b", From: "ci", Before: "1", After: "2"}}
 	var out bytes.Buffer
 	if err := Trace(&out, About{Time: begin}, report); err != nil {
 		t.Fatal(err)
@@ -28,6 +29,9 @@ func TestTrace(t *testing.T) {
 		if strings.Contains(html, text) {
 			t.Errorf("the page contains %q", text)
 		}
+	}
+	if !strings.Contains(html, "History of the object") || !strings.Contains(html, "1 → 2") {
+		t.Error("the page has no history")
 	}
 	if arrows := strings.Count(html, "<circle"); arrows != mostLanes-1 || !strings.Contains(html, "9 more changes not in the picture") {
 		t.Errorf("%d arrows, want %d, and 9 more", arrows, mostLanes-1)
