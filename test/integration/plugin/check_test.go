@@ -178,8 +178,8 @@ func TestCheckTellsOfTheTakeover(t *testing.T) {
 	}
 }
 
-// TestCheckWithoutTheRightToPatch compares what check computes for a user who may only read with the dry run of a user who may
-// patch. The files have values that the API server stores as they are written.
+// TestCheckWithoutTheRightToPatch compares what check computes for a user who may only read, and from files without a
+// cluster, with the dry run of a user who may patch. The files have values that the API server stores as they are written.
 func TestCheckWithoutTheRightToPatch(t *testing.T) {
 	t.Parallel()
 	c := kit.NewClient(t, kit.Server(t))
@@ -189,6 +189,15 @@ func TestCheckWithoutTheRightToPatch(t *testing.T) {
 	appliedFile(t, "first", service)
 	appliedFile(t, "second", `{apiVersion: v1, kind: Service, metadata: {name: web, namespace: `+namespace+`, labels: {old: a}}}`)
 	appliedFile(t, "first", `{apiVersion: v1, kind: Secret, metadata: {name: key, namespace: `+namespace+`}, data: {password: VE9QU0VDUkVU}}`)
+	kubectl := func(args ...string) string {
+		stdout, stderr, code := kit.OutputOf(t, kit.KubectlCommand(t, kit.Server(t), args...))
+		if code != 0 {
+			t.Fatal(stderr)
+		}
+		return stdout
+	}
+	live := writtenFile(t, "live.yaml", kubectl("get", "services,secrets", "-n", namespace, "-o", "yaml", "--show-managed-fields"))
+	schemas := writtenFile(t, "openapi.json", kubectl("get", "--raw", "/openapi/v3/api/v1"))
 	wiped := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "wiped"}, Data: map[string]string{"k": "v"}}
 	if err := errors.Join(c.Create(t.Context(), wiped), c.Patch(t.Context(), wiped, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`)))); err != nil {
 		t.Fatal(err)
@@ -210,6 +219,9 @@ func TestCheckWithoutTheRightToPatch(t *testing.T) {
 		computed := strings.Replace(want, `"computed": false`, `"computed": true`, 1)
 		if code != test.code || wantCode != test.code || got != computed || computed == want || strings.Contains(got, "VE9") {
 			t.Errorf("%s: exit code %d, and %d by a dry run\n%s\n%s", test.title, code, wantCode, cmp.Diff(computed, got), stderr)
+		}
+		if got, stderr, code := plugin(t, append(args, "--live", live, "--openapi", schemas, "-s", "https://127.0.0.1:1")...); code != test.code || got != computed {
+			t.Errorf("%s, from files: exit code %d\n%s\n%s", test.title, code, cmp.Diff(computed, got), stderr)
 		}
 	}
 	file := writtenFile(t, "wiped.yaml", `{apiVersion: v1, kind: ConfigMap, metadata: {name: wiped, namespace: `+namespace+`}, data: {k: w}}`)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +27,9 @@ type command struct {
 	manager     string
 	subresource string
 	output      string
+	live        []string // files with the objects, instead of a cluster
+	openapi     []string // files with the schemas, instead of a cluster
+	saved       *saved   // what these files have, or nil
 	client      client.WithWatch
 	namespace   string // the namespace for objects that specify none
 }
@@ -42,7 +46,10 @@ changed, or given up because the file no longer lists them.
 
 Without permission to patch, the effects are computed from the live object and the API
 server's schemas. Conflicts are then exact, or the command says that they are not
-certain. Validation, admission and defaults are left out.
+certain. Validation, admission and defaults are left out. The same holds for objects and
+schemas from files, without a cluster: --live has kubectl get -o yaml --show-managed-fields,
+--openapi has kubectl get --raw /openapi/v3/apis/apps/v1. An object that --live lacks counts
+as one that would be created.
 
 Exit codes: 0 no conflict; 1 conflicts; 2 an error, or the API server refuses the file.`,
 		Example: `  kubectl fieldowners check -f web.yaml --field-manager ci
@@ -56,13 +63,20 @@ Exit codes: 0 no conflict; 1 conflicts; 2 an error, or the API server refuses th
 	flags.StringSliceVarP(&c.files, "filename", "f", nil, "`files` to be applied, - for stdin")
 	flags.StringVar(&c.manager, "field-manager", "", "the `name` of the field manager that would apply the files")
 	flags.StringVar(&c.subresource, "subresource", "", "the `subresource` to which the files would be applied, such as status")
+	flags.StringSliceVar(&c.live, "live", nil, "`files` with the live objects, instead of a cluster")
+	flags.StringSliceVar(&c.openapi, "openapi", nil, "`files` with the schemas of their API groups, instead of a cluster")
 	console.OneOf(cmd, flags, &c.output, "output", "o", "", "text", "json", "yaml", "markdown")
 	return cmd
 }
 
 func (c *command) run(cmd *cobra.Command) error {
 	err := c.validate(cmd)
-	if err == nil {
+	switch {
+	case err != nil:
+	case len(c.live) > 0:
+		c.saved, err = openSaved(c.Reader, c.live, c.openapi)
+		c.client = c.saved
+	default:
 		c.client, err = c.Connect()
 	}
 	if err == nil {
@@ -87,6 +101,12 @@ func (c *command) validate(cmd *cobra.Command) error {
 		return console.UsageError(cmd, "which file would be applied? Name it by -f")
 	case c.manager == "":
 		return console.UsageError(cmd, "--field-manager is missing: name the field manager that would apply the files (the default of kubectl apply --server-side is %q)", "kubectl")
+	}
+	if (len(c.live) == 0) != (len(c.openapi) == 0) {
+		return console.UsageError(cmd, "--live and --openapi belong together: without a cluster, both the objects and their schemas are needed")
+	}
+	if stdins := slices.DeleteFunc(slices.Concat(c.files, c.live, c.openapi), func(file string) bool { return file != "-" }); len(stdins) > 1 {
+		return console.UsageError(cmd, "stdin (-) can be read only once: put the others into files")
 	}
 	return console.CheckManager(cmd, "field-manager", c.manager)
 }
@@ -135,14 +155,17 @@ func (c *command) check(ctx context.Context, item objects.Item) (result, error) 
 	if err != nil {
 		live.Object = nil
 	}
+	if c.saved != nil {
+		plan, err := c.planComputed(ctx, live, wanted)
+		if err != nil {
+			return result{}, err
+		}
+		return newResult(item, live.Object, plan, true), nil
+	}
 	plan, err := c.plan(ctx, c.client, wanted)
 	computed := apierrors.IsForbidden(err) && !c.mayPatch(ctx, wanted)
 	if computed {
-		plan, err = c.plan(ctx, c.computing(live), wanted)
-		if refused := (*apply.RefusedError)(nil); errors.As(err, &refused) { // an error of compute
-			err = refused.Err
-		}
-		if err != nil {
+		if plan, err = c.planComputed(ctx, live, wanted); err != nil {
 			err = fmt.Errorf("without permission to patch there is no dry run, and the effects cannot be computed either: %w", err)
 		}
 	}
@@ -150,6 +173,15 @@ func (c *command) check(ctx context.Context, item objects.Item) (result, error) 
 		return result{}, err
 	}
 	return newResult(item, live.Object, plan, computed), nil
+}
+
+// planComputed returns the effects of a forced apply to the live object, computed from the schemas.
+func (c *command) planComputed(ctx context.Context, live, wanted *unstructured.Unstructured) (apply.Plan, error) {
+	plan, err := c.plan(ctx, c.computing(live), wanted)
+	if refused := (*apply.RefusedError)(nil); errors.As(err, &refused) { // an error of compute
+		err = refused.Err
+	}
+	return plan, err
 }
 
 // plan returns the effects of a forced apply through the given client.

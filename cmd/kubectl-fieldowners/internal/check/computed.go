@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/openapi3"
 	"k8s.io/utils/ptr"
@@ -44,22 +45,34 @@ func (c *command) computing(live *unstructured.Unstructured) client.Client {
 	})
 }
 
+// schemasOf returns the API server's schemas of a kind.
+func (c *command) schemasOf(kind schema.GroupVersionKind) (managedfields.TypeConverter, error) {
+	if c.saved != nil {
+		return c.saved.schemasOf(kind)
+	}
+	server, err := c.Config.ToDiscoveryClient()
+	if err != nil {
+		return nil, err
+	}
+	schemas, err := openapi3.NewRoot(server.OpenAPIV3()).GVSpec(kind.GroupVersion())
+	if err != nil {
+		return nil, fmt.Errorf("getting the schemas: %w", err)
+	}
+	types, err := managedfields.NewTypeConverter(schemas.Components.Schemas, false)
+	if err != nil {
+		return nil, fmt.Errorf("the schemas: %w", err)
+	}
+	return types, nil
+}
+
 func (c *command) compute(live *unstructured.Unstructured, config runtime.ApplyConfiguration, options *client.ApplyOptions) error {
 	wanted := config.(runtime.Unstructured)
 	if live.Object == nil { // nobody owns a field
 		return nil
 	}
-	server, err := c.Config.ToDiscoveryClient()
+	types, err := c.schemasOf(live.GroupVersionKind())
 	if err != nil {
 		return err
-	}
-	schemas, err := openapi3.NewRoot(server.OpenAPIV3()).GVSpec(live.GroupVersionKind().GroupVersion())
-	if err != nil {
-		return fmt.Errorf("getting the schemas: %w", err)
-	}
-	types, err := managedfields.NewTypeConverter(schemas.Components.Schemas, false)
-	if err != nil {
-		return fmt.Errorf("the schemas: %w", err)
 	}
 	apply := whatif.Apply{FieldManager: c.manager, Subresource: c.subresource, Config: wanted.UnstructuredContent(), Force: ptr.Deref(options.Force, false)}
 	after, conflicts, err := apply.To(live, types)

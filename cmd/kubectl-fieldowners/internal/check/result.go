@@ -32,7 +32,7 @@ type result struct {
 	Namespace  string     `json:"namespace"`
 	Name       string     `json:"name"`
 	Creates    bool       `json:"creates"`
-	Computed   bool       `json:"computed"`                   // without the right to patch: not from a dry run by the API server
+	Computed   bool       `json:"computed"`                   // without the right to patch, or from files: not from a dry run by the API server
 	Conflicts  []conflict `json:"conflicts"`                  // fields that a forced apply would take from their owners
 	Shared     []shared   `json:"shared"`                     // fields that the apply would share with another manager
 	Dropped    []dropped  `json:"dropped"`                    // fields that the manager applied before and the file no longer lists
@@ -175,7 +175,10 @@ func (c *command) text(item result) {
 	case item.Creates:
 		verdict = "no conflict, it would be created"
 	}
-	if item.Computed {
+	switch {
+	case c.saved != nil:
+		verdict += ", computed from files"
+	case item.Computed:
 		verdict += ", computed without a dry run, because you may not patch"
 	}
 	fmt.Fprintln(c.Out, palette.Strong(item.ref()+": "+verdict))
