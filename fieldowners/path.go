@@ -93,6 +93,16 @@ func (p Path) Elements() []Element {
 	return all
 }
 
+// Keys returns the keys under which managed fields have the path, from the outermost to the innermost: f:NAME,
+// k:{KEYS}, v:VALUE or i:INDEX, the format of metav1.FieldsV1.
+func (p Path) Keys() []string {
+	keys := make([]string, len(p.elements))
+	for i, element := range p.elements {
+		keys[i], _ = fieldpath.SerializePathElement(element) // fails for elements without a name, which no path has
+	}
+	return keys
+}
+
 // Value returns the field's value in an unstructured object. The value is not copied. ok is false if the object does not
 // have the field.
 //

@@ -11,6 +11,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/audit"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/check"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/contracts"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/show"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/trace"
@@ -44,7 +45,7 @@ Exit codes are those of kubectl diff: 0 nothing found, 1 findings, 2 an error.`
 	console.OneOf(root, root.PersistentFlags(), &p.Color, "color", "",
 		"colours: auto, always or never", "auto", "always", "never")
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { p.EndWith(cmd.Context()) }
-	root.AddCommand(show.NewGet(p), audit.New(p), check.New(p), show.NewExplain(p), watch.New(p), trace.New(p), transfer.NewMigrate(p), transfer.NewRelease(p), newVersion(p))
+	root.AddCommand(show.NewGet(p), audit.New(p), check.New(p), show.NewExplain(p), watch.New(p), trace.New(p), contracts.New(p), transfer.NewMigrate(p), transfer.NewRelease(p), newVersion(p))
 	get := root.RunE
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		err := get(cmd, args)

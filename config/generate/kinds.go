@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -66,32 +65,11 @@ func (k kinds) resourceOf(of schema.GroupKind) string {
 	return guessed.Resource
 }
 
-// resources lists the resource names of one API group in sorted order.
-type resources struct {
-	group string
-	names []string
-}
-
-// resources returns the resources of all kinds in the contract, by API group: the core group first,
-// the platform's group last.
-func (k kinds) resources(claims contract.Contract) []resources {
-	byGroup := map[string][]string{}
+// resources returns the plural resource names of all kinds in the contract.
+func (k kinds) resources(claims contract.Contract) map[schema.GroupKind]string {
+	all := map[schema.GroupKind]string{}
 	for _, claim := range claims {
-		byGroup[claim.Kind.Group] = append(byGroup[claim.Kind.Group], k.resourceOf(claim.Kind))
+		all[claim.Kind] = k.resourceOf(claim.Kind)
 	}
-	var all []resources
-	for group, names := range byGroup {
-		slices.Sort(names)
-		all = append(all, resources{group, slices.Compact(names)})
-	}
-	slices.SortFunc(all, func(a, b resources) int { return strings.Compare(k.order(a.group), k.order(b.group)) })
 	return all
-}
-
-// order returns the key by which an API group is sorted. The platform's group is sorted last.
-func (k kinds) order(group string) string {
-	if group == k[0].Group {
-		return "~"
-	}
-	return group
 }

@@ -115,6 +115,16 @@ func grantsOf(claim Claim) []grant {
 	return grants
 }
 
+// Exclusive returns the claimed paths that no other manager may own. Check must accept the claim.
+func (c Claim) Exclusive() (paths []fieldowners.Path) {
+	for _, g := range grantsOf(c) {
+		if g.exclusive {
+			paths = append(paths, g.path)
+		}
+	}
+	return paths
+}
+
 // Names reports whether any claim of the contract is for the given field manager.
 func (c *Comparer) Names(manager string) bool { return c.managers[manager] }
 

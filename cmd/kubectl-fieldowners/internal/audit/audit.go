@@ -3,7 +3,6 @@
 package audit
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/contracts"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
@@ -144,13 +144,9 @@ func (a *auditor) holdContract() error {
 	if a.contract == "" {
 		return nil
 	}
-	source, content, err := a.ReadFile(a.contract)
+	read, err := contracts.Read(a.Reader, a.contract)
 	if err != nil {
 		return err
-	}
-	read, err := contract.Read(bytes.NewReader(content))
-	if err != nil {
-		return fmt.Errorf("%s: %s", source, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	comparer, err := contract.NewComparer(read)
 	a.audit.Compare(comparer)
