@@ -138,7 +138,7 @@ func checkLease(ctx context.Context, config *rest.Config, namespace string) erro
 	case err == nil, apierrors.IsConflict(err), apierrors.IsAlreadyExists(err): // another replica wrote the Lease in between
 		return nil
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("--leader-elect-namespace: there is no namespace %s for the Lease; create the namespace, or set the flag to another one", namespace)
+		return fmt.Errorf("--leader-elect-namespace: there is no namespace %s for the Lease; create the namespace, or set the flag to another namespace", namespace)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("leader election: checking access to the Lease: %w; config/rbac has the Role that grants the access", err)
 	}
@@ -179,7 +179,7 @@ func (o *options) leaseNamespace() (string, error) {
 	}
 	namespace, err := os.ReadFile(podNamespaceFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", usagef("outside a cluster --leader-elect needs --leader-elect-namespace; set the flag, or set --leader-elect=false")
+		return "", usagef("outside a cluster, --leader-elect requires the namespace of the Lease; set --leader-elect-namespace, or set --leader-elect=false")
 	}
 	if err != nil {
 		return "", fmt.Errorf("reading the pod's namespace: %w", err)

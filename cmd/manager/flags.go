@@ -42,8 +42,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"what devbox-power does when another field manager, such as kubectl scale or an autoscaler, owns the replicas: "+
 			"Reject keeps the other manager's value and reports the conflict, Force takes the field")
 	flags.IntVar(&o.forcesPerMinute, "forces-per-minute", 3,
-		"how often a reconciler may force a field within a minute; if another manager then takes the field back once more, the "+
-			"reconciler stops forcing the field, for a minute at first, and reports both owners")
+		"how many times per minute a reconciler may force the same field of an object; at the next conflict over the field, the "+
+			"reconciler stops forcing the field, for one minute at first, and reports both owners")
 	flags.DurationVar(&o.reconciliationTimeout, "reconciliation-timeout", time.Minute,
 		"how long one reconciliation may take before it is cancelled and retried; above 0")
 	flags.IntVar(&o.concurrency, "max-concurrent-reconciles", 4,
@@ -57,7 +57,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081",
 		"`address` that serves /healthz and /readyz over HTTP, 0 for none")
 	flags.DurationVar(&o.gracefulShutdownTimeout, "graceful-shutdown-timeout", 20*time.Second,
-		"how long running reconciliations may take to end after SIGINT or SIGTERM; a second signal ends the process at once")
+		"how long the manager waits for running reconciliations after SIGINT or SIGTERM; a second signal ends the process at once")
 	o.logFormat = choice{value: "json", of: []string{"json", "text"}}
 	flags.Var(&o.logFormat, "log-format", "json (one object per line) or text (human-readable); logs go to stderr")
 	o.logLevel = choice{value: "info", of: []string{"error", "info", "debug"}}

@@ -169,7 +169,7 @@ func (o *options) start(ctx context.Context, mgr ctrl.Manager) error {
 		select {
 		case err = <-ended:
 		case <-time.After(o.gracefulShutdownTimeout + stopMargin):
-			err = errors.New("the manager did not stop in time: it still runs after --graceful-shutdown-timeout")
+			err = errors.New("the manager did not stop in time: the process ends, because --graceful-shutdown-timeout has passed")
 		}
 	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {

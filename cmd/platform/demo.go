@@ -100,7 +100,7 @@ func (d *demonstration) createDevboxes(ctx context.Context) {
 		d.createBox(ctx, client.ObjectKey{Namespace: "default", Name: name}, network)
 	}
 	for _, name := range boxes {
-		d.waitFor(ctx, name, "its pod runs and its Applied conditions are True", settled)
+		d.waitFor(ctx, name, "the pod runs, and the Applied conditions are True", settled)
 	}
 	d.get(ctx, "devboxes", "deployments", "pods")
 	d.show.ok("every Devbox is Running, and all its conditions are True")

@@ -75,7 +75,7 @@ func (d *demonstration) scaleUnderForce(ctx context.Context) {
 		"the resourceVersion that was read, so that it takes no other field.")
 	check(d.platform.stopManager())
 	check(d.platform.startManager(ctx, "Force"))
-	d.waitFor(ctx, "alpha", "power has its field again", conditionIs(v1alpha1.ConditionPowerApplied, "True", "Applied"))
+	d.waitFor(ctx, "alpha", "the power reconciler owns the replicas again", conditionIs(v1alpha1.ConditionPowerApplied, "True", "Applied"))
 	d.checkReplicas(ctx, 1, fieldmanagers.DevboxPower)
 	d.showEvent(ctx, "OwnershipForced")
 	d.showReplicas(ctx)
@@ -95,14 +95,14 @@ func (d *demonstration) showEvent(ctx context.Context, reason string) {
 				return "", nil
 			}
 		}
-		return fmt.Sprintf("%d other events", len(events.Items)), nil
+		return fmt.Sprintf("the namespace has %d events, but none about alpha with this reason", len(events.Items)), nil
 	})
 }
 
 func (d *demonstration) checkReplicas(ctx context.Context, want int32, owner string) {
 	deployment := d.deployment(ctx)
 	if *deployment.Spec.Replicas != want {
-		fail("%d replicas, want %d", *deployment.Spec.Replicas, want)
+		fail("Deployment alpha has %d replicas, want %d", *deployment.Spec.Replicas, want)
 	}
 	checkOwner(deployment, ".spec.replicas", owner)
 }
@@ -120,16 +120,16 @@ func (d *demonstration) secondApplier(ctx context.Context) {
 	outcome, err := applier.Apply(ctx, apply.Intent{Config: wanted, MustExist: true})
 	conflict := (*apply.ConflictError)(nil)
 	if !errors.As(err, &conflict) {
-		fail("got %w, want a ConflictError", err)
+		fail("the apply of image-updater returned the error %v, want a ConflictError", err)
 	}
 	d.show.wrap(err.Error())
 	if len(conflict.Conflicts) != 1 || conflict.Conflicts[0].Path.String() != imagePath || conflict.Conflicts[0].Manager.Name != fieldmanagers.DevboxWorkload {
-		fail("the conflicts are %v; want one on %s with %s", conflict.Conflicts, imagePath, fieldmanagers.DevboxWorkload)
+		fail("the conflicts of image-updater are %v, want one conflict on %s with %s", conflict.Conflicts, imagePath, fieldmanagers.DevboxWorkload)
 	}
 	deployment := d.deployment(ctx)
 	landed := slices.ContainsFunc(deployment.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == "image-updater" })
 	if landed || deployment.Annotations["example.com/updated-by"] != "" {
-		fail("a part of the rejected intent was applied")
+		fail("Deployment alpha has a part of the rejected intent of image-updater, want no change")
 	}
 	d.show.ok("rejected after %d apply and %d requests in all; the Deployment is unchanged", outcome.Attempts, outcome.Requests)
 }

@@ -38,12 +38,12 @@ func (d *demonstration) scaleUntilContended(ctx context.Context, alpha client.Ob
 			return times
 		}
 	}
-	fail("scaled %d times, but the Devbox did not become Contended", most)
+	fail("Deployment alpha was scaled %d times, but Devbox alpha did not get the condition Contended", most)
 	return 0
 }
 
 func (d *demonstration) takenBackOrContended(ctx context.Context, alpha client.ObjectKey) (contended bool) {
-	until(ctx, "power has taken the replicas back, or no longer forces them", func(ctx context.Context) (string, error) {
+	until(ctx, "the power reconciler has reset the replicas of Deployment alpha, or no longer forces the replicas", func(ctx context.Context) (string, error) {
 		var box v1alpha1.Devbox
 		var deployment appsv1.Deployment
 		if err := errors.Join(d.platform.client.Get(ctx, alpha, &box), d.platform.client.Get(ctx, alpha, &deployment)); err != nil {
@@ -57,7 +57,7 @@ func (d *demonstration) takenBackOrContended(ctx context.Context, alpha client.O
 		if contended {
 			return "", nil
 		}
-		return fmt.Sprintf("%d replicas, %v", *deployment.Spec.Replicas, box.Status.Conditions), nil
+		return fmt.Sprintf("Deployment alpha has %d replicas, Devbox alpha has the conditions %v", *deployment.Spec.Replicas, box.Status.Conditions), nil
 	})
 	return contended
 }

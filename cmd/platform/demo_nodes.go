@@ -33,7 +33,7 @@ func (d *demonstration) maintenance(ctx context.Context) {
 	d.show.wrap("by Update: " + byUpdate.Error)
 	d.kubectl(ctx, "fieldowners", "node/"+busy, "--manager", fieldmanagers.NodeMaintenance)
 	if byApply.Result != v1alpha1.NodeSucceeded {
-		fail("by Apply: %+v; want success", byApply)
+		fail("the result of the cordon with strategy Apply is %+v, want Succeeded", byApply)
 	}
 	d.show.ok("Update failed after %d attempts, Apply needed %d, during %d writes of other clients",
 		byUpdate.Attempts, byApply.Attempts, written)
@@ -57,7 +57,7 @@ func (d *demonstration) lose(ctx context.Context, writers *writers) (status v1al
 			check(d.platform.client.Delete(ctx, &v1alpha1.NodeMaintenance{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 		}
 	}
-	fail("by Update: %+v; want four failed attempts", status)
+	fail("the result of the cordon with strategy Update is %+v, want Failed after four attempts", status)
 	return status
 }
 
@@ -70,11 +70,11 @@ func (d *demonstration) uncordon(ctx context.Context) {
 	check(d.platform.client.Get(ctx, client.ObjectKey{Name: busy}, &node))
 	for annotation := range node.Annotations {
 		if strings.HasPrefix(annotation, "platform.coapply.dev/") {
-			fail("annotation %s is still there", annotation)
+			fail("node "+busy+" still has the annotation %s after the Uncordon", annotation)
 		}
 	}
 	if node.Spec.Unschedulable || status.Result != v1alpha1.NodeSucceeded {
-		fail("%+v, unschedulable: %v", status, node.Spec.Unschedulable)
+		fail("the result of the Uncordon is %+v, and spec.unschedulable of the node is %v; want Succeeded and false", status, node.Spec.Unschedulable)
 	}
 	d.show.ok("the node is schedulable, and has no annotation of the platform")
 }
@@ -85,11 +85,11 @@ func (d *demonstration) work(ctx context.Context, name string, spec v1alpha1.Nod
 	spec.Nodes = []string{busy}
 	work := &v1alpha1.NodeMaintenance{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
 	d.create(ctx, work)
-	work = await(ctx, d, client.ObjectKey{Name: name}, "it is complete", func(work *v1alpha1.NodeMaintenance) string {
+	work = await(ctx, d, client.ObjectKey{Name: name}, "the NodeMaintenance is complete", func(work *v1alpha1.NodeMaintenance) string {
 		return unlessCondition(work.Status.Conditions, v1alpha1.ConditionComplete, "True", "")
 	})
 	if len(work.Status.Nodes) != 1 {
-		fail("%s has the results %+v; want one", name, work.Status.Nodes)
+		fail("NodeMaintenance %s has the node results %+v, want one result", name, work.Status.Nodes)
 	}
 	return work.Status.Nodes[0]
 }

@@ -57,7 +57,7 @@ func (d *demonstration) served(ctx context.Context, service string) {
 				}
 			}
 		}
-		return fmt.Sprintf("%d EndpointSlices", len(slices.Items)), err
+		return fmt.Sprintf("the Service has %d EndpointSlices, but no ready endpoint", len(slices.Items)), err
 	})
 }
 
@@ -70,7 +70,7 @@ func (d *demonstration) scaleAndRoll(ctx context.Context) {
 	six := d.workers(ctx, 6)
 	for name, uid := range three {
 		if six[name] != uid {
-			fail("pod %s was replaced", name)
+			fail("pod %s was replaced when the NodeSet was scaled out, want the same pod", name)
 		}
 	}
 	d.kubectl(ctx, "patch", "nodeset/workers", "--type=merge", "--patch", `{"spec":{"image":"registry.example.com/slurmd:2"}}`)
@@ -78,7 +78,7 @@ func (d *demonstration) scaleAndRoll(ctx context.Context) {
 	d.kubectl(ctx, "get", "pods", "--selector", d.selector)
 	for name, uid := range six {
 		if rolled[name] == uid {
-			fail("pod %s was not replaced", name)
+			fail("pod %s was not replaced after the change of spec.image, want a new pod", name)
 		}
 	}
 	d.show.ok("six pods: the names are the same, and every pod is new")
@@ -90,7 +90,7 @@ func (d *demonstration) workers(ctx context.Context, n int32) map[string]types.U
 	set := await(ctx, d, workers, fmt.Sprintf("its %d pods are ready", n), func(set *v1alpha1.NodeSet) string {
 		s := set.Status
 		if s.ObservedGeneration != set.Generation || s.Replicas != n || s.ReadyReplicas != n || s.UpdatedReplicas != n {
-			return fmt.Sprintf("observed generation %d, want %d: %d pods, %d ready, %d updated",
+			return fmt.Sprintf("status.observedGeneration is %d, want %d; the status counts %d pods, %d ready, %d updated",
 				s.ObservedGeneration, set.Generation, s.Replicas, s.ReadyReplicas, s.UpdatedReplicas)
 		}
 		return unlessCondition(set.Status.Conditions, v1alpha1.ConditionReady, "True", "")

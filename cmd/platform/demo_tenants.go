@@ -50,7 +50,7 @@ func (d *demonstration) enforced(ctx context.Context, quota client.ObjectKey) {
 			return "", err
 		}
 		if limit, ok := live.Status.Hard[corev1.ResourcePods]; !ok || limit.Value() != 1 {
-			return fmt.Sprintf("%v, %v", err, live.Status.Hard), nil
+			return fmt.Sprintf("result of reading the ResourceQuota: %v; status.hard: %v", err, live.Status.Hard), nil
 		}
 		return "", nil
 	})
@@ -63,17 +63,17 @@ func (d *demonstration) quota(ctx context.Context) {
 	namespace := user.NamespaceOf(person)
 	within, beyond := client.ObjectKey{Namespace: namespace, Name: "within"}, client.ObjectKey{Namespace: namespace, Name: "beyond"}
 	d.createBox(ctx, within, v1alpha1.NetworkClusterIP)
-	await(ctx, d, within, "it runs", settled)
+	await(ctx, d, within, "the Devbox runs", settled)
 	d.createBox(ctx, beyond, v1alpha1.NetworkClusterIP)
 	deployment := await(ctx, d, beyond, "the API server rejects its pod", func(deployment *appsv1.Deployment) string {
 		if why := refusal(deployment); !strings.Contains(why, "exceeded quota: "+license.Quota) {
-			return fmt.Sprintf("%q", why)
+			return fmt.Sprintf("the Deployment's condition ReplicaFailure has the message %q", why)
 		}
 		return ""
 	})
 	_, why, _ := strings.Cut(refusal(deployment), "forbidden: ")
 	d.show.wrap("Deployment " + beyond.Name + ": " + why)
-	await(ctx, d, beyond, "it is pending", phaseIs(v1alpha1.PhasePending))
+	await(ctx, d, beyond, "the Devbox is Pending", phaseIs(v1alpha1.PhasePending))
 	d.kubectl(ctx, "get", "devboxes", "--namespace", namespace)
 	d.show.ok("the first Devbox runs, the second is Pending")
 }

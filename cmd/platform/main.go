@@ -60,7 +60,7 @@ func newCommand() *cobra.Command {
 		Short: "Build, run and demonstrate the example platform on a local control plane",
 		Long: `Build, run and demonstrate the example platform on a local control plane: a real etcd,
 kube-apiserver, kube-controller-manager and kube-scheduler, with simulated nodes.
-Everything listens on loopback only and ends with this command.`,
+All servers listen on loopback only, and stop when this command ends.`,
 		Example: `  platform demo              # under a minute, once built
   platform run --port 6443   # until Ctrl-C; prints how to use the platform with kubectl`,
 		SilenceErrors: true,
@@ -123,9 +123,10 @@ until Ctrl-C. The first lines of output say how to use the platform with kubectl
 
 func buildCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "build",
-		Short:   "Compile the control plane if it is not compiled yet",
-		Long:    "Compile the control plane into the user's cache folder, and print the path of its kubectl. The first time takes minutes. Another checkout of the same version uses the same files.",
+		Use:   "build",
+		Short: "Compile the control plane if it is not compiled yet",
+		Long: `Compile the control plane into the user's cache folder, and print the path of its kubectl.
+The first time takes minutes. Other checkouts that pin the same versions use the same files.`,
 		Example: "  platform build",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			binaries, err := localcluster.Ensure(cmd.Context(), cmd.ErrOrStderr())
@@ -140,9 +141,10 @@ func buildCommand() *cobra.Command {
 
 func cleanCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "clean",
-		Short:   "Delete the files of this command in the user's cache folder",
-		Long:    "Delete the compiled control plane and the files of interrupted runs, and print the freed space. Go's own caches stay: go clean -cache empties them.",
+		Use:   "clean",
+		Short: "Delete the files of this command in the user's cache folder",
+		Long: `Delete the compiled control plane and the files of interrupted runs, and print the freed
+space. Go's own caches stay: go clean -cache empties them.`,
 		Example: "  platform clean",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return localcluster.Clean(cmd.Context(), cmd.OutOrStdout())

@@ -91,7 +91,7 @@ const patience = 60 * time.Second
 // until polls the given function until it returns an error, or "" for success. Any other returned text describes the
 // current state. After a timeout, the step fails with an error that has the awaited state (what) and the last text.
 func until(ctx context.Context, what string, look func(context.Context) (string, error)) {
-	seen := "nothing yet"
+	seen := "not known yet"
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		now, err := look(ctx)
 		if now != "" && err == nil {
@@ -100,7 +100,7 @@ func until(ctx context.Context, what string, look func(context.Context) (string,
 		return now == "", err
 	})
 	if wait.Interrupted(err) {
-		fail("timed out (%w) waiting until %s; last state: %s", err, what, seen)
+		fail("timed out (%w); awaited state: %s; last state: %s", err, what, seen)
 	}
 	check(err)
 }

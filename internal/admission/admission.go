@@ -196,7 +196,7 @@ object.metadata[?f] != oldObject.metadata[?f])`},
 && a.fieldsV1.all(k, k in b.fieldsV1 && a.fieldsV1[k].all(l, l in b.fieldsV1[k])))
 || ` + s.mayUse("a.manager") + ")",
 				Reason:            new(metav1.StatusReasonForbidden),
-				MessageExpression: `"this request would make a reserved field manager own more than before: write under a name of your own (--field-manager or the User-Agent), or` + s.askFor(),
+				MessageExpression: `"this request would make a reserved field manager own more fields than before: write under another field manager (set --field-manager or the User-Agent), or` + s.askFor(),
 			},
 			{
 				// Entries by Update are left out: the API server itself merges old ones.
@@ -205,7 +205,7 @@ variables.after.exists(a, ` + same + ` && a.fieldsV1[?k] == b.fieldsV1[?k])
 || (k == "f:metadata" ? variables.metadataChanged : object[?k.substring(2)] != oldObject[?k.substring(2)]))
 || ` + s.mayUse("b.manager") + ")",
 				Reason:            new(metav1.StatusReasonForbidden),
-				MessageExpression: `"this request would take fields from a reserved field manager by its managedFields, without changing a value: send no managedFields, or` + s.askFor(),
+				MessageExpression: `"this request would remove fields from the managedFields entry of a reserved field manager, without changing a value: send no managedFields, or` + s.askFor(),
 			},
 		},
 	}
@@ -240,7 +240,7 @@ func (s Settings) fields(c contract.Contract, kind schema.GroupKind) (admissionv
 		for _, path := range claim.Exclusive() {
 			validations = append(validations, admissionv1.Validation{
 				Expression: applies + s.keeps(claim.Manager, path), Reason: new(metav1.StatusReasonForbidden),
-				MessageExpression: strconv.Quote(fmt.Sprintf("%s of %s is for the field manager %s: leave it out, or", path, kind, claim.Manager)) +
+				MessageExpression: strconv.Quote(fmt.Sprintf("%s of %s is reserved for the field manager %s: leave the field out of the request, or", path, kind, claim.Manager)) +
 					` + "` + s.askFor(),
 			})
 		}
@@ -323,7 +323,7 @@ func matches(selector string) (string, error) {
 		case selection.NotIn, selection.NotEquals:
 			all = append(all, "!("+values+")")
 		default:
-			return "", fmt.Errorf("the selector %q compares numbers, which an admission policy here cannot do: list the values", selector)
+			return "", fmt.Errorf("the selector %q compares numbers with < or >, which the generated admission policies do not support: list the values instead, as key in (1, 2)", selector)
 		}
 	}
 	return "variables.labels.exists(l, " + strings.Join(all, " && ") + ")", nil

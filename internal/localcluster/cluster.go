@@ -160,16 +160,16 @@ func (c *Cluster) Dir() string { return c.run.dir }
 // context ends, the program gets SIGTERM. The program has its own process group, so that a Ctrl-C in the terminal
 // does not reach it.
 func (c *Cluster) Command(ctx context.Context, program string, args ...string) (*exec.Cmd, error) {
-	program, err := filepath.Abs(program)
+	path, err := filepath.Abs(program)
 	if err != nil {
-		return nil, fmt.Errorf("finding %s: %w", program, err)
+		return nil, fmt.Errorf("finding the absolute path of the program %s: %w", program, err)
 	}
-	if err := checkExecutable([]string{program}, "build the program first"); err != nil {
+	if err := checkExecutable([]string{path}, "build the program first"); err != nil {
 		return nil, err
 	}
-	link := filepath.Join(c.run.binDir(), filepath.Base(program))
-	if err := os.Symlink(program, link); err != nil && !errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("linking %s into the run folder: %w", program, err)
+	link := filepath.Join(c.run.binDir(), filepath.Base(path))
+	if err := os.Symlink(path, link); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("linking %s into the run folder: %w", path, err)
 	}
 	cmd := exec.CommandContext(ctx, link, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
@@ -183,10 +183,10 @@ func Attach(kubeconfig string) (*Cluster, error) {
 	dir := filepath.Dir(kubeconfig)
 	names, err := os.ReadDir(filepath.Join(dir, "clusters"))
 	if err != nil {
-		return nil, fmt.Errorf("attaching to the cluster of %s: %w", kubeconfig, err)
+		return nil, fmt.Errorf("attaching to the cluster of the kubeconfig %s: %w", kubeconfig, err)
 	}
 	if len(names) != 1 {
-		return nil, fmt.Errorf("attaching to the cluster of %s: the folder of this kubeconfig has %d clusters, want one", kubeconfig, len(names))
+		return nil, fmt.Errorf("attaching to the cluster of the kubeconfig %s: the folder of the kubeconfig has %d clusters, want one cluster", kubeconfig, len(names))
 	}
 	c := &Cluster{run: &run{dir: dir}, name: names[0].Name(), kubeconfig: kubeconfig, attached: true}
 	c.binaries = c.run.binaries()

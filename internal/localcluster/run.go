@@ -164,7 +164,7 @@ func lock(ctx context.Context, path string, waiting func()) (*flock.Flock, error
 	waiting()
 	l := flock.New(path)
 	if _, err := l.TryLockContext(ctx, 100*time.Millisecond); err != nil {
-		return nil, fmt.Errorf("waiting for %s: %w", path, err)
+		return nil, fmt.Errorf("waiting for the lock %s: %w", path, err)
 	}
 	return l, nil
 }
@@ -190,7 +190,7 @@ func freePorts(count int) ([]int, error) {
 			return ports, nil
 		}
 	}
-	return nil, fmt.Errorf("finding %d free ports on loopback: there are fewer between %d and %d", count, firstPort, firstPort+portCount)
+	return nil, fmt.Errorf("finding %d free ports on loopback: not enough ports are free between %d and %d", count, firstPort, firstPort+portCount)
 }
 
 // FreeAddresses returns distinct addresses (host:port) on loopback on which no process listens.

@@ -70,7 +70,7 @@ func reap(ctx context.Context, run string) error {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", reapScript, "coapply-reap", run)
 	cmd.Dir = "/"
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("removing the run %s: %w: %s", run, err, out)
+		return fmt.Errorf("stopping the processes of the run and deleting the run folder %s: %w: %s", run, err, out)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func All() []Controller {
 		{"slurmcontroller", "StatefulSet and Service of a SlurmController, and its status", slurmcontroller.Setup},
 		{"nodemaintenance", "cordon and uncordon of nodes, a few at a time", nodemaintenance.Setup},
 		{"user", "Namespace of a User with its ServiceAccount and RoleBinding, status.auditLog", user.Setup},
-		{"license", "status of a License, its ResourceQuota, its label and annotation of the User's Namespace", license.Setup},
+		{"license", "status and ResourceQuota of a License, a label and an annotation of the User's Namespace", license.Setup},
 		{"nodeset", "pods of a NodeSet, and its status", nodeset.Setup},
 	}
 }

@@ -20,7 +20,7 @@ func readyOf(generation int64, box *v1alpha1.Devbox, deployment *appsv1.Deployme
 		applied := meta.FindStatusCondition(box.Status.Conditions, conditionType)
 		switch {
 		case applied == nil || applied.ObservedGeneration < generation:
-			ready.Reason, ready.Message = "Applying", "waiting for "+conditionType+" to report on the current spec"
+			ready.Reason, ready.Message = "Applying", "waiting for the condition "+conditionType+" to be set for the current spec"
 			return ready
 		case applied.Status != metav1.ConditionTrue:
 			ready.Reason, ready.Message = applied.Reason, fmt.Sprintf("%s is %s: %s", conditionType, applied.Status, applied.Message)

@@ -115,7 +115,7 @@ func workloadCondition(box *v1alpha1.Devbox, applied reconciler.Applied) metav1.
 	if !contentFits(box) {
 		condition.Status = metav1.ConditionUnknown
 		condition.Reason = "WaitingForContent"
-		condition.Message = "waiting for the content reconciler to set the status.contentID of the image in spec.image"
+		condition.Message = "waiting for the content reconciler to set status.contentID for the image in spec.image"
 	}
 	return condition
 }

@@ -50,7 +50,7 @@ func (r *Reconciler) matching(ctx context.Context, labels *metav1.LabelSelector)
 	}
 	if len(list.Items) > v1alpha1.MaxNodes {
 		return nil, &refusal{tooManyNodes, fmt.Sprintf(
-			"spec.nodeSelector matches more than %d nodes; no node was written to: create another NodeMaintenance with a narrower selector", v1alpha1.MaxNodes)}
+			"spec.nodeSelector matches more than %d nodes, so no node was changed; create another NodeMaintenance with a narrower selector", v1alpha1.MaxNodes)}
 	}
 	var names []string
 	for _, node := range list.Items {

@@ -52,7 +52,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case work.DeletionTimestamp != nil, isComplete(&work) && isTold(&work):
 		return reconcile.Result{}, nil
 	case work.Annotations[reconciler.PausedAnnotation] == "true":
-		logr.FromContextOrDiscard(ctx).Info("paused by an annotation, nothing is written", "annotation", reconciler.PausedAnnotation)
+		logr.FromContextOrDiscard(ctx).Info("the NodeMaintenance is paused by an annotation; neither its nodes nor its status are written", "annotation", reconciler.PausedAnnotation)
 		return reconcile.Result{}, nil
 	}
 	change, err := r.proceed(ctx, &work)
@@ -171,7 +171,7 @@ func (r *Reconciler) one(ctx context.Context, work *v1alpha1.NodeMaintenance, no
 	}
 	late := !time.Now().Before(deadline)
 	node = settle(node, done, late, work)
-	logr.FromContextOrDiscard(ctx).Info("worked on a node", "node", node.Name, "action", work.Spec.Action,
+	logr.FromContextOrDiscard(ctx).Info("ended the attempts on the node in this wave", "node", node.Name, "action", work.Spec.Action,
 		"strategy", work.Spec.Strategy, "result", node.Result, "attempt", node.Attempts, "error", node.Error)
 	return node
 }
@@ -207,7 +207,7 @@ func settle(node v1alpha1.NodeStatus, done outcome, late bool, work *v1alpha1.No
 		node.Result, node.Error = v1alpha1.NodeFailed, done.err.Error()
 	case late:
 		node.Result = v1alpha1.NodeFailed
-		node.Error = fmt.Sprintf("did not succeed within %d s and %d attempts; last error: %v",
+		node.Error = fmt.Sprintf("did not succeed within %d s (spec.nodeDeadlineSeconds) and %d attempts; last error: %v",
 			work.Spec.NodeDeadlineSeconds, node.Attempts, done.err)
 	default:
 		node.Error = done.err.Error()

@@ -30,7 +30,7 @@ func TestSettle(t *testing.T) {
 		{"the wave ended", outcome{1, broken, false}, false,
 			v1alpha1.NodeStatus{Name: "a", Result: v1alpha1.NodePending, Attempts: 3, Error: "broken"}},
 		{"its deadline", outcome{4, broken, false}, true, v1alpha1.NodeStatus{Name: "a", Result: v1alpha1.NodeFailed, Attempts: 6,
-			Error: "did not succeed within 30 s and 6 attempts; last error: broken"}},
+			Error: "did not succeed within 30 s (spec.nodeDeadlineSeconds) and 6 attempts; last error: broken"}},
 	} {
 		if diff := cmp.Diff(test.want, settle(before, test.done, test.late, someWork(v1alpha1.Cordon, ""))); diff != "" {
 			t.Errorf("%s: -want +got\n%s", test.reason, diff)

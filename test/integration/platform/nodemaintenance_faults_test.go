@@ -144,7 +144,7 @@ func TestNodeThatCannotBeWritten(t *testing.T) {
 			if writes := sent["PATCH"] + sent["PUT"]; test.atOnce && (bad.Attempts != 1 || writes != 1) {
 				t.Errorf("%d attempts, %d writes; want one", bad.Attempts, writes)
 			}
-			late := fmt.Sprintf("did not succeed within 30 s and %d attempts; last error: writing Node %s failed with a transient error", bad.Attempts, nodes[0])
+			late := fmt.Sprintf("did not succeed within 30 s (spec.nodeDeadlineSeconds) and %d attempts; last error: writing Node %s failed with a transient error", bad.Attempts, nodes[0])
 			if !test.atOnce && (bad.Attempts < 2 || !strings.HasPrefix(bad.Error, late)) {
 				t.Errorf("%+v, want %q", bad, late)
 			}

@@ -107,7 +107,7 @@ func TestForceAgainstAnother(t *testing.T) {
 	spec := uncordonAll
 	spec.Force, spec.NodeDeadlineSeconds = true, 10
 	got := m.do(t, "uncordon", spec, "Failed").Nodes[0]
-	if !strings.HasPrefix(got.Error, "did not succeed within 10 s and ") || got.Attempts < 1 {
+	if !strings.HasPrefix(got.Error, "did not succeed within 10 s (spec.nodeDeadlineSeconds) and ") || got.Attempts < 1 {
 		t.Errorf("%+v", got)
 	}
 	if sent, _ := m.sentTo(nodes[0]); sent["PATCH"] > 12*int(got.Attempts+1) {
