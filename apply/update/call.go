@@ -258,9 +258,19 @@ func (c *call[T]) send(
 		}
 	}
 	c.result.Object = answer
-	log.V(this.verbosity).Info("written", "resourceVersion", answer.GetResourceVersion(), "changed", c.result.Changed)
+	log.V(this.verbosity).Info("written", append(phases(live, wanted), "resourceVersion", answer.GetResourceVersion(), "changed", c.result.Changed)...)
 	this.handOn(ctx, wanted)
 	return false, nil
+}
+
+// phases returns the phases before and after a write as the values of a log line, if the write has changed the phase.
+func phases(before, after *unstructured.Unstructured) (values []any) {
+	old, _, _ := unstructured.NestedString(before.Object, "status", "phase")
+	phase, _, _ := unstructured.NestedString(after.Object, "status", "phase")
+	if old == phase {
+		return nil
+	}
+	return []any{"oldPhase", old, "phase", phase}
 }
 
 // put writes an object with a PUT, and replaces its content with the API server's response. If the caller's object has

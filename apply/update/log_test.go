@@ -48,6 +48,23 @@ func TestLog(t *testing.T) {
 	})
 }
 
+// TestLogOfPhases: a write that changes status.phase is logged with the phase before and after.
+func TestLogOfPhases(t *testing.T) {
+	before := pod()
+	before.Status.Phase = corev1.PodPending
+	s := newServer(before)
+	object := cached(t, s, before)
+	var lines []string
+	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 1})
+	_, err := update.Status(logr.NewContext(t.Context(), log), s.updaterWith(t, update.Exponential), object, func(pod *corev1.Pod) error {
+		pod.Status.Phase = corev1.PodRunning
+		return nil
+	})
+	if last := lines[len(lines)-1]; err != nil || !strings.Contains(last, `"oldPhase"="Pending" "phase"="Running" `) {
+		t.Errorf("%v: %q", err, last)
+	}
+}
+
 // What is logged of calls that write nothing.
 func TestLogOfNothing(t *testing.T) {
 	for reason, test := range map[string]struct {

@@ -104,7 +104,7 @@ type DevboxStatus struct {
 	// phase is the observed power state of the devbox.
 	Phase DevboxPhase `json:"phase,omitempty"`
 
-	// lastContainerStatus is the status of the container in the most recent pod that has ended.
+	// lastContainerStatus is containerStatuses[0] of the most recent pod that has one, while the pod runs and after its end.
 	LastContainerStatus *corev1.ContainerStatus `json:"lastContainerStatus,omitempty"`
 
 	// contentID identifies the file system content that the devbox starts from: the image, with the changes that were

@@ -69,18 +69,27 @@ func hasEnded(pod *corev1.Pod) bool {
 	})
 }
 
-// lastEnded returns the most recently created pod that has a container status. It returns nil if no pod has a container status.
-func lastEnded(ended []*corev1.Pod) *corev1.Pod {
+// newest returns the most recently created pod that has a container status, or nil. Of pods that were created in the same
+// second, it returns one that is not being deleted, and else the one with the last name: always the same pod, because
+// another one each time would be a status write each time.
+func newest(pods []*corev1.Pod) *corev1.Pod {
 	var last *corev1.Pod
-	for _, pod := range ended {
-		if len(pod.Status.ContainerStatuses) == 0 {
-			continue
-		}
-		if last == nil || last.CreationTimestamp.Before(&pod.CreationTimestamp) {
+	for _, pod := range pods {
+		if len(pod.Status.ContainerStatuses) > 0 && (last == nil || isNewer(pod, last)) {
 			last = pod
 		}
 	}
 	return last
+}
+
+func isNewer(pod, than *corev1.Pod) bool {
+	if !pod.CreationTimestamp.Equal(&than.CreationTimestamp) {
+		return than.CreationTimestamp.Before(&pod.CreationTimestamp)
+	}
+	if stays := pod.DeletionTimestamp == nil; stays != (than.DeletionTimestamp == nil) {
+		return stays
+	}
+	return pod.Name > than.Name
 }
 
 // setLast writes the status of the pod's container into lastContainerStatus, and the contentID from

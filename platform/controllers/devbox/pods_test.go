@@ -96,20 +96,30 @@ func TestEndedPods(t *testing.T) {
 	}
 }
 
-func TestLastEnded(t *testing.T) {
+func TestNewest(t *testing.T) {
 	created := func(minutes int, exitCode int32) *corev1.Pod {
 		return pod(deleting(0), terminated, func(p *corev1.Pod) {
 			p.CreationTimestamp = metav1.NewTime(time.Unix(0, 0).Add(time.Duration(minutes) * time.Minute))
 			p.Status.ContainerStatuses[0].State.Terminated.ExitCode = exitCode
 		})
 	}
-	last := lastEnded([]*corev1.Pod{created(1, 11), created(3, 13), created(2, 12)})
+	last := newest([]*corev1.Pod{created(1, 11), created(3, 13), created(2, 12)})
 	if last == nil || last.Status.ContainerStatuses[0].State.Terminated.ExitCode != 13 {
 		t.Errorf("got %v, want the pod created last", last)
 	}
 	none := pod(deleting(0), func(p *corev1.Pod) { p.Status.ContainerStatuses = nil })
-	if last := lastEnded([]*corev1.Pod{none}); last != nil {
+	if last := newest([]*corev1.Pod{none}); last != nil {
 		t.Errorf("got %v, a pod without a container status", last)
+	}
+	ended, running, other := pod(deleting(0), terminated), pod(terminated), pod(deleting(0), terminated)
+	ended.Name, running.Name, other.Name = "z", "a", "b"
+	for _, order := range [][]*corev1.Pod{{ended, running, other}, {other, running, ended}} { // created in the same second
+		if last := newest(order); last != running {
+			t.Errorf("got %s, want the pod that is not being deleted", last.Name)
+		}
+		if last := newest([]*corev1.Pod{order[0], order[2]}); last != ended {
+			t.Errorf("got %s, want the last name in each order", last.Name)
+		}
 	}
 }
 

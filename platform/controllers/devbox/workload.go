@@ -26,7 +26,7 @@ import (
 )
 
 // SetupWorkload adds the workload reconciler to a manager. The workload reconciler owns a Devbox's Deployment
-// except the replicas, records the status of ended pods, and handles the Devbox's finalizer.
+// except the replicas, records the status of the last container, and handles the Devbox's finalizer.
 func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
 	updater, err := options.Runtime.Updater(fieldmanagers.DevboxWorkload)
 	if err != nil {
@@ -72,9 +72,8 @@ func (w workload) status(ctx context.Context, box *v1alpha1.Devbox, applied reco
 	if err != nil {
 		return none, err
 	}
-	ended := endedPods(box, pods)
-	last := lastEnded(ownPods(box, ended))
-	phase := phaseOf(box, ownPods(box, pods))
+	ended, own := endedPods(box, pods), ownPods(box, pods)
+	last, phase := newest(own), phaseOf(box, own)
 	condition := workloadCondition(box, applied)
 	deployment, err := w.deployment(ctx, box)
 	if err != nil {

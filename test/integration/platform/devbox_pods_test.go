@@ -43,6 +43,21 @@ func wantLast(t *testing.T, box *v1alpha1.Devbox, of corev1.Pod) {
 	}
 }
 
+// waitForLast waits until the Devbox has the status of the container of its running pod.
+func waitForLast(t *testing.T, p *kit.Platform) {
+	t.Helper()
+	kit.WaitFor(t, "the status of the new container is recorded", func() string {
+		last := p.Get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox).Status.LastContainerStatus
+		for _, pod := range pods(t, p, "box") {
+			if statuses := pod.Status.ContainerStatuses; pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil &&
+				len(statuses) > 0 && last != nil && last.ContainerID == statuses[0].ContainerID && last.State.Running != nil {
+				return ""
+			}
+		}
+		return fmt.Sprint(last)
+	})
+}
+
 func podReplicas(t *testing.T, p *kit.Platform) int32 {
 	t.Helper()
 	return *p.Get(t, "box", &appsv1.Deployment{}).(*appsv1.Deployment).Spec.Replicas
@@ -53,7 +68,7 @@ func TestPodDeletedByForce(t *testing.T) {
 	p, pod := running(t)
 	kubectl(t, "delete", "pod", "--namespace", p.Namespace, pod.Name, "--grace-period=0", "--force", "--wait=false")
 	waitForAnotherPod(t, p, "box", pod)
-	wantLast(t, p.Get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox), pod)
+	waitForLast(t, p)
 	p.Quiet(t, time.Second)
 }
 
@@ -90,7 +105,7 @@ func TestPodEnds(t *testing.T) {
 				}
 				return ""
 			})
-			wantLast(t, &box, pod)
+			waitForLast(t, p)
 			set(t, p, "box", test.then)
 			waitForPhase(t, p, "box", test.want)
 			p.Quiet(t, time.Second)

@@ -83,6 +83,14 @@ func TestDevboxLifecycle(t *testing.T) {
 		t.Fatalf("the pod's finalizers are %v", pod.Finalizers)
 	}
 
+	kit.WaitFor(t, "the status of the running container is recorded", func() string {
+		last := p.Get(t, "box", box).(*v1alpha1.Devbox).Status.LastContainerStatus
+		if last == nil || last.State.Running == nil || last.ContainerID != pod.Status.ContainerStatuses[0].ContainerID {
+			return fmt.Sprint(last)
+		}
+		return ""
+	})
+
 	set(t, p, "box", v1alpha1.DevboxStopped)
 	box = waitForPhase(t, p, "box", v1alpha1.PhaseStopped)
 	last := box.Status.LastContainerStatus

@@ -92,6 +92,23 @@ func TestSlurmController(t *testing.T) {
 	}
 	waitForSlurm(t, p, "slurm", v1alpha1.ConditionApplied, metav1.ConditionTrue)
 
+	// Login pods and slurmrestd of the samples name this Service and its port.
+	for name, file := range map[string]string{"slurm-login": "slurm_login.yaml", "slurm-restapi": "slurm_restapi.yaml"} {
+		kubectl(t, "apply", "--server-side", "-n", p.Namespace, "-f", kit.File("config", "samples", file))
+		found := p.Get(t, name, &appsv1.Deployment{}).(*appsv1.Deployment)
+		env, want := found.Spec.Template.Spec.Containers[0].Env, fmt.Sprintf("%s:%d", service.Name, service.Spec.Ports[0].Port)
+		if len(env) != 1 || env[0].Name != "SLURM_CONF_SERVER" || env[0].Value != want {
+			t.Errorf("%s finds slurmctld by %v, want %s", name, env, want)
+		}
+		kit.WaitFor(t, name+" is available", func() string {
+			if p.Get(t, name, found); found.Status.AvailableReplicas != 1 {
+				return fmt.Sprintf("%d available", found.Status.AvailableReplicas)
+			}
+			return ""
+		})
+		deleteObject(t, p, found)
+	}
+
 	// The port is followed, and with it the pod and the endpoint.
 	p.Patch(t, &v1alpha1.SlurmController{}, "slurm", `{"spec":{"port":7000}}`)
 	waitForEndpoint(t, p, "slurm-controller", 7000)

@@ -20,7 +20,7 @@ type DevboxStatusApplyConfiguration struct {
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// phase is the observed power state of the devbox.
 	Phase *apiv1alpha1.DevboxPhase `json:"phase,omitempty"`
-	// lastContainerStatus is the status of the container in the most recent pod that has ended.
+	// lastContainerStatus is containerStatuses[0] of the most recent pod that has one, while the pod runs and after its end.
 	LastContainerStatus *v1.ContainerStatus `json:"lastContainerStatus,omitempty"`
 	// contentID identifies the file system content that the devbox starts from: the image, with the changes that were
 	// committed when the devbox was Stopped. If contentID changes, a new pod with the new content replaces the pod.
