@@ -45,7 +45,7 @@ func (b *Builder[P]) checkPolicy() error {
 		return !reflect.PointerTo(t).Implements(reflect.TypeFor[client.Object]())
 	})
 	if err := b.policy.CheckPaths(types...); err != nil {
-		return fmt.Errorf("%w; correct the path. If the field belongs to a kind outside of the manager's scheme, register that kind in the scheme", err)
+		return fmt.Errorf("%w; correct the path, or, if the field belongs to a kind outside of the manager's scheme, register the kind in the scheme", err)
 	}
 	return nil
 }

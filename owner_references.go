@@ -82,7 +82,7 @@ func (c ownerCheck) missing(parent client.Object, intent apply.Intent, object ap
 	}
 	return fmt.Errorf("the intent has no owner reference to the parent %s, and Owns finds the parent of a %s by the owner reference: "+
 		"changes that other writers make to the %[2]s would not be corrected, and the %[2]s would stay when the parent is deleted; "+
-		"add WithOwnerReferences(coapply.OwnedBy(parent, kind)). For an object that cannot have an owner reference, use Watches in place of Owns",
+		"add WithOwnerReferences(coapply.OwnedBy(parent, kind)), or, if the object cannot have an owner reference, use Watches instead of Owns",
 		c.name(parent), object.Kind)
 }
 

@@ -156,7 +156,7 @@ func TestErrorTexts(t *testing.T) {
 			Object: webRef(), Subresource: "status", FieldManager: "m", Conflicts: own},
 		"ownership conflict on Deployment shop/web (status): m cannot set .a: owned by /; a retry would get the same conflict": &apply.ConflictError{
 			Object: webRef(), Subresource: "status", FieldManager: "m", Conflicts: conflicts[:1]},
-		"the apply of Deployment shop/web was refused: an object with this name already exists and belongs to someone else; delete the object, use another name, or set a Belongs that accepts the object": &apply.NotOursError{Object: webRef()},
+		"the apply of Deployment shop/web was refused: an object with this name already exists and belongs to someone else; delete the object, use another name, or set an Intent.Belongs that accepts the object": &apply.NotOursError{Object: webRef()},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

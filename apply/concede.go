@@ -116,7 +116,7 @@ func (c *call) stillGivesWay(ctx context.Context, key steady.Key, object client.
 	}
 	now, err := c.prove(ctx, left, c.asRead(object))
 	if err != nil {
-		c.log.V(1).Info("cannot prove that applying the intent without its relinquished and shared fields changes nothing, so the intent is sent", "because", c.intent.whyNot(err))
+		c.log.V(1).Info("cannot prove that an apply without the relinquished and shared fields changes nothing, so the intent is sent", "because", c.intent.whyNot(err))
 		return proof{}, false
 	}
 	conflicts := made.conflicts()

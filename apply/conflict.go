@@ -129,7 +129,7 @@ func (c *call) describeConflicts(causes []metav1.StatusCause, live *unstructured
 func (c *call) readableOwners(live *unstructured.Unstructured) (fieldowners.Ownership, []*fieldowners.EntryError) {
 	ownership, unread := fieldowners.ParseReadable(live.GetManagedFields())
 	for _, entry := range unread {
-		c.log.Info("cannot read an entry of the managed fields; its fields count as fields without an owner", "error", entry.Error())
+		c.log.Info("cannot read an entry of the managed fields, so the fields of this entry count as fields without an owner", "error", entry.Error())
 	}
 	return ownership, unread
 }

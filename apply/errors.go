@@ -182,9 +182,9 @@ func (e *NotOursError) Error() string {
 	case e.Owner != "":
 		because = ", controlled by the " + e.Owner
 	case len(e.Managers) > 0:
-		because = " according to Belongs: the object has no controller, and its fields are owned by " + fieldowners.FormatManagers(e.Managers)
+		because = " according to Intent.Belongs: the object has no controller, and its fields are owned by " + fieldowners.FormatManagers(e.Managers)
 	}
-	return fmt.Sprintf("the apply of %v was %v: an object with this name already exists and %v%s; delete the object, use another name, or set a Belongs that accepts the object",
+	return fmt.Sprintf("the apply of %v was %v: an object with this name already exists and %v%s; delete the object, use another name, or set an Intent.Belongs that accepts the object",
 		e.Object, ErrRefused, ErrNotOurs, because)
 }
 

@@ -195,7 +195,7 @@ func (p Plan) title() string {
 	case p.Refused != nil:
 		return fmt.Sprintf("%s: an apply by %s would be refused", subject, p.FieldManager)
 	case p.Action == Absent:
-		return fmt.Sprintf("%s: does not exist, so %s cannot apply to it", subject, p.FieldManager)
+		return fmt.Sprintf("%s: the object does not exist, so %s cannot apply the intent", subject, p.FieldManager)
 	case p.Action == "": // the zero Plan, which is returned with an error
 		return strings.TrimPrefix(subject+": nothing was planned", ": ")
 	}

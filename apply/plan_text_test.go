@@ -28,7 +28,7 @@ func TestPlanString(t *testing.T) {
 		want   string
 	}{
 		{"nothing to do", apply.Plan{Action: apply.Unchanged}, "Deployment shop/web: would be unchanged by us\n"},
-		{"nothing there", apply.Plan{Action: apply.Absent}, "Deployment shop/web: does not exist, so us cannot apply to it\n"},
+		{"nothing there", apply.Plan{Action: apply.Absent}, "Deployment shop/web: the object does not exist, so us cannot apply the intent\n"},
 		{
 			"a long error",
 			apply.Plan{Refused: errors.New(strings.Repeat("word ", 20))},

@@ -181,7 +181,7 @@ func (d Decision) valid() bool { return d >= Reject && d <= Share }
 
 func validDecision(d Decision, of fmt.Stringer) error {
 	if !d.valid() {
-		return fmt.Errorf("policy: unknown decision %d for %v", int(d), of)
+		return fmt.Errorf("policy: unknown decision %d for %v, want Reject, Force, Relinquish or Share", int(d), of)
 	}
 	return nil
 }

@@ -120,9 +120,9 @@ func TestInvalidSubresources(t *testing.T) {
 	}{
 		"a body and no subresource": {apply.Intent{Config: named, Body: scale(1)}, "without a Subresource"},
 		"a body and fields":         {apply.Intent{Config: threeReplicas(), Subresource: "scale", Body: scale(1)}, "Intent.Config sets spec, but with Intent.Body"},
-		"a body without kind":       {apply.Intent{Config: named, Subresource: "scale", Body: noKind}, "the body: apiVersion and kind"},
+		"a body without kind":       {apply.Intent{Config: named, Subresource: "scale", Body: noKind}, "Intent.Body: apiVersion and kind"},
 		"a body that was read":      {apply.Intent{Config: named, Subresource: "scale", Body: read}, "metadata.resourceVersion"},
-		"a nil body":                {apply.Intent{Config: named, Subresource: "scale", Body: (*autoscalingv1ac.ScaleApplyConfiguration)(nil)}, "the body: the apply configuration is"},
+		"a nil body":                {apply.Intent{Config: named, Subresource: "scale", Body: (*autoscalingv1ac.ScaleApplyConfiguration)(nil)}, "Intent.Body: the apply configuration is"},
 		"another object's body":     {apply.Intent{Config: named, Subresource: "scale", Body: elsewhere}, "names another namespace than Intent.Config: other"},
 		"broken metadata": {
 			apply.Intent{Config: named, Subresource: "scale", Body: loose(map[string]any{"apiVersion": "v1", "kind": "S", "metadata": "x"})},
@@ -131,7 +131,7 @@ func TestInvalidSubresources(t *testing.T) {
 		"no status":                 {apply.Intent{Config: named, Subresource: "status"}, "the intent is for the status subresource and sets no status"},
 		"a spec as well":            {apply.Intent{Config: threeReplicas().WithStatus(appsv1ac.DeploymentStatus()), Subresource: "status"}, "also sets spec; set spec with another intent"},
 		"a path":                    {apply.Intent{Config: named, Subresource: "status/../x"}, "cannot be part of a URL"},
-		"a body without version":    {apply.Intent{Config: named, Subresource: "scale", Body: noVersion}, "the body: apiVersion and kind"},
+		"a body without version":    {apply.Intent{Config: named, Subresource: "scale", Body: noVersion}, "Intent.Body: apiVersion and kind"},
 		"a body of another name":    {apply.Intent{Config: named, Subresource: "scale", Body: scale(1).WithName("other")}, "names another object than Intent.Config: other"},
 		"a status that belongs":     {apply.Intent{Config: status, Subresource: "status", Belongs: isBornOurs}, "Intent.Subresource and Intent.Belongs are both set"},
 		"two uids":                  {apply.Intent{Config: twice, UID: "uid-2"}, "two uids"},

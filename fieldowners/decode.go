@@ -35,7 +35,7 @@ func decodeFields(text string) (*fieldpath.Set, error) {
 	}
 	if err == nil {
 		if _, after := r.Token(); after != io.EOF {
-			err = errors.New("text follows the value")
+			err = errors.New("unexpected text after the JSON value")
 		}
 	}
 	if err != nil {

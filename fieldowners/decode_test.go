@@ -21,7 +21,7 @@ func TestParseRefuses(t *testing.T) {
 	}{
 		"no fields":    {missing, "fieldsV1 is missing"},
 		"another type": {oldType, `fieldsType is "FieldsV0", want FieldsV1`},
-		"broken":       {entry("m", "Apply", `{"f:spec":{}} garbage`), `fieldsV1: near offset 14: text follows the value`},
+		"broken":       {entry("m", "Apply", `{"f:spec":{}} garbage`), `fieldsV1: near offset 14: unexpected text after the JSON value`},
 	} {
 		good := entry("good", "Apply", `{"f:spec":{}}`)
 		ownership, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{good, test.entry})
@@ -48,9 +48,9 @@ var brokenFields = []struct{ reason, fields, want string }{
 	{"truncated in a key", `{"f:spec`, `unexpected EOF`},
 	{"truncated in an escape", `{"f:a\`, `unexpected EOF`},
 	{"truncated behind a field", `{"f:spec":{}`, `near offset 12: unexpected EOF`},
-	{"text behind the value, which smd does not read", `{"f:spec":{}} garbage`, `near offset 14: text follows the value`},
-	{"a second value", `{"f:spec":{}}{}`, `text follows the value`},
-	{"a zero byte behind the value", "{}\x00", `near offset 2: text follows the value`},
+	{"text behind the value, which smd does not read", `{"f:spec":{}} garbage`, `near offset 14: unexpected text after the JSON value`},
+	{"a second value", `{"f:spec":{}}{}`, `unexpected text after the JSON value`},
+	{"a zero byte behind the value", "{}\x00", `near offset 2: unexpected text after the JSON value`},
 	{"a comma too many", `{"f:a":{},}`, `near offset 10: invalid character '}'`},
 	{"no comma", `{"f:a":{} "f:b":{}}`, `near offset 10: invalid character '"'`},
 	{"no colon", `{"f:a"{}}`, `near offset 6: invalid character '{'`},

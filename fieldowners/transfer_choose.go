@@ -72,9 +72,9 @@ func (s Source) inNoIntent(operation metav1.ManagedFieldsOperationType, path Pat
 	case operation != metav1.ManagedFieldsOperationUpdate:
 		return ""
 	case path.Equal(LastAppliedPath) && !named(LastAppliedPath):
-		return "the annotation is client-side kubectl's own record, and the next apply would delete it (name its path to move it anyway)"
+		return "the annotation is the record of client-side kubectl apply, and the next apply by the new owner would delete the annotation (to move the annotation anyway, name its path)"
 	case path.HasPrefix(FinalizersPath) && !named(FinalizersPath):
-		return "intents list no finalizers, so the next apply would remove the finalizer (name its path to move it anyway)"
+		return "intents list no finalizers, so the next apply by the new owner would remove the finalizer (to move the finalizer anyway, name its path)"
 	}
 	return ""
 }
@@ -159,7 +159,7 @@ func (p *TransferPlan) differs(m Handover, leaf bool, objects Objects) string {
 	var values []any
 	for _, version := range versions {
 		if objects[version] == nil {
-			return version + " is not served any more, so it is not known what the field means there"
+			return version + " is no longer served, so the meaning of the field in this apiVersion is unknown"
 		}
 		v, has := m.Path.Value(objects[version])
 		if !has {
@@ -172,7 +172,7 @@ func (p *TransferPlan) differs(m Handover, leaf bool, objects Objects) string {
 	}
 	v := value.NewValueInterface(values[0])
 	if leaf && (v.IsMap() && !v.AsMap().Empty() || v.IsList() && v.AsList().Length() > 0) {
-		return fmt.Sprintf("the field is owned as a whole in %s, and it is not known whether this is also the case in %s", m.From.APIVersion, m.To.APIVersion)
+		return fmt.Sprintf("the field is owned as a whole in %s, but perhaps not in %s", m.From.APIVersion, m.To.APIVersion)
 	}
 	return ""
 }

@@ -92,8 +92,8 @@ func TestTransferVersions(t *testing.T) {
 			entries: list{owned("old Update v0", `{"f:spec":{"f:empty":{},"f:in":{".":{},"f:x":{}},"f:list":{},"f:ref":{}}}`)},
 			want:    []string{`us Apply v1 {"f:spec":{"f:empty":{},"f:in":{".":{},"f:x":{}}}}`, `old Update v0 {"f:spec":{"f:list":{},"f:ref":{}}}`},
 			kept: []string{
-				".spec.list of old/Update: the field is owned as a whole in v0, and it is not known whether this is also the case in v1",
-				".spec.ref of old/Update: the field is owned as a whole in v0, and it is not known whether this is also the case in v1",
+				".spec.list of old/Update: the field is owned as a whole in v0, but perhaps not in v1",
+				".spec.ref of old/Update: the field is owned as a whole in v0, but perhaps not in v1",
 			},
 		},
 		"our entry's version": {
@@ -107,7 +107,7 @@ func TestTransferVersions(t *testing.T) {
 			transfer: migrate("us", "old"), objects: objects,
 			entries: list{owned("old Update vX", `{"f:spec":{"f:max":{}}}`)},
 			want:    []string{`old Update vX {"f:spec":{"f:max":{}}}`},
-			kept:    []string{".spec.max of old/Update: vX is not served any more, so it is not known what the field means there"},
+			kept:    []string{".spec.max of old/Update: vX is no longer served, so the meaning of the field in this apiVersion is unknown"},
 		},
 	} {
 		t.Run(name, c.run)

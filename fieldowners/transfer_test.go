@@ -118,7 +118,7 @@ func TestTransfer(t *testing.T) {
 			want: []string{`us Apply v1 {"f:metadata":{"f:annotations":{}},"f:spec":{"f:paused":{}}}`,
 				`kubectl Update v1 {"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`},
 			kept: []string{`.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"] of kubectl/Update: ` +
-				`the annotation is client-side kubectl's own record, and the next apply would delete it (name its path to move it anyway)`},
+				`the annotation is the record of client-side kubectl apply, and the next apply by the new owner would delete the annotation (to move the annotation anyway, name its path)`},
 		},
 		"finalizers": {
 			reason:   "moved, the next apply would remove them",
@@ -128,8 +128,8 @@ func TestTransfer(t *testing.T) {
 			want: []string{`us Apply v1 {"f:spec":{"f:paused":{}}}`,
 				`old Update v1 {"f:metadata":{"f:finalizers":{".":{},"v:\"a/b\"":{}}}}`},
 			kept: []string{
-				".metadata.finalizers of old/Update: intents list no finalizers, so the next apply would remove the finalizer (name its path to move it anyway)",
-				`.metadata.finalizers[="a/b"] of old/Update: intents list no finalizers, so the next apply would remove the finalizer (name its path to move it anyway)`,
+				".metadata.finalizers of old/Update: intents list no finalizers, so the next apply by the new owner would remove the finalizer (to move the finalizer anyway, name its path)",
+				`.metadata.finalizers[="a/b"] of old/Update: intents list no finalizers, so the next apply by the new owner would remove the finalizer (to move the finalizer anyway, name its path)`,
 			},
 		},
 		"finalizers by name": {

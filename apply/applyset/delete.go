@@ -95,7 +95,7 @@ func (p *pruning) parentStands(ctx context.Context) error {
 			"the intents were computed from generation %d of the parent, but the parent is now at generation %d; nothing was pruned", p.generation, live.Generation)}
 	case live.Generation == 0 && live.ResourceVersion != p.version:
 		return &apply.RetryableError{Object: p.parent, Err: errors.New(
-			"the parent was changed after it was read, so the intents may be out of date (its resourceVersion has changed, and its kind has no generation); nothing was pruned")}
+			"the parent's resourceVersion has changed since the parent was read, and the parent's kind has no generation, so the intents may be out of date; nothing was pruned")}
 	}
 	return nil
 }

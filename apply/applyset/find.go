@@ -139,7 +139,7 @@ func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
 	ownership, unread := fieldowners.ParseReadable(object.ManagedFields)
 	for _, entry := range unread {
 		if entry.Manager == p.sets.members.FieldManager() {
-			return "it is unknown which field manager owns the object's label " + PartOfLabel + ": " + wire.OneLine(entry)
+			return "the owner of the object's label " + PartOfLabel + " is unknown, because a managed fields entry cannot be read: " + wire.OneLine(entry)
 		}
 	}
 	if owns(p.sets.members, partOfPath, ownership) {

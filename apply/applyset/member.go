@@ -44,7 +44,7 @@ func (r *Round) prepare(intent apply.Intent) preparedIntent {
 		one.err = &apply.IntentError{Object: object, Err: fmt.Errorf(
 			"two intents for %v: put all fields into one intent, because each apply removes the fields that its intent does not set", key)}
 	case one.member && key.Key == r.parent.Key():
-		one.err = &apply.IntentError{Object: object, Err: errors.New("the parent of an ApplySet cannot be its member: set MustExist in an intent for the parent")}
+		one.err = &apply.IntentError{Object: object, Err: errors.New("the parent of an ApplySet cannot be a member of the same ApplySet: set MustExist in an intent for the parent")}
 	case err != nil:
 		one.err = err
 	case one.member:
@@ -116,7 +116,7 @@ func (r *Round) hold(ctx context.Context, object apply.ObjectRef) error {
 	default:
 		if label := live.Labels[PartOfLabel]; label != "" && label != r.own.id {
 			return &apply.RefusedError{Object: object, Err: fmt.Errorf(
-				"nothing was applied: by its label %s, the object is in the set %q, and cannot be in the set %q of %v as well; "+
+				"nothing was applied: the label %s shows that the object is a member of the set %q, so the object cannot become a member of the set %q of %v; "+
 					"prune the object from the other set, or remove the label", PartOfLabel, label, r.own.id, r.parent)}
 		}
 	}

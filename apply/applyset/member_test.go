@@ -47,7 +47,7 @@ func TestMembers(t *testing.T) {
 	}
 	want := []string{
 		"invalid intent for ConfigMap shop/a: the intent sets the label applyset.kubernetes.io/part-of itself; remove the label from the intent",
-		"invalid intent for ConfigMap shop/web: the parent of an ApplySet cannot be its member: set MustExist in an intent for the parent",
+		"invalid intent for ConfigMap shop/web: the parent of an ApplySet cannot be a member of the same ApplySet: set MustExist in an intent for the parent",
 		"invalid intent: the apply configuration is a *v1.ConfigMapApplyConfiguration, but must be a pointer that is not nil",
 		"invalid intent: the apply configuration is a <nil>, but must be a pointer that is not nil",
 		"invalid intent for ConfigMap f: a namespace is needed: ConfigMap is namespaced",

@@ -123,7 +123,7 @@ func TestPruneHoldsTheParent(t *testing.T) {
 		says    string // "": pruned
 	}{
 		"as it was":       {func(*world) {}, ""},
-		"another version": {func(w *world) { w.touch("web") }, "its resourceVersion has changed, and its kind has no generation"},
+		"another version": {func(w *world) { w.touch("web") }, "the parent's resourceVersion has changed since the parent was read, and the parent's kind has no generation"},
 		"being deleted":   {func(w *world) { w.removeSlowly("web") }, "the parent is being deleted"},
 		"recreated":       {func(w *world) { w.recreateParent() }, "deleted or recreated"},
 	} {

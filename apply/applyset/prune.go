@@ -83,7 +83,7 @@ func (r *Round) Prune(ctx context.Context) (Pruned, error) {
 		return Pruned{}, fmt.Errorf("%w: not all intents were applied: %w", ErrNotPruned, r.Errs[0])
 	}
 	if latest, _ := r.sets.latest.Get(r.parent.UID); latest != r {
-		return Pruned{}, fmt.Errorf("%w: a later call of Sets.Apply or Sets.Delete for %v has begun", ErrNotPruned, r.parent)
+		return Pruned{}, fmt.Errorf("%w: this Round is out of date, because a later call of Sets.Apply or Sets.Delete for %v has begun", ErrNotPruned, r.parent)
 	}
 	known, _ := r.sets.known.Get(r.parent.UID)
 	released := known.partials.Difference(r.partial).Difference(known.lookout.partials)

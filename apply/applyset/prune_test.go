@@ -156,8 +156,8 @@ func TestPruneRequests(t *testing.T) {
 		},
 		"managed fields that nobody can read": {
 			reason: "they do not show that the label is ours", members: b,
-			happens: owned(with(deep)), sent: []string{lists}, kept: []string{kept + "it is unknown which field manager owns the object's label " +
-				applyset.PartOfLabel + `: managedFields[0] (manager "` + manager + `"): fieldsV1: near offset 7023: nested deeper than 1000 levels`},
+			happens: owned(with(deep)), sent: []string{lists}, kept: []string{kept + "the owner of the object's label " +
+				applyset.PartOfLabel + ` is unknown, because a managed fields entry cannot be read: managedFields[0] (manager "` + manager + `"): fieldsV1: near offset 7023: nested deeper than 1000 levels`},
 		},
 		"managed fields of others that nobody can read": {
 			reason: "ours show that the label is ours", members: b,

@@ -39,7 +39,7 @@ func TestOvertakenRounds(t *testing.T) {
 			}
 			w.wantNext(later.sent...)
 			_, err := first.Prune(t.Context())
-			const says = "not pruned: a later call of Sets.Apply or Sets.Delete for ConfigMap shop/web has begun"
+			const says = "not pruned: this Round is out of date, because a later call of Sets.Apply or Sets.Delete for ConfigMap shop/web has begun"
 			if !errors.Is(err, applyset.ErrNotPruned) || err.Error() != says {
 				t.Errorf("%v; want %s", err, says)
 			}
@@ -65,7 +65,7 @@ func TestWhyNothingIsPruned(t *testing.T) {
 		"no emit": {parent, nil, invalid + "the function emit is nil"},
 		"no parent": {
 			nil, emitsConfigMap("a"),
-			"not pruned: not all intents were applied: invalid intent: the parent of the ApplySet is <nil>(nil)",
+			"not pruned: not all intents were applied: invalid intent: the parent of the ApplySet must not be nil, but is <nil>(nil)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

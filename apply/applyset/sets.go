@@ -214,7 +214,7 @@ func (r *Round) failed(err error) *Round {
 
 func (r *Round) identify(parent client.Object) error {
 	if v := reflect.ValueOf(parent); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return &apply.IntentError{Err: fmt.Errorf("the parent of the ApplySet is %T(nil)", parent)}
+		return &apply.IntentError{Err: fmt.Errorf("the parent of the ApplySet must not be nil, but is %T(nil)", parent)}
 	}
 	kind, err := r.sets.parents.Client().GroupVersionKindFor(parent)
 	if err != nil {
@@ -222,12 +222,12 @@ func (r *Round) identify(parent client.Object) error {
 	}
 	r.parent = apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(parent), UID: parent.GetUID()}
 	if r.parent.UID == "" {
-		return &apply.IntentError{Object: r.parent, Err: errors.New("the ApplySet's parent has no uid: pass the parent as a client read it")}
+		return &apply.IntentError{Object: r.parent, Err: errors.New("the ApplySet's parent has no uid: pass a parent that was read with a client")}
 	}
 	r.read, r.generation, r.version = recordOf(parent), parent.GetGeneration(), parent.GetResourceVersion()
 	if r.generation == 0 && r.version == "" {
 		return &apply.IntentError{Object: r.parent, Err: errors.New(
-			"the ApplySet's parent needs its resourceVersion, because its kind has no generation: pass the parent as a client read it")}
+			"the ApplySet's parent has no resourceVersion, which is needed because the parent's kind has no generation: pass a parent that was read with a client")}
 	}
 	r.own = record{id: ID(r.parent), tooling: r.sets.members.FieldManager() + "/v1"}
 	return nil

@@ -29,7 +29,7 @@ func TestParentsRefused(t *testing.T) {
 	for says, parent := range map[string]client.Object{
 		"is <nil>(nil)":                     nil,
 		"is *v1.ConfigMap(nil)":             (*corev1.ConfigMap)(nil),
-		"needs its resourceVersion":         &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "uid-1"}},
+		"has no resourceVersion":            &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "uid-1"}},
 		"has no uid":                        &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
 		"looking up the kind of the":        &metav1.PartialObjectMetadata{},
 		"the kind of the ApplySet's parent": struct{ *corev1.ConfigMap }{},

@@ -45,6 +45,6 @@ func ExampleOwns() {
 		fmt.Println(failure)
 	}
 	// Output:
-	// example-power emits .spec.replicas of Deployment.apps, which its contract does not let it apply: add the path to Applies, or do not emit the field
+	// example-power emits .spec.replicas of Deployment.apps, but the contract does not allow this manager to apply the field: add the path to Applies, or do not emit the field
 	// example-power claims .metadata.labels of Deployment.apps but emits no field at or below the path: remove the path from Applies or add parents whose intents set the path
 }

@@ -44,7 +44,7 @@ func StartManager(t testing.TB, mgr ctrl.Manager) {
 		}
 	})
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		t.Fatal("applytest: the manager's caches were not filled")
+		t.Fatal("applytest: the manager's caches did not sync")
 	}
 }
 
@@ -71,7 +71,7 @@ func StartCache(t testing.TB, s *Server, kinds ...client.Object) cache.Cache {
 		}
 	})
 	if !started.WaitForCacheSync(ctx) {
-		t.Fatal("applytest: the cache was not filled")
+		t.Fatal("applytest: the cache did not sync")
 	}
 	return started
 }

@@ -107,7 +107,7 @@ func (o *owning) check(intent apply.Intent) error {
 				claim.emitted = claim.emitted || field.HasPrefix(claim.Path)
 			}
 		}
-		if problem := fmt.Sprintf("%s emits %s of %s, which its contract does not let it apply: add the path to Applies, or do not emit the field",
+		if problem := fmt.Sprintf("%s emits %s of %s, but the contract does not allow this manager to apply the field: add the path to Applies, or do not emit the field",
 			o.manager, field, kind); !covered && !slices.Contains(o.found, problem) {
 			o.found = append(o.found, problem)
 		}

@@ -34,6 +34,6 @@ func Example() {
 	fmt.Println(set.Busy(), "objects")
 	// Output:
 	// 1 object is written to
-	// nested write to the same object: the outer write to Deployment shop/web has not ended, and the inner write would wait for it forever; first call leave or let the outer write return
+	// nested write to the same object: the outer write to Deployment shop/web has not ended, and the inner write would wait for the outer write forever; call leave or let the outer write return before the inner write
 	// 0 objects
 }

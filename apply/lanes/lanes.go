@@ -99,7 +99,7 @@ type ReentryError struct {
 }
 
 func (e *ReentryError) Error() string {
-	return fmt.Sprintf("%v: the outer write to %v has not ended, and the inner write would wait for it forever; first call leave or let the outer write return",
+	return fmt.Sprintf("%v: the outer write to %v has not ended, and the inner write would wait for the outer write forever; call leave or let the outer write return before the inner write",
 		ErrReentry, e.Object)
 }
 

@@ -144,7 +144,7 @@ func checkMoved(fieldManager string, object apply.ObjectRef, moved []fieldowners
 		toUs := m.To.Name == fieldManager && m.To.Operation == metav1.ManagedFieldsOperationApply && m.To.APIVersion != ""
 		fromOne := m.From.Name != "" && m.From.Operation != "" && m.From.APIVersion != ""
 		if !toUs || !fromOne || m.Path.IsRoot() || m.From.Subresource != m.To.Subresource && m.To.Subresource != "" {
-			return fmt.Errorf("moved[%d] (%v) is not a move that a Transfer of the field manager %s makes; pass the unmodified Moves of this Applier's Transfer",
+			return fmt.Errorf("moved[%d] (%v) does not come from a Transfer of the field manager %s; pass the unmodified Moves of this Applier's Transfer",
 				i, m, fieldManager)
 		}
 	}

@@ -136,7 +136,7 @@ func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 	return undo, err
 }
 
-var errOtherMoves = errors.New("nothing was moved: the fields to move now differ from those in Moves; make and check a new transfer")
+var errOtherMoves = errors.New("nothing was moved: the fields to move now differ from the fields in Moves; make and check a new Transfer")
 
 // readAgain reads the object and plans the transfer again. If the object shows that the moves of the first plan were
 // already made, the result contains the first plan. If the new plan moves other fields, the error is errOtherMoves.

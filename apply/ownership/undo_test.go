@@ -128,7 +128,7 @@ func TestUndoInput(t *testing.T) {
 		"to no apiVersion":     func(m *fieldowners.Handover) { m.To.APIVersion = "" },
 	} {
 		_, err := ownership.Undo(t.Context(), w.applier, theWeb("uid-1"), handover(change))
-		if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), "is not a move that a Transfer of the field manager "+manager+" makes") {
+		if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), "does not come from a Transfer of the field manager "+manager+";") {
 			t.Errorf("%s: %v", reason, err)
 		}
 	}

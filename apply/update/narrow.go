@@ -77,8 +77,8 @@ func (n narrowing) check(wanted *unstructured.Unstructured, is map[string]any, a
 	if err := errors.Join(err, err2); err != nil || alike(back, is, n.goType) {
 		return err
 	}
-	return fmt.Errorf("nothing was written: the changes by mutate cannot be located in the live object, because %v decodes "+
-		"list items or map keys in an order or form other than the API server's; use *unstructured.Unstructured", n.goType)
+	return fmt.Errorf("nothing was written: the changes that mutate made cannot be located in the live object, because %v "+
+		"decodes list items in another order, or map keys in another form, than the API server stores; pass an *unstructured.Unstructured", n.goType)
 }
 
 // alike reports whether two JSON values are equal. Two values of the Go type resource.Quantity are equal if they denote

@@ -226,8 +226,8 @@ func (n narrowing) refuse(list, at place, live, shown any, why error) error {
 	if field == "" {
 		return nil
 	}
-	return fmt.Errorf("nothing was written: %w: the write could drop %s, which %v does not have, because an item of %v "+
-		"was changed or removed and cannot be matched with a live item (%w); pass an *unstructured.Unstructured, or add the field to the Go type",
+	return fmt.Errorf("nothing was written: %w: the write could drop %s, which %v does not have, because an item of the list %v "+
+		"was changed or removed and cannot be matched with an item of the live list (%w); pass an *unstructured.Unstructured, or add the field to the Go type",
 		ErrUnknownField, field, n.goType, list, why)
 }
 

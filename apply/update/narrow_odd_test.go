@@ -76,7 +76,7 @@ func TestNarrowRefuses(t *testing.T) {
 // TestRefusedIsNotWritten: nothing is sent of what cannot be carried over, nor of what cannot be read.
 func TestRefusedIsNotWritten(t *testing.T) {
 	for live, want := range map[string]string{
-		`{"names":["c","a","b"]}`: "ns/x: nothing was written: the changes by mutate cannot be located", `{"names":5}`: "ns/x: decoding the object into *update.sorting",
+		`{"names":["c","a","b"]}`: "ns/x: nothing was written: the changes that mutate made cannot be located", `{"names":5}`: "ns/x: decoding the object into *update.sorting",
 	} {
 		u, err := New(Config{Client: reading{live: live}, LiveReader: reading{live: live}, FieldManager: "test"})
 		if err != nil {

@@ -75,7 +75,7 @@ func (c *parsedClaim) checkKind() {
 	case c.Kind.Kind == "":
 		c.fail("", "the claim has no kind")
 	case len(utilvalidation.IsDNS1035Label(strings.ToLower(c.Kind.Kind))) > 0:
-		c.fail("", "%q is not a valid kind; write a kind as Deployment.apps, or without a group if it is in the core group", c.Kind.Kind)
+		c.fail("", "%q is not a valid kind; write the kind as KIND.GROUP, such as Deployment.apps, or as KIND for the core group, such as Pod", c.Kind.Kind)
 	case c.Kind.Group != "" && len(utilvalidation.IsDNS1123Subdomain(c.Kind.Group)) > 0:
 		c.fail("", "%q is not a valid API group", c.Kind.Group)
 	}
@@ -124,7 +124,7 @@ func (c *parsedClaim) parseShared() {
 		case strings.TrimSpace(c.Shared[text]) == "":
 			c.fail(text, "the path is shared without a reason: give the reason why another manager may own the field as well")
 		case !slices.ContainsFunc(c.parsed, func(p fieldowners.Path) bool { return overlap(p, path) }):
-			c.fail(text, "the path is shared, but not claimed: add it to Applies or Updates")
+			c.fail(text, "the path is shared, but not claimed: add the path to Applies or Updates")
 		default:
 			c.shared = append(c.shared, path)
 		}

@@ -48,7 +48,7 @@ func (f Finding) Message() string {
 	case "":
 		text += "does not allow this manager to own"
 	case f.Manager.Name:
-		text += "allows it to own by " + string(f.Owner.Operation) + " only"
+		text += "allows this manager to own by " + string(f.Owner.Operation) + " only"
 	default:
 		text += "assigns to " + f.Owner.Name
 	}

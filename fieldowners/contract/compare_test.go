@@ -143,7 +143,7 @@ func TestMessages(t *testing.T) {
 		{contract.Finding{Rule: contract.RuleOutside, Manager: update, Kind: deployment, Paths: path, Owner: fieldowners.Manager{Name: "power"}},
 			"web/Update owns 1 field of Deployment.apps that the contract assigns to power"},
 		{contract.Finding{Rule: contract.RuleWide, Manager: update, Kind: deployment, Paths: append(path, path...), Owner: fieldowners.Manager{Name: "web", Operation: metav1.ManagedFieldsOperationApply}},
-			"web/Update owns 2 fields of Deployment.apps that the contract allows it to own by Apply only; an update of the whole " +
+			"web/Update owns 2 fields of Deployment.apps that the contract allows this manager to own by Apply only; an update of the whole " +
 				"object takes fields that the client did not intend to change"},
 	} {
 		if got := test.finding.Message(); got != test.want {

@@ -67,7 +67,7 @@ func (a Apply) check(object, config *unstructured.Unstructured) error {
 	case object.GetAPIVersion() != config.GetAPIVersion():
 		return fmt.Errorf("the object was read as %s, but the apiVersion of the configuration is %s", object.GetAPIVersion(), config.GetAPIVersion())
 	case len(object.GetManagedFields()) == 0:
-		return errors.New("the object has no managed fields, so an apply would add the managed fields entry before-first-apply, which owns all its fields")
+		return errors.New("the object has no managed fields, so an apply would add the managed fields entry before-first-apply, which owns all fields of the object")
 	case a.Subresource == "" && hasStatus:
 		return errors.New("the configuration sets a status, which the API server may drop unless it is applied through the subresource status")
 	case a.Subresource != "" && a.Subresource != status:

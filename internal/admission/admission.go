@@ -277,10 +277,16 @@ func (s Settings) keeps(owner string, path fieldowners.Path) string {
 
 // isReserved returns an expression for whether a name, itself an expression, is reserved.
 func (s Settings) isReserved(c contract.Contract, name string) string {
-	if s.Prefix != "" {
-		return fmt.Sprintf("%s.startsWith(%q)", name, s.Prefix)
+	others := c.Managers()
+	if s.Prefix == "" {
+		return name + " in " + list(others)
 	}
-	return name + " in " + list(c.Managers())
+	others = slices.DeleteFunc(others, func(manager string) bool { return strings.HasPrefix(manager, s.Prefix) })
+	reserved := fmt.Sprintf("%s.startsWith(%q)", name, s.Prefix)
+	if len(others) == 0 {
+		return reserved
+	}
+	return "(" + reserved + " || " + name + " in " + list(others) + ")"
 }
 
 // mayUse returns an expression for whether the user has the right to use a field manager.

@@ -96,7 +96,7 @@ func (c Content) refuseServerFields() error {
 	case metadata["managedFields"] != nil:
 		return errors.New("the configuration has metadata.managedFields, so it was made from an object of the API server; build the configuration from scratch, with only the fields to own")
 	case metadata["resourceVersion"] != nil:
-		return errors.New("the configuration has metadata.resourceVersion; remove metadata.resourceVersion: Apply sets it where a write needs it")
+		return errors.New("the configuration has metadata.resourceVersion; remove this field, because Apply itself adds a resourceVersion to each write that needs one")
 	}
 	return nil
 }
@@ -106,18 +106,18 @@ func (c Content) refuseServerFields() error {
 func (c Content) DecodeBody(configuration runtime.ApplyConfiguration) (Content, error) {
 	for name := range c.Fields {
 		if name != "apiVersion" && name != "kind" && name != "metadata" {
-			return Content{}, fmt.Errorf("Intent.Config sets %s, but with Intent.Body it may only name the object; remove the field", name)
+			return Content{}, fmt.Errorf("Intent.Config sets %s, but with Intent.Body set, Intent.Config may only name the object; remove the field from Intent.Config", name)
 		}
 	}
 	body, err := Decode(configuration)
 	if err != nil {
-		return Content{}, fmt.Errorf("the body: %w", err)
+		return Content{}, fmt.Errorf("Intent.Body: %w", err)
 	}
 	if err := body.rename(c.object()); err != nil {
 		return Content{}, err
 	}
 	if err := body.refuseServerFields(); err != nil {
-		return Content{}, fmt.Errorf("the body: %w", err)
+		return Content{}, fmt.Errorf("Intent.Body: %w", err)
 	}
 	return body.With(body.Fields), nil
 }
@@ -132,13 +132,13 @@ func (c Content) rename(to *unstructured.Unstructured) error {
 	_, isMap := c.Fields["metadata"].(map[string]any)
 	switch {
 	case !isMap && c.Fields["metadata"] != nil:
-		return errors.New("the body: metadata is not a JSON object")
+		return errors.New("Intent.Body: metadata is not a JSON object")
 	case kind.Kind == "" || kind.Version == "":
-		return errors.New("the body: apiVersion and kind are needed; make the body with its constructor, such as autoscalingv1ac.Scale")
+		return errors.New("Intent.Body: apiVersion and kind are needed; make the body with its constructor, such as autoscalingv1ac.Scale")
 	case object.GetName() != "" && object.GetName() != to.GetName():
-		return fmt.Errorf("the body names another object than Intent.Config: %s", object.GetName())
+		return fmt.Errorf("Intent.Body names another object than Intent.Config: %s", object.GetName())
 	case object.GetNamespace() != "" && object.GetNamespace() != to.GetNamespace():
-		return fmt.Errorf("the body names another namespace than Intent.Config: %s", object.GetNamespace())
+		return fmt.Errorf("Intent.Body names another namespace than Intent.Config: %s", object.GetNamespace())
 	}
 	object.SetName(to.GetName())
 	object.SetNamespace(to.GetNamespace())
@@ -155,8 +155,8 @@ func (c Content) CheckSubresource(subresource string) error {
 	empty, isMap := c.Fields[status].(map[string]any)
 	switch {
 	case subresource == "" && isMap && len(empty) == 0:
-		return errors.New("the intent sets an empty status, as an intent that was made from a typed object does: " +
-			"all zero values of the object would be sent, and this field manager would own them; build the configuration with its constructor, " +
+		return errors.New("the intent sets an empty status, probably because the intent was made from a typed object: " +
+			"the apply would send all zero values of the typed object, and this field manager would own these fields; build the configuration with its constructor, " +
 			"such as appsv1ac.Deployment, or remove the status from the manifest")
 	case subresource != status:
 		return nil

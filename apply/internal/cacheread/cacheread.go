@@ -77,8 +77,8 @@ func (r *Reads) Get(
 		return ErrNotCached
 	}
 	if _, told := r.failed.LoadOrStore(kind, time.Now().Add(Retry)); !told {
-		logr.FromContextOrDiscard(ctx).Error(err, "the cache does not return objects of this kind. Check that get, list and watch are granted, in all "+
-			"namespaces or in those of the cache. The cache is asked again every minute. Until the cache answers, each intent of the kind is sent, "+
+		logr.FromContextOrDiscard(ctx).Error(err, "the cache does not return objects of this kind. Check that get, list and watch are granted in all "+
+			"namespaces, or in the namespaces of the cache. The cache is asked again every minute. Until the cache answers, each intent of the kind is sent, "+
 			"and objects of intents with MustExist or Belongs are read from the API server",
 			"resource", resource())
 	}

@@ -40,7 +40,7 @@ func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *
 		}
 		theirs, err := parseFields(&entry)
 		if err != nil || !theirs.Intersection(differing).Empty() {
-			return fmt.Errorf("%s also owns fields whose values differ in form between intent and object: %s", entry.Manager, differing)
+			return fmt.Errorf("%s also owns fields whose values the intent and the object write in different forms, such as 1000m and 1: %s", entry.Manager, differing)
 		}
 	}
 	return nil

@@ -156,7 +156,7 @@ func (r Request) prove(read Read, schemas func() (managedfields.TypeConverter, e
 // proved that the manager owns exactly the fields of the intent.
 func (r Request) proveContent(wanted *typed.TypedValue, set *fieldpath.Set, held value.Value, read Read) (exactly bool, err error) {
 	if read.hides(set, wanted.Schema(), wanted.TypeRef()) {
-		return false, fmt.Errorf("type %T may hide stored fields or the stored form of a value; read the object as unstructured", read.Object)
+		return false, fmt.Errorf("the Go type %T may hide stored fields, or may change the form of stored values; read the object as unstructured", read.Object)
 	}
 	live, err := read.asStored(held, wanted)
 	if err != nil {
@@ -210,7 +210,7 @@ func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held valu
 		return nil, nil, fmt.Errorf("the apply would change %s", path)
 	}
 	if entry = r.ownEntry(read); entry == nil {
-		return nil, nil, errors.New("the object does not have exactly one Apply entry of the field manager with the intent's apiVersion")
+		return nil, nil, errors.New("the managed fields do not contain exactly one Apply entry of the field manager with the intent's apiVersion")
 	}
 	if r.Subresource == "" && r.Config[status] != nil {
 		return nil, nil, errors.New("the intent sets the status, which the API server may drop")

@@ -37,15 +37,15 @@ func TestWrongIntents(t *testing.T) {
 		},
 		{
 			"with a body the configuration only names the object", apply.Intent{Config: deployment.Config(replicas), Subresource: "scale", Body: scale()},
-			apply.ErrInvalidIntent, []string{"with Intent.Body it may only name the object", "spec"}, "",
+			apply.ErrInvalidIntent, []string{"with Intent.Body set, Intent.Config may only name the object", "spec"}, "",
 		},
 		{
 			"the body is of another object", apply.Intent{Config: deployment.Config(`{}`), Subresource: "scale", Body: scale().WithName("elsewhere")},
-			apply.ErrInvalidIntent, []string{"the body names another object", "elsewhere"}, "",
+			apply.ErrInvalidIntent, []string{"Intent.Body names another object", "elsewhere"}, "",
 		},
 		{
 			"a body without kind", apply.Intent{Config: deployment.Config(`{}`), Subresource: "scale", Body: &autoscalingv1ac.ScaleApplyConfiguration{}},
-			apply.ErrInvalidIntent, []string{"the body", "apiVersion and kind"}, "",
+			apply.ErrInvalidIntent, []string{"Intent.Body", "apiVersion and kind"}, "",
 		},
 		{
 			"a nil body of a type", apply.Intent{Config: deployment.Config(`{}`), Subresource: "scale", Body: (*autoscalingv1ac.ScaleApplyConfiguration)(nil)},

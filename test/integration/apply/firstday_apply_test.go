@@ -61,7 +61,7 @@ func TestFirstDayOfAnApply(t *testing.T) {
 		{"a nil configuration", (*appsv1ac.DeploymentApplyConfiguration)(nil), apply.ErrInvalidIntent, "must be a pointer that is not nil"},
 		{"a typed object", converted(t, &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "typed"}}), apply.ErrInvalidIntent,
-			"/typed: the intent sets an empty status, as an intent that was made from a typed object does"},
+			"/typed: the intent sets an empty status, probably because the intent was made from a typed object"},
 		{"a forgotten required field", noImage, apply.ErrRefused,
 			`/no-image was refused: Deployment.apps "no-image" is invalid: spec.template.spec.containers[0].image: Required value`},
 		{"no namespace", corev1ac.ConfigMap("page", ""), apply.ErrInvalidIntent,

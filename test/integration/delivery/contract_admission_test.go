@@ -275,7 +275,9 @@ func (s *shop) fieldAttacks(t *testing.T) []attempt {
 			return s.patch(t, s.person, types.StrategicMergePatchType, container("other:1"))
 		}},
 		{"an image by force", true, func() error { return apply(container("other:1"), client.ForceOwnership) }},
-		{"all containers replaced", true, func() error { return s.merge(t, s.person, strings.Replace(container("other:1"), `"web"`, `"other"`, 1)) }},
+		{"all containers replaced", true, func() error {
+			return s.merge(t, s.person, strings.Replace(container("other:1"), `"web"`, `"other"`, 1))
+		}},
 		{"a forged entry that owns the replicas", true, func() error {
 			return s.put(t, s.person, func(web *appsv1.Deployment) {
 				web.ManagedFields = append(web.ManagedFields, metav1.ManagedFieldsEntry{
@@ -312,7 +314,9 @@ func (s *shop) ordinary(t *testing.T) []attempt {
 			return s.put(t, s.person, func(web *appsv1.Deployment) { web.Annotations = map[string]string{"seen": "yes"} })
 		}},
 		{"the whole object without managed fields", false, func() error {
-			return s.put(t, s.person, func(web *appsv1.Deployment) { web.ManagedFields, web.Annotations = nil, map[string]string{"seen": "no"} })
+			return s.put(t, s.person, func(web *appsv1.Deployment) {
+				web.ManagedFields, web.Annotations = nil, map[string]string{"seen": "no"}
+			})
 		}},
 		{"a status", false, func() error {
 			return s.person.Status().Patch(t.Context(), s.web(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"observedGeneration":1}}`)))

@@ -49,7 +49,7 @@ func TestMigrateVersions(t *testing.T) {
 		kept = append(kept, k.String())
 	}
 	want := []string{
-		".spec.scaleTargetRef of old/Update: the field is owned as a whole in autoscaling/v1, and it is not known whether this is also the case in autoscaling/v2",
+		".spec.scaleTargetRef of old/Update: the field is owned as a whole in autoscaling/v1, but perhaps not in autoscaling/v2",
 		".spec.targetCPUUtilizationPercentage of old/Update: the object has no such field in autoscaling/v2",
 	}
 	if diff := cmp.Diff(want, kept); diff != "" {
