@@ -26,7 +26,6 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: console.Name}
 	root.Short = "Who owns which field of an object, and who will be in conflict"
 	root.Long = `Who owns which field of an object, who will be in conflict, and what to do about it.
-
 Names of field managers are not authenticated: read them as labels, not as evidence.
 Exit codes are those of kubectl diff: 0 nothing found, 1 findings, 2 an error.`
 	root.Example = `  kubectl fieldowners deployment/web                           # the object with its owners

@@ -31,8 +31,8 @@ Examples:
   ownlint -fix ./internal/...      apply the safe fixes, print the remaining findings
 
 Flags:
-  -fix, -fix=plain  turn whole-object updates into merge patches with resourceVersion, and add the optimistic lock to
-                    merge patches of lists; the controller needs the RBAC verb patch, and the result does not import coapply
+  -fix, -fix=plain  turn updates into merge patches with resourceVersion; add the optimistic
+                    lock to merge patches of lists; the fixed code needs the RBAC verb patch
   -sarif            print SARIF
   -tags LIST        comma-separated build tags
   -version          print the version
@@ -52,7 +52,7 @@ func (f *fixFlag) String() string   { return "" }
 func (f *fixFlag) IsBoolFlag() bool { return true }
 func (f *fixFlag) Set(value string) error {
 	if value != "true" && value != "plain" {
-		return errors.New("the value must be plain")
+		return errors.New("use -fix or -fix=plain")
 	}
 	*f = true
 	return nil

@@ -49,7 +49,7 @@ func TestRun(t *testing.T) {
 		{"with the build tag", []string{"-tags", "special", "./tagged"}, exitFindings, "tagged/special.go:16:9: wide-update", ""},
 		{"generics", []string{"./generic"}, exitFindings, "generic/generic.go:48:9: wide-update", ""},
 		{"unknown flag", []string{"-unknown"}, exitUsage, "", "flag provided but not defined"},
-		{"unknown fix", []string{"-fix=fancy"}, exitUsage, "", "the value must be plain"},
+		{"unknown fix", []string{"-fix=fancy"}, exitUsage, "", "use -fix or -fix=plain"},
 		{"help", []string{"-help"}, exitClean, "", "Exit codes"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -29,7 +29,7 @@ type finding struct {
 func vet(s settings, stderr io.Writer) (found []finding, complete bool, err error) {
 	tool, err := os.Executable()
 	if err != nil {
-		return nil, false, fmt.Errorf("finding the own program file: %w", err)
+		return nil, false, fmt.Errorf("finding the program file of ownlint, which go vet runs: %w", err)
 	}
 	args := append([]string{"vet", "-vettool=" + tool, "-tags=" + s.tags}, s.patterns...)
 	if s.fix {

@@ -36,7 +36,7 @@ are the ways you can resolve this warning:
 	//     owner  hpa/Update[scale]
 	//     live   4
 	//
-	// Look first
+	// First, look at the current owners
 	//     kubectl fieldowners get deployment.apps/web --namespace shop
 	//
 	// 1. Force: take the fields

@@ -108,7 +108,7 @@ func objectsOf(conflicts []Conflict, lives, intents []map[string]any, answers in
 			return slices.ContainsFunc(conflicts, func(c Conflict) bool { return len(fieldowners.Locate(object, c.ServerPath)) == 0 })
 		})
 		if len(all) > 0 && len(candidates[i]) == 0 && answers == 1 {
-			return nil, nil, fmt.Errorf("none of the %d objects from --%s has the conflicting fields: give the file of the object that conflicts",
+			return nil, nil, fmt.Errorf("none of the %d objects from --%s has the fields in conflict: give a file with the object of the failed apply",
 				len(all), []string{"live", "intent"}[i])
 		}
 	}

@@ -29,7 +29,7 @@ func (e Explanation) String() string {
 	for _, c := range e.Conflicts {
 		b.WriteString(c.text())
 	}
-	fmt.Fprintf(&b, "\nLook first\n%s", wrapped(commandParts(e.Look), indented, ` \`))
+	fmt.Fprintf(&b, "\nFirst, look at the current owners\n%s", wrapped(commandParts(e.Look), indented, ` \`))
 	for i, way := range e.Ways {
 		fmt.Fprintf(&b, "\n%d. %s\n%s", i+1, way.Title, wrapped(strings.Fields(way.Why), indented-1, ""))
 		if way.Command != "" {

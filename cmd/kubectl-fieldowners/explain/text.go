@@ -53,18 +53,18 @@ func whatElse(text string) error {
 	server := serverReason.FindStringSubmatch(text)
 	switch {
 	case applyFailed.MatchString(text):
-		return errors.New("the text of the conflict cannot be read: it is cut off, or quoted in an unknown way")
+		return errors.New("the conflict message cannot be read, because the message is cut off or quoted in an unknown way: give the whole output of the failed apply")
 	case strings.Contains(text, "the object has been modified; please apply your changes to the latest version"):
-		return errors.New("this is a stale write, not an apply conflict, although its code is 409 as well: " +
-			"the object changed after it was read, and no field manager is involved; " +
+		return errors.New("the input reports a stale write, not an apply conflict, although both have the code 409: " +
+			"the object changed after the client read the object, and no field manager is involved; " +
 			"leave metadata.resourceVersion out of the file, or read the object again and repeat the write")
 	case len(server) > 0 && slices.Contains(server, "AlreadyExists"):
-		return errors.New("this is AlreadyExists, not an apply conflict, although its code is 409 as well: " +
-			"the object to create exists already; apply it instead (kubectl apply --server-side), or use another name")
+		return errors.New("the input reports AlreadyExists, not an apply conflict, although both have the code 409: " +
+			"the object to create exists already; apply the object instead (kubectl apply --server-side), or use another name")
 	case len(server) > 0:
-		return errors.New("this is a response of the API server, but not an apply conflict: " + cmp.Or(server[1], server[2], "without a reason"))
+		return errors.New("the input is a response of the API server, but not an apply conflict: " + cmp.Or(server[1], server[2], "without a reason"))
 	}
-	return errors.New(`no conflict found: the text does not contain "Apply failed with ... conflict", as the API server and kubectl write it`)
+	return errors.New(`no conflict found: the input does not contain the API server's message "Apply failed with ... conflict"`)
 }
 
 // readMessages returns the conflicts of each conflict message in a text. It skips messages inside quoted strings.
@@ -130,11 +130,11 @@ func readOwner(text string) (owner view.OwnerItem, path string, err error) {
 		behind, err = behindQuoted(after)
 	}
 	if err != nil {
-		return view.OwnerItem{}, "", fmt.Errorf("reading the manager of the conflict: %w", err)
+		return view.OwnerItem{}, "", fmt.Errorf("reading the name of the field manager: %w", err)
 	}
 	who, path, ok := strings.Cut(strings.TrimRight(behind, " ")+" ", ": ")
 	if !ok {
-		return view.OwnerItem{}, "", errors.New("expected a colon after the manager of the conflict")
+		return view.OwnerItem{}, "", errors.New("expected a colon after the name of the field manager")
 	}
 	manager, err := fieldowners.ParseCause("conflict with " + rest[:len(rest)-len(behind)] + who)
 	return view.Owner(manager), strings.TrimSpace(path), err

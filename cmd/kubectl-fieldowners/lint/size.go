@@ -45,9 +45,9 @@ func (l linting) manyManagers() []Finding {
 	}
 	slices.SortStableFunc(entries, func(a, b fieldowners.Entry) int { return cmp.Or(rank(a)-rank(b), len(a.Fields())-len(b.Fields())) })
 	f := newFinding(RuleManyManagers, []fieldowners.Manager{entries[0].Manager, entries[1].Manager, entries[2].Manager}, nil)
-	f.Message = fmt.Sprintf("the object has %s (%d of them apply) and %d bytes of managed fields: the number of appliers has no limit, and each manager "+
-		"makes every write more expensive, quadratically for built-in kinds up to Kubernetes 1.36; have fewer reconcilers apply to one object, "+
-		"and merge the managers that do not write any more",
+	f.Message = fmt.Sprintf("the object has %s (%d of them apply) and %d bytes of managed fields: the API server does not limit the number of appliers, and each manager "+
+		"makes every write more expensive, quadratically for built-in kinds up to Kubernetes 1.36; let fewer field managers apply to the object, "+
+		"and merge the managers that no longer write",
 		english.Plural(len(entries), "manager", ""), appliers, encodedSize(l.entries))
 	f.Remedy = command.EndSharing(fieldowners.Manager{Name: main}, fieldowners.Manager{Name: unknownManager, Operation: entries[0].Operation}, nil)
 	return []Finding{f}

@@ -79,7 +79,7 @@ func init() { // not in the literal: the analyzer refers to the list that holds 
 			var problem string
 			switch {
 			case !slices.Contains(names(), d.rule):
-				problem = fmt.Sprintf("the comment must name a rule, and %q is none; the rules are %s", d.rule, strings.Join(names(), ", "))
+				problem = fmt.Sprintf("the comment must name a rule, but %q is not a rule; the rules are %s", d.rule, strings.Join(names(), ", "))
 			case d.reason == "":
 				problem = "the comment gives no reason, so the rule still applies; write //ownlint:ignore " + d.rule + " reason"
 			default:

@@ -234,7 +234,7 @@ func TestCheckWithoutTheRightToPatch(t *testing.T) {
 		}
 	}
 	stdout, _, _ := plugin(t, "check", "-f", writtenFile(t, "service.yaml", service), "--field-manager", "second", "--as", "reader")
-	if !strings.Contains(stdout, "/web: no conflict, computed without a dry run, because you may not patch\n") {
+	if !strings.Contains(stdout, "/web: no conflict, computed without a dry run, because you have no permission to patch\n") {
 		t.Errorf("the text does not say that it is computed:\n%s", stdout)
 	}
 }

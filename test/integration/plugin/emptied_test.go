@@ -31,7 +31,7 @@ func TestManagedFieldsThatWereEmptied(t *testing.T) {
 	}{
 		{"get configmap/a", "# " + name + "\n# managedFields absent: the API server has none\n", name + ": managedFields absent: the API server has none\n", 0},
 		{"get configmap/a -o html", "The API server has none.", name + ": managedFields absent: the API server has none\n", 0},
-		{"audit configmaps --field-selector metadata.name=a", "", "managedFields absent on 1 of 1 objects (" + name + "): the server has none\n", 0},
+		{"audit configmaps --field-selector metadata.name=a", "", "managedFields absent on 1 of 1 objects (" + name + "): the API server has none\n", 0},
 		{"check --field-manager ci -f " + intent, name + ": no conflict\n", "", 0},
 	} {
 		stdout, stderr, code := plugin(t, append(strings.Fields(test.args), "-n", namespace)...)

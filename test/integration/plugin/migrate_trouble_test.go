@@ -71,7 +71,7 @@ var troubles = []struct {
 		"error: nothing was written, as the undo file no/u.json cannot be saved: no such file or directory",
 	}, 2},
 	{"a file that is there", "migrate configmap/a --from old --to ci --yes --undo-file there", "2 fields to move", []string{
-		"error: nothing was written, as the undo file there exists already: move it away, or name another file by --undo-file",
+		"error: nothing was written, as the undo file there exists already: move the file away, or name another file by --undo-file",
 	}, 2},
 	{"who may read may look", "migrate configmap/a --from old --to ci --as reader", "2 fields to move", []string{"dry run"}, 1},
 	{"and not write", "migrate configmap/a --from old --to ci --as reader --yes", "2 fields to move", []string{`User "reader" cannot patch resource "configmaps"`}, 2},
@@ -79,7 +79,7 @@ var troubles = []struct {
 	{"who may not read", "release configmap/b --field-manager ci --as nobody", "", []string{`User "nobody" cannot get resource "configmaps"`}, 2},
 	{
 		"an object cannot be without its template", "release deployment/d --field-manager ci --yes", "",
-		[]string{"is invalid: ", "the object is not valid without the fields that ci would give up: move them to another manager by migrate --operation Apply"}, 2,
+		[]string{"is invalid: ", "the object is not valid without the fields that ci would give up: move these fields to another manager by kubectl fieldowners migrate --operation Apply"}, 2,
 	},
 }
 

@@ -37,15 +37,16 @@ func New(p *objects.Reader) *cobra.Command {
 	a := &auditor{Reader: p, output: "table"}
 	cmd := &cobra.Command{
 		Use:   "audit [TYPE ... | -f FILE]",
-		Short: "Show who writes to many objects, and what is wrong with their managed fields",
-		Long: `Show which managers write to many objects, what is wrong with their managed fields and
-what to do about it. Without TYPE it reads every kind that can be listed and patched,
-except events. It asks a cluster for metadata only.
+		Short: "Summarise who writes to many objects, and find problems in their managed fields",
+		Long: `Summarise which field managers write to many objects. Report problems in the managed
+fields of the objects, with commands that solve the problems. Without TYPE, audit reads
+every kind that can be listed and patched, except events. From a cluster, audit reads only
+the metadata of objects.
 
 Exit codes: 0 no findings, 1 findings, 2 not everything could be read.`,
 		Example: `  kubectl fieldowners audit -A                           # the whole cluster
   kubectl fieldowners audit deployments,pods -l team=shop -o wide
-  kubectl fieldowners audit -A --contract contract.yaml  # managers that own fields against it
+  kubectl fieldowners audit -A --contract contract.yaml  # managers that violate a contract
   kubectl get all -o yaml --show-managed-fields | kubectl fieldowners audit -f -`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args) },

@@ -29,12 +29,12 @@ func (a *auditor) note(r owneraudit.Report) {
 	if r.ManagedFieldsAbsent > 0 {
 		advice := "run kubectl get with --show-managed-fields"
 		if len(a.Files) == 0 {
-			advice = "the server has none"
+			advice = "the API server has none"
 		}
 		fmt.Fprintf(a.ErrOut, "managedFields absent on %d of %d objects (%s): %s\n", r.ManagedFieldsAbsent, r.Objects, absentOnes(r), advice)
 	}
 	if r.LeftOut != (owneraudit.LeftOut{}) {
-		fmt.Fprintf(a.ErrOut, "left out of the report, as there are too many: %d manager entries, %d findings\n",
+		fmt.Fprintf(a.ErrOut, "the report is too long, so parts are left out: %d manager entries, %d findings\n",
 			r.LeftOut.Managers, r.LeftOut.Findings)
 	}
 	switch {

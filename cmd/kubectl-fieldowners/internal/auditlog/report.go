@@ -163,10 +163,10 @@ func (r Report) Notes() []string {
 		notes = append(notes, english.Plural(r.Unreadable, "line", "")+" skipped: not audit events, or cut off")
 	}
 	if low := r.Levels["Metadata"] + r.Levels["Request"]; low > 0 {
-		notes = append(notes, fmt.Sprintf("%s at the level Metadata or Request: without the response, neither owners nor values nor unchanged writes are shown", english.Plural(low, "request", "")))
+		notes = append(notes, fmt.Sprintf("%s at the audit level Metadata or Request: the log lacks the responses, so owners, values and unchanged writes are not shown", english.Plural(low, "request", "")))
 	}
 	if r.Disordered > 0 {
-		notes = append(notes, english.Plural(r.Disordered, "write", "")+" came after a later write of the same object, and were not compared: is a log missing?")
+		notes = append(notes, english.Plural(r.Disordered, "write", "")+" not compared: the logs have a later write to the same object first; check whether a log is missing")
 	}
 	if r.UnreadEntries > 0 {
 		notes = append(notes, english.Plural(r.UnreadEntries, "managed fields entry", "managed fields entries")+" could not be parsed")

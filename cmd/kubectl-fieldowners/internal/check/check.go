@@ -40,16 +40,13 @@ func New(p *objects.Reader) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check -f FILE --field-manager MANAGER",
 		Short: "Show which fields of a file would conflict, before it is applied: a gate for CI",
-		Long: `Show what a server-side apply of a file would do, by a dry run that writes nothing:
-which fields conflict, with which managers and values; which fields would be shared,
-changed, or given up because the file no longer lists them.
+		Long: `Show what a server-side apply of a file would do, by a dry run that writes nothing: which
+fields conflict, with which managers and values; which fields would be shared, changed, or
+given up because the file no longer lists them.
 
-Without permission to patch, the effects are computed from the live object and the API
-server's schemas. Conflicts are then exact, or the command says that they are not
-certain. Validation, admission and defaults are left out. The same holds for objects and
-schemas from files, without a cluster: --live has kubectl get -o yaml --show-managed-fields,
---openapi has kubectl get --raw /openapi/v3/apis/apps/v1. An object that --live lacks counts
-as one that would be created.
+Without permission to patch, or with --live and --openapi instead of a cluster, check computes
+the effects from the live objects and the schemas, without validation, admission and defaults.
+If a result is not certain, check fails. An object that is not in --live counts as new.
 
 Exit codes: 0 no conflict; 1 conflicts; 2 an error, or the API server refuses the file.`,
 		Example: `  kubectl fieldowners check -f web.yaml --field-manager ci
@@ -62,9 +59,9 @@ Exit codes: 0 no conflict; 1 conflicts; 2 an error, or the API server refuses th
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&c.files, "filename", "f", nil, "`files` to be applied, - for stdin")
 	flags.StringVar(&c.manager, "field-manager", "", "the `name` of the field manager that would apply the files")
-	flags.StringVar(&c.subresource, "subresource", "", "the `subresource` to which the files would be applied, such as status")
-	flags.StringSliceVar(&c.live, "live", nil, "`files` with the live objects, instead of a cluster")
-	flags.StringSliceVar(&c.openapi, "openapi", nil, "`files` with the schemas of their API groups, instead of a cluster")
+	flags.StringVar(&c.subresource, "subresource", "", "the `name` of the subresource to apply to, such as status")
+	flags.StringSliceVar(&c.live, "live", nil, "live objects: `files` from kubectl get -o yaml --show-managed-fields")
+	flags.StringSliceVar(&c.openapi, "openapi", nil, "schemas: `files` from kubectl get --raw /openapi/v3/apis/apps/v1")
 	console.OneOf(cmd, flags, &c.output, "output", "o", "", "text", "json", "yaml", "markdown")
 	return cmd
 }
@@ -98,7 +95,7 @@ func (c *command) run(cmd *cobra.Command) error {
 func (c *command) validate(cmd *cobra.Command) error {
 	switch {
 	case len(c.files) == 0:
-		return console.UsageError(cmd, "which file would be applied? Name it by -f")
+		return console.UsageError(cmd, "-f is missing: name the files that would be applied, or - for stdin")
 	case c.manager == "":
 		return console.UsageError(cmd, "--field-manager is missing: name the field manager that would apply the files (the default of kubectl apply --server-side is %q)", "kubectl")
 	}
@@ -106,7 +103,7 @@ func (c *command) validate(cmd *cobra.Command) error {
 		return console.UsageError(cmd, "--live and --openapi belong together: without a cluster, both the objects and their schemas are needed")
 	}
 	if stdins := slices.DeleteFunc(slices.Concat(c.files, c.live, c.openapi), func(file string) bool { return file != "-" }); len(stdins) > 1 {
-		return console.UsageError(cmd, "stdin (-) can be read only once: put the others into files")
+		return console.UsageError(cmd, "stdin (-) can be read only once: name files for the other inputs")
 	}
 	return console.CheckManager(cmd, "field-manager", c.manager)
 }

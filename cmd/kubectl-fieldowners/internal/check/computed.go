@@ -56,11 +56,11 @@ func (c *command) schemasOf(kind schema.GroupVersionKind) (managedfields.TypeCon
 	}
 	schemas, err := openapi3.NewRoot(server.OpenAPIV3()).GVSpec(kind.GroupVersion())
 	if err != nil {
-		return nil, fmt.Errorf("getting the schemas: %w", err)
+		return nil, fmt.Errorf("getting the API server's OpenAPI schemas: %w", err)
 	}
 	types, err := managedfields.NewTypeConverter(schemas.Components.Schemas, false)
 	if err != nil {
-		return nil, fmt.Errorf("the schemas: %w", err)
+		return nil, fmt.Errorf("reading the API server's OpenAPI schemas: %w", err)
 	}
 	return types, nil
 }

@@ -56,7 +56,7 @@ func openSaved(r *objects.Reader, live, schemas []string) (*saved, error) {
 			return fmt.Errorf("%s: %w", item.Source, err)
 		}
 		if len(entries) == 0 {
-			return fmt.Errorf("%s: %sno managed fields, so its owners are not known; save it by kubectl get -o yaml --show-managed-fields",
+			return fmt.Errorf("%s: %sno managed fields, so the owners are not known; save the object by kubectl get -o yaml --show-managed-fields",
 				item.Source, nameOf(item.Content))
 		}
 		s.objects[savedKey{object.GroupVersionKind().GroupKind(), object.GetNamespace(), object.GetName()}] = object
@@ -71,7 +71,7 @@ func (s *saved) readSchemas(r *objects.Reader, file string) error {
 	}
 	var document spec3.OpenAPI
 	if err := json.Unmarshal(content, &document); err != nil || document.Components == nil || len(document.Components.Schemas) == 0 {
-		return fmt.Errorf("%s is not an OpenAPI v3 document with schemas; save it by kubectl get --raw /openapi/v3/apis/apps/v1", source)
+		return fmt.Errorf("%s is not an OpenAPI v3 document with schemas; save a document for --openapi by, for example, kubectl get --raw /openapi/v3/apis/apps/v1", source)
 	}
 	types, err := managedfields.NewTypeConverter(document.Components.Schemas, false)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *saved) schemasOf(kind schema.GroupVersionKind) (managedfields.TypeConve
 	if types := s.schemas[kind]; types != nil {
 		return types, nil
 	}
-	return nil, fmt.Errorf("not certain: no file of --openapi has the schema of %s; save it by kubectl get --raw /openapi/v3/%s", kind, rawPath(kind.GroupVersion()))
+	return nil, fmt.Errorf("the result is not certain: no file of --openapi has the schema of %s; save the schema by kubectl get --raw /openapi/v3/%s", kind, rawPath(kind.GroupVersion()))
 }
 
 func rawPath(of schema.GroupVersion) string {
@@ -128,7 +128,7 @@ func (s *saved) Get(_ context.Context, key client.ObjectKey, into client.Object,
 		return apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, key.Name)
 	}
 	if version := found.GroupVersionKind().Version; version != kind.Version {
-		return fmt.Errorf("not certain: the file of --live has the version %s, and only the API server can convert it to %s", version, kind.Version)
+		return fmt.Errorf("the result is not certain: the object in --live has the version %s, and only the API server can convert the object to %s; use the same version in -f and --live", version, kind.Version)
 	}
 	into.(*unstructured.Unstructured).Object = found.DeepCopy().Object //nolint:forcetypeassert // check reads unstructured objects only
 	return nil

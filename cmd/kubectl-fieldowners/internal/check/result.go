@@ -173,13 +173,13 @@ func (c *command) text(item result) {
 	case len(item.Conflicts) > 0:
 		verdict = english.Plural(len(item.Conflicts), "conflict", "")
 	case item.Creates:
-		verdict = "no conflict, it would be created"
+		verdict = "no conflict, the object would be created"
 	}
 	switch {
 	case c.saved != nil:
 		verdict += ", computed from files"
 	case item.Computed:
-		verdict += ", computed without a dry run, because you may not patch"
+		verdict += ", computed without a dry run, because you have no permission to patch"
 	}
 	fmt.Fprintln(c.Out, palette.Strong(item.ref()+": "+verdict))
 	for _, conflict := range item.Conflicts {
@@ -188,7 +188,7 @@ func (c *command) text(item result) {
 			view.Safe(c.manager), short(conflict.Ours), conflict.Owner.String(), short(conflict.Theirs))
 	}
 	c.section("becomes shared", texts(item.Shared, shared.String))
-	c.section("given up, as the file does not list it", texts(item.Dropped, dropped.String))
+	c.section("given up, as not listed in the file", texts(item.Dropped, dropped.String))
 	c.section("changes", texts(item.Changes, change.String))
 	if t := item.Takeover; t != nil {
 		c.section(t.String(), texts(t.Removes, view.Safe))

@@ -59,31 +59,30 @@ func newAdmission(p *objects.Reader) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "admission -f CONTRACT",
 		Short: "Write admission policies that enforce a contract",
-		Long: `Write ValidatingAdmissionPolicies and RBAC objects that enforce a contract: only users with
-the right "use" of fieldmanagers may write under the contract's field managers, and no other
-field manager may come to own a field that the contract assigns to one of them. Objects
-without a field of these managers are not affected, nor is what somebody owned before.
+		Long: `Write ValidatingAdmissionPolicies and RBAC objects that enforce a contract. Only users with
+the RBAC verb "use" of fieldmanagers, such as cluster administrators, may write as a manager
+of the contract. No other manager can become the owner of an exclusive field of the contract.
+Earlier owners, and objects without a field of the contract's managers, are not affected.
 
-The policies cannot judge writes through /scale, which have no managed fields: use RBAC.
-Cluster administrators have every right. The command changes nothing in the cluster; it
-only asks for the resource names of the kinds.
+The policies cannot check writes to /scale, which have no managed fields: limit these writes
+by RBAC. The command reads only resource names from the cluster, and changes nothing there.
 
 Exit codes: 0 written, 2 an error.`,
-		Example: `  kubectl fieldowners contract admission -f contract.yaml --service-account shop/controller > policies.yaml
-  kubectl apply --server-side --dry-run=server -f policies.yaml
-  kubectl fieldowners contract admission -f contract.yaml --names-only | kubectl apply --server-side -f -`,
+		Example: `  kubectl fieldowners contract admission -f contract.yaml --service-account shop/web > out.yaml
+  kubectl apply --server-side --dry-run=server -f out.yaml
+  kubectl fieldowners contract admission -f contract.yaml --names-only > names.yaml`,
 		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&c.file, "filename", "f", "", "the `file` with the contract, - for stdin")
 	console.Complete(cmd, "filename", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
-	flags.StringSliceVar(&c.accounts, "service-account", nil, "who may use the field managers, as `NAMESPACE/NAME`; repeatable")
-	flags.StringVar(&c.settings.Name, "name", "contract", "`prefix` of the names of the policies and the ClusterRole")
-	flags.StringVar(&c.settings.Group, "group", "coapply.dev", "API `group` of the virtual resource fieldmanagers")
-	flags.StringVar(&c.settings.Prefix, "reserve", "", "reserve every field manager with this `prefix`, not only those of the contract")
-	flags.BoolVar(&c.namesAlone, "names-only", false, "protect the names and entries of the field managers, not their fields")
-	flags.BoolVar(&c.offline, "offline", false, "guess resource names from the kinds instead of asking the cluster")
+	flags.StringSliceVar(&c.accounts, "service-account", nil, "NAMESPACE/NAME of `accounts` that may use the field managers")
+	flags.StringVar(&c.settings.Name, "name", "contract", "name `prefix` of the written objects")
+	flags.StringVar(&c.settings.Group, "group", "coapply.dev", "API `group` of the resource fieldmanagers")
+	flags.StringVar(&c.settings.Prefix, "reserve", "", "reserve every field manager whose name has this `prefix`")
+	flags.BoolVar(&c.namesAlone, "names-only", false, "protect only the managers' names and entries, not their fields")
+	flags.BoolVar(&c.offline, "offline", false, "guess resource names from the kinds, without a cluster")
 	return cmd
 }
 
@@ -124,7 +123,7 @@ func (c *admissionCommand) resourceOf(kind schema.GroupKind) (string, error) {
 	}
 	mapping, err := c.Mapping(kind.String())
 	if err != nil {
-		return "", fmt.Errorf("the resource of the kind %s: %w; --offline guesses it from the kind", kind, err)
+		return "", fmt.Errorf("finding the resource of the kind %s: %w; to guess the resource from the kind, use --offline", kind, err)
 	}
 	return mapping.Resource.Resource, nil
 }

@@ -31,9 +31,9 @@ func NewGet(p *objects.Reader) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get (TYPE/NAME ... | TYPE [NAME ...] | -f FILE)",
 		Short: "Show objects with the owners of each field (the default command)",
-		Long: `Show objects as YAML. Beside each field are its owners, with their operation. Several
-owners share the field. Owners in parentheses own only the existence of a map, list or
-item. "nobody" means that the API server recorded no owner.`,
+		Long: `Show objects as YAML. A comment beside each field names the owners and their operations.
+A field with several owners is shared. Owners in parentheses own only the existence of a
+map, list or item. "nobody" means that the API server recorded no owner.`,
 		Example: `  kubectl fieldowners deployment/web
   kubectl fieldowners deployment/web --path .spec.replicas -o table
   kubectl fieldowners deployments --manager helm --operation Update -o name -A
@@ -44,7 +44,7 @@ item. "nobody" means that the API server recorded no owner.`,
 	flags := cmd.Flags()
 	console.OneOf(cmd, flags, &g.output, "output", "o", "", "tree", "table", "wide", "json", "yaml", "name", "html")
 	flags.BoolVar(&g.noHeaders, "no-headers", false, "leave out the legend, or the header of a table")
-	flags.StringVar(&g.path, "path", "", "only this `field` and what is below it, such as .spec.replicas")
+	flags.StringVar(&g.path, "path", "", "only this `field` and the fields below, such as .spec.replicas")
 	flags.StringSliceVar(&g.filter.Managers, "manager", nil, "only fields owned by one of these field `managers`")
 	console.OneOf(cmd, flags, &g.filter.Operation, "operation", "", "only fields owned by `Apply` or Update", "Apply", "Update")
 	flags.BoolVar(&g.filter.Shared, "shared", false, "only fields with several owners")
@@ -81,7 +81,7 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 
 func (g *getCommand) validate(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 && len(g.Files) == 0 {
-		return console.UsageError(cmd, "which object? Name one, such as deployment/web, or read a file by -f")
+		return console.UsageError(cmd, "no object is named: name an object, such as deployment/web, or a file by -f")
 	}
 	if err := g.Check(cmd, args); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (g *getCommand) validate(cmd *cobra.Command, args []string) error {
 	case g.filter.Shared && g.filter.Unowned:
 		return console.UsageError(cmd, "no field is both --shared and --unowned")
 	case g.filter.Unowned && (len(g.filter.Managers) > 0 || g.filter.Operation != ""):
-		return console.UsageError(cmd, "--unowned fields have neither --manager nor --operation")
+		return console.UsageError(cmd, "--unowned cannot be used with --manager or --operation: a field without an owner has neither")
 	}
 	return nil
 }

@@ -36,10 +36,10 @@ func New(p *objects.Reader) *cobra.Command {
 nothing, who took which field from whom, which writes were refused, and who fights.
 Unlike the name of a field manager, the user in an audit log is authenticated.
 
-FILE is a log of audit.k8s.io/v1 events, a line each, plain or compressed by gzip; - is
-stdin. Several logs, such as those of several API servers, are merged by time. Owners and
-values need the level RequestResponse; for requests at lower levels, only the writers are
-shown.
+FILE is a log with one audit.k8s.io/v1 event per line, plain or compressed by gzip; - is
+stdin. Several logs, such as the logs of several API servers, are merged by time. Owners
+and values need the audit level RequestResponse; for requests at lower levels, only the
+writers are shown.
 
 Exit codes: 0 no field was taken, 1 fields were taken or managers fight, 2 an error.`,
 		Example: `  kubectl fieldowners trace audit.log
@@ -50,8 +50,8 @@ Exit codes: 0 no field was taken, 1 fields were taken or managers fight, 2 an er
 	}
 	flags := cmd.Flags()
 	console.OneOf(cmd, flags, &c.output, "output", "o", "", "text", "json", "yaml", "html")
-	flags.StringVar(&c.object, "object", "", "the history of one object, TYPE/NAME: a resource or kind, with its group if needed")
-	flags.StringVar(&c.path, "path", "", "only this `field` and what is below it, such as .spec.replicas")
+	flags.StringVar(&c.object, "object", "", "the history of one object, TYPE/NAME; TYPE is a kind or resource, such as deployments.apps")
+	flags.StringVar(&c.path, "path", "", "only this `field` and the fields below, such as .spec.replicas")
 	flags.IntVar(&c.perMinute, "fights-per-minute", 5, "report a fight if a field changes owners more often than this in a minute")
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveDefault
@@ -81,7 +81,7 @@ func (c *command) selection(cmd *cobra.Command) (s auditlog.Selection, err error
 
 func (c *command) run(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return console.UsageError(cmd, "which audit log? Name a file, or - for stdin")
+		return console.UsageError(cmd, "no audit log is named: name a file, or - for stdin")
 	}
 	if c.perMinute < 1 {
 		return console.UsageError(cmd, "--fights-per-minute is %d, want at least 1", c.perMinute)

@@ -55,7 +55,7 @@ Exit codes: 0 nothing to move, or done; 1 there is something to move; 2 an error
 	flags.StringSliceVar(&m.from, "from", nil, "`managers` whose fields are to move")
 	flags.StringVar(&m.to, "to", "", "`manager` that gets the fields in its Apply entry")
 	console.OneOf(cmd, flags, &m.operation, "operation", "", "how --from owns the fields: `Update` or Apply", "Update", "Apply")
-	flags.StringArrayVar(&m.paths, "path", nil, "only this `field` and what is below it; may be given several times")
+	flags.StringArrayVar(&m.paths, "path", nil, "only this `field` and the fields below; may be given several times")
 	flags.StringVar(&m.undo, "undo", "", "undo the migration that saved this `file`")
 	flags.StringVar(&m.undoFile, "undo-file", "", "`file` to save the undo in (default undo-migrate-KIND-NAME-RESOURCEVERSION.json)")
 	for _, other := range []string{"from", "to", "operation", "path", "undo-file"} {

@@ -127,7 +127,7 @@ func (r *releaseCommand) show(ctx context.Context, applier *apply.Applier, objec
 	}
 	plan, err := applier.Plan(ctx, intent)
 	if apierrors.IsInvalid(err) {
-		return fmt.Errorf("%w; the object is not valid without the fields that %s would give up: move them to another manager by migrate --operation Apply", err, r.manager)
+		return fmt.Errorf("%w; the object is not valid without the fields that %s would give up: move these fields to another manager by kubectl fieldowners migrate --operation Apply", err, r.manager)
 	}
 	if err == nil {
 		fmt.Fprint(r.Out, view.Visible(plan.String()))

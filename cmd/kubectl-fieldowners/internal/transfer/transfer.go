@@ -33,7 +33,7 @@ type engine struct {
 
 func (e *engine) addFlags(cmd *cobra.Command) {
 	e.cmd = cmd
-	cmd.Flags().BoolVar(&e.yes, "yes", false, "write the changes, and do not only show them")
+	cmd.Flags().BoolVar(&e.yes, "yes", false, "write the changes instead of only showing the changes")
 	e.CompleteObjects(cmd)
 }
 
@@ -115,7 +115,7 @@ func refTo(info *resource.Info) apply.ObjectRef {
 // namesObjects returns a usage error if the command line names no object.
 func namesObjects(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return console.UsageError(cmd, "which object? Name one, such as deployment/web")
+		return console.UsageError(cmd, "no object is named: name an object, such as deployment/web")
 	}
 	return nil
 }

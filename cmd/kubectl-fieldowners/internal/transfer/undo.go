@@ -50,7 +50,7 @@ func (f undoFile) encode() ([]byte, error) {
 func decodeUndo(content []byte) (saved undoFile, err error) {
 	err = yaml.UnmarshalStrict(content, &saved) // JSON is YAML
 	if err == nil && (saved.Undoes != "migrate" || len(saved.Moved) == 0) {
-		err = errors.New(`"undoes" is not "migrate", or "moved" is empty`)
+		err = errors.New(`the field "undoes" is not "migrate", or the field "moved" is empty`)
 	}
 	return saved, err
 }
@@ -71,7 +71,7 @@ func (f undoFile) save(path string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("nothing was written, as the undo file %s exists already: move it away, or name another file by --undo-file", path)
+		return fmt.Errorf("nothing was written, as the undo file %s exists already: move the file away, or name another file by --undo-file", path)
 	case errors.As(err, &cause):
 		err = cause.Err
 	}

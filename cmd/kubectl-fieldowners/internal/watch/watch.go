@@ -40,13 +40,13 @@ func New(p *objects.Reader) *cobra.Command {
 	w := &command{Reader: p, output: "text"}
 	cmd := &cobra.Command{
 		Use:   "watch (TYPE/NAME ... | TYPE [NAME ...])",
-		Short: "Show fields changing owners as it happens, and managers that fight",
-		Long: `Show fields changing owners as it happens. FIGHT marks two managers that take a field
-from each other again and again; LOOP marks two managers that write in turn, ten times
-each in a minute, and take nothing from each other.
+		Short: "Show changes of field owners as they happen, and managers that fight",
+		Long: `Show changes of field owners as they happen. FIGHT marks managers that take a field from
+each other again and again. LOOP marks two managers that write in turn, ten times each in
+a minute, and take no field from each other.
 
-The command ends at Ctrl-C (exit code 130), or after --timeout: 1 after a fight or loop,
-otherwise 0.`,
+Exit codes after --timeout: 0 no fight or loop, 1 a fight or loop, 2 an error. The exit
+code after Ctrl-C is 130.`,
 		Example: `  kubectl fieldowners watch deployments,statefulsets -A --only-fights
   kubectl fieldowners watch deployment/web --path .spec.replicas --timeout 5m`,
 		Args: cobra.ArbitraryArgs,
@@ -54,8 +54,8 @@ otherwise 0.`,
 	}
 	flags := cmd.Flags()
 	console.OneOf(cmd, flags, &w.output, "output", "o", "", "text", "json")
-	flags.StringVar(&w.path, "path", "", "only this `field` and what is below it, such as .spec.replicas")
-	flags.StringSliceVar(&w.managers, "manager", nil, "only what one of these field `managers` gains or loses")
+	flags.StringVar(&w.path, "path", "", "only this `field` and the fields below, such as .spec.replicas")
+	flags.StringSliceVar(&w.managers, "manager", nil, "only fields that one of these field `managers` gains or loses")
 	flags.IntVar(&w.perMinute, "fights-per-minute", fightsPerMinute, "report a fight if a field changes owners more often than this in a minute")
 	flags.BoolVar(&w.onlyFights, "only-fights", false, "only fights and loops")
 	flags.DurationVar(&w.timeout, "timeout", 0, "end after this `time`, such as 5m; 0 means no end")
@@ -68,7 +68,7 @@ func (w *command) validate(cmd *cobra.Command, args []string) (*reporter, error)
 	report, err := newReporter(w.perMinute, w.Out, w.ErrOut)
 	switch {
 	case len(args) == 0:
-		return nil, console.UsageError(cmd, "what to watch? Name a type or an object, such as deployments or deployment/web")
+		return nil, console.UsageError(cmd, "no object is named: name a type or an object, such as deployments or deployment/web")
 	case err != nil:
 		return nil, console.UsageError(cmd, "--fights-per-minute: %w", err)
 	case w.timeout < 0:

@@ -60,7 +60,8 @@ func isRelevant(pass *analysis.Pass) bool {
 // Recover turns a panic of an analyzer into an error, so that one surprising package does not end the whole run.
 func Recover(pass *analysis.Pass, err *error) { //nolint:gocritic // a deferred function sets the error of its caller
 	if r := recover(); r != nil {
-		*err = fmt.Errorf("internal error of ownlint in %s of package %s, please report: %v", pass.Analyzer, pass.Pkg.Path(), r)
+		*err = fmt.Errorf("internal error of ownlint: analyzer %s failed in package %s: %v; please report the error to the maintainers of ownlint",
+			pass.Analyzer, pass.Pkg.Path(), r)
 	}
 }
 

@@ -23,6 +23,6 @@ func noReason(ctx context.Context, c client.Client, database *v1.Database) error
 
 func unknown(ctx context.Context, c client.Client, database *v1.Database) error {
 	controllerutil.AddFinalizer(database, "example.com/x")
-	/* want `must name a rule, and "wide-updates" is none` */ //ownlint:ignore wide-updates because
-	return c.Update(ctx, database)                            // want `changes only its finalizers`
+	/* want `must name a rule, but "wide-updates" is not a rule` */ //ownlint:ignore wide-updates because
+	return c.Update(ctx, database)                                  // want `changes only its finalizers`
 }
