@@ -95,7 +95,7 @@ func TestSweep(t *testing.T) {
 		{"as it is", func(*Sweep) {}, "", ""},
 		{"no writers", func(s *Sweep) { s.Writers = []int{4, 0} }, "", "--writers 0 is out of range: use 1 or more"},
 		{"no trials", func(s *Sweep) { s.Trials = 0 }, "", "--trials 0"},
-		{"two ends", func(s *Sweep) { s.Rounds, s.Rate = 1, 1 }, "", "so it can have no rate"},
+		{"two ends", func(s *Sweep) { s.Rounds, s.Rate = 1, 1 }, "", "so --rate has no effect"},
 		{"no time", func(s *Sweep) { s.Duration = 0 }, "", "--duration 0s"},
 		{"an arm twice", func(s *Sweep) { s.Arms = []string{"ssa", "ssa"} }, "", "has ssa twice"},
 		{"a control", func(s *Sweep) { s.Arms = []string{"put-no-rv"} }, "", "negative control"},

@@ -149,12 +149,12 @@ func (b *bench) trials(ctx context.Context) error {
 		}
 		first.add(s.cell, t)
 		if t.Void == "" {
-			fmt.Fprintf(b.Progress, "%s: %d of %d\n", t.ID, number+1, len(steps))
+			fmt.Fprintf(b.Progress, "%s: trial %d of %d\n", t.ID, number+1, len(steps))
 			b.measured++
 			voids = 0
 			continue
 		}
-		fmt.Fprintf(b.Progress, "%s: %d of %d, void: %s\n", t.ID, number+1, len(steps), t.Void)
+		fmt.Fprintf(b.Progress, "%s: trial %d of %d, void: %s\n", t.ID, number+1, len(steps), t.Void)
 		if ctx.Err() != nil {
 			return b.interrupted(len(steps))
 		}

@@ -27,7 +27,7 @@ func TestAWholeRun(t *testing.T) {
 	if on.closed != 1 {
 		t.Errorf("the cluster is closed %d times", on.closed)
 	}
-	a.wantSaid(t, 1, ": 6 of 6\n")
+	a.wantSaid(t, 1, ": trial 6 of 6\n")
 }
 
 // Ctrl-C in the third trial of four: what was measured stays, and is marked.

@@ -152,7 +152,7 @@ func checkCell(c compare.Cell, w compare.Workload, set func(flag string) bool) e
 	case c.Rounds > 0 && (set("duration") || set("warmup")):
 		return fmt.Errorf("%s: a trial ends after %d rounds, so --warmup and --duration have no effect: leave them out", c, c.Rounds)
 	case c.Rounds > 0 && c.Rate > 0:
-		return fmt.Errorf("%s: a trial ends after %d rounds, not after --warmup and --duration, so it can have no rate: leave --rate out", c, c.Rounds)
+		return fmt.Errorf("%s: a trial that ends after %d rounds has no fixed duration, so --rate has no effect: leave --rate out", c, c.Rounds)
 	case c.Processes > c.Writers:
 		return fmt.Errorf("%s: %d processes need at least as many writers: set --writers", c, c.Processes)
 	case c.Processes > 1 && w.Attach == nil:

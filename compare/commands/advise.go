@@ -18,14 +18,14 @@ func adviseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "advise",
 		Short: "Advise which protections a write needs",
-		Long: `Advise which protections a write needs, by the answers to four questions: each flag is a yes, a flag
-that is left out is a no. A write needs no other protections than those that are listed as needed.`,
+		Long: `Advise which protections a write needs. Each flag answers a question about the write with yes; a
+flag that is left out means no. The command lists all protections, and which of them the write needs.`,
 		Example: `  compare advise --update --repeatable       # a status write
   compare advise --cached-object --counts    # pods of a set, counted in the cache`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().NFlag() == 0 {
-				return errors.New("answer at least one of the four questions by a flag; see compare advise --help")
+				return errors.New("set at least one of --cached-object, --update, --repeatable and --counts; see compare advise --help")
 			}
 			noRetry := "a create, a delete or a read never fails as a stale write"
 			if updates {
@@ -39,7 +39,7 @@ that is left out is a no. A write needs no other protections than those that are
 				why, whyNot string
 			}{
 				{"deep copy", cached, "other code shares the cached object: modify a copy", "the code modifies no object that other code shares"},
-				{"resourceVersion", updates, "without it, the write overwrites what other clients wrote since the read", "the write is no update or patch"},
+				{"resourceVersion", updates, "without resourceVersion, the write overwrites changes that other clients made since the read", "the write is no update or patch"},
 				{"retry", updates && repeatable,
 					"RetryOnConflict, with DefaultRetry for many clients on one object, DefaultBackoff for objects that a controller owns", noRetry},
 				{"expectations", counts,
@@ -58,8 +58,8 @@ that is left out is a no. A write needs no other protections than those that are
 	flags := cmd.Flags()
 	flags.BoolVar(&cached, "cached-object", false, "the code modifies an object from a cache")
 	flags.BoolVar(&updates, "update", false, "the code updates or patches an existing object")
-	flags.BoolVar(&repeatable, "repeatable", false, "the write may be retried without doing anything twice")
-	flags.BoolVar(&counts, "counts", false, "the code writes to several objects, or depends on their number")
+	flags.BoolVar(&repeatable, "repeatable", false, "the write is idempotent, so a retry is safe")
+	flags.BoolVar(&counts, "counts", false, "the code writes to several objects, or depends on the number of objects")
 	return cmd
 }
 

@@ -16,12 +16,12 @@ import (
 func renderCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "render DIR [AGAIN]",
-		Short: "Write the report again, from a run's data alone",
-		Long: `Write the report again, from a run's data alone: run.json and trials.jsonl. The same data
-gives the same bytes. It works after a run that was killed, too.
+		Short: "Write the report of a run again, from the data of the run",
+		Long: `Write the report of a run again, from run.json and trials.jsonl in the folder DIR. The same data
+gives the same bytes. The command also works for a run that was killed.
 
-With the folder AGAIN of a second run of the same plan, the report in DIR is about both: it shows
-both ratios, and a comparison has a verdict only if both runs have it.`,
+AGAIN is the folder of a second run of the same plan. The report in DIR then shows the ratios of
+both runs, and a comparison has a verdict only if both runs have the same verdict.`,
 		Example: `  compare render review
   compare render review review-again`,
 		Args: cobra.RangeArgs(1, 2),

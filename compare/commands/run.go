@@ -35,8 +35,8 @@ func runCommand(catalogue compare.Catalogue) *cobra.Command {
 		Long: `Measure, and write a folder with the report and its data.
 
 The command starts a control plane of its own on this machine (the first run takes minutes to
-build it), or uses the cluster of --kubeconfig. On that cluster it asks first, works in a
-namespace of its own, and removes what it created.
+build it), or uses the cluster of --kubeconfig. On that cluster, the command asks for permission,
+works in a namespace of its own, and deletes the objects that it created.
 
 Ctrl-C ends a run early: the results so far are kept, and the report mentions the interruption.`,
 		Example: `  compare run --profile quick
@@ -56,14 +56,14 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.profile, "profile", "", "what to measure: quick (every workload briefly, 3 minutes), review (for a design review,\n"+
 		"up to 100 minutes) or performance (Server-Side Apply with and without coapply, an hour)")
 	flags.StringSliceVar(&s.Workloads, "workload", nil, "workloads to run; see compare list")
-	flags.StringSliceVar(&s.Arms, "arms", nil, "arms to run, the first being the baseline; default: those of the workload")
+	flags.StringSliceVar(&s.Arms, "arms", nil, "arms to run; the first arm is the baseline; default: the arms of the workload")
 	flags.IntSliceVar(&s.Writers, "writers", nil, "numbers of goroutines that write concurrently, over all processes")
 	flags.IntSliceVar(&s.Processes, "processes", nil, "numbers of processes that the writers are spread over")
 	flags.IntSliceVar(&s.Objects, "objects", nil, "numbers of objects written to")
 	flags.IntSliceVar(&s.Managers, "managers", nil, "numbers of field managers on each object")
 	flags.DurationSliceVar(&s.RTT, "rtt", nil, "round-trip times to add to every request, such as 5ms")
 	flags.Float64Var(&s.Rate, "rate", 0, "intents per second that arrive in an open loop; 0 means a closed loop")
-	flags.IntVar(&s.Rounds, "rounds", 0, "number of intents of each writer after which a trial ends, instead of by time")
+	flags.IntVar(&s.Rounds, "rounds", 0, "end a trial after this number of intents of each writer, instead of after --duration")
 	flags.DurationVar(&s.Warmup, "warmup", 300*time.Millisecond, "time at the start of a trial that is not measured")
 	flags.DurationVar(&s.Duration, "duration", 1500*time.Millisecond, "time that is measured, after the warm-up of a trial")
 	flags.IntVar(&s.Trials, "trials", 10, "number of trials of each arm in each cell; a verdict needs at least 6")
@@ -71,7 +71,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.StringVarP(&f.dir, "output", "o", "", "folder for the results; default: compare-DATE-TIME")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "run on the cluster of this kubeconfig instead of a local control plane")
 	flags.StringVar(&f.inThis, "context", "", "context of the kubeconfig")
-	flags.BoolVarP(&f.agree, "yes", "y", false, "with --kubeconfig: do not ask")
+	flags.BoolVarP(&f.agree, "yes", "y", false, "with --kubeconfig: do not ask for permission")
 	cmd.MarkFlagsOneRequired("profile", "workload")
 	for _, name := range []string{
 		"workload", "arms", "writers", "objects", "processes", "managers", "rtt", "rate", "rounds", "warmup", "duration", "trials",

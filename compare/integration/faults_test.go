@@ -65,7 +65,7 @@ func TestCompareRunOutlivesItsServer(t *testing.T) {
 			t.Errorf("%s: void %q", trial.ID, trial.Void)
 		}
 	}
-	if !strings.Contains(said.String(), trials[1].ID+": 2 of 4, void: ") {
+	if !strings.Contains(said.String(), trials[1].ID+": trial 2 of 4, void: ") {
 		t.Errorf("what is void is not said:\n%s", &said)
 	}
 	renderTwice(t, dir)
@@ -103,7 +103,7 @@ func TestCompareRunAsksFirst(t *testing.T) {
 	}
 	for _, answer := range []string{"n\n", "", "\n"} {
 		code, said := attempt(answer, args...)
-		namespace := regexp.MustCompile(`It makes the namespace (compare-[a-z0-9]+), writes only there`).FindStringSubmatch(said)
+		namespace := regexp.MustCompile(`creates the namespace (compare-[a-z0-9]+), writes only in this namespace`).FindStringSubmatch(said)
 		if code != 2 || namespace == nil || !strings.Contains(said, "nothing was") {
 			t.Fatalf("answer %q: %d, %s", answer, code, said)
 		}
@@ -115,7 +115,7 @@ func TestCompareRunAsksFirst(t *testing.T) {
 		}
 	}
 	code, said := attempt("", append(args, "--yes")...)
-	namespace := regexp.MustCompile(`making the namespace (\S+)`).FindStringSubmatch(said)
+	namespace := regexp.MustCompile(`creating the namespace (\S+)`).FindStringSubmatch(said)
 	if code != 0 || namespace == nil || strings.Contains(said, "[y/N]") {
 		t.Fatalf("with --yes: %d, %s", code, said)
 	}

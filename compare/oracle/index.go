@@ -120,7 +120,7 @@ func (x *index) find(op history.Operation, at map[uint64]int) int {
 		x.missed("intent %d of writer %d landed, but with resourceVersion %q its write cannot be found", op.Sequence, op.Writer, op.Revision)
 		return -1
 	case !ok || x.Versions[v].Object != op.Object:
-		x.missed("the watch has no revision %d of %s, which intent %d of writer %d was acknowledged at",
+		x.missed("the watch has no revision %d of %s, but intent %d of writer %d was acknowledged with this revision",
 			revision, op.Object, op.Sequence, op.Writer)
 		return -1
 	}

@@ -54,10 +54,10 @@ func TestGapIsNoLoss(t *testing.T) {
 	}{
 		"a version is missing": {
 			start().did(1, 11, "a", "1").did(1, 12, "a", "2").is(12, "a", "2"),
-			"the watch has no revision 11 of ConfigMap/n/a, which intent 0 of writer 1 was acknowledged at",
+			"the watch has no revision 11 of ConfigMap/n/a, but intent 0 of writer 1 was acknowledged with this revision",
 		},
 		"the watch ended early": {
-			start().did(1, 11, "a", "1"), "the watch has no revision 11 of ConfigMap/n/a, which intent 0 of writer 1 was acknowledged at",
+			start().did(1, 11, "a", "1"), "the watch has no revision 11 of ConfigMap/n/a, but intent 0 of writer 1 was acknowledged with this revision",
 		},
 		"no resourceVersion": {
 			start().add(1, history.Landed, "", []string{"a", "1"}).is(11, "a", "1"),

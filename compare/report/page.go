@@ -205,17 +205,17 @@ func method(run results.Run, s summary.Summary) []fact {
 		fsync = fmt.Sprintf("%s (p50), %s (p99)", *e.FsyncP50, *e.FsyncP99)
 	}
 	return []fact{
-		{"Repeat it", run.Command},
+		{"Repeat the run", run.Command},
 		{"Trials", fmt.Sprintf("%s of %s planned, %s void; in each block the arms of a cell run one after the other, in an order that changes from block to block (seed %d)",
 			summary.Count(s.Run.Trials), summary.Count(s.Run.Planned), summary.Count(s.Run.VoidTrials), run.Seed)},
-		{"Comparison", fmt.Sprintf("the mean logarithm of the ratios within blocks, with Student's 95 %% interval; better, worse: beyond the margin (%s in the 2×2, "+
-			"%s elsewhere), equivalent: within; adjusted after Holm for all cells of a question",
+		{"Comparison", fmt.Sprintf("geometric mean of the ratios within blocks, with Student's 95 %% interval; better or worse: the ratio is beyond the margin "+
+			"(%s in the 2×2, %s elsewhere); equivalent: the ratio is within the margin; p-values are adjusted by Holm's method for all cells of a question",
 			summary.Percent(decided.Now.Margins.Square), summary.Percent(decided.Now.Margins.Other))},
 		{"Cores", pinned},
 		{"Machine", fmt.Sprintf("%s, %s, kernel %s, limits %s", cmp.Or(e.CPU, summary.NA), e.OS, cmp.Or(e.Kernel, summary.NA), cmp.Or(e.Limits, summary.NA))},
 		{"Disk", fmt.Sprintf("%s, a write of 4 KiB with fsync takes %s", cmp.Or(e.FileSystem, summary.NA), fsync)},
 		{"User", fmt.Sprintf("%s in the groups %s, no client-side rate limit", cmp.Or(e.User, summary.NA), cmp.Or(strings.Join(e.Groups, ", "), summary.NA))},
 		{"Commit", fmt.Sprintf("%s, %s", cmp.Or(e.Commit, summary.NA), cmp.Or(e.Go, summary.NA))},
-		{"Decided", "sha256 " + s.Run.Decided},
+		{"decided.yaml", "sha256 " + s.Run.Decided},
 	}
 }

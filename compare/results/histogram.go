@@ -49,7 +49,7 @@ func Merge(latencies ...Latency) (Distribution, error) {
 	for i, latency := range latencies {
 		h, err := DecodeHistogram(latency.Histogram)
 		if err != nil {
-			return Distribution{}, fmt.Errorf("merging latency %d: %w", i+1, err)
+			return Distribution{}, fmt.Errorf("merging latency histogram %d: %w", i+1, err)
 		}
 		if i == 0 {
 			all.landed = h

@@ -39,7 +39,7 @@ func loadTrials(folder string) (trials []Trial, cut bool, err error) {
 		f, err = os.Open(filepath.Join(folder, TrialsFile+".gz"))
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("reading the trials of a run: %w", err)
+		return nil, false, fmt.Errorf("reading the trials of a run from "+TrialsFile+" or "+TrialsFile+".gz: %w", err)
 	}
 	defer f.Close()
 	var from io.Reader = f

@@ -139,7 +139,7 @@ func (r *reckoning) added(s Summary) string {
 		}
 	}
 	if len(parts) == 0 {
-		return "This run does not compare its arms with others."
+		return "This run does not compare the arms of coapply with other arms."
 	}
 	return strings.Join(parts, " ")
 }

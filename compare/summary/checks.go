@@ -43,7 +43,7 @@ func (r *reckoning) checks() []Check {
 	}{
 		{"decided", "questions and margins were chosen after the figures were seen", r.decidedBefore},
 		{"controls", "an oracle that is blind finds no lost updates", r.controlsCaught},
-		{"nothing-lost", "an arm that people use loses updates, and its way of writing does not explain it", r.nothingLost},
+		{"nothing-lost", "an arm loses updates, although no known weakness of the arm explains the loss", r.nothingLost},
 		{"phantoms", "a bug of the benchmark, or a write by another client", r.noPhantoms},
 		{"a-a", "chance, or the order of trials, looks like a difference", r.sameAsItself},
 		{"accounting", "requests are lost or counted twice", r.accounts},
@@ -69,7 +69,7 @@ func (r *reckoning) checks() []Check {
 
 func (r *reckoning) decidedBefore() (*bool, string) {
 	hash := decided.Hash()
-	return new(r.run.Decided == hash), fmt.Sprintf("decided.yaml: %s in the run, %s in this report", short(r.run.Decided), short(hash))
+	return new(r.run.Decided == hash), fmt.Sprintf("sha256 of decided.yaml: %s in the run, %s in this report", short(r.run.Decided), short(hash))
 }
 
 func (r *reckoning) controlsCaught() (*bool, string) {
@@ -90,7 +90,7 @@ func (r *reckoning) nothingLost() (*bool, string) {
 		switch {
 		case r.decided.ExpectedLoss(g.row.Arm, g.row.Workload) != "":
 		case g.row.LostUpdates > 0:
-			lost = append(lost, fmt.Sprintf("%s: %d", g.label(), g.row.LostUpdates))
+			lost = append(lost, fmt.Sprintf("%s (lost updates: %d)", g.label(), g.row.LostUpdates))
 		default:
 			trials += g.row.Trials
 		}
@@ -99,7 +99,7 @@ func (r *reckoning) nothingLost() (*bool, string) {
 		return new(false), several(lost)
 	}
 	if trials == 0 {
-		return nil, "no arm was measured that must not lose updates"
+		return nil, "the run has no valid trial of an arm that must not lose updates"
 	}
 	return new(true), "none in " + plural(trials, "trial")
 }
@@ -108,7 +108,7 @@ func (r *reckoning) noPhantoms() (*bool, string) {
 	var found []string
 	for _, g := range r.ordinary() {
 		if g.row.Phantom > 0 {
-			found = append(found, fmt.Sprintf("%s: %d", g.label(), g.row.Phantom))
+			found = append(found, fmt.Sprintf("%s (changes that no intent explains: %d)", g.label(), g.row.Phantom))
 		}
 	}
 	if len(found) > 0 {
@@ -162,7 +162,8 @@ func (r *reckoning) accounts() (*bool, string) {
 	if trials == 0 {
 		return nil, gridWorkload + " was not measured"
 	}
-	return new(worst <= accountLimit), fmt.Sprintf("off by at most %s%s in %s", Percent(worst), at, plural(trials, "trial"))
+	return new(worst <= accountLimit), fmt.Sprintf("the numbers of responses and of recorded outcomes differ by at most %s%s in %s",
+		Percent(worst), at, plural(trials, "trial"))
 }
 
 func accountError(t results.Trial) float64 {
@@ -202,9 +203,10 @@ func (r *reckoning) littlesLaw() (*bool, string) {
 		}
 	}
 	if cells == 0 {
-		return nil, "no cell is suitable: all its intents must land, and be short compared with the trial"
+		return nil, "no cell is suitable: in a suitable cell, all intents land, and are short compared with the trial"
 	}
-	return new(worst <= accountLimit), fmt.Sprintf("off by at most %s%s, %s", Percent(worst), at, plural(cells, "row"))
+	return new(worst <= accountLimit), fmt.Sprintf("throughput × mean time differs from the number of writers by at most %s%s, in %s",
+		Percent(worst), at, plural(cells, "row"))
 }
 
 func (g group) busyWriters() (float64, bool) {
@@ -251,7 +253,7 @@ func (r *reckoning) noneVoid() (*bool, string) {
 
 func (r *reckoning) complete() (*bool, string) {
 	info := r.info()
-	return new(info.Trials == info.Planned), fmt.Sprintf("%s of %s planned", Count(info.Trials), plural(info.Planned, "trial"))
+	return new(info.Trials == info.Planned), fmt.Sprintf("%s of %s", Count(info.Trials), plural(info.Planned, "planned trial"))
 }
 
 func (r *reckoning) fsync() (*bool, string) {
@@ -266,7 +268,7 @@ func (r *reckoning) ordinaryUser() (*bool, string) {
 	if e.User == "" {
 		return nil, "the user is not known"
 	}
-	return new(!slices.Contains(e.Groups, "system:masters")), e.User + " of " + strings.Join(e.Groups, ", ")
+	return new(!slices.Contains(e.Groups, "system:masters")), e.User + " in the groups " + strings.Join(e.Groups, ", ")
 }
 
 func (r *reckoning) pinned() (*bool, string) {
@@ -278,7 +280,7 @@ func (r *reckoning) pinned() (*bool, string) {
 		return new(false), either(e.Unpinned, "API server, etcd and writers share all cores")
 	}
 	shared := slices.ContainsFunc(e.ServerCores, func(core int) bool { return slices.Contains(e.GeneratorCores, core) })
-	return new(!shared), fmt.Sprintf("API server and etcd on %v, writers on %v", e.ServerCores, e.GeneratorCores)
+	return new(!shared), fmt.Sprintf("API server and etcd on cores %v, writers on %v", e.ServerCores, e.GeneratorCores)
 }
 
 func either(text, other string) string {

@@ -173,7 +173,7 @@ func (g group) noVerdict(decisions decided.File) string {
 	case len(g.trials) == 0:
 		return "no trial counts: " + g.void[0].Void
 	case g.planned.Control:
-		return "a control shows what the oracle sees, not how fast it is"
+		return "a negative control checks the oracle, so its speed is not compared"
 	case g.row.Bottleneck != "":
 		return g.row.Bottleneck
 	case len(g.trials) < decisions.Trials:

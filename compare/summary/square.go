@@ -78,7 +78,7 @@ func (s Summary) answer(situation decided.Situation) []string {
 		}
 	}
 	if len(sentences) == 0 {
-		sentences = []string{"No verdict: the tables say why, or too few trials count."}
+		sentences = []string{"No verdict: the tables give the reasons, or there are too few valid trials."}
 	}
 	return sentences
 }

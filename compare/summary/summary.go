@@ -56,7 +56,8 @@ func Of(run results.Run, trials []results.Trial) Summary { return of(run, trials
 // both runs. The argument again is the summary of the second run.
 func Repeated(run results.Run, trials []results.Trial, again Summary) Summary {
 	s := of(run, trials, again.Comparisons)
-	s.Notes = append(s.Notes, fmt.Sprintf("Two runs, of %s and %s. Where two ratios are shown, the second is of the second run; a verdict is that of both",
+	s.Notes = append(s.Notes, fmt.Sprintf("Two runs, of %s and %s. Where two ratios are shown, the second is of the second run; "+
+		"a comparison has a verdict only if both runs have the same verdict",
 		s.Run.Started, again.Run.Started))
 	if again.Void != "" {
 		s.Notes = append(s.Notes, "The second run is void: "+again.Void)
@@ -107,7 +108,8 @@ func (r *reckoning) notes() []string {
 		notes = append(notes, fmt.Sprintf("Incomplete: the run was killed, or is still running (%d of %d trials)", len(r.trials), r.info().Planned))
 	}
 	if r.run.Decided != decided.Hash() {
-		notes = append(notes, fmt.Sprintf("Exploratory: the decided.yaml of the run (%s) differs from the decided.yaml of this report (%s)",
+		notes = append(notes, fmt.Sprintf("Exploratory: the decided.yaml of the run (%s) differs from the decided.yaml of this report (%s), "+
+			"so the questions of this report were not fixed before the run",
 			short(r.run.Decided), short(decided.Hash())))
 	}
 	return notes

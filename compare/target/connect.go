@@ -37,8 +37,8 @@ func Connect(ctx context.Context, options Options, confirm func(question string)
 	if _, err := t.serverVersion(ctx); err != nil {
 		return nil, fmt.Errorf("no response from the API server %s: %w", config.Host, err)
 	}
-	agreed, err := confirm(fmt.Sprintf("This runs a benchmark on %s. It makes the namespace %s, writes only there, and deletes it at the end. "+
-		"It sends requests as fast as the API server answers them: do not run it on a cluster that others depend on.", config.Host, t.namespace))
+	agreed, err := confirm(fmt.Sprintf("The benchmark will run on %s. The benchmark creates the namespace %s, writes only in this namespace, and deletes "+
+		"the namespace at the end. The benchmark sends requests as fast as the API server answers: do not use a cluster that others depend on.", config.Host, t.namespace))
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func newTarget(admin *rest.Config, log io.Writer) (*Target, error) {
 		t.client, err = client.New(admin, client.Options{HTTPClient: t.http})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("making a client for the API server: %w", err)
 	}
 	return t, nil
 }
@@ -69,7 +69,7 @@ func (t *Target) opened(ctx context.Context) (*Target, error) {
 }
 
 func (t *Target) open(ctx context.Context) error {
-	fmt.Fprintln(t.log, "making the namespace", t.namespace)
+	fmt.Fprintln(t.log, "creating the namespace", t.namespace)
 	for _, object := range t.objects() {
 		err := t.client.Create(ctx, object, client.FieldOwner(managedBy))
 		if !apierrors.IsAlreadyExists(err) && !apierrors.IsForbidden(err) { // after another error, the object may exist

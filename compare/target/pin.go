@@ -27,7 +27,7 @@ func (t *Target) Pin() {
 	server, generator, err := t.pin()
 	if err != nil {
 		e.Unpinned = err.Error()
-		fmt.Fprintln(t.log, "API server, etcd and writers share the cores:", err)
+		fmt.Fprintln(t.log, "API server, etcd and writers share all cores, because pinning failed:", err)
 		return
 	}
 	e.ServerCores, e.GeneratorCores = server, generator

@@ -79,7 +79,7 @@ func (t *Target) Close(ctx context.Context) error {
 	var trouble []error
 	for _, object := range slices.Backward(t.created) {
 		if err := client.IgnoreNotFound(t.client.Delete(ctx, object)); err != nil {
-			trouble = append(trouble, fmt.Errorf("deleting %T %s: %w: delete the object by hand", object, client.ObjectKeyFromObject(object), err))
+			trouble = append(trouble, fmt.Errorf("deleting %T %s: %w; delete the object by hand", object, client.ObjectKeyFromObject(object), err))
 		}
 	}
 	t.created = nil

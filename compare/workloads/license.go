@@ -16,8 +16,8 @@ import (
 func licenseFinalizer() compare.Workload {
 	return compare.Workload{
 		Name: "license-finalizer",
-		Summary: "controllers that each keep one finalizer of theirs on an object (a ConfigMap stands in for the License): " +
-			"each finalizer is replaced by a new one, and then ensured, although it exists already",
+		Summary: "controllers that each keep their own finalizer on one object (a ConfigMap instead of a License): " +
+			"each controller replaces its finalizer by a new one, and then ensures the new finalizer, which exists already",
 		Defaults: compare.Parameters{
 			Writers: 8, Objects: 1, Managers: 8, Warmup: 500 * time.Millisecond, Duration: 2500 * time.Millisecond,
 		},

@@ -12,7 +12,7 @@ import (
 func tenReconcilers() compare.Workload {
 	return compare.Workload{
 		Name:          "ten-reconcilers",
-		Summary:       "rounds in which ten reconcilers write one object at once, each a key of its own, held between GET and PUT until all have read",
+		Summary:       "rounds in which ten reconcilers write one object at once: each sets its own key, and waits between GET and PUT until all have read",
 		Demonstration: true,
 		Defaults:      compare.Parameters{Writers: 10, Objects: 1, Managers: 10, Rounds: 30},
 		Fixed:         []string{"objects", "rate", "warmup", "duration"},

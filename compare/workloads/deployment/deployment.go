@@ -54,7 +54,7 @@ func Intent(namespace, name string, j int, value string) *appsv1ac.DeploymentApp
 func Prepare(ctx context.Context, c client.Client, namespace, name string) error {
 	for j := range Managers {
 		if err := c.Apply(ctx, Intent(namespace, name, j, Start), client.FieldOwner(Manager(j))); err != nil {
-			return fmt.Errorf("applying as %s to Deployment %s: %w", Manager(j), name, err)
+			return fmt.Errorf("applying as field manager %s to Deployment %s: %w", Manager(j), name, err)
 		}
 	}
 	return nil
