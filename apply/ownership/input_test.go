@@ -130,7 +130,7 @@ func TestTransferVersions(t *testing.T) {
 		err    error
 	}{
 		"both":       {"what is equal in both moves", nil, []string{".spec.maxReplicas"}, ".spec.targetCPUUtilizationPercentage of old/Update: the object has no such field in autoscaling/v1", nil},
-		"not served": {"all is kept", notServed, nil, "autoscaling/v1 is not served any more", nil},
+		"not served": {"all is kept", notServed, nil, "autoscaling/v1 is no longer served", nil},
 		"changing":   {"reads at two resourceVersions prove nothing: again", changing, []string{".spec.maxReplicas"}, "", nil},
 		"always":     {"bounded", always, nil, "", apply.ErrContended},
 		"forbidden":  {"that is no reason to keep", broken, nil, "", apply.ErrRefused},

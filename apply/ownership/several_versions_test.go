@@ -68,7 +68,7 @@ func TestTransferOfSeveralVersions(t *testing.T) {
 			happens: func(w *memory.World, write func(version, by, patch string)) {
 				w.Before(3, func() { write("v1alpha1", "old", `{"a":"2"}`) })
 			},
-			sent: []string{read, dryRun, write, read, read}, err: apply.ErrStaleWrite, text: "make and check a new transfer",
+			sent: []string{read, dryRun, write, read, read}, err: apply.ErrStaleWrite, text: "make and check a new Transfer",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -81,7 +81,7 @@ func TestTransferDo(t *testing.T) {
 	owners := func(n int, owners ...metav1.ManagedFieldsEntry) func(*world) {
 		return func(w *world) { w.Before(n, func() { w.Touch(); w.Own(owners...) }) }
 	}
-	const another = "make and check a new transfer"
+	const another = "make and check a new Transfer"
 	for name, c := range map[string]transferCase{
 		"moves": {
 			reason: "one read, one guarded write", sent: []string{read, write}, undo: 1,
