@@ -138,7 +138,7 @@ func TestMigrateVersionsOfCRD(t *testing.T) {
 	}{
 		{"served", "former of old/Update: the object has no such field in transfer.coapply.dev/v1", nil,
 			[]string{".spec us/Apply v1", ".spec.a us/Apply v1", ".spec.b us/Apply v1", ".spec.former old/Update v1alpha1"}},
-		{"not-served", "v1alpha1 is not served any more",
+		{"not-served", "v1alpha1 is no longer served",
 			func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[1].Served = false },
 			[]string{".spec old/Update v1alpha1", ".spec.a old/Update v1alpha1", ".spec.b us/Apply v1", ".spec.former old/Update v1alpha1"}},
 		{"gone", "nothing was written: in a dry run, the API server did not store the managed fields as sent, perhaps because it no longer has the apiVersion transfer.coapply.dev/v1alpha1",
