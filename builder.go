@@ -51,7 +51,11 @@ func (b *Builder[P]) checkPolicy() error {
 }
 
 func (b *Builder[P]) kindOf(object client.Object) (schema.GroupVersionKind, error) {
-	return apiutil.GVKForObject(object, b.rt.mgr.GetScheme())
+	kind, err := apiutil.GVKForObject(object, b.rt.mgr.GetScheme())
+	if err != nil {
+		err = fmt.Errorf("the kind of %T is not in the manager's scheme: call the AddToScheme of its API package before the manager is created: %w", object, err)
+	}
+	return kind, err
 }
 
 // ReadsStatus is an option of Builder.Owns. With this option, every change of a child leads to a reconcile of the

@@ -1,6 +1,7 @@
 package coapply_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -89,6 +90,27 @@ func TestCompleteTwice(t *testing.T) {
 	}
 	if err := rt.Client("shop-a", apply.Policy{}).Apply(t.Context(), corev1ac.ConfigMap("page", "shop")); err != nil {
 		t.Errorf("a client under the name of a controller: %v", err)
+	}
+}
+
+// TestFinalizerTwice: two controllers of a kind that share a finalizer would not wait for each other's clean-up.
+func TestFinalizerTwice(t *testing.T) {
+	rt := newRuntime(t, newWorld(t))
+	done := func(context.Context, *corev1.Secret) (bool, error) { return true, nil }
+	for _, step := range []struct{ name, finalizer, want string }{
+		{"a", "shop.example.com/a", ""},
+		{"b", "shop.example.com/a", `the controller "a" of the same kind already has the finalizer shop.example.com/a`},
+		{"b", "shop.example.com/b", ""},
+		{"c", "", ""},
+		{"d", "", ""},
+	} {
+		build := coapply.For(rt, "shop-"+step.name, emitCopy).Named(step.name)
+		if step.finalizer != "" {
+			build.Finalizer(step.finalizer, done)
+		}
+		if err := build.Complete(); (err == nil) != (step.want == "") || err != nil && !strings.Contains(err.Error(), step.want) {
+			t.Errorf("%s with the finalizer %q: %v, want %q", step.name, step.finalizer, err, step.want)
+		}
 	}
 }
 

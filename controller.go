@@ -3,7 +3,6 @@ package coapply
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -87,8 +86,9 @@ func (b *Builder[P]) Status(
 }
 
 // Finalizer makes the controller add a finalizer to each parent before it applies any intent. When a parent is being
-// deleted, each reconcile calls cleanup, until cleanup returns done. Then the finalizer is removed. With Prune, cleanup
-// may be nil.
+// deleted, each reconcile calls cleanup, until cleanup returns done. Then the finalizer is removed. cleanup must be
+// idempotent: after an error, a crash or a change of the leader, it is called again. With Prune, cleanup may be nil.
+// Controllers of the same kind need different finalizers: Complete rejects a finalizer of another controller.
 func (b *Builder[P]) Finalizer(name string, cleanup func(ctx context.Context, parent P) (done bool, err error)) *Builder[P] {
 	b.config.Finalizer, b.config.Cleanup = name, cleanup
 	return b
@@ -150,12 +150,25 @@ func (b *Builder[P]) Complete() error {
 		return b.wrap(fmt.Errorf("the controller %q already applies under this field manager: two controllers under one field manager "+
 			"remove each other's fields, again and again; give each controller a field manager of its own", other))
 	}
+	finalizer := finalizerOf{reflect.TypeFor[P](), b.config.Finalizer}
+	if other, taken := b.rt.controllers.LoadOrStore(finalizer, name); taken && finalizer.name != "" {
+		b.rt.controllers.Delete(b.fieldManager)
+		return b.wrap(fmt.Errorf("the controller %q of the same kind already has the finalizer %s: the first of the two that is done would remove "+
+			"the finalizer before the other one has cleaned up; give each controller a finalizer of its own", other, finalizer.name))
+	}
 	if err := b.complete(r); err != nil {
 		b.rt.controllers.Delete(b.fieldManager)
+		b.rt.controllers.Delete(finalizer)
 		return b.wrap(fmt.Errorf("adding the controller to the manager: %w; if another controller of the process has the name %q, "+
 			"give this controller another name with Named (with SkipNameValidation, the two controllers would share their metrics)", err, name))
 	}
 	return nil
+}
+
+// finalizerOf is the finalizer that a controller adds to the objects of a kind.
+type finalizerOf struct {
+	parent reflect.Type
+	name   string
 }
 
 func (b *Builder[P]) complete(r reconcile.Reconciler) error {
@@ -203,7 +216,10 @@ func (b *Builder[P]) Reconciler() (_ reconcile.Reconciler, err error) {
 		return nil, err
 	}
 	owners, err := b.ownerCheck()
-	if err := errors.Join(err, b.checkPolicy()); err != nil {
+	if err == nil {
+		err = b.checkPolicy()
+	}
+	if err != nil {
 		return nil, err
 	}
 	r.Emit = func(parent P) ([]apply.Intent, error) {

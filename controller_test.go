@@ -104,7 +104,7 @@ func TestForCompletes(t *testing.T) {
 			OnConflict(apply.OnConflict(apply.Force)).
 			DependsOn(func(parent *corev1.Secret) any { return parent.Labels }).
 			Belongs(func(*corev1.Secret, client.Object) bool { return true }).
-			Finalizer("example.com/copier", nil).Prune().
+			Finalizer("example.com/"+name, nil).Prune().
 			Named(name).WithOptions(options).Complete()
 	}
 	if err := build("copier", controller.Options{}); err != nil {

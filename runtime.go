@@ -82,7 +82,7 @@ type Runtime struct {
 
 	within func(namespace *corev1.Namespace) bool // nil without Within: then writes in all namespaces are allowed
 
-	controllers *sync.Map // by field manager: the name of the controller that was built with For
+	controllers *sync.Map // by field manager and by finalizerOf: the name of the controller that was built with For
 
 	looked   *recent.Cache[string, struct{}] // uid and resourceVersion of the objects that lookForStripped has checked
 	stripped *atomic.Pointer[error]          // the error of every apply if the cache strips managed fields; otherwise nil

@@ -32,6 +32,9 @@ func (r *Reconciler[P]) finalize(ctx context.Context, parent P) (reconcile.Resul
 		}
 	}
 	_, err := update.RemoveFinalizer(ctx, r.Updater, parent, r.Finalizer)
+	if err == nil { // the cache may have the parent with its finalizer for a while: Cleanup is not called again for this parent
+		r.deleted.Put(parent.GetUID(), struct{}{})
+	}
 	return r.requeueDeleted(ctx, parent, err)
 }
 

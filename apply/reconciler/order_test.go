@@ -278,6 +278,21 @@ func TestDeletedUnderAnOldCache(t *testing.T) {
 	}
 }
 
+// TestCleanupOnce: after the finalizer is removed, the cache has the parent with its finalizer for a while, and an event of a
+// child may reconcile it.
+func TestCleanupOnce(t *testing.T) {
+	w := newWorld(t, deleting(parent(), finalizer))
+	r, err := reconciler.New(w.config)
+	w.must(err)
+	for _, want := range []string{"cleanup, PUT", ""} {
+		w.happened = nil
+		_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}})
+		if err != nil || w.String() != want {
+			t.Errorf("%q, %v; want %q", w, err, want)
+		}
+	}
+}
+
 // A parent that was recreated under an old cache: the finalizer of the new one stays.
 func TestRecreatedUnderAnOldCache(t *testing.T) {
 	w, _ := pruning(t)

@@ -88,7 +88,8 @@ type Config[P client.Object] struct {
 	// Finalizer is the finalizer that is added to each parent; "" adds none. A Finalizer needs Cleanup or Prune.
 	Finalizer string
 	// Cleanup is called in each reconcile of a parent that is being deleted. When it returns done, the finalizer is
-	// removed. Until then, a watch must trigger the next reconcile. With Prune, Cleanup may be nil, and the members of
+	// removed. Cleanup must be idempotent: after an error, a crash or a change of the leader, it is called again. Until it
+	// returns done, a watch must trigger the next reconcile. With Prune, Cleanup may be nil, and the members of
 	// the parent's set are deleted after Cleanup has returned done. While such members exist, Cleanup is called again.
 	Cleanup func(ctx context.Context, parent P) (done bool, err error)
 	// Status is called after the intents were applied, and returns what to write to the parent's status. It may be nil.
@@ -132,7 +133,7 @@ type Reconciler[P client.Object] struct {
 	sets    *applyset.Sets // nil without Config.Prune
 	news    news
 	checks  atomic.Int64                       // the number of reconciles that have called Emit
-	deleted *recent.Cache[types.UID, struct{}] // the uids of parents that no longer exist, but may still be in the cache
+	deleted *recent.Cache[types.UID, struct{}] // the uids of parents that no longer exist or need no more clean-up, but may still be in the cache
 }
 
 // remembered is the minimum number of entries that the caches of a Reconciler hold.

@@ -148,8 +148,12 @@ func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 			tellSettled(r.Events, parent, outcome.Conflicts)
 		}
 	}
+	why := "which is no longer desired"
+	if parent.GetDeletionTimestamp() != nil {
+		why = "because its parent is being deleted"
+	}
 	for _, object := range applied.Pruned.Deleted {
-		Event(r.Events, parent, corev1.EventTypeNormal, "Pruned", "deleted "+object.String()+", which is no longer desired")
+		Event(r.Events, parent, corev1.EventTypeNormal, "Pruned", "deleted "+object.String()+", "+why)
 	}
 	for _, object := range applied.Pruned.Released {
 		Event(r.Events, parent, corev1.EventTypeNormal, "Released", "gave up the fields applied to "+object.String()+", which are no longer desired; the object was not deleted")

@@ -1,6 +1,7 @@
 package devbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,23 +74,21 @@ func hasEnded(pod *corev1.Pod) bool {
 // second, it returns one that is not being deleted, and else the one with the last name: always the same pod, because
 // another one each time would be a status write each time.
 func newest(pods []*corev1.Pod) *corev1.Pod {
-	var last *corev1.Pod
-	for _, pod := range pods {
-		if len(pod.Status.ContainerStatuses) > 0 && (last == nil || isNewer(pod, last)) {
-			last = pod
-		}
+	seen := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return len(pod.Status.ContainerStatuses) == 0 })
+	if len(seen) == 0 {
+		return nil
 	}
-	return last
+	return slices.MaxFunc(seen, func(a, b *corev1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), isDeleted(b)-isDeleted(a), cmp.Compare(a.Name, b.Name))
+	})
 }
 
-func isNewer(pod, than *corev1.Pod) bool {
-	if !pod.CreationTimestamp.Equal(&than.CreationTimestamp) {
-		return than.CreationTimestamp.Before(&pod.CreationTimestamp)
+// isDeleted returns 1 for a pod that is being deleted, and otherwise 0.
+func isDeleted(pod *corev1.Pod) int {
+	if pod.DeletionTimestamp != nil {
+		return 1
 	}
-	if stays := pod.DeletionTimestamp == nil; stays != (than.DeletionTimestamp == nil) {
-		return stays
-	}
-	return pod.Name > than.Name
+	return 0
 }
 
 // setLast writes the status of the pod's container into lastContainerStatus, and the contentID from
