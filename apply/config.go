@@ -20,7 +20,7 @@ import (
 
 // Config configures an Applier.
 type Config struct {
-	// FieldManager is the name under which the Applier owns fields: 1 to 128 printable characters. Each reconciler
+	// FieldManager is the name under which the Applier owns fields: 1 to 128 bytes of printable characters. Each reconciler
 	// needs its own name: two reconcilers with one field manager remove each other's fields.
 	FieldManager string
 	// Policy decides the ownership conflicts. The zero value rejects every conflict.
