@@ -53,7 +53,7 @@ func TestMergeRefuses(t *testing.T) {
 		if _, err := Merge(Latency{}, Latency{Histogram: bad}); err == nil {
 			t.Errorf("%q is taken for a histogram", bad)
 		} else {
-			wants(t, err, "latency 2")
+			wants(t, err, "latency histogram 2")
 		}
 	}
 }
