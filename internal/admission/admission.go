@@ -267,10 +267,10 @@ func (s Settings) keeps(owner string, path fieldowners.Path) string {
 		return text + ".hasValue()"
 	}
 	quoted := strconv.Quote(owner)
-	return "!variables.protected\n|| variables.after.all(a, a.manager == " + quoted + " || !" + has("a") +
-		"\n|| variables.before.exists(b, b.manager == a.manager && " + has("b") + "))" +
-		"\n&& variables.before.all(b, b.manager != " + quoted + ` || b.operation != "Apply" || !` + has("b") +
-		"\n|| variables.after.exists(a, a.manager == b.manager && " + has("a") + ")" +
+	return "!variables.protected\n|| variables.after.all(a, a.?manager.orValue(\"\") == " + quoted + " || !" + has("a") +
+		"\n|| variables.before.exists(b, b.?manager.orValue(\"\") == a.?manager.orValue(\"\") && " + has("b") + "))" +
+		"\n&& variables.before.all(b, b.?manager.orValue(\"\") != " + quoted + ` || b.operation != "Apply" || !` + has("b") +
+		"\n|| variables.after.exists(a, a.?manager.orValue(\"\") == b.manager && " + has("a") + ")" +
 		"\n|| has(request.options) && has(request.options.fieldManager) && request.options.fieldManager == b.manager)" +
 		"\n|| " + s.mayUse(quoted)
 }
