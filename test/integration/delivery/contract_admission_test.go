@@ -120,8 +120,8 @@ func (s *shop) web() *appsv1.Deployment {
 func (s *shop) applied(t *testing.T) {
 	t.Helper()
 	for manager, body := range map[string]string{
-		"shop-power": `{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":2}}`,
-		"shop-web": `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"labels":{"app":"web"}},"spec":{"selector":{"matchLabels":{"app":"web"}},
+		"shop-power": `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":2}}`,
+		"shop-web": `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","labels":{"app":"web"}},"spec":{"selector":{"matchLabels":{"app":"web"}},
 			"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"web:1"}]}}}}`,
 	} {
 		if manager == "shop-power" { // an apply of the replicas alone cannot create the Deployment
@@ -209,7 +209,7 @@ func TestContractAdmission(t *testing.T) {
 // nameAttacks write in the name of a field manager of the contract, or rewrite its managed fields.
 func (s *shop) nameAttacks(t *testing.T) []attempt {
 	t.Helper()
-	const replicas = `{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":3}}`
+	const replicas = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":3}}`
 	return []attempt{
 		{"apply as a manager of the contract", true, func() error {
 			return s.patch(t, s.person, types.ApplyPatchType, replicas, client.FieldOwner("shop-power"), client.ForceOwnership)
@@ -256,7 +256,7 @@ func (s *shop) fieldAttacks(t *testing.T) []attempt {
 		return `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"` + image + `"}]}}}}`
 	}
 	apply := func(body string, opts ...client.PatchOption) error {
-		return s.patch(t, s.person, types.ApplyPatchType, `{"apiVersion":"apps/v1","kind":"Deployment",`+body[1:], append(opts, client.FieldOwner("person"))...)
+		return s.patch(t, s.person, types.ApplyPatchType, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},`+body[1:], append(opts, client.FieldOwner("person"))...)
 	}
 	return []attempt{
 		{"replicas by a merge patch", true, func() error { return s.merge(t, s.person, `{"spec":{"replicas":5}}`) }},
@@ -290,7 +290,7 @@ func (s *shop) fieldAttacks(t *testing.T) []attempt {
 			return s.merge(t, s.person, `{"metadata":{"finalizers":["shop.example.com/clean-up"]}}`)
 		}},
 		{"another field manager of the contract", true, func() error {
-			return s.patch(t, s.granted, types.ApplyPatchType, `{"apiVersion":"apps/v1","kind":"Deployment",`+container("other:1")[1:],
+			return s.patch(t, s.granted, types.ApplyPatchType, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},`+container("other:1")[1:],
 				client.FieldOwner("shop-power"), client.ForceOwnership)
 		}},
 		{"an object of which the selector says that it is the contract's", true, func() error {
@@ -341,7 +341,7 @@ func (s *shop) ordinary(t *testing.T) []attempt {
 			return s.person.SubResource("scale").Patch(t.Context(), s.web(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":4}}`)))
 		}},
 		{"the controller gives a field up", false, func() error {
-			return s.patch(t, s.controller, types.ApplyPatchType, `{"apiVersion":"apps/v1","kind":"Deployment"}`, client.FieldOwner("shop-power"))
+			return s.patch(t, s.controller, types.ApplyPatchType, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"}}`, client.FieldOwner("shop-power"))
 		}},
 		{"the controller takes it back", false, func() error {
 			s.applied(t)
@@ -359,7 +359,7 @@ func TestContractAdmissionOfManyManagers(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	for i := range 64 {
-		body := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"annotations":{"a%d":"b"}}}`, i)
+		body := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","annotations":{"a%d":"b"}}}`, i)
 		if err := s.patch(t, s.person, types.ApplyPatchType, body, client.FieldOwner(fmt.Sprintf("team-%d", i))); err != nil {
 			t.Fatal(err)
 		}
