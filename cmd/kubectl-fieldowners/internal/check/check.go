@@ -151,6 +151,8 @@ func (c *command) check(ctx context.Context, item objects.Item) (result, error) 
 	}
 	if err != nil {
 		live.Object = nil
+	} else if c.manager == helm {
+		addHelmMetadata(wanted, live)
 	}
 	if c.saved != nil {
 		plan, err := c.planComputed(ctx, live, wanted)
@@ -170,6 +172,29 @@ func (c *command) check(ctx context.Context, item objects.Item) (result, error) 
 		return result{}, err
 	}
 	return newResult(item, live.Object, plan, computed), nil
+}
+
+// helm is Helm's field manager.
+const helm = "helm"
+
+// addHelmMetadata adds the label and the annotations that Helm itself adds to every object of a release. The output of helm
+// template lacks them, so that they would count as given up.
+func addHelmMetadata(wanted, live *unstructured.Unstructured) {
+	copied := func(from, to map[string]string, keys ...string) map[string]string {
+		for _, key := range keys {
+			if value, found := from[key]; found && to[key] == "" {
+				if to == nil {
+					to = map[string]string{}
+				}
+				to[key] = value
+			}
+		}
+		return to
+	}
+	if live.GetLabels()["app.kubernetes.io/managed-by"] == "Helm" {
+		wanted.SetLabels(copied(live.GetLabels(), wanted.GetLabels(), "app.kubernetes.io/managed-by"))
+		wanted.SetAnnotations(copied(live.GetAnnotations(), wanted.GetAnnotations(), "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"))
+	}
 }
 
 // planComputed returns the effects of a forced apply to the live object, computed from the schemas.
