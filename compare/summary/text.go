@@ -89,12 +89,18 @@ func digits(ratio float64) string {
 	return strconv.FormatFloat(ratio, 'f', 2, 64)
 }
 
-// usualManagers is the number of field managers that most cells have. Phrase does not mention this number.
-const usualManagers = 4
+// The workload and the number of field managers that most cells have. Phrase does not mention them.
+const (
+	usualWorkload = "hot-object"
+	usualManagers = 4
+)
 
-// Phrase describes the parameters of a cell, such as "16 writers, 4 processes, 5 ms". The number of managers is left out if it is 4.
+// Phrase describes a cell, such as "16 writers, 4 processes, 5 ms" or "increment, 8 writers, 1 manager".
 func Phrase(c compare.Cell) string {
-	parts := []string{plural(c.Writers, "writer")}
+	parts := []string{c.Workload, plural(c.Writers, "writer")}
+	if c.Workload == usualWorkload {
+		parts = parts[1:]
+	}
 	if c.Processes > 1 {
 		parts = append(parts, Count(c.Processes)+" processes")
 	}
