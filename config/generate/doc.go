@@ -3,7 +3,7 @@
 // controller-gen writes the manager's role.
 //
 //	config/contract.yaml           the contract, for kubectl fieldowners audit --contract
-//	config/admission/contract.yaml the policies that reserve the platform's field managers
+//	config/admission/field_managers.yaml the policies that reserve the platform's field managers
 //	config/admission               the list of kinds in the policy on the size of metadata
 //	config/rbac                    an admin, an editor and a viewer ClusterRole for each kind
 //	config/{crd,rbac,samples}      the list of files in each kustomization.yaml

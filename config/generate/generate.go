@@ -48,7 +48,7 @@ func generate(root string) (map[string]string, error) {
 	if files["config/contract.yaml"], err = contractFile(claims); err != nil {
 		return nil, err
 	}
-	if files["config/admission/contract.yaml"], err = policiesFile(claims, kinds); err != nil {
+	if files["config/admission/field_managers.yaml"], err = policiesFile(claims, kinds); err != nil {
 		return nil, err
 	}
 	var crds, plurals, roles []string
