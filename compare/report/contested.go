@@ -18,7 +18,7 @@ func contestedRows(s summary.Summary) []contestedRow {
 		case keeps == 1:
 			kept = "the first owner"
 		case keeps > 0:
-			kept = "the first owner in " + summary.Percent(keeps) + " of the trials"
+			kept = "the first owner in " + summary.Percent(keeps) + " of the trials, else another one"
 		}
 		rows = append(rows, contestedRow{
 			Arm: r.Arm, Landed: mean(r, goodput, "/s"), Rejected: summary.Percent(r.Measures["give_up_share"].Mean),

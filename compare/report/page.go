@@ -55,7 +55,7 @@ func marked(text string) template.HTML {
 }
 
 // maxText is the maximum number of characters of a text that are shown. An error may contain a whole object.
-const maxText = 600
+const maxText = 1000
 
 // cut shortens the text to maxText characters, and appends the number of removed characters.
 func cut(text string) string {
@@ -175,7 +175,7 @@ func losses(s summary.Summary) []lossRow {
 		if row.Acknowledged = summary.Count(acknowledged); lost > 0 {
 			row.Lost, row.Class = summary.Count(lost)+" ("+strings.Join(where, ", ")+")", "worse"
 		} else if _, upper, ok := statistics.Proportion(0, row.Trials); ok {
-			row.Lost = "0 (at most in " + summary.Percent(upper) + " of trials)"
+			row.Lost = "0 (95 % bound: " + summary.Percent(upper) + " of trials)"
 		}
 		rows = append(rows, row)
 	}

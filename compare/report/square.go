@@ -46,7 +46,7 @@ func newHalf(row summary.SquareRow, turns int) half {
 // figures returns goodput, CPU of the API server, attempts and fairness of an arm.
 func figures(row summary.Row) string {
 	var parts []string
-	for _, measure := range [][2]string{{goodput, "/s"}, {serverCPU, " ms"}, {"server_attempts_per_write", " updates"}} {
+	for _, measure := range [][2]string{{goodput, "/s"}, {serverCPU, " ms CPU"}, {"server_attempts_per_write", " etcd attempts"}} {
 		if e, ok := row.Measures[measure[0]]; ok {
 			parts = append(parts, summary.Number(e.Mean)+measure[1])
 		}

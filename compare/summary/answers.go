@@ -63,7 +63,7 @@ func (r *reckoning) lost() string {
 // clean returns the sentence for a run without unexplained losses. The sentence states an upper bound for the share
 // of trials in which coapply's own arm loses updates.
 func (r *reckoning) clean(butExplained bool) string {
-	nothing := map[bool]string{true: "Nothing else is lost", false: "Nothing is lost"}[butExplained]
+	nothing := map[bool]string{true: "Apart from these workloads nothing is lost", false: "Nothing is lost"}[butExplained]
 	trials := 0
 	for _, g := range r.ordinary() {
 		if g.row.Arm == r.decided.Ours && r.decided.ExpectedLoss(g.row.Arm, g.row.Workload) == "" {
@@ -71,7 +71,7 @@ func (r *reckoning) clean(butExplained bool) string {
 		}
 	}
 	if _, upper, ok := statistics.Proportion(0, trials); ok {
-		return fmt.Sprintf("%s: %s lost nothing in %s, so with 95 %% confidence this arm loses updates in at most %s of all trials.",
+		return fmt.Sprintf("%s: there, %s lost nothing in %s, so with 95 %% confidence this arm loses updates in at most %s of all trials.",
 			nothing, arm(r.decided.Ours), plural(trials, "trial"), Percent(upper))
 	}
 	return nothing + "."
@@ -121,7 +121,11 @@ func (r *reckoning) avoid() string {
 	}
 	if g, found := r.first("steady-state", ssa); found {
 		if sent, known := g.row.Measures["requests_per_intent"]; known && sent.Mean > 0.5 {
-			parts = append(parts, fmt.Sprintf("If nothing changes, %s sends %s requests per reconcile.", arm(ssa), Number(sent.Mean)))
+			text := fmt.Sprintf("If nothing changes, %s sends %s requests per reconcile", arm(ssa), Number(sent.Mean))
+			if other, found := r.first("steady-state", r.decided.Square.GMU); found {
+				text += fmt.Sprintf(", and %s %s", arm(r.decided.Square.GMU), Number(other.row.Measures["requests_per_intent"].Mean))
+			}
+			parts = append(parts, text+".")
 		}
 	}
 	if len(parts) == 0 {
@@ -132,13 +136,13 @@ func (r *reckoning) avoid() string {
 
 // added returns the answer about what coapply adds: the comparisons of its arms, over all cells.
 func (r *reckoning) added(s Summary) string {
-	var parts []string
+	parts := []string{"Its arms are `apply` (Server-Side Apply) and `update` (get-modify-update)."}
 	for _, c := range r.decided.Comparisons {
 		if shown := s.shown(c.Name, goodput, r.cells(), s.count); shown != "" {
 			parts = append(parts, c.Text+": "+shown+".")
 		}
 	}
-	if len(parts) == 0 {
+	if len(parts) == 1 {
 		return "This run does not compare the arms of coapply with other arms."
 	}
 	return strings.Join(parts, " ")

@@ -66,7 +66,7 @@ func (s Summary) squares(decisions decided.File) []Square {
 func (s Summary) answer(situation decided.Situation) []string {
 	var sentences []string
 	for _, q := range []struct{ family, text string }{
-		{Protocol, "Without turns, Server-Side Apply against get-modify-update"}, {ProtocolTurns, "The same with turns"},
+		{Protocol, "Without turns"}, {ProtocolTurns, "With turns"},
 		{TurnsSSA, "Server-Side Apply with turns against without"}, {TurnsGMU, "get-modify-update with turns against without"},
 	} {
 		shown := s.shown(q.family, goodput, situation.Cells, s.roundTrips)
@@ -106,18 +106,33 @@ func (Summary) count(cells []string, _ bool) string { return "in " + plural(len(
 var verdicts = map[string]map[statistics.Verdict]string{
 	goodput: {
 		statistics.Better: "more writes land", statistics.Worse: "fewer writes land", statistics.Equivalent: "as many writes land",
-		statistics.Undecided: "no difference in writes is shown",
+		statistics.Undecided: "undecided",
 	},
 	serverCPU: {
 		statistics.Better: "a write costs the API server less CPU", statistics.Worse: "a write costs the API server more CPU",
-		statistics.Equivalent: "a write costs as much CPU", statistics.Undecided: "no difference in CPU is shown",
+		statistics.Equivalent: "a write costs as much CPU", statistics.Undecided: "CPU is undecided",
+	},
+	protocols + goodput: {
+		statistics.Better: "Server-Side Apply lands more writes", statistics.Worse: "get-modify-update lands more writes",
+		statistics.Equivalent: "both land as many writes", statistics.Undecided: "undecided",
+	},
+	protocols + serverCPU: {
+		statistics.Better: "a write by Server-Side Apply costs the API server less CPU", statistics.Worse: "a write by Server-Side Apply costs the API server more CPU",
+		statistics.Equivalent: "both cost as much CPU", statistics.Undecided: "CPU is undecided",
 	},
 }
+
+// protocols is the prefix of the keys of words for comparisons of both protocols.
+const protocols = "protocols "
 
 // shown describes the verdicts of a family in some cells by goodput or CPU, with the ranges of the ratios. The function
 // where names the cells of a verdict, given whether they are all of several. It returns "" if the run has none of the comparisons.
 func (s Summary) shown(family, measure string, cells []string, where func(cells []string, all bool) string) string {
 	var parts []string
+	words := verdicts[measure]
+	if family == Protocol || family == ProtocolTurns {
+		words = verdicts[protocols+measure]
+	}
 	compared := slices.DeleteFunc(slices.Clone(cells), func(cell string) bool {
 		c, found := s.Of(family, cell, measure)
 		return !found || c.Ratio == 0
@@ -134,9 +149,9 @@ func (s Summary) shown(family, measure string, cells []string, where func(cells 
 		switch {
 		case len(in) == 0:
 		case digits(lo) == digits(hi):
-			parts = append(parts, fmt.Sprintf("%s %s (%s×)", verdicts[measure][verdict], place, digits(lo)))
+			parts = append(parts, fmt.Sprintf("%s %s (%s×)", words[verdict], place, digits(lo)))
 		default:
-			parts = append(parts, fmt.Sprintf("%s %s (%s to %s×)", verdicts[measure][verdict], place, digits(lo), digits(hi)))
+			parts = append(parts, fmt.Sprintf("%s %s (%s to %s×)", words[verdict], place, digits(lo), digits(hi)))
 		}
 	}
 	return strings.Join(parts, "; ")
