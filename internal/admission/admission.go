@@ -260,11 +260,11 @@ func (s Settings) fields(c contract.Contract, kind schema.GroupKind) (admissionv
 // keeps returns an expression: no other manager gains the field, and the field stays if its owner applied it.
 func (s Settings) keeps(owner string, path fieldowners.Path) string {
 	has := func(entry string) string {
-		text := entry + ".?fieldsV1"
-		for _, key := range path.Keys() {
-			text += "[?" + strconv.Quote(key) + "]"
+		keys := path.Keys()
+		for i, key := range keys {
+			keys[i] = "[?" + strconv.Quote(key) + "]"
 		}
-		return text + ".hasValue()"
+		return entry + ".?fieldsV1" + strings.Join(keys, "") + ".hasValue()"
 	}
 	quoted := strconv.Quote(owner)
 	return "!variables.protected\n|| variables.after.all(a, a.?manager.orValue(\"\") == " + quoted + " || !" + has("a") +

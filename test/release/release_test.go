@@ -144,7 +144,7 @@ func unpack(t *testing.T, archive, name string) string {
 			t.Fatal(err)
 		}
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, content, fs.FileMode(entry.Mode)); err != nil { //nolint:gosec // a mode fits
+		if err := os.WriteFile(path, content, fs.FileMode(entry.Mode)); err != nil {
 			t.Fatal(err)
 		}
 		return path

@@ -44,7 +44,7 @@ func main() {
 }
 
 func list(folder string) error {
-	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	return fs.WalkDir(os.DirFS(folder), ".", func(path string, entry fs.DirEntry, err error) error {
 		switch name := entry.Name(); {
 		case err != nil:
 			return err
@@ -53,7 +53,7 @@ func list(folder string) error {
 		case entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "zz_"):
 			return nil
 		}
-		return listFile(path)
+		return listFile(filepath.Join(folder, path))
 	})
 }
 
@@ -63,7 +63,7 @@ func listFile(path string) error {
 	if err != nil {
 		return err
 	}
-	print := func(of ast.Expr) {
+	show := func(of ast.Expr) {
 		if text := textOf(of); strings.ContainsRune(strings.TrimSpace(text), ' ') { // one word is a key or a name
 			fmt.Printf("%s:%d: %s\n", path, set.Position(of.Pos()).Line, strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    "))
 		}
@@ -73,17 +73,17 @@ func listFile(path string) error {
 		case *ast.CallExpr:
 			if slices.Contains(printers, nameOf(n.Fun)) {
 				for _, argument := range n.Args {
-					print(argument)
+					show(argument)
 				}
 			}
 		case *ast.KeyValueExpr:
 			if slices.Contains(fields, nameOf(n.Key)) {
-				print(n.Value)
+				show(n.Value)
 			}
 		case *ast.ValueSpec:
 			for i, name := range n.Names {
 				if i < len(n.Values) && (strings.HasSuffix(strings.ToLower(name.Name), "message") || name.Name == "usage") {
-					print(n.Values[i])
+					show(n.Values[i])
 				}
 			}
 		}

@@ -54,7 +54,7 @@ func waitForLast(t *testing.T, p *kit.Platform) {
 				return ""
 			}
 		}
-		return fmt.Sprint(last)
+		return last.String()
 	})
 }
 

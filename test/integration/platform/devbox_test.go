@@ -86,7 +86,7 @@ func TestDevboxLifecycle(t *testing.T) {
 	kit.WaitFor(t, "the status of the running container is recorded", func() string {
 		last := p.Get(t, "box", box).(*v1alpha1.Devbox).Status.LastContainerStatus
 		if last == nil || last.State.Running == nil || last.ContainerID != pod.Status.ContainerStatuses[0].ContainerID {
-			return fmt.Sprint(last)
+			return last.String()
 		}
 		return ""
 	})
