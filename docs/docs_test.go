@@ -126,8 +126,8 @@ func TestReadmeIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Count(string(content), "\n"); lines > 170 {
-		t.Errorf("README.md has %d lines, want 170 at most", lines)
+	if lines := strings.Count(string(content), "\n"); lines > 150 {
+		t.Errorf("README.md has %d lines, want 150 at most", lines)
 	}
 }
 
