@@ -164,7 +164,7 @@ size: go ## Print the lines of each part and the size of the API, and fail above
 	row 'plugin' $$($(call lines,cmd/kubectl-fieldowners)) 9250; \
 	row 'platform and cmd/manager' $$($(call lines,platform cmd/manager)) 5700; \
 	row 'internal and cmd/platform' $$($(call lines,internal cmd/platform)) 3550; \
-	row 'all but compare, test, applytest, ownlint' $$($(call lines,':!compare' ':!test' ':!apply/applytest' ':!cmd/ownlint')) 36650; \
+	row 'all but compare, test, applytest, ownlint' $$($(call lines,':!compare' ':!test' ':!apply/applytest' ':!cmd/ownlint')) 36700; \
 	api=0; for package in $(PUBLIC); do [ $$package != coapply.dev/apply/applytest ] || continue; names=$$(go doc -short $$package | sed -nE 's/^type ([A-Z][A-Za-z0-9]*).*/\1/p'); \
 	api=$$((api + $$(go doc -short $$package | grep -cE '^(func|type)') + $$(for name in $$names; do go doc -short $$package.$$name; done | grep -cE '^func'))); done; \
 	row 'exported names' $$api 300; [ $$fail = 0 ] || { echo "above the budget:$${over%,}"; exit 1; }

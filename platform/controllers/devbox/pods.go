@@ -71,24 +71,15 @@ func hasEnded(pod *corev1.Pod) bool {
 }
 
 // newest returns the most recently created pod that has a container status, or nil. Of pods that were created in the same
-// second, it returns one that is not being deleted, and else the one with the last name: always the same pod, because
-// another one each time would be a status write each time.
+// second, it returns the one with the last name: always the same pod, so that the status does not change to and fro.
 func newest(pods []*corev1.Pod) *corev1.Pod {
 	seen := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return len(pod.Status.ContainerStatuses) == 0 })
 	if len(seen) == 0 {
 		return nil
 	}
 	return slices.MaxFunc(seen, func(a, b *corev1.Pod) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), isDeleted(b)-isDeleted(a), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
-}
-
-// isDeleted returns 1 for a pod that is being deleted, and otherwise 0.
-func isDeleted(pod *corev1.Pod) int {
-	if pod.DeletionTimestamp != nil {
-		return 1
-	}
-	return 0
 }
 
 // setLast writes the status of the pod's container into lastContainerStatus, and the contentID from

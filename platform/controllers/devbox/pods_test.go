@@ -111,13 +111,10 @@ func TestNewest(t *testing.T) {
 	if last := newest([]*corev1.Pod{none}); last != nil {
 		t.Errorf("got %v, a pod without a container status", last)
 	}
-	ended, running, other := pod(deleting(0), terminated), pod(terminated), pod(deleting(0), terminated)
-	ended.Name, running.Name, other.Name = "z", "a", "b"
-	for _, order := range [][]*corev1.Pod{{ended, running, other}, {other, running, ended}} { // created in the same second
-		if last := newest(order); last != running {
-			t.Errorf("got %s, want the pod that is not being deleted", last.Name)
-		}
-		if last := newest([]*corev1.Pod{order[0], order[2]}); last != ended {
+	first, second := pod(terminated), pod(terminated) // created in the same second
+	first.Name, second.Name = "a", "b"
+	for _, order := range [][]*corev1.Pod{{first, second}, {second, first}} {
+		if last := newest(order); last != second {
 			t.Errorf("got %s, want the last name in each order", last.Name)
 		}
 	}
