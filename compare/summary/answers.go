@@ -63,7 +63,10 @@ func (r *reckoning) lost() string {
 // clean returns the sentence for a run without unexplained losses. The sentence states an upper bound for the share
 // of trials in which coapply's own arm loses updates.
 func (r *reckoning) clean(butExplained bool) string {
-	nothing := map[bool]string{true: "Apart from these workloads nothing is lost", false: "Nothing is lost"}[butExplained]
+	nothing, where := "Nothing is lost", ""
+	if butExplained {
+		nothing, where = "Apart from these workloads nothing is lost", "there, "
+	}
 	trials := 0
 	for _, g := range r.ordinary() {
 		if g.row.Arm == r.decided.Ours && r.decided.ExpectedLoss(g.row.Arm, g.row.Workload) == "" {
@@ -71,8 +74,8 @@ func (r *reckoning) clean(butExplained bool) string {
 		}
 	}
 	if _, upper, ok := statistics.Proportion(0, trials); ok {
-		return fmt.Sprintf("%s: there, %s lost nothing in %s, so with 95 %% confidence this arm loses updates in at most %s of all trials.",
-			nothing, arm(r.decided.Ours), plural(trials, "trial"), Percent(upper))
+		return fmt.Sprintf("%s: %s%s lost nothing in %s, so with 95 %% confidence this arm loses updates in at most %s of all trials.",
+			nothing, where, arm(r.decided.Ours), plural(trials, "trial"), Percent(upper))
 	}
 	return nothing + "."
 }
