@@ -86,5 +86,5 @@ func foreignError(names []string) error {
 	if len(names) > some {
 		list += fmt.Sprintf(" and %d more", len(names)-some)
 	}
-	return errors.New("pods that do not belong to this NodeSet have names that the NodeSet needs; delete these pods: " + list)
+	return errors.New("pods of someone else have names that this NodeSet needs; delete these pods: " + list)
 }

@@ -49,7 +49,7 @@ func TestWrongIntents(t *testing.T) {
 		},
 		{
 			"a nil body of a type", apply.Intent{Config: deployment.Config(`{}`), Subresource: "scale", Body: (*autoscalingv1ac.ScaleApplyConfiguration)(nil)},
-			apply.ErrInvalidIntent, []string{"the body", "nil"}, "",
+			apply.ErrInvalidIntent, []string{"Intent.Body", "nil"}, "",
 		},
 		{
 			"a body as the server answered it", apply.Intent{Config: deployment.Config(`{}`), Subresource: "scale", Body: scale().WithResourceVersion("1")},
