@@ -20,6 +20,7 @@ for tag in "$VERSION" "cmd/ownlint/$VERSION"; do
 	[ "$(git rev-parse -q --verify "refs/tags/$tag^{commit}")" = "$(git rev-parse HEAD)" ] ||
 		fail "the tag $tag does not name this commit: git tag $VERSION && git tag cmd/ownlint/$VERSION"
 done
+IMG=${IMG:-}
 case ${IMG##*/} in
 *:*) fail "IMG=$IMG has a tag: give the repository alone, the tag is $VERSION" ;;
 esac
