@@ -42,7 +42,7 @@ archive() {
 		echo "building $file"
 		mkdir "$folder"
 		(cd "$package" && CGO_ENABLED=0 GOOS=$os GOARCH=$arch GOFLAGS= \
-			go build -trimpath -ldflags='-s -w' -o "$OLDPWD/$folder/$name$exe" .)
+			go build -trimpath -buildvcs=true -ldflags='-s -w' -o "$OLDPWD/$folder/$name$exe" .)
 		cp LICENSE NOTICE "$@" "$folder/"
 		tar -C "$folder" --sort=name --mtime="@$time" --owner=0 --group=0 --numeric-owner --mode='u=rwX,go=rX' -cf - . |
 			gzip -n >"dist/$file"
