@@ -14,6 +14,7 @@ fail() {
 	fail 'VERSION and URL are missing: make release VERSION=v0.1.0 URL=https://HOST/FOLDER-OF-THE-ARCHIVES'
 echo "$VERSION" | grep -Eq '^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$' ||
 	fail "VERSION=$VERSION is not a semantic version such as v0.1.0"
+echo "$URL" | grep -Eq '^https?://[0-9A-Za-z._~/%:-]+$' || fail "URL=$URL is not an http URL without a query"
 [ -z "$(git status --porcelain)" ] || fail 'the checkout has uncommitted changes: commit them first'
 # go build takes the versions of the two modules from these tags.
 for tag in "$VERSION" "cmd/ownlint/$VERSION"; do
@@ -44,9 +45,9 @@ archive() {
 		(cd "$package" && CGO_ENABLED=0 GOOS=$os GOARCH=$arch GOFLAGS= \
 			go build -trimpath -buildvcs=true -ldflags='-s -w' -o "$OLDPWD/$folder/$name$exe" .)
 		cp LICENSE NOTICE "$@" "$folder/"
-		tar -C "$folder" --sort=name --mtime="@$time" --owner=0 --group=0 --numeric-owner --mode='u=rwX,go=rX' -cf - . |
-			gzip -n >"dist/$file"
-		rm -r "$folder"
+		tar -C "$folder" --sort=name --mtime="@$time" --owner=0 --group=0 --numeric-owner --mode='u=rwX,go=rX' -cf dist/tar .
+		gzip -nc dist/tar >"dist/$file"
+		rm -r "$folder" dist/tar
 		[ "$name" = kubectl-fieldowners ] || continue
 		sum=$(sha256sum "dist/$file")
 		printf '  - selector:\n      matchLabels: {os: %s, arch: %s}\n    uri: %s/%s\n    sha256: %s\n    bin: %s%s\n' \
@@ -61,7 +62,7 @@ if [ -n "${IMG:-}" ]; then
 	# ko names the image without a Dockerfile, for the platforms of .ko.yaml, and pushes an SBOM (SPDX) beside it.
 	export KO_DOCKER_REPO="$IMG" SOURCE_DATE_EPOCH="$time"
 	(cd tools/ko && CGO_ENABLED=0 go build -o ../../bin/ tool)
-	bin/ko build --bare --tags "$VERSION" --image-refs dist/image.txt ./cmd/manager
+	GOFLAGS=-buildvcs=true bin/ko build --bare --tags "$VERSION" --image-refs dist/image.txt ./cmd/manager
 fi
 (cd dist && sha256sum -- * >checksums.txt)
 echo "wrote $(find dist -type f | wc -l) files to dist; publish the archives under $URL"

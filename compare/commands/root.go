@@ -91,7 +91,7 @@ func newRoot(catalogue compare.Catalogue, streams Streams) *cobra.Command {
 and count every lost update. A run writes a folder with a report for a design review
 (report.html), the same report as text (report.md), and the data of the report.`,
 		Example: `  compare run --profile quick               # under three minutes, on a local control plane
-  compare run --profile review -o review    # up to 100 minutes, for a design review
+  compare run --profile review -o review    # up to two hours, for a design review
   compare run --workload hot-object --arms gmu-default-retry,ssa --writers 1,8,32 --trials 10
   compare render review                     # the report again, from the data
   compare advise --update --repeatable      # the protections that a write needs`,

@@ -54,7 +54,7 @@ Ctrl-C ends a run early: the results so far are kept, and the report mentions th
 func (f *runFlags) add(cmd *cobra.Command) {
 	flags, s := cmd.Flags(), &f.cells
 	flags.StringVar(&f.profile, "profile", "", "what to measure: quick (every workload briefly, 3 minutes), review (for a design review,\n"+
-		"up to 100 minutes) or performance (Server-Side Apply with and without coapply, an hour)")
+		"up to two hours) or performance (Server-Side Apply with and without coapply, an hour)")
 	flags.StringSliceVar(&s.Workloads, "workload", nil, "workloads to run; see compare list")
 	flags.StringSliceVar(&s.Arms, "arms", nil, "arms to run; the first arm is the baseline; default: the arms of the workload")
 	flags.IntSliceVar(&s.Writers, "writers", nil, "numbers of goroutines that write concurrently, over all processes")

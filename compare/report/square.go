@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"coapply.dev/compare/summary"
@@ -52,7 +53,7 @@ func figures(row summary.Row) string {
 		}
 	}
 	if e, ok := row.Measures["fairness"]; ok {
-		parts = append(parts, "fairness "+summary.Number(e.Mean))
+		parts = append(parts, fmt.Sprintf("fairness %.2f", e.Mean))
 	}
 	return cmp.Or(strings.Join(parts, ", "), summary.NA)
 }

@@ -18,7 +18,6 @@
 package admission
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -83,7 +82,7 @@ func Write(w io.Writer, c contract.Contract, resources map[schema.GroupKind]stri
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(w, "---\n%s", bytes.ReplaceAll(text, []byte("  creationTimestamp: null\n"), nil)); err != nil {
+		if _, err := fmt.Fprintf(w, "---\n%s", text); err != nil {
 			return err
 		}
 	}

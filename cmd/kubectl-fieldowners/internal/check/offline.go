@@ -18,9 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
-	"coapply.dev/fieldowners"
-)
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects")
 
 // saved is a client of a cluster that was saved to files: it reads the objects of --live, and computes with the schemas of
 // --openapi. Any request that is not a read would be a mistake of this program, and panics.
@@ -51,14 +49,6 @@ func openSaved(r *objects.Reader, live, schemas []string) (*saved, error) {
 	}
 	return s, r.ReadFiles(live, func(item objects.Item) error {
 		object := &unstructured.Unstructured{Object: item.Content}
-		entries, unread := fieldowners.EntriesOf(item.Content)
-		if err := errors.Join(unread...); err != nil {
-			return fmt.Errorf("%s: %w", item.Source, err)
-		}
-		if len(entries) == 0 {
-			return fmt.Errorf("%s: %sno managed fields, so the owners are not known; save the object by kubectl get -o yaml --show-managed-fields",
-				item.Source, nameOf(item.Content))
-		}
 		s.objects[savedKey{object.GroupVersionKind().GroupKind(), object.GetNamespace(), object.GetName()}] = object
 		return nil
 	})
@@ -126,6 +116,9 @@ func (s *saved) Get(_ context.Context, key client.ObjectKey, into client.Object,
 	found := s.objects[savedKey{kind.GroupKind(), key.Namespace, key.Name}]
 	if found == nil {
 		return apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, key.Name)
+	}
+	if len(found.GetManagedFields()) == 0 {
+		return errors.New("the result is not certain: the object in --live has no managed fields, so the owners are not known; save the object by kubectl get -o yaml --show-managed-fields")
 	}
 	if version := found.GroupVersionKind().Version; version != kind.Version {
 		return fmt.Errorf("the result is not certain: the object in --live has the version %s, and only the API server can convert the object to %s; use the same version in -f and --live", version, kind.Version)
