@@ -18,7 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"coapply.dev/cmd/kubectl-fieldowners/internal/objects")
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
+)
 
 // saved is a client of a cluster that was saved to files: it reads the objects of --live, and computes with the schemas of
 // --openapi. Any request that is not a read would be a mistake of this program, and panics.
